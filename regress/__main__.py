@@ -1,0 +1,5 @@
+"""`python -m regress`."""
+
+from regress.cli import main
+
+main()

@@ -1,0 +1,43 @@
+"""What can go wrong because of the user's input or machine: what was seen, why, and one command or edit that mends it.
+
+    RegressError              exit code 2 unless its class says otherwise
+    ├── ConfigError           asv.conf.json is missing, unreadable, or says something unknown
+    ├── RevisionError         a revision, range or parent that does not exist
+    ├── StoreError            the history cannot be read or written
+    ├── BuildFailed           code 3: the head does not build
+    └── NothingMeasured       code 5: nothing could be measured or compared
+
+Failures of benchmarks are not here: they are values on a Round.
+"""
+
+from __future__ import annotations
+
+
+class RegressError(Exception):
+    """An error that the user can mend. `what` was seen, `why`, and the `fix` (a command or an edit), each one line."""
+
+    exit_code = 2
+
+    def __init__(self, what: str, *, why: str = "", fix: str = "") -> None:
+        super().__init__(what)
+        self.what, self.why, self.fix = what, why, fix
+
+
+class ConfigError(RegressError):
+    pass
+
+
+class RevisionError(RegressError):
+    pass
+
+
+class StoreError(RegressError):
+    pass
+
+
+class BuildFailed(RegressError):
+    exit_code = 3
+
+
+class NothingMeasured(RegressError):
+    exit_code = 5

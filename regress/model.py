@@ -1,0 +1,373 @@
+"""The nouns of the program, and Settings with every default. This docstring is the glossary; outputs use these words.
+
+    Case        one benchmark with one parameter combination; `str()` is asv's `name(p1, p2)`
+    Metric      what a number is: gpu_time, host_time, wall_time, peak_memory, ..., its unit, and which direction is better
+    Side        what is measured: a commit, or the working tree, in an environment
+    Protocol    how a case is measured; fixed once a case, the same for every round of both sides
+    Round       one visit of one fresh process to one case on one side (asv's word; "launch" means a kernel launch only)
+    Summary     centre, interval and spread of the round values of one side
+    Comparison  one case and metric, base against head, with a verdict and its reasons
+    Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
+    Check       one line of `doctor`
+    Report      everything a renderer needs, computed already
+
+"Significant" means beyond noise, "large" means beyond the threshold: two questions, two words. A ratio is head/base. A time
+is seconds and a memory is bytes, always. The unit of replication is the round, never the sample.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from regress.measure.wire import Benchmark, Failure, Measured, Protocol, Round, SuiteProblem
+from regress.stats.summary import Summary
+
+__all__ = [
+    "METRICS",
+    "Benchmark",
+    "Case",
+    "Check",
+    "Commit",
+    "Comparison",
+    "Failure",
+    "Listed",
+    "Machine",
+    "Measured",
+    "Measurement",
+    "Metric",
+    "Protocol",
+    "Report",
+    "Round",
+    "Settings",
+    "Side",
+    "SuiteProblem",
+    "Summary",
+    "Verdict",
+    "metric_of",
+]
+
+
+# -- what is measured ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, order=True)
+class Case:
+    """One benchmark with one parameter combination. `params` are asv's strings (the repr of each value)."""
+
+    name: str
+    params: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(self.params)})" if self.params else self.name
+
+
+Better = Literal["lower", "higher", "unknown"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a number is. `kind` chooses threshold and floor; `suffix` is appended to the benchmark's name in asv's files."""
+
+    name: str
+    unit: str
+    kind: Literal["time", "host", "memory", "count", "tracked"]
+    better: Better = "lower"
+    exact: bool = False
+
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("gpu_time", "s", "time"),
+        Metric("host_time", "s", "host"),
+        Metric("wall_time", "s", "time"),
+        Metric("cold_time", "s", "time"),
+        Metric("peak_memory", "B", "memory", exact=True),
+        Metric("output_memory", "B", "memory", exact=True),
+        Metric("left_memory", "B", "memory", exact=True),
+        Metric("peak_rss", "B", "memory"),
+        Metric("object_size", "B", "memory"),
+        Metric("launches", "count", "count", exact=True),
+        Metric("synchronizations", "count", "count", exact=True),
+    )
+}
+"""The metrics with a meaning of their own; `value`, the metric of a `track_*`, takes unit and direction from the benchmark."""
+
+_LOWER = {
+    "s",
+    "sec",
+    "second",
+    "seconds",
+    "ms",
+    "us",
+    "µs",
+    "ns",
+    "b",
+    "byte",
+    "bytes",
+    "kib",
+    "mib",
+    "gib",
+    "kb",
+    "mb",
+    "gb",
+}
+_HIGHER = {
+    "flop/s",
+    "flops",
+    "gflop/s",
+    "gflops",
+    "tflop/s",
+    "tflops",
+    "gb/s",
+    "mb/s",
+    "gib/s",
+    "mib/s",
+    "b/s",
+    "it/s",
+    "hz",
+}
+
+
+def metric_of(name: str, unit: str = "", better: str | None = None, exact: bool | None = None) -> Metric:
+    """The metric of that name. For a tracked number, the direction is the declared one or is inferred from the unit."""
+    known = METRICS.get(name)
+    if known is not None:
+        return known
+    direction: Better = "unknown"
+    if better in ("lower", "higher"):
+        direction = better  # type: ignore[assignment]
+    elif unit.lower() in _LOWER:
+        direction = "lower"
+    elif unit.lower() in _HIGHER or unit.lower().endswith("/s"):
+        direction = "higher"
+    return Metric(name, unit, "tracked", direction, bool(exact))
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit. `date` is the committer's, in seconds since the epoch."""
+
+    sha: str
+    subject: str
+    author: str
+    date: float
+    parents: tuple[str, ...] = ()
+
+    @property
+    def short(self) -> str:
+        return self.sha[:8]
+
+
+@dataclass(frozen=True)
+class Side:
+    """What is measured: `commit`, or with `dirty` the working tree on top of it, in the environment of that name."""
+
+    name: str
+    """base or head; in `run` it is head."""
+    commit: Commit
+    revision: str
+    """As the user wrote it, or how it was chosen: "HEAD~1", "merge base with main"."""
+    environment: str = ""
+    dirty: bool = False
+
+    @property
+    def label(self) -> str:
+        return self.commit.short + ("+changes" if self.dirty else "")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where it was measured. `name` is the folder in results_dir; `facts` are asv's machine.json entries and ours."""
+
+    name: str
+    facts: dict[str, str] = field(default_factory=dict)
+
+
+# -- what comes out ------------------------------------------------------------------------------------------------------
+
+
+class Verdict(str, enum.Enum):
+    """The words for an outcome; the same in every output."""
+
+    REGRESSED = "regressed"
+    IMPROVED = "improved"
+    UNCHANGED = "unchanged"
+    UNDECIDED = "undecided"
+    FAILED = "failed"
+    NEW = "new"
+    GONE = "gone"
+    SKIPPED = "skipped"
+    CHANGED = "changed"
+    INCOMPARABLE = "incomparable"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One case and metric, base against head.
+
+    `ratio` is head/base with its 95 % interval `low`, `high`; None where one side has no number or base is zero. `p` is
+    Welch's two-sided p on the logarithms of the round values, `p_adjusted` the same after Holm over the run; both None for
+    exact metrics. `min_detectable` is the smallest regression (as a ratio) this comparison could have called one.
+    """
+
+    case: Case
+    metric: Metric
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+    base: Summary | None = None
+    head: Summary | None = None
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    gates: bool = True
+    """Whether a regression of it fails the check."""
+    exact: bool = False
+    threshold: float = 0.05
+    noise: float | None = None
+    """Smallest change that would have been significant, as a relative change (0.006 is 0.6 %)."""
+    min_detectable: float | None = None
+    critical: bool = False
+    base_failure: Failure | None = None
+    head_failure: Failure | None = None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One case and metric of one side, as `run` prints it."""
+
+    case: Case
+    metric: Metric
+    summary: Summary | None
+    failure: Failure | None = None
+    flags: tuple[str, ...] = ()
+    primary: bool = True
+    """The metric the case is about; others are shown with -v."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One case as `list` prints it; `cost_s` is what a round took when it was last measured."""
+
+    case: Case
+    metric: str
+    needs_device: bool
+    tags: tuple[str, ...] = ()
+    cost_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of `doctor`: what was looked at, what was found, and what to do about it."""
+
+    name: str
+    state: Literal["ok", "warn", "fail"]
+    found: str
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One effective setting as `config` prints it."""
+
+    name: str
+    value: Any
+    source: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything a renderer needs, computed already. Sections that a command does not have are empty.
+
+    `state` is the word of the last line: PASS, FAIL, UNDECIDED or NOTHING (could not be measured), empty for commands that
+    judge nothing. `exit_codes` are all that hold, the process exits with the first.
+    """
+
+    command: str
+    exit_codes: tuple[int, ...] = (0,)
+    state: str = ""
+    base: Side | None = None
+    head: Side | None = None
+    machine: Machine | None = None
+    device: str = ""
+    """One line about what was measured on: GPU, driver, framework versions, clock."""
+    plan: str = ""
+    comparisons: tuple[Comparison, ...] = ()
+    measurements: tuple[Measurement, ...] = ()
+    listed: tuple[Listed, ...] = ()
+    checks: tuple[Check, ...] = ()
+    settings: tuple[Setting, ...] = ()
+    counts: dict[str, int] = field(default_factory=dict)
+    """Cases by verdict. A case counts once, with the most serious of its gating metrics."""
+    cases: int = 0
+    geomean: tuple[float, float, float, int] | None = None
+    """Geometric mean of the gating time ratios with its 95 % interval, and over how many cases."""
+    noise_floor: tuple[float, float, str] | None = None
+    """Median and largest of `noise`, and the case that has the largest."""
+    min_detectable: float | None = None
+    """Median of `min_detectable`, as a relative change."""
+    problems: tuple[SuiteProblem, ...] = ()
+    warnings: tuple[str, ...] = ()
+    suggestions: tuple[tuple[str, str], ...] = ()
+    """Pairs of a word and a command to run next: ("again", "regress check 3f2c1ab 9d41e77 -b softmax")."""
+    policy: dict[str, Any] = field(default_factory=dict)
+    recorded: str = ""
+    """Where the results were kept."""
+    duration_s: float = 0.0
+
+    @property
+    def exit_code(self) -> int:
+        return self.exit_codes[0]
+
+
+# -- settings ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every threshold and switch, with its default. The key `regress` of asv.conf.json sets them by these names.
+
+    A threshold is a relative change (0.05 is 5 %), a time is in seconds, a size in bytes.
+    """
+
+    # deciding
+    time_threshold: float = 0.05
+    memory_threshold: float = 0.10
+    host_threshold: float = 0.20
+    alpha: float = 0.05
+    confidence: float = 0.95
+    time_floor_s: float = 0.2e-6
+    host_floor_s: float = 2e-6
+    memory_floor_bytes: int = 64 * 1024
+    good_rounds: float = 0.8
+    """Below this share of rounds that gave a value, the case has failed."""
+    # measuring
+    device: str = "auto"
+    """auto, cuda, cpu, or fake (the scripted device)."""
+    seed: int = 0
+    check_rounds: int = 5
+    run_rounds: int = 5
+    sweep_rounds: int = 2
+    memory_rounds: int = 2
+    """Rounds a side that probe memory too."""
+    discover_timeout_s: float = 120.0
+    build_timeout_s: float = 1800.0
+    # environment
+    build: tuple[str, ...] = ()
+    """Shell commands run once in each worktree before it is measured, e.g. "python setup.py build_ext --inplace"."""
+    package_dir: str = ""
+    """Folder of the importable code inside the repository; found by itself for a flat and for a src/ layout."""
+    python: str = ""
+    """Interpreter under test; empty: the one that runs regress."""
+    # places
+    machine: str = ""
+    """Name of this machine in results_dir; empty: asv's own machine file, else the host's name."""
+    cache_dir: str = ""
+    report_dir: str = "report"
