@@ -1,0 +1,239 @@
+"""CUDA through the driver API, called with ctypes: nothing to install, and every framework that can name its stream works.
+
+A record costs the host a few microseconds less than through a framework's event objects, and the spin kernel reports the SM
+clock of the very moment of measuring: it watches `%globaltimer` (nanoseconds) and counts `%clock64` (SM cycles).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import sys
+from typing import Any, Dict, List, Optional
+
+from .base import DeviceBackend, DeviceError, MemoryProbe
+
+SPIN_PTX = b"""
+.version 6.0
+.target sm_50
+.address_size 64
+.visible .entry regress_spin(.param .u64 nanoseconds, .param .u64 out)
+{
+    .reg .pred %p;
+    .reg .u64 %n, %o, %t0, %t1, %c0, %c1, %d;
+    ld.param.u64 %n, [nanoseconds];
+    ld.param.u64 %o, [out];
+    mov.u64 %c0, %clock64;
+    mov.u64 %t0, %globaltimer;
+again:
+    mov.u64 %t1, %globaltimer;
+    sub.u64 %d, %t1, %t0;
+    setp.lt.u64 %p, %d, %n;
+    @%p bra again;
+    mov.u64 %c1, %clock64;
+    sub.u64 %c1, %c1, %c0;
+    st.global.u64 [%o], %c1;
+    st.global.u64 [%o+8], %d;
+    ret;
+}
+"""
+
+SPIN_SLOTS = 64
+"""Spins whose clock is kept until it is read; later ones overwrite the first."""
+
+NOT_READY = 600
+STICKY = {700, 702, 709, 710, 714, 715, 716, 717, 718, 719}
+"""Errors after which the context is lost: illegal address, launch timeout, assert, hardware stack, ..."""
+
+UUID_BYTES = 16
+
+
+class CudaBackend(DeviceBackend):
+    """The first visible CUDA device, in its primary context, which the frameworks use too."""
+
+    name = "cuda"
+
+    def __init__(self, ordinal: int = 0) -> None:
+        self._ordinal = ordinal
+        self._events: List[ctypes.c_void_p] = []
+        self._spins = 0
+        self._context: Optional[ctypes.c_void_p] = None
+        try:
+            self._cuda = ctypes.CDLL("libcuda.so.1")
+        except OSError as error:
+            raise DeviceError(f"no CUDA driver: {error}") from None
+        self._call("cuInit", 0)
+        count = ctypes.c_int()
+        self._call("cuDeviceGetCount", ctypes.byref(count))
+        if count.value <= ordinal:
+            raise DeviceError("the CUDA driver sees no device (check CUDA_VISIBLE_DEVICES)")
+        self._device = ctypes.c_int()
+        self._call("cuDeviceGet", ctypes.byref(self._device), ordinal)
+
+    # -- the driver ------------------------------------------------------------------------------------------------------
+
+    def _call(self, function: str, *arguments: Any) -> None:
+        code = getattr(self._cuda, function)(*arguments)
+        if code:
+            raise self._error(function, code)
+
+    def _error(self, function: str, code: int) -> DeviceError:
+        name, text = ctypes.c_char_p(), ctypes.c_char_p()
+        self._cuda.cuGetErrorName(code, ctypes.byref(name))
+        self._cuda.cuGetErrorString(code, ctypes.byref(text))
+        words = f"{(name.value or b'?').decode()} ({(text.value or b'').decode()}) from {function}"
+        return DeviceError(words, sticky=code in STICKY)
+
+    def _open(self) -> None:
+        """Make the primary context current in this thread and load the spin kernel. Kept out of __init__, so that asking
+        whether there is a device opens no context."""
+        if self._context is not None:
+            return
+        context = ctypes.c_void_p()
+        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), self._device)
+        self._call("cuCtxSetCurrent", context)
+        module, spin = ctypes.c_void_p(), ctypes.c_void_p()
+        self._call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(SPIN_PTX))
+        self._call("cuModuleGetFunction", ctypes.byref(spin), module, b"regress_spin")
+        out = ctypes.c_void_p()
+        device_mapped = 2
+        self._call("cuMemHostAlloc", ctypes.byref(out), ctypes.c_size_t(16 * SPIN_SLOTS), device_mapped)
+        self._context, self._spin = context, spin
+        assert out.value is not None
+        self._out = out.value
+        self._clocks = (ctypes.c_uint64 * (2 * SPIN_SLOTS)).from_address(out.value)
+
+    # -- timing ----------------------------------------------------------------------------------------------------------
+
+    def calibrate(self) -> None:
+        self._open()
+        self.use_events(2)
+        self.spin(0.1)  # brings the clocks up
+        self.synchronize()
+        windows = []
+        for _ in range(64):
+            # Behind a spin, as in a measurement: with an empty queue the host's time between two records would count.
+            self.spin(50e-6)
+            self.record(0)
+            self.record(1)
+            self.synchronize()
+            windows.append(self.elapsed(0, 1))
+        self.window_overhead_s = statistics.median(windows)
+        steps = [abs(a - b) for a, b in zip(sorted(windows), sorted(windows)[1:]) if a != b]
+        self.clock_step_s = min(steps, default=0.0)
+        self.clocks_hz()
+
+    def synchronize(self) -> None:
+        self._open()
+        self._call("cuCtxSynchronize")
+
+    def use_events(self, count: int) -> None:
+        self._open()
+        while len(self._events) < count:
+            event = ctypes.c_void_p()
+            self._call("cuEventCreate", ctypes.byref(event), 0)
+            self._events.append(event)
+
+    def record(self, event: int) -> None:
+        code = self._cuda.cuEventRecord(self._events[event], self._stream())
+        if code:
+            raise self._error("cuEventRecord", code)
+
+    def elapsed(self, start: int, end: int) -> float:
+        milliseconds = ctypes.c_float()
+        self._call("cuEventElapsedTime", ctypes.byref(milliseconds), self._events[start], self._events[end])
+        return milliseconds.value * 1e-3
+
+    def passed(self, event: int) -> bool:
+        code = self._cuda.cuEventQuery(self._events[event])
+        if code not in (0, NOT_READY):
+            raise self._error("cuEventQuery", code)
+        return bool(code == 0)
+
+    def spin(self, seconds: float) -> None:
+        nanoseconds = ctypes.c_uint64(int(seconds * 1e9))
+        out = ctypes.c_uint64(self._out + 16 * (self._spins % SPIN_SLOTS))
+        self._spins += 1
+        arguments = (ctypes.c_void_p * 2)(
+            ctypes.cast(ctypes.byref(nanoseconds), ctypes.c_void_p), ctypes.cast(ctypes.byref(out), ctypes.c_void_p)
+        )
+        self._call("cuLaunchKernel", self._spin, 1, 1, 1, 1, 1, 1, 0, self._stream(), arguments, None)
+
+    def clocks_hz(self) -> List[float]:
+        if self._context is None:
+            return []
+        count, self._spins = min(self._spins, SPIN_SLOTS), 0
+        pairs = [(self._clocks[2 * slot], self._clocks[2 * slot + 1]) for slot in range(count)]
+        return [cycles / (nanoseconds * 1e-9) for cycles, nanoseconds in pairs if nanoseconds]
+
+    def _stream(self) -> ctypes.c_void_p:
+        """The stream the benchmark's framework enqueues into right now; the default stream where none is loaded."""
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_initialized():
+            return ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        cupy = sys.modules.get("cupy")
+        if cupy is not None:
+            return ctypes.c_void_p(cupy.cuda.get_current_stream().ptr)
+        return ctypes.c_void_p(0)
+
+    # -- facts and memory ------------------------------------------------------------------------------------------------
+
+    def facts(self) -> Dict[str, Any]:
+        name = ctypes.create_string_buffer(128)
+        self._call("cuDeviceGetName", name, len(name), self._device)
+        uuid = (ctypes.c_ubyte * UUID_BYTES)()
+        self._call("cuDeviceGetUuid", uuid, self._device)
+        version = ctypes.c_int()
+        self._call("cuDriverGetVersion", ctypes.byref(version))
+        raw = bytes(uuid).hex()
+        dashed = "-".join((raw[:8], raw[8:12], raw[12:16], raw[16:20], raw[20:]))
+        facts = {
+            "gpu": name.value.decode(errors="replace"),
+            "gpu_uuid": f"GPU-{dashed}",
+            "cuda": f"{version.value // 1000}.{version.value % 1000 // 10}",
+        }
+        driver = _driver_version()
+        if driver:
+            facts["driver"] = driver
+        return facts
+
+    def memory(self) -> Optional[MemoryProbe]:
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_available():
+            return TorchMemory(torch)
+        return None
+
+
+class TorchMemory(MemoryProbe):
+    """Requested bytes of torch's caching allocator: allocated bytes would depend on how blocks happen to be split."""
+
+    name = "torch"
+
+    def __init__(self, torch: Any) -> None:
+        self._cuda = torch.cuda
+
+    def current(self) -> int:
+        return int(self._cuda.memory_stats().get("requested_bytes.all.current", 0))
+
+    def release(self) -> None:
+        self._cuda.empty_cache()
+
+    def reset_peak(self) -> None:
+        self._cuda.reset_peak_memory_stats()
+
+    def peak(self) -> int:
+        return int(self._cuda.memory_stats().get("requested_bytes.all.peak", 0))
+
+
+def _driver_version() -> str:
+    """The kernel driver's version as NVML gives it (580.159.04); empty where it cannot be read."""
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+        if nvml.nvmlInit_v2():
+            return ""
+        text = ctypes.create_string_buffer(96)
+        failed = nvml.nvmlSystemGetDriverVersion(text, len(text))
+        nvml.nvmlShutdown()
+        return "" if failed else text.value.decode(errors="replace")
+    except (OSError, AttributeError):
+        return ""

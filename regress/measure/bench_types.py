@@ -1,0 +1,53 @@
+"""The benchmark types this package adds to asv's: `cudatime_*` (also `CudaTime*`), timed on the device.
+
+The same class serves two hosts. Our worker reads what a benchmark declares and runs its own loops; an unmodified asv, which
+finds the type through the plugin package, calls `run`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict
+
+from asv_runner.benchmarks._base import Benchmark, _get_first_attr
+
+from .backend import DeviceBackend, choose
+from .loop import DeviceLoop
+from .wire import Protocol
+
+
+class CudaTimeBenchmark(Benchmark):  # type: ignore[misc]
+    """Device seconds of one call, launches and Python excluded."""
+
+    name_regex = re.compile("^(CudaTime[A-Z_].+)|(cudatime_.+)$")
+
+    def __init__(self, name: str, func: Any, attr_sources: Any) -> None:
+        super().__init__(name, func, attr_sources)
+        self.type = "time"
+        self.unit = "seconds"
+        self.rounds = int(_get_first_attr(attr_sources, "rounds", 2))
+
+    def run(self, *params: Any) -> Dict[str, Any]:
+        """What asv calls: samples of one process. Tunables are read here, because asv sets its overrides late."""
+        backend = choose("auto")
+        if not isinstance(backend, DeviceBackend):
+            raise NotImplementedError(f"{self.name} needs a CUDA device: {backend.why_no_device}")
+        loop = DeviceLoop(lambda: self.func(*params), backend, device_reset(self._attr_sources, params))
+        protocol = Protocol("gpu_time")
+        self.func(*params)  # opens the framework's context before ours is asked for
+        backend.calibrate()
+        loop.warm_up(protocol.warmup_s)
+        settled = loop.propose(protocol)
+        found = loop.sample(settled) if settled is not None else None
+        if settled is None or found is None:
+            raise RuntimeError(f"{self.name} waits for the device, so it has no device time: measure it as time_*")
+        return {"samples": found.device, "number": settled.calls}
+
+
+def device_reset(attr_sources: Any, params: Any) -> Any:
+    """The benchmark's `reset` bound to its parameters, or None."""
+    reset = _get_first_attr(attr_sources, "reset", None)
+    return None if reset is None else (lambda: reset(*params))
+
+
+export_as_benchmark = [CudaTimeBenchmark]

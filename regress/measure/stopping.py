@@ -1,0 +1,55 @@
+"""When there are enough samples, and what a round's value is: functions of lists of floats."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import Sequence
+
+from .wire import Protocol
+
+RELATIVE_HALF_WIDTH = 0.005
+"""More samples are taken only while the 95 % interval of the median is wider than this to either side."""
+FEWEST = 5
+FEWEST_LONG = 3
+LONG_CALL_S = 0.5
+COARSE_STEPS = 20
+"""Under this many clock steps a median jumps from step to step, and a trimmed mean says more."""
+
+
+def enough(samples: Sequence[float], protocol: Protocol) -> bool:
+    """Whether a round can stop sampling. `samples` are seconds a call, `protocol.calls` of them in each window."""
+    if not samples:
+        return False
+    spent_s = sum(samples) * protocol.calls
+    fewest = FEWEST_LONG if statistics.median(samples) > LONG_CALL_S else FEWEST
+    fewest = min(fewest, protocol.samples_min)
+    if len(samples) >= protocol.samples_max or (spent_s >= protocol.window_budget_s and len(samples) >= fewest):
+        return True
+    return len(samples) >= protocol.samples_min and _half_width(samples) <= RELATIVE_HALF_WIDTH
+
+
+def _half_width(samples: Sequence[float]) -> float:
+    """Half the 95 % interval of the median over the median: order statistics by the normal approximation of the
+    binomial (Conover, Practical Nonparametric Statistics, section 3.2)."""
+    ordered = sorted(samples)
+    middle, reach = len(ordered) / 2, 1.96 * math.sqrt(len(ordered)) / 2
+    low = ordered[max(0, math.floor(middle - reach))]
+    high = ordered[min(len(ordered) - 1, math.ceil(middle + reach) - 1)]
+    center = statistics.median(ordered)
+    return (high - low) / 2 / center if center > 0 else 0.0
+
+
+def round_value(samples: Sequence[float], step_s: float = 0.0, calls: int = 1) -> float:
+    """The value of a round: the median, or where the clock is coarse the mean without the outer fifth at either end."""
+    center = statistics.median(samples)
+    if center * calls >= COARSE_STEPS * step_s:
+        return center
+    ordered = sorted(samples)
+    cut = len(ordered) // 5
+    return statistics.fmean(ordered[cut : len(ordered) - cut])
+
+
+def valid(sample: float) -> bool:
+    """Whether a device time can be one; drivers have been seen to give negative ones."""
+    return math.isfinite(sample) and sample > 0

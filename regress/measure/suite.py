@@ -1,0 +1,313 @@
+"""The suite under test: asv_runner's discovery, one benchmark at a time, with every failure kept as data."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import inspect
+import itertools
+import json
+import os
+import pickle
+import pkgutil
+import sys
+import traceback
+from types import ModuleType
+from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Tuple
+
+from .wire import Benchmark, Failure, SuiteProblem
+
+SAMPLING = ("number", "repeat", "rounds", "processes", "warmup_time", "min_run_count", "sample_time")
+DECIDING = (
+    "device",
+    "cuda",
+    "clock",
+    "cache",
+    "gpus",
+    "critical",
+    "tags",
+    "covers",
+    "threshold",
+    "better",
+    "was",
+    "exact",
+)
+DECLARED = (*SAMPLING, *DECIDING)
+"""Attributes of a benchmark that say how to measure it or how to decide on it."""
+
+METRICS = {"time": "wall_time", "peakmemory": "peak_rss", "memory": "object_size"}
+"""asv's types whose metric is ours; everything else is a tracked `value`."""
+
+
+def load_types() -> None:
+    """Import asv_runner with its own types and ours, and nothing else.
+
+    asv_runner imports every installed plugin at once. That could be an installed copy of this very package, whose code would
+    then stand in for the one under test, so no distributions are shown to it.
+    """
+    shown = importlib.metadata.distributions
+    importlib.metadata.distributions = lambda **_: iter(())
+    try:
+        benchmarks = importlib.import_module("asv_runner.benchmarks")
+    finally:
+        importlib.metadata.distributions = shown
+    from .bench_types import export_as_benchmark
+
+    benchmarks.benchmark_types[:] = [*export_as_benchmark, *benchmarks.benchmark_types]
+
+
+class Suite:
+    """The benchmarks of a folder. Modules are imported when first needed, so that one case does not import the whole suite."""
+
+    def __init__(self, folder: str, overrides: Dict[str, Any]) -> None:
+        load_types()
+        from asv_runner._aux import update_sys_path
+
+        self.folder = os.path.abspath(folder)
+        self.package = os.path.basename(self.folder)
+        self._overrides = type("Overrides", (), dict(overrides)) if overrides else None
+        self._found: Dict[str, Any] = {}
+        self._discovered = False
+        update_sys_path(self.folder)
+
+    # -- discovery -------------------------------------------------------------------------------------------------------
+
+    def discover(self) -> Tuple[List[Benchmark], List[SuiteProblem]]:
+        """Every benchmark of the suite, and what could not be imported or used."""
+        problems: List[SuiteProblem] = []
+        described: List[Benchmark] = []
+        for module in self._modules(self.package, problems):
+            for benchmark in self._benchmarks_of(module, problems):
+                if benchmark.name in self._found:
+                    continue
+                self._found[benchmark.name] = benchmark
+                described.append(describe(benchmark, self.folder))
+        self._discovered = True
+        return described, problems
+
+    def _modules(self, name: str, problems: List[SuiteProblem]) -> Iterator[ModuleType]:
+        try:
+            module = importlib.import_module(name)
+        except BaseException as error:  # a suite may call sys.exit() at import
+            problems.append(SuiteProblem(_place(error, name), _last_line(error), traceback.format_exc()))
+            return
+        yield module
+        for _, child, _ in pkgutil.iter_modules(getattr(module, "__path__", []), f"{name}."):
+            yield from self._modules(child, problems)
+
+    def _benchmarks_of(self, module: ModuleType, problems: List[SuiteProblem]) -> Iterator[Any]:
+        for attribute, value in list(vars(module).items()):
+            if attribute.startswith("_"):
+                continue
+            if inspect.isclass(value) and not inspect.isabstract(value):
+                for name, member in inspect.getmembers(value):
+                    if inspect.isfunction(member) or inspect.ismethod(member):
+                        yield from self._try(name, module, value, member, problems)
+            elif inspect.isfunction(value):
+                yield from self._try(attribute, module, None, value, problems)
+
+    def _try(
+        self, name: str, module: ModuleType, owner: Any, member: Any, problems: List[SuiteProblem]
+    ) -> Iterator[Any]:
+        from asv_runner.discovery import _get_benchmark
+
+        try:
+            benchmark = _get_benchmark(name, module, owner, member)
+        except Exception as error:  # a constructor that needs arguments, unreadable parameters, ...
+            where = f"{module.__name__}.{owner.__name__}" if owner is not None else f"{module.__name__}.{name}"
+            problem = SuiteProblem(where, f"skipped: {_last_line(error)}", traceback.format_exc(), fatal=False)
+            if problem.where not in {known.where for known in problems}:
+                problems.append(problem)
+            return
+        if benchmark is not None:
+            yield benchmark
+
+    # -- one benchmark ---------------------------------------------------------------------------------------------------
+
+    def get(self, name: str) -> Any:
+        """The benchmark of that name, with the overrides in force. Imports its module alone where the name tells which.
+
+        Raises LookupError where the suite has no such benchmark, and whatever the import raises.
+        """
+        benchmark = self._found.get(name) or self._by_module(name)
+        if benchmark is None and not self._discovered:
+            self.discover()
+            benchmark = self._found.get(name)
+        if benchmark is None:
+            raise LookupError(f"the suite has no benchmark {name}")
+        self._found[name] = benchmark
+        if self._overrides is not None and benchmark._attr_sources[0] is not self._overrides:
+            benchmark._attr_sources.insert(0, self._overrides)
+        return benchmark
+
+    def _by_module(self, name: str) -> Any:
+        parts = name.split(".")
+        for tail in (1, 2):
+            if not os.path.isfile(os.path.join(self.folder, *parts[:-tail]) + ".py"):
+                continue
+            module = importlib.import_module(".".join([self.package, *parts[:-tail]]))
+            for benchmark in self._benchmarks_of(module, []):
+                self._found.setdefault(benchmark.name, benchmark)
+        return self._found.get(name)
+
+
+def describe(benchmark: Any, folder: str) -> Benchmark:
+    """What the driver needs to know of a benchmark, and the entry asv would keep of it."""
+    from asv_runner.benchmarks._base import _get_first_attr
+
+    from .bench_types import CudaTimeBenchmark
+
+    declared = {}
+    for name in DECLARED:
+        value = _get_first_attr(benchmark._attr_sources, name, None)
+        if value is not None and _is_plain(value):
+            declared[name] = value
+    entry = {
+        key: value
+        for key, value in vars(benchmark).items()
+        if not key.startswith("_") and isinstance(value, (str, int, float, list, dict, bool)) and _is_plain(value)
+    }
+    needs_device = isinstance(benchmark, CudaTimeBenchmark)
+    file, line = _source(benchmark.func, folder)
+    return Benchmark(
+        name=benchmark.name,
+        type=benchmark.type,
+        unit=benchmark.unit,
+        params=benchmark.params,
+        param_names=benchmark.param_names,
+        version=benchmark.version,
+        metric="gpu_time" if needs_device else METRICS.get(benchmark.type, "value"),
+        needs_device=needs_device,
+        timeout_s=_number(benchmark.timeout),
+        setup_cache_key=benchmark.setup_cache_key,
+        setup_cache_timeout_s=_number(benchmark.setup_cache_timeout),
+        file=file,
+        line=line,
+        declared=declared,
+        asv=entry,
+    )
+
+
+def choose_params(benchmark: Any, params: List[str]) -> None:
+    """Set the parameter combination whose reprs are `params`. Raises LookupError where the benchmark has none such."""
+    for index, combination in enumerate(itertools.product(*benchmark.params)):
+        if list(combination) == params:
+            if params:
+                benchmark.set_param_idx(index)
+            return
+    raise LookupError(f"{benchmark.name} has no parameters ({', '.join(params)})")
+
+
+def load_cache(benchmark: Any, directory: str) -> None:
+    """Give the benchmark what its `setup_cache` returned."""
+    if benchmark.setup_cache_key is None or not directory:
+        benchmark.set_cache(None)
+        return
+    with open(os.path.join(directory, "cache.pickle"), "rb") as file:
+        benchmark.set_cache(pickle.load(file))
+
+
+# -- failures ------------------------------------------------------------------------------------------------------------
+
+
+def failure_of(error: BaseException, folder: str) -> Failure:
+    """The exception as data: its kind, its line, and the innermost frame in the suite or the code under test."""
+    from asv_runner.benchmarks.mark import SkipNotImplemented
+
+    if isinstance(error, SkipNotImplemented):
+        return Failure("skipped", str(error) or "raised SkipNotImplemented")
+    text = f"{type(error).__name__} {error}".lower()
+    kind = "oom" if isinstance(error, MemoryError) or "out of memory" in text or "outofmemory" in text else "error"
+    detail = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return Failure(kind, _last_line(error), _place(error, folder), detail[-4000:])
+
+
+def _last_line(error: BaseException) -> str:
+    return traceback.format_exception_only(type(error), error)[-1].strip()[:500]
+
+
+def _place(error: BaseException, otherwise: str) -> str:
+    """`file:line` of a syntax error, or of the innermost frame outside this package and the import machinery."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    here = os.path.dirname(os.path.abspath(__file__))
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        outside = not frame.filename.startswith((here, "<")) and "asv_runner" not in frame.filename
+        if outside and not frame.filename.endswith(os.path.join("importlib", "__init__.py")):
+            return f"{frame.filename}:{frame.lineno}"
+    return otherwise
+
+
+def _source(func: Any, folder: str) -> Tuple[str, int]:
+    try:
+        file = inspect.getsourcefile(func) or ""
+        return os.path.relpath(file, os.path.dirname(folder)), inspect.getsourcelines(func)[1]
+    except (OSError, TypeError):
+        return "", 0
+
+
+def _number(value: Any) -> Optional[float]:
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+# -- whose code is measured ----------------------------------------------------------------------------------------------
+
+
+class ProjectCode:
+    """Proves that the project's packages were imported from the side's own folders.
+
+    An editable install, a path file or a meta-path hook can win over the worktree; then both sides would measure the same
+    installed code and every verdict would be "unchanged".
+    """
+
+    def __init__(self, roots: List[str], suite_package: str) -> None:
+        self._roots = [os.path.realpath(root) + os.sep for root in roots]
+        # A repository's test/ is not the standard library's, which others may have imported.
+        standard: FrozenSet[str] = getattr(sys, "stdlib_module_names", frozenset())
+        self._names = {name for root in roots for name in _packages(root)} - {suite_package} - standard
+
+    def imported(self) -> List[str]:
+        """Files of the project's packages that are loaded, one a package."""
+        return [file for _, file in self._loaded()]
+
+    def foreign(self) -> Optional[Tuple[str, str]]:
+        """A package of the project (name, file) that came from elsewhere, or None."""
+        for name, file in self._loaded():
+            if not os.path.realpath(file).startswith(tuple(self._roots)):
+                return name, file
+        return None
+
+    def _loaded(self) -> Iterator[Tuple[str, str]]:
+        for name in sorted(self._names):
+            module = sys.modules.get(name)
+            file = getattr(module, "__file__", None) if module is not None else None
+            if file is None and module is not None:
+                file = next(iter(getattr(module, "__path__", [])), None)
+            if file is not None:
+                yield name, file
+
+
+def _packages(root: str) -> Iterator[str]:
+    """Names that can be imported from a folder. A folder without Python files in it is no package of the project's:
+    `docs/` would be a namespace package to the import system."""
+    for name in os.listdir(root):
+        path = os.path.join(root, name)
+        if name.endswith(".py"):
+            if name not in ("setup.py", "conftest.py"):
+                yield name[:-3]
+        elif (
+            os.path.isdir(path)
+            and name.isidentifier()
+            and any(each.endswith((".py", ".so")) for each in os.listdir(path))
+        ):
+            yield name
+        elif name.endswith((".so", ".pyd")):
+            yield name.split(".")[0]

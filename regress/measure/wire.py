@@ -1,0 +1,316 @@
+"""What driver and worker say to each other: one JSON object a line, over two private pipes.
+
+The pipes are file descriptors of their own, so nothing a benchmark prints can get between the lines. A command travels
+from the driver to the worker, a reply travels back; `Visit` is answered by `Begin` and a `Proposal` or a `Round` for each
+of its tasks, then by `End`. A worker that dies in between has said with its last `Begin` which task killed it.
+
+All times are seconds, all sizes bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Type, TypeVar
+
+WIRE_VERSION = 1
+"""Version of this file's messages; both ends are shipped together, so a difference means a broken installation."""
+
+HARNESS_VERSION = 1
+"""Version of *how* values are measured. It is part of a series' identity: raise it when a change of the loop, the timer
+or a memory probe can move a value."""
+
+T = TypeVar("T")
+
+
+def nested(kind: type, many: bool = False, **options: Any) -> Any:
+    """A dataclass field that holds a dataclass (`many`: a list or a dict of them), so that `decode` can rebuild it."""
+    return field(metadata={"kind": kind, "many": many}, **options)
+
+
+# -- parts ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a case is measured. The driver fixes it once a case and sends it to every round of both sides."""
+
+    metric: str
+    """The metric that the case is about: gpu_time, wall_time, value, peak_rss or object_size."""
+    calls: int = 1
+    """Calls a window; a sample is the window's time divided by it."""
+    wall_calls: int = 1
+    """Calls a window of `wall_time` that is taken beside `gpu_time`."""
+    cache: str = "hot"
+    setup_each: bool = False
+    """Run the benchmark's setup again before every sample (asv's `number = 1`)."""
+    samples_min: int = 20
+    samples_max: int = 200
+    window_budget_s: float = 0.1
+    """Stop sampling when the windows add up to this."""
+    warmup_s: float = 5.0
+    """Give up waiting for two equal windows after this."""
+    process: str = "fresh"
+    harness: int = HARNESS_VERSION
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why there is no value. `kind`: error, timeout, oom, signal, skipped."""
+
+    kind: str
+    message: str
+    where: str = ""
+    """`file:line` of the innermost frame that is not ours."""
+    detail: str = ""
+    """Traceback or end of the log."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The samples of one metric in one round, in the order taken, and the round's value."""
+
+    value: float
+    samples: List[float]
+    unit: str = "s"
+    invalid: int = 0
+    """Samples that were not stored: negative, zero or NaN."""
+    exact: bool = False
+    """A value that repeats exactly when the code is the same: no test is needed to tell two of them apart."""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark as discovery found it."""
+
+    name: str
+    type: str
+    unit: str
+    params: List[List[str]]
+    param_names: List[str]
+    version: str
+    metric: str
+    needs_device: bool
+    timeout_s: Optional[float] = None
+    setup_cache_key: Optional[str] = None
+    setup_cache_timeout_s: Optional[float] = None
+    file: str = ""
+    line: int = 0
+    declared: Dict[str, Any] = field(default_factory=dict)
+    """What the author declared for measuring and deciding (`number`, `repeat`, `tags`, ...); the JSON-able part."""
+    asv: Dict[str, Any] = field(default_factory=dict)
+    """The entry that asv itself would write into benchmarks.json."""
+
+
+@dataclass(frozen=True)
+class SuiteProblem:
+    """A module or class of the suite that gave no benchmark. `fatal`: an import failed; else a line for the user."""
+
+    where: str
+    message: str
+    detail: str = ""
+    fatal: bool = True
+
+
+@dataclass(frozen=True)
+class Task:
+    """One visit to one case."""
+
+    name: str
+    params: List[str]
+    side: str
+    order: int = -1
+    """Index of the round within its side; -1 in the unmeasured visit."""
+    protocol: Optional[Protocol] = nested(Protocol, default=None)
+    """None: the unmeasured visit, which proposes a protocol."""
+    memory: bool = False
+    """Probe memory too, after the timing."""
+    cache_dir: str = ""
+    """Folder with the benchmark's `cache.pickle`; also its working directory."""
+    quick: bool = False
+
+
+# -- commands ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Open:
+    """First command: where the suite is, whose code must be measured, on which device."""
+
+    suite_dir: str
+    import_roots: List[str]
+    """Folders whose packages must win over everything installed."""
+    side: str
+    device: str = "auto"
+    seed: int = 0
+    overrides: Dict[str, Any] = field(default_factory=dict)
+    """Attributes that win over what a benchmark declares (asv's `-a name=value`)."""
+    wire: int = WIRE_VERSION
+
+
+@dataclass(frozen=True)
+class Discover:
+    """Import the whole suite and list its benchmarks; answered by `Suite`."""
+
+
+@dataclass(frozen=True)
+class SetupCache:
+    """Run a benchmark's `setup_cache` in `directory` and pickle what it returns; answered by `CacheReady`."""
+
+    name: str
+    directory: str
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Measure these tasks one after the other."""
+
+    tasks: List[Task] = nested(Task, many=True)
+
+
+# -- replies -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The worker is ready. `facts`: interpreter, device, driver, framework versions, as found."""
+
+    pid: int
+    facts: Dict[str, Any]
+    warnings: List[str] = field(default_factory=list)
+    wire: int = WIRE_VERSION
+
+
+@dataclass(frozen=True)
+class Suite:
+    benchmarks: List[Benchmark] = nested(Benchmark, many=True)
+    problems: List[SuiteProblem] = nested(SuiteProblem, many=True)
+
+
+@dataclass(frozen=True)
+class CacheReady:
+    name: str
+    seconds: float
+    failure: Optional[Failure] = nested(Failure, default=None)
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Task number `task` of the visit has started."""
+
+    task: int
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What the unmeasured visit found: how this side would measure the case, or why it cannot."""
+
+    name: str
+    params: List[str]
+    side: str
+    protocol: Optional[Protocol] = nested(Protocol, default=None)
+    failure: Optional[Failure] = nested(Failure, default=None)
+    seconds: float = 0.0
+    """What the visit took; a measure for what a round will take."""
+    flags: List[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Round:
+    """One visit of one fresh process to one case on one side."""
+
+    name: str
+    params: List[str]
+    side: str
+    order: int
+    process: int = 0
+    started_at: float = 0.0
+    """Seconds since the epoch."""
+    duration_s: float = 0.0
+    protocol: Optional[Protocol] = nested(Protocol, default=None)
+    values: Dict[str, Measured] = nested(Measured, many=True, default_factory=dict)
+    failure: Optional[Failure] = nested(Failure, default=None)
+    facts: Dict[str, Any] = field(default_factory=dict)
+    """What may explain a difference: SM clock, file of the project, spins that had to be doubled."""
+    flags: List[str] = field(default_factory=list)
+    """Doubts about the values, in words for the reader."""
+
+
+@dataclass(frozen=True)
+class WrongCode:
+    """The project was imported from elsewhere: nothing this worker measures counts."""
+
+    module: str
+    file: str
+    expected: List[str]
+
+
+@dataclass(frozen=True)
+class End:
+    """All tasks of the visit are done."""
+
+    project_files: List[str] = field(default_factory=list)
+    """The first files of the project's packages that were imported; empty: the suite imports nothing of it."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """The worker cannot go on: an error outside any task."""
+
+    failure: Failure = nested(Failure)
+
+
+MESSAGES = {
+    kind.__name__: kind
+    for kind in (
+        Open,
+        Discover,
+        SetupCache,
+        Visit,
+        Opened,
+        Suite,
+        CacheReady,
+        Begin,
+        Proposal,
+        Round,
+        WrongCode,
+        End,
+        Broken,
+    )
+}
+
+
+# -- lines ---------------------------------------------------------------------------------------------------------------
+
+
+def encode(message: Any) -> bytes:
+    """A message as one line. Raises TypeError for what JSON cannot hold: `facts` and `declared` are the caller's care."""
+    return (json.dumps({"is": type(message).__name__, **dataclasses.asdict(message)}) + "\n").encode()
+
+
+def decode(line: bytes) -> Any:
+    """The message of a line. Raises ValueError for a line that is none."""
+    data = json.loads(line)
+    if not isinstance(data, dict) or data.get("is") not in MESSAGES:
+        raise ValueError(f"not a message: {line[:200]!r}")
+    return build(MESSAGES[data.pop("is")], data)
+
+
+def build(kind: Type[T], data: Dict[str, Any]) -> T:
+    """A dataclass of this file from the dict that `dataclasses.asdict` made of it; unknown keys are ignored."""
+    values: Dict[str, Any] = {}
+    for item in dataclasses.fields(kind):  # type: ignore[arg-type]
+        if item.name not in data:
+            continue
+        value = data[item.name]
+        inner = item.metadata.get("kind")
+        if inner is not None and value is not None:
+            if not item.metadata["many"]:
+                value = build(inner, value)
+            elif isinstance(value, dict):
+                value = {key: build(inner, each) for key, each in value.items()}
+            else:
+                value = [build(inner, each) for each in value]
+        values[item.name] = value
+    return kind(**values)
