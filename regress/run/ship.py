@@ -1,0 +1,67 @@
+"""The folder that every worker runs from: our measuring code under a private name, and asv_runner beside it.
+
+Only this folder is put on the path of the process under test, so an installed or checked-out copy of either never mixes in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+PRIVATE_NAME = "_regress_measure"
+
+START = f'''\
+"""Starts a worker. Run as a file: with -m the current folder would be on the path and shadow installed packages."""
+
+import os
+import sys
+
+ship = os.path.dirname(os.path.abspath(__file__))
+paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+rest = [path for path in sys.path if path and os.path.abspath(path) not in (ship, *paths)]
+# PYTHONPATH names the side's own folders first. They have to win over what is installed, but a repository that happens to
+# have a random.py at its top must not win over the standard library.
+installed = [i for i, path in enumerate(rest) if path.rstrip("/").endswith(("site-packages", "dist-packages"))]
+first = installed[0] if installed else len(rest)
+sys.path[:] = [ship, *rest[:first], *paths, *rest[first:]]
+
+from {PRIVATE_NAME}.worker import start
+
+start()
+'''
+
+
+def ship(cache: Path) -> Path:
+    """The file to run, in a folder under `cache` named by its content; made once, then reused."""
+    measure = Path(__file__).parents[1] / "measure"
+    spec = importlib.util.find_spec("asv_runner")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("asv_runner is not installed")
+    runner = Path(spec.origin).parent
+    folder = cache / "worker" / _digest(measure, runner)
+    start = folder / "regress_worker.py"
+    if start.exists():
+        return start
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(dir=folder.parent))
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(measure, fresh / PRIVATE_NAME, ignore=ignored)
+    shutil.copytree(runner, fresh / "asv_runner", ignore=ignored)
+    (fresh / start.name).write_text(START)
+    try:
+        os.rename(fresh, folder)
+    except OSError:  # another process was first
+        shutil.rmtree(fresh)
+    return start
+
+
+def _digest(*folders: Path) -> str:
+    digest = hashlib.sha256(START.encode())
+    for folder in folders:
+        for file in sorted(folder.rglob("*.py")):
+            digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]
