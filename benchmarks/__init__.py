@@ -1,0 +1,1 @@
+"""The suite of this repository: CUDA operations, the same operations on the CPU, and our own hot paths."""

@@ -1,0 +1,327 @@
+"""The command line: parse, call a command, render, exit. The only module that prints or exits.
+
+Nothing heavy is imported here: each command imports what it needs when it is called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from regress import __version__
+from regress.errors import RegressError
+
+if TYPE_CHECKING:
+    from regress.commands.session import Request
+    from regress.model import Report
+    from regress.report.progress import Progress
+    from regress.report.style import Style
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+FORMATS = ("text", "json")
+INTERRUPTED = 130
+INTERNAL = 5
+
+EXAMPLES = """
+\b
+Examples:
+  regress demo d && cd d && regress check HEAD~1    see it work
+  regress check                                     this branch against where it left main
+  regress check v1.4 v1.5 -b softmax                two releases, the benchmarks that match
+  regress run                                       measure and record this commit
+"""
+
+
+class Percent(click.ParamType[float]):
+    """A relative change: 5%, 0.05."""
+
+    name = "percent"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            text = str(value).strip()
+            number = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        except ValueError:
+            self.fail(f"{value!r} is no percentage; write 5% or 0.05", param, ctx)
+        if not 0 < number < 10:
+            self.fail(f"{value!r} is out of range; 5% and 0.05 mean the same", param, ctx)
+        return number
+
+
+class Output(click.ParamType[tuple[str, Path]]):
+    """FORMAT=FILE; checked before anything is measured."""
+
+    name = "format=file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Path]:
+        if isinstance(value, tuple):
+            return value
+        form, found, file = str(value).partition("=")
+        if not found or form not in FORMATS:
+            self.fail(f"{value!r} is not FORMAT=FILE with FORMAT one of {', '.join(FORMATS)}", param, ctx)
+        if not Path(file).resolve().parent.is_dir():
+            self.fail(f"the folder of {file!r} does not exist", param, ctx)
+        return form, Path(file)
+
+
+def _stack(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    def apply(function: Command) -> Command:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return apply
+
+
+where = _stack(
+    click.option(
+        "--config",
+        "config_file",
+        type=click.Path(path_type=Path),
+        help="Configuration file [asv.conf.json here or above].",
+    ),
+    click.option("--debug", is_flag=True, help="Show tracebacks."),
+)
+output = _stack(
+    click.option(
+        "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Format on stdout."
+    ),
+    click.option(
+        "--output", "outputs", type=Output(), metavar="FORMAT=FILE", multiple=True, help="Write a file too; repeatable."
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="The verdict line only, no progress."),
+    click.option("-v", "--verbose", is_flag=True, help="Every row, and what failures printed."),
+    click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True),
+)
+selecting = _stack(
+    click.option(
+        "-b",
+        "--bench",
+        "patterns",
+        metavar="NAME",
+        multiple=True,
+        help="Exact name, or regular expression; repeatable.",
+    ),
+)
+measuring = _stack(
+    click.option("--device", type=click.Choice(["auto", "cuda", "cpu", "fake"]), help="What to measure on [auto]."),
+    click.option("--machine", metavar="NAME", help="Name of this machine in the history."),
+    click.option("--quick", is_flag=True, help="One round a case: does it run at all? Judges nothing."),
+)
+deciding = _stack(
+    click.option("--time-threshold", type=Percent(), help="Smallest slowdown that counts [5%]."),
+    click.option("--memory-threshold", type=Percent(), help="Smallest growth that counts [10%]."),
+    click.option("--strict", is_flag=True, help="Exit 4 when undecided, 3 when something fails on both sides."),
+)
+
+
+@click.group(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="regress")
+def regress() -> None:
+    """Performance regression tracking for CUDA code, on ordinary asv suites.
+
+    Times CUDA operations with device events, tells with Welch tests what became more than 5 % slower or takes more than 10 %
+    more memory, and keeps the history in asv's files.
+    """
+
+
+@regress.command()
+@click.argument("base", required=False)
+@click.argument("head", required=False)
+@_stack(where, selecting, measuring, deciding, output)
+@click.option("--rounds", type=click.IntRange(min=2), help="Rounds a side [5].")
+@click.option("--record", is_flag=True, help="Keep the results in results_dir, not only in the cache.")
+def check(base: str | None, head: str | None, rounds: int | None, record: bool, **options: Any) -> None:
+    """Measure BASE and HEAD side by side and judge HEAD.
+
+    BASE: with uncommitted changes HEAD, on a branch the merge base with the default branch, else HEAD~1. HEAD: the working
+    tree.
+
+    \b
+    Exit codes:
+      0  nothing regressed
+      1  something regressed
+      2  usage, configuration, or unknown revision
+      3  something fails on HEAD that worked on BASE
+      4  undecided, with --strict or for a critical benchmark
+      5  nothing could be measured or compared
+    """
+    with _command(options) as (request, progress):
+        from regress.commands.check import check as command
+
+        report = command(request({"check_rounds": rounds}), base, head, progress, record=record)
+    _finish(report, options)
+
+
+@regress.command()
+@click.argument("revision", required=False, metavar="[REV]")
+@_stack(where, selecting, measuring, output)
+@click.option("--rounds", type=click.IntRange(min=1), help="Rounds a case [5].")
+def run(revision: str | None, rounds: int | None, **options: Any) -> None:
+    """Measure one side, print it, and record it in results_dir.
+
+    REV: any commit; without it the working tree, which is recorded only when nothing is changed in it.
+    """
+    with _command(options) as (request, progress):
+        from regress.commands.run import run as command
+
+        report = command(request({"run_rounds": rounds}), revision, progress)
+    _finish(report, options)
+
+
+@regress.command()
+@click.argument("base")
+@click.argument("head")
+@_stack(where, selecting, deciding, output)
+@click.option("--machine", metavar="NAME", help="Whose results [this machine's].")
+@click.option("--environment", metavar="NAME", help="Which environment's results, where there are several.")
+def compare(base: str, head: str, environment: str | None, **options: Any) -> None:
+    """The same verdicts from recorded results, measuring nothing."""
+    with _command(options) as (request, _):
+        from regress.commands.compare import compare_recorded
+
+        report = compare_recorded(request({}), base, head, environment)
+    _finish(report, options)
+
+
+@regress.command("list")
+@_stack(where, selecting, measuring, output)
+def list_(**options: Any) -> None:
+    """The cases of the suite, with metric and tags."""
+    with _command(options) as (request, progress):
+        from regress.commands.list import list_cases
+
+        report = list_cases(request({}), progress)
+    _finish(report, options)
+
+
+@regress.command()
+@_stack(where, measuring, output)
+def config(**options: Any) -> None:
+    """Effective settings, and where each came from."""
+    with _command(options) as (request, _):
+        from regress.commands.config import show_config
+
+        report = show_config(request({}))
+    _finish(report, options)
+
+
+@regress.command()
+@_stack(where, measuring, output)
+def doctor(**options: Any) -> None:
+    """Is this machine fit to measure?"""
+    with _command(options) as (request, progress):
+        from regress.commands.doctor import doctor as command
+
+        report = command(request({}), progress)
+    _finish(report, options)
+
+
+@regress.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--commits", type=int, default=12, show_default=True, help="How many commits the repository gets.")
+@click.option("--scripted/--cuda", default=None, help="Scripted device or real CUDA [whether there is a GPU].")
+@click.option("--debug", is_flag=True, help="Show tracebacks.")
+def demo(directory: Path, commits: int, scripted: bool | None, **options: Any) -> None:
+    """Make a small git repository with planted regressions in DIRECTORY.
+
+    A torch library of a dozen commits; some make it slower, hungrier or synchronous. On a machine without a GPU it runs on a
+    scripted device, whose times are stated by the code, not measured.
+    """
+    with _command(options):
+        from regress.commands.demo import create
+
+        made = create(directory, commits, scripted)
+    device = (
+        "a scripted device: its times are stated by the code, not measured"
+        if made.scripted
+        else "the GPU of this machine"
+    )
+    click.echo(f"{made.commits} commits in {made.directory}, for {device}")
+    click.echo(f"what is planted where: {made.directory}/README.md")
+    click.echo(f"try   {made.next_command}")
+
+
+# -- around every command ------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _command(options: dict[str, Any]) -> Iterator[tuple[Callable[[dict[str, Any]], Request], Progress]]:
+    """Turns options into a Request, and errors into words and exit codes."""
+    from regress.report.progress import Progress
+
+    progress = Progress(sys.stderr, quiet=bool(options.get("quiet")))
+    try:
+        with progress:
+            yield (lambda more: _request(options, more)), progress
+    except RegressError as error:
+        if options.get("debug"):
+            traceback.print_exc()
+        from regress.report.terminal import render_error
+
+        click.echo(render_error(error, _style(options, sys.stderr)), err=True, nl=False)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        # Python would exit with 1, which means "regressed" here.
+        if options.get("debug"):
+            traceback.print_exc()
+        else:
+            click.echo(f"error: an internal error: {type(error).__name__}: {error}", err=True)
+            click.echo("fix:   run it again with --debug and report the traceback", err=True)
+        sys.exit(INTERNAL)
+
+
+def _request(options: dict[str, Any], more: dict[str, Any]) -> Request:
+    from regress.commands.session import Request
+
+    named = {name: options.get(name) for name in ("device", "machine", "time_threshold", "memory_threshold")}
+    overrides = {name: value for name, value in {**named, **more}.items() if value is not None}
+    return Request(
+        start=Path.cwd(),
+        config_file=options.get("config_file"),
+        patterns=tuple(options.get("patterns", ())),
+        overrides=overrides,
+        quick=bool(options.get("quick")),
+        strict=bool(options.get("strict", False)),
+    )
+
+
+def _style(options: dict[str, Any], stream: Any, *, file: bool = False) -> Style:
+    from regress.report.style import Style
+
+    terminal = not file and stream.isatty()
+    wanted = options.get("color", "auto")
+    color = wanted == "always" or (wanted == "auto" and terminal and "NO_COLOR" not in os.environ)
+    width = os.get_terminal_size(stream.fileno()).columns if terminal else None
+    return Style(
+        color=color and not file,
+        verbose=bool(options.get("verbose")),
+        quiet=bool(options.get("quiet")),
+        width=width,
+        now=time.time(),
+    )
+
+
+def _finish(report: Report, options: dict[str, Any]) -> None:
+    from regress.report import render
+
+    for form, file in options.get("outputs", ()):
+        file.write_text(render(report, _style(options, None, file=True), form), encoding="utf-8")
+    click.echo(render(report, _style(options, sys.stdout), options.get("form", "text")), nl=False)
+    sys.exit(report.exit_code)
+
+
+def main() -> None:
+    regress(prog_name="regress")

@@ -1,0 +1,11 @@
+"""One file a command: a function from arguments to a Report. Nothing here prints or exits.
+
+session   what measuring commands share: configuration, repository, sides, recording
+check     two sides, interleaved, with verdicts
+run       one side, measured and recorded
+compare   verdicts from recorded results
+list      the cases of the suite
+config    effective settings
+doctor    whether this machine is fit to measure
+demo      a repository with planted regressions
+"""

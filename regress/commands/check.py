@@ -1,0 +1,122 @@
+"""`regress check`: two sides, measured in turn, with a verdict for each case."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from regress.commands.session import Recorder, Request, Session, device_line, quoted, require_values
+from regress.compare import compare
+from regress.errors import BuildFailed
+from regress.model import Comparison, Report, Settings, Side, Verdict
+from regress.overall import overall
+from regress.run.execute import Measured, Watcher, execute
+
+
+def check(request: Request, base: str | None, head: str | None, watcher: Watcher, *, record: bool = False) -> Report:
+    """Measure base and head in turn and judge the head.
+
+    `base` None: with uncommitted changes HEAD, on a branch the merge base with the default branch, else HEAD~1. `head` None:
+    the working tree. Results go into the cache; with `record` into results_dir.
+    """
+    start = time.monotonic()
+    session = Session(request)
+    sides = choose_sides(session, base, head)
+    try:
+        prepared = tuple(session.prepare(side, watcher) for side in sides)
+    except BuildFailed as failed:
+        return _unbuilt(sides, failed, time.monotonic() - start)
+    job = session.job(prepared, session.config.settings.check_rounds)
+    recorder = Recorder(session, session.config.results_dir if record else session.cache / "history", sides)
+    measured = execute(job, recorder.take, watcher)
+    recorder.finish(measured)
+    require_values(measured)
+    report = _judged(session, sides, recorder, measured, job.rounds)
+    return replace(report, duration_s=time.monotonic() - start)
+
+
+def choose_sides(session: Session, base: str | None, head: str | None) -> tuple[Side, Side]:
+    """Base and head as asked for, or as chosen; `revision` of each says which and why."""
+    head_side = session.tree_side("head") if head is None else session.revision_side("head", head)
+    if base is not None:
+        return session.revision_side("base", base), head_side
+    revision, how = session.repository.default_base(session.own_paths)
+    return session.revision_side("base", revision, how), head_side
+
+
+def _judged(session: Session, sides: tuple[Side, Side], recorder: Recorder, measured: Measured, rounds: int) -> Report:
+    settings = session.config.settings
+    comparisons = compare(
+        measured.of("base"),
+        measured.of("head"),
+        measured.benchmarks.get("head"),
+        settings,
+        measured.benchmarks.get("base"),
+    )
+    summed = overall(comparisons, settings, strict=session.request.strict, problems=measured.problems)
+    codes = (130, *summed.exit_codes) if measured.interrupted else summed.exit_codes
+    base, head = (recorder.named(side) for side in sides)
+    warnings = session.warnings(measured)
+    if head.dirty:
+        warnings.append(f"the head has uncommitted changes: it is not recorded as {head.commit.short}")
+    elif session.repository.resolve("HEAD").sha == head.commit.sha and session.is_dirty():
+        warnings.append(
+            "the working tree was changed while it was measured; the commit itself was measured, from a worktree"
+        )
+    if measured.interrupted:
+        warnings.append("interrupted: the verdicts are from the rounds that were finished")
+    return Report(
+        command="check",
+        exit_codes=codes,
+        state="INTERRUPTED" if measured.interrupted else summed.state,
+        base=base,
+        head=head,
+        machine=recorder.machine,
+        device=device_line(measured.facts.get("head", measured.facts.get("base", {})), measured.rounds),
+        plan=f"{summed.cases} cases, interleaved, {rounds} rounds a side",
+        comparisons=comparisons,
+        counts=summed.counts,
+        cases=summed.cases,
+        geomean=summed.geomean,
+        noise_floor=summed.noise_floor,
+        min_detectable=summed.min_detectable,
+        problems=tuple(measured.problems),
+        warnings=tuple(warnings),
+        suggestions=tuple(suggestions("check", base, head, comparisons)),
+        policy=policy(settings, session.request.strict),
+        recorded=str(recorder.root),
+    )
+
+
+def policy(settings: Settings, strict: bool) -> dict[str, Any]:
+    """The figures that the verdicts rest on."""
+    names = ("time_threshold", "memory_threshold", "host_threshold", "alpha", "confidence")
+    floors = ("time_floor_s", "memory_floor_bytes", "host_floor_s")
+    return {**{name: getattr(settings, name) for name in (*names, *floors)}, "strict": strict}
+
+
+def suggestions(command: str, base: Side, head: Side, comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
+    """What to run next: the worst case again, by itself."""
+    worst = [each for each in comparisons if each.gates and each.verdict in (Verdict.REGRESSED, Verdict.FAILED)]
+    worst.sort(key=lambda each: -(each.ratio or 0.0))
+    if not worst:
+        return []
+    words = ["regress", command, base.commit.short]
+    if not head.dirty:
+        words.append(head.commit.short)
+    return [("again", quoted(*words, "-b", str(worst[0].case)))]
+
+
+def _unbuilt(sides: tuple[Side, Side], failed: BuildFailed, duration_s: float) -> Report:
+    base, head = sides
+    return Report(
+        command="check",
+        exit_codes=(BuildFailed.exit_code,),
+        state="FAIL",
+        base=base,
+        head=head,
+        warnings=(failed.what, f"why: {failed.why}", f"fix: {failed.fix}"),
+        duration_s=duration_s,
+    )

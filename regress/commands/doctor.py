@@ -1,0 +1,159 @@
+"""`regress doctor`: is this machine fit to measure? Each check says what it found and what to do about it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from regress.commands.session import Request, Session
+from regress.errors import RegressError
+from regress.measure.backend import DeviceError
+from regress.measure.backend.cuda import CudaBackend
+from regress.model import Check, Report
+from regress.run.execute import Watcher, discover
+
+FREE_BYTES = 2 << 30
+"""Under this much free space a worktree or a build may not fit."""
+
+
+def doctor(request: Request, watcher: Watcher) -> Report:
+    """Look at Python, the device, the repository, the suite and the places where results go."""
+    checks = [_python(), *_device(), *_frameworks(), *_cpu()]
+    try:
+        session = Session(request)
+        checks.append(Check("configuration", "ok", str(session.config.path)))
+        checks += [*_repository(session), *_suite(session, watcher), *_places(session)]
+    except RegressError as error:
+        checks.append(Check("configuration", "fail", _what(error), error.fix))
+    failed = any(check.state == "fail" for check in checks)
+    return Report(
+        command="doctor", exit_codes=(5,) if failed else (0,), state="FAIL" if failed else "PASS", checks=tuple(checks)
+    )
+
+
+def _python() -> Check:
+    return Check("Python", "ok", f"{platform.python_version()} on {platform.system()} {platform.release()}")
+
+
+def _device() -> Iterator[Check]:
+    try:
+        facts = CudaBackend().facts()
+    except DeviceError as error:
+        yield Check(
+            "CUDA device",
+            "warn",
+            f"{error}; CUDA cases will be skipped, CPU cases are measured",
+            "install the NVIDIA driver, or run on a machine with a GPU",
+        )
+        return
+    driver = f", driver {facts['driver']}" if "driver" in facts else ""
+    yield Check("CUDA device", "ok", f"{facts['gpu']} ({facts['gpu_uuid']}), CUDA {facts['cuda']}{driver}")
+    yield from _others_on_device()
+
+
+def _others_on_device() -> Iterator[Check]:
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+        device = pynvml.nvmlDeviceGetHandleByIndex(0)
+        others = [each.pid for each in pynvml.nvmlDeviceGetComputeRunningProcesses(device) if each.pid != os.getpid()]
+        pynvml.nvmlShutdown()
+    except pynvml.NVMLError as error:
+        yield Check("NVML", "warn", f"cannot be asked: {error}; other processes on the device will not be noticed")
+        return
+    if others:
+        pids = ", ".join(map(str, others))
+        yield Check(
+            "other processes", "warn", f"on the device: {pids}; they disturb every timing", "end them before measuring"
+        )
+    else:
+        yield Check("other processes", "ok", "none on the device")
+
+
+def _frameworks() -> Iterator[Check]:
+    import importlib.metadata
+
+    for name in ("torch", "cupy", "jax"):
+        try:
+            version = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        if name == "torch" and version.endswith("+cpu"):
+            yield Check(name, "warn", f"{version} is a CPU build: its CUDA cases will fail", "pip install torch")
+        else:
+            yield Check(name, "ok", version)
+
+
+def _cpu() -> Iterator[Check]:
+    cpus = os.cpu_count() or 1
+    try:
+        busy = os.getloadavg()[0]
+    except OSError:
+        return
+    if busy > 0.5 * cpus:
+        yield Check(
+            "CPU load",
+            "warn",
+            f"{busy:.1f} on {cpus} CPUs: host and wall times will be noisy",
+            "stop what else is running",
+        )
+    else:
+        yield Check("CPU load", "ok", f"{busy:.1f} on {cpus} CPUs")
+
+
+def _repository(session: Session) -> Iterator[Check]:
+    try:
+        revision, how = session.repository.default_base(session.own_paths)
+        base = session.repository.resolve(revision)
+    except RegressError as error:
+        yield Check("repository", "warn", _what(error), error.fix)
+        return
+    yield Check("repository", "ok", f"{session.repository.root}; a check would compare with {base.short} ({how})")
+
+
+def _suite(session: Session, watcher: Watcher) -> Iterator[Check]:
+    try:
+        side = session.prepare(session.tree_side("head"), watcher)
+        found = discover(session.job((side,), 1), side)
+    except RegressError as error:
+        yield Check("suite", "fail", _what(error), error.fix)
+        return
+    on_device = sum(each.needs_device for each in found.benchmarks)
+    fatal = [each for each in found.problems if each.fatal]
+    for problem in fatal:
+        yield Check("suite", "fail", f"{problem.where}: {problem.message}", "mend that import")
+    if not found.benchmarks:
+        yield Check(
+            "suite", "fail", f"no benchmark in {session.config.benchmark_dir}", "write one: docs/first-benchmark.md"
+        )
+    elif not fatal:
+        yield Check("suite", "ok", f"{len(found.benchmarks)} benchmarks, {on_device} of them on the device")
+
+
+def _places(session: Session) -> Iterator[Check]:
+    places: dict[str, Callable[[], Path]] = {
+        "cache": lambda: session.cache,
+        "results": lambda: session.config.results_dir,
+        "temporary files": lambda: Path(tempfile.gettempdir()),
+    }
+    for name, place in places.items():
+        yield _place(name, place())
+
+
+def _place(name: str, folder: Path) -> Check:
+    existing = next(each for each in (folder, *folder.parents) if each.exists())
+    if not os.access(existing, os.W_OK):
+        return Check(name, "fail", f"{folder} cannot be written", f"chmod u+w {existing}")
+    free = shutil.disk_usage(existing).free
+    if free < FREE_BYTES:
+        return Check(name, "warn", f"{folder} has {free / 2**30:.1f} GiB free", "make room, or set cache_dir")
+    return Check(name, "ok", f"{folder}, {free / 2**30:.0f} GiB free")
+
+
+def _what(error: RegressError) -> str:
+    return f"{error.what} ({error.why})" if error.why else error.what

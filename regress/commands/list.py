@@ -1,0 +1,39 @@
+"""`regress list`: the cases of the suite, as the working tree has them."""
+
+from __future__ import annotations
+
+from regress.commands.session import Request, Session
+from regress.errors import NothingMeasured
+from regress.model import Benchmark, Case, Listed, Report
+from regress.run.execute import Watcher, discover
+from regress.run.plan import select
+
+
+def list_cases(request: Request, watcher: Watcher) -> Report:
+    """Discover the suite with the code of the working tree, and list the cases that match."""
+    session = Session(request)
+    side = session.tree_side("head")
+    prepared = session.prepare(side, watcher)
+    found = discover(session.job((prepared,), 1), prepared)
+    benchmarks = {each.name: each for each in found.benchmarks}
+    cases = select(found.benchmarks, request.patterns)
+    if request.patterns and not cases:
+        wanted = " or ".join(repr(pattern) for pattern in request.patterns)
+        raise NothingMeasured(
+            f"no benchmark matches {wanted}", why=f"searched in {session.config.benchmark_dir}", fix="regress list"
+        )
+    fatal = any(problem.fatal for problem in found.problems)
+    return Report(
+        command="list",
+        exit_codes=(3,) if fatal else (0,),
+        head=side,
+        listed=tuple(_listed(case, benchmarks[case.name]) for case in cases),
+        cases=len(cases),
+        problems=tuple(found.problems),
+        warnings=session.config.warnings,
+    )
+
+
+def _listed(case: Case, benchmark: Benchmark) -> Listed:
+    tags = benchmark.declared.get("tags", ())
+    return Listed(case, benchmark.metric, benchmark.needs_device, (tags,) if isinstance(tags, str) else tuple(tags))

@@ -1,0 +1,90 @@
+"""`regress run`: one side, measured, printed and recorded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+
+from regress.commands.session import Recorder, Request, Session, device_line, require_values
+from regress.errors import RevisionError
+from regress.model import Benchmark, Case, Failure, Measurement, Report, Round, Settings, metric_of
+from regress.run.execute import Measured, Watcher, execute
+from regress.stats.summary import summarize
+
+
+def run(request: Request, revision: str | None, watcher: Watcher) -> Report:
+    """Measure one revision (None: the working tree) and record it in results_dir, unless it has uncommitted changes."""
+    start = time.monotonic()
+    if revision is not None and ".." in revision:
+        raise RevisionError(
+            f"{revision} is a range, and run measures one commit",
+            why="a range may mean hours of measuring",
+            fix=f"git rev-list {revision} | xargs -n 1 regress run",
+        )
+    session = Session(request)
+    side = session.tree_side("head") if revision is None else session.revision_side("head", revision)
+    job = session.job((session.prepare(side, watcher),), session.config.settings.run_rounds)
+    recorder = Recorder(session, session.config.results_dir, (side,))
+    measured = execute(job, recorder.take, watcher)
+    recorder.finish(measured)
+    require_values(measured)
+    rows = tuple(measurements(measured.rounds, measured.benchmarks.get("head", {}), session.config.settings))
+    codes = exit_codes(rows, measured)
+    warnings = session.warnings(measured)
+    if side.dirty:
+        warnings.append(f"the tree has uncommitted changes: the results are not recorded as {side.commit.short}")
+    return Report(
+        command="run",
+        exit_codes=codes,
+        state={0: "PASS", 5: "NOTHING", 130: "INTERRUPTED"}.get(codes[0], "FAIL"),
+        head=recorder.named(side),
+        machine=recorder.machine,
+        device=device_line(measured.facts.get("head", {}), measured.rounds),
+        plan=f"{len({row.case for row in rows})} cases, {job.rounds} rounds",
+        measurements=rows,
+        cases=len({row.case for row in rows}),
+        problems=tuple(measured.problems),
+        warnings=tuple(warnings),
+        recorded="" if side.dirty else str(recorder.root),
+        duration_s=time.monotonic() - start,
+    )
+
+
+def measurements(rounds: Iterable[Round], benchmarks: Mapping[str, Benchmark], settings: Settings) -> list[Measurement]:
+    """A row for each case and metric, the case's own metric first."""
+    by_case: dict[Case, list[Round]] = {}
+    for each in rounds:
+        by_case.setdefault(Case(each.name, tuple(each.params)), []).append(each)
+    return [row for case, own in by_case.items() for row in _rows(case, own, benchmarks.get(case.name), settings)]
+
+
+def _rows(case: Case, rounds: list[Round], benchmark: Benchmark | None, settings: Settings) -> Iterable[Measurement]:
+    good = [each for each in rounds if each.values]
+    failure = next((each.failure for each in rounds if each.failure is not None), None)
+    flags = tuple(dict.fromkeys(flag for each in rounds for flag in each.flags))
+    own = next(
+        (each.protocol.metric for each in rounds if each.protocol is not None),
+        benchmark.metric if benchmark else "value",
+    )
+    if not good or len(good) < settings.good_rounds * len(rounds):
+        yield Measurement(case, metric_of(own), None, failure or Failure("error", "gave no value"), flags)
+        return
+    names = list(dict.fromkeys(name for each in good for name in each.values))
+    primary = own if own in names else "wall_time"
+    for name in sorted(names, key=lambda name: name != primary):
+        found = [each.values[name] for each in good if name in each.values]
+        metric = metric_of(name, found[0].unit, benchmark.declared.get("better") if benchmark else None, found[0].exact)
+        summary = summarize([each.value for each in found], settings.confidence)
+        yield Measurement(case, metric, summary, None, flags, primary=name == primary)
+
+
+def exit_codes(rows: Iterable[Measurement], measured: Measured) -> tuple[int, ...]:
+    """130 interrupted, 5 nothing was measured, 3 something failed."""
+    own = [row for row in rows if row.primary]
+    codes = [130] if measured.interrupted else []
+    if not any(row.summary is not None for row in own):
+        codes.append(5)
+    failed = any(row.failure is not None and row.failure.kind != "skipped" for row in own)
+    if failed or any(problem.fatal for problem in measured.problems):
+        codes.append(3)
+    return tuple(codes) or (0,)

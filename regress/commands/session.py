@@ -1,0 +1,191 @@
+"""What the measuring commands share: configuration, repository, sides, and the recording of rounds as they arrive."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from regress import config as configuration
+from regress.config import Config
+from regress.errors import NothingMeasured
+from regress.git import Repository, open_repository
+from regress.history import Store, this_machine
+from regress.model import Machine, Round, Side
+from regress.run.environments import Prepared, environment_name, prepare
+from regress.run.execute import Job, Measured, Watcher
+from regress.run.ship import ship
+
+DEVICE_FACTS = ("gpu", "gpu_uuid", "driver", "cuda")
+"""Facts of a worker that describe the machine; they are kept in machine.json."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked of any command: where to look, which benchmarks, which settings for this time."""
+
+    start: Path
+    config_file: Path | None = None
+    patterns: tuple[str, ...] = ()
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    quick: bool = False
+    strict: bool = False
+
+
+class Session:
+    """A repository with its configuration, opened once a command."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        loaded = configuration.load(request.config_file, request.start)
+        self.config: Config = configuration.with_overrides(loaded, **request.overrides)
+        self.cache = configuration.cache_dir(self.config)
+
+    @cached_property
+    def repository(self) -> Repository:
+        return open_repository(self.config.repo)
+
+    @cached_property
+    def machine(self) -> Machine:
+        return this_machine(self.config.settings.machine)
+
+    # -- sides -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def own_paths(self) -> tuple[Path, ...]:
+        return configuration.own_paths(self.config)
+
+    def is_dirty(self) -> bool:
+        return self.repository.is_dirty(self.own_paths)
+
+    def revision_side(self, name: str, revision: str, how: str = "") -> Side:
+        """The side of a revision as the user wrote it, or with a word on how it was chosen."""
+        return Side(name, self.repository.resolve(revision), how or revision)
+
+    def tree_side(self, name: str) -> Side:
+        """The working tree: HEAD's commit where nothing is changed, else the tree itself."""
+        dirty = self.is_dirty()
+        head = self.repository.resolve("HEAD")
+        return Side(name, head, "the working tree, with changes" if dirty else "HEAD, clean", dirty=dirty)
+
+    def prepare(self, side: Side, watcher: Watcher) -> Prepared:
+        return prepare(side, self.config, self.repository, self.cache, watcher.note)
+
+    def job(self, sides: tuple[Prepared, ...], rounds: int) -> Job:
+        """The job of measuring these sides with the suite of the invoking checkout."""
+        suite = self.config.benchmark_dir
+        if not suite.is_dir():
+            raise NothingMeasured(
+                f"there is no folder {suite}",
+                why='"benchmark_dir" of asv.conf.json names it',
+                fix="make it, with an __init__.py and one file with a time_* or cudatime_* function",
+            )
+        return Job(
+            sides=sides,
+            suite=suite,
+            start_file=ship(self.cache.parent),
+            settings=self.config.settings,
+            rounds=1 if self.request.quick else rounds,
+            patterns=self.request.patterns,
+            quick=self.request.quick,
+            default_timeout_s=self.config.default_benchmark_timeout_s,
+        )
+
+    def warnings(self, measured: Measured) -> list[str]:
+        """What the reader should know about how it was measured."""
+        found = [*self.config.warnings, *measured.warnings]
+        skipped = {(each.name, *each.params) for each in measured.rounds if _needs_device(each)}
+        if skipped:
+            facts: Mapping[str, Any] = next(iter(measured.facts.values()), {})
+            found.append(f"{len(skipped)} CUDA cases were skipped: {facts.get('no_device', 'no device')}")
+        if any(facts.get("scripted") for facts in measured.facts.values()):
+            found.append("the device is scripted: times are stated by the code, not measured")
+        return found
+
+
+def require_values(measured: Measured) -> None:
+    """Raise NothingMeasured where not one round gave a value for want of a device."""
+    if any(each.values for each in measured.rounds) or measured.interrupted:
+        return
+    without_device = [each for each in measured.rounds if _needs_device(each)]
+    if without_device and len(without_device) == len(measured.rounds):
+        cases = len({(each.name, *each.params) for each in without_device})
+        failure = without_device[0].failure
+        assert failure is not None
+        raise NothingMeasured(
+            f"none of the {cases} cases could be measured",
+            why=f"every one of them {failure.message}",
+            fix="regress doctor",
+        )
+
+
+def _needs_device(round: Round) -> bool:
+    return (
+        round.failure is not None and round.failure.kind == "skipped" and "needs a CUDA device" in round.failure.message
+    )
+
+
+class Recorder:
+    """Stores each round as it arrives, and asv's files at the end. A dirty side is not a commit's result: it is not kept."""
+
+    def __init__(self, session: Session, root: Path, sides: tuple[Side, ...]) -> None:
+        self._store = Store(root, session.cache / "samples")
+        self._sides = {side.name: side for side in sides if not side.dirty}
+        self._machine = session.machine
+        self._environments: dict[str, str] = {}
+        self._python: dict[str, str] = {}
+        self.root = root
+
+    @property
+    def machine(self) -> Machine:
+        """This machine, with what the workers said about its device."""
+        return self._machine
+
+    def take(self, round: Round, facts: Mapping[str, Any]) -> None:
+        """Keep one round; it is on disk when this returns."""
+        python = str(facts.get("python", "")) or "unknown"
+        environment = self._environments.setdefault(round.side, environment_name(python))
+        self._python.setdefault(round.side, ".".join(python.split(".")[:2]))
+        device = {key: str(facts[key]) for key in DEVICE_FACTS if key in facts}
+        self._machine = replace(self._machine, facts={**self._machine.facts, **device})
+        side = self._sides.get(round.side)
+        if side is not None:
+            self._store.append(side, self._machine, environment, round, facts)
+
+    def finish(self, measured: Measured) -> None:
+        """Write asv's files for each side that has rounds."""
+        for name, side in self._sides.items():
+            if name in self._environments:
+                self._store.finish(
+                    side,
+                    self._machine,
+                    self._environments[name],
+                    python=self._python[name],
+                    benchmarks=measured.benchmarks[name],
+                )
+
+    def named(self, side: Side) -> Side:
+        """The side with the environment it was measured in."""
+        return replace(side, environment=self._environments.get(side.name, ""))
+
+
+def device_line(facts: Mapping[str, Any], rounds: list[Round]) -> str:
+    """One line about what was measured on: GPU, driver, CUDA, frameworks, SM clock."""
+    parts = []
+    if "gpu" in facts:
+        parts.append(str(facts["gpu"]))
+    parts += [f"{name} {facts[name]}" for name in ("driver", "cuda") if name in facts]
+    parts += [f"{name} {facts[name]}" for name in ("torch", "cupy", "jax") if name in facts]
+    parts.append(f"Python {facts.get('python', '?')}")
+    clocks = sorted(each.facts["sm_clock_hz"] for each in rounds if "sm_clock_hz" in each.facts)
+    if clocks:
+        parts.append(f"SM clock {clocks[len(clocks) // 2] / 1e6:.0f} MHz")
+    return "  ".join(parts)
+
+
+def quoted(*words: str) -> str:
+    """A command line that a shell takes apart into these words."""
+    return " ".join(shlex.quote(word) for word in words)
