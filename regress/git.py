@@ -1,0 +1,497 @@
+"""The repository under test: revisions, changes, history, and a worktree for each commit that is measured.
+
+All git of the program is here. GitPython runs the commands (imported late: it costs a tenth of a second); the questions are
+put to git itself and not to GitPython's object model, which knows no `main@{yesterday}` and cannot make worktrees. No
+command runs the user's hooks, asks for a password, or writes the user's index.
+"""
+
+from __future__ import annotations
+
+import difflib
+import fcntl
+import os
+import random
+import re
+import shutil
+import time
+import weakref
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from regress.errors import RegressError, RevisionError
+from regress.model import Commit
+
+__all__ = ["Repository", "open_repository"]
+
+_FIELDS = ("%H", "%P", "%ct", "%an", "%s")
+_STEPS = re.compile(r"(.+?)((?:~\d*|\^\d*)+)", re.DOTALL)
+_USUAL_BRANCHES = ("main", "master", "trunk")
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
+_LOCK_TRIES = 100
+_HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
+
+
+def open_repository(path: Path) -> Repository:
+    """The repository that `path` lies in. Raises RegressError if there is none, it is bare, or git will not read it.
+
+    Drops GIT_DIR, GIT_INDEX_FILE and the like from this process: where regress is started by a hook they are set, and would
+    send every later git command, ours and those of a build in a worktree, to the wrong tree or index.
+    """
+    for name in _HOOK_VARIABLES:
+        os.environ.pop(name, None)
+    if not path.is_dir():
+        raise RegressError(f"there is no folder {path}", fix='correct "repo" in asv.conf.json')
+    facts = _git(path, "rev-parse", "--is-bare-repository", "--is-inside-git-dir").decode().split()
+    if facts == ["true", "true"]:
+        raise RegressError(
+            f"{path} is a bare repository",
+            why="there is no working tree to measure",
+            fix=f"git clone {path} and point to the clone",
+        )
+    root = Path(os.fsdecode(_git(path, "rev-parse", "--show-toplevel")))
+    git_dir = os.fsdecode(_git(root, "rev-parse", "--absolute-git-dir"))
+    common_dir = os.fsdecode(_git(root, "rev-parse", "--git-common-dir"))
+    return Repository(root.resolve(), Path(git_dir), (root / common_dir).resolve())
+
+
+class Repository:
+    """A git repository with a working tree. `root` is its top folder; linked worktrees share one `common_dir`.
+
+    Keep the object for as long as a path that `worktree` returned is in use: it holds a lock on it.
+    """
+
+    def __init__(self, root: Path, git_dir: Path, common_dir: Path) -> None:
+        self.root, self.git_dir, self.common_dir = root, git_dir, common_dir
+        self._held: dict[Path, int] = {}
+        weakref.finalize(self, _close_all, self._held)
+
+    def __repr__(self) -> str:
+        return f"Repository({str(self.root)!r})"
+
+    # -- revisions -------------------------------------------------------------------------------------------------------
+
+    def resolve(self, revision: str) -> Commit:
+        """The commit of anything git understands: HEAD~1, a tag, a short sha, a branch, `main@{yesterday}`, `:/text`.
+
+        Raises RevisionError with near names, or saying why a parent is missing.
+        """
+        if not revision.strip() or revision.startswith("-"):
+            raise RevisionError(f"{revision!r} is not a revision", fix="name a commit, branch or tag, such as HEAD~1")
+        # ":/text" searches for everything that follows, so that nothing may be appended to it.
+        wanted = revision if revision.startswith(":/") else revision + "^{commit}"
+        status, out, err = _try(self.root, "rev-parse", "--verify", wanted)
+        if status:
+            raise self._unresolved(revision, err)
+        if "only goes back to" in err:
+            # git answers with the oldest entry it has, which in a fresh clone is HEAD itself: a check would always pass.
+            why = err.strip().removeprefix("warning: ")
+            raise RevisionError(
+                f"{revision!r} is before the reflog", why=why, fix="name the commit by its sha or a tag"
+            )
+        return self._log("--no-walk", out.decode())[0]
+
+    def commits(self, revisions: str) -> list[Commit]:
+        """The commits of a range such as `v1.0..main` (or of all history up to one revision), oldest first.
+
+        The order follows the graph, never the clock: a parent always stands before its children.
+        """
+        for end in re.split(r"\.\.\.?", revisions):
+            if end or ".." not in revisions:
+                self.resolve(end)
+        return self._log("--topo-order", "--reverse", revisions)
+
+    def merge_base(self, a: str, b: str) -> Commit:
+        """The newest commit that both descend from. Raises RevisionError if there is none."""
+        return self._nearest_common(self.resolve(a).sha, [self.resolve(b).sha], f"{a} and {b}")
+
+    def current_branch(self) -> str | None:
+        """Name of the branch that is checked out; None if HEAD is detached."""
+        status, out, _ = _try(self.root, "symbolic-ref", "--quiet", "HEAD")
+        return None if status else _text(out).removeprefix("refs/heads/")
+
+    def default_branch(self) -> str | None:
+        """Name of the branch that others start from: origin/HEAD, else init.defaultBranch, main, master or trunk."""
+        prefix = "refs/remotes/origin/"
+        status, out, _ = _try(self.root, "symbolic-ref", "--quiet", prefix + "HEAD")
+        if not status and self._exists(_text(out)):
+            return _text(out).removeprefix(prefix)
+        status, out, _ = _try(self.root, "config", "--get", "init.defaultBranch")
+        names = ([] if status else [_text(out)]) + list(_USUAL_BRANCHES)
+        return next((name for name in names if self._branch_refs(name)), None)
+
+    def default_base(self, ignore: Sequence[Path] = ()) -> tuple[str, str]:
+        """What a check compares with when no base is named: a revision, and in words how it was chosen.
+
+        With uncommitted changes HEAD; away from the default branch the merge base with it; else HEAD~1. Where the merge
+        base is HEAD itself (a branch without commits of its own) it is HEAD~1 too, as a commit says nothing beside itself.
+        """
+        if self.is_dirty(ignore):
+            return "HEAD", "HEAD, without the uncommitted changes"
+        branch = self.default_branch()
+        if branch is not None and branch != self.current_branch():
+            head = self.resolve("HEAD").sha
+            # Both the local branch and origin's: whichever is more up to date holds the nearer ancestor.
+            base = self._nearest_common(head, self._branch_refs(branch), f"HEAD and {branch}")
+            if base.sha != head:
+                return base.sha, f"merge base with {branch}"
+        return "HEAD~1", "HEAD~1"
+
+    # -- changes ---------------------------------------------------------------------------------------------------------
+
+    def is_dirty(self, ignore: Sequence[Path] = ()) -> bool:
+        """Whether the working tree differs from HEAD outside the ignored folders."""
+        return bool(self.changed_files(ignore))
+
+    def changed_files(self, ignore: Sequence[Path] = ()) -> list[str]:
+        """Tracked files that differ from HEAD and untracked files that git does not ignore, relative to the root.
+
+        `ignore` are folders (or files) whose content does not count, such as results_dir.
+        """
+        out = _git(self.root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
+        return self._outside([entry[3:] for entry in out.split(b"\0") if entry], ignore)
+
+    def changed_between(self, a: str, b: str, ignore: Sequence[Path] = ()) -> list[str]:
+        """Files that differ between two revisions, relative to the root; both names of a renamed one."""
+        shas = self.resolve(a).sha, self.resolve(b).sha
+        out = _git(self.root, "diff-tree", "-r", "--name-only", "--no-renames", "-z", *shas)
+        return self._outside([name for name in out.split(b"\0") if name], ignore)
+
+    # -- worktrees -------------------------------------------------------------------------------------------------------
+
+    def worktree(self, commit: Commit, parent: Path) -> Path:
+        """A checkout of `commit` at PARENT/SHA, made once and then reused with all that was built in it.
+
+        It is made again, without what was built in it, if the last process that made it was killed, or if tracked files in
+        it are no longer as they were checked out: a mark that a build was done must therefore lie in the tree. Safe with
+        several processes at once: the first one makes it. Raises RegressError where git, a submodule or Git LFS
+        cannot deliver the files.
+        """
+        parent = _folder(parent)
+        tree = parent / commit.sha
+        lock = self._held.pop(tree, None)
+        if lock is None:
+            lock = os.open(_lock_path(tree), os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            self._ensure(tree, commit.sha, lock)
+        except BaseException:
+            os.close(lock)
+            raise
+        self._held[tree] = lock
+        return tree
+
+    def remove_worktrees(self, parent: Path, keep: Collection[str] = ()) -> list[Path]:
+        """Remove the worktrees under `parent` but those of the commits in `keep` and those that a process is using."""
+        parent = parent.resolve()
+        removed = []
+        for tree in sorted(path.with_suffix("") for path in parent.glob("*.lock")):
+            if tree.name in keep or not tree.exists():
+                continue
+            if tree in self._held:
+                os.close(self._held.pop(tree))
+            lock = os.open(_lock_path(tree), os.O_RDWR)
+            try:
+                if _lock_alone(lock):
+                    os.ftruncate(lock, 0)
+                    self._discard(tree)
+                    removed.append(tree)
+            finally:
+                os.close(lock)
+        return removed
+
+    def _ensure(self, tree: Path, sha: str, lock: int) -> None:
+        """Return with `tree` as it should be and a shared lock on it.
+
+        The lock file holds the state of the finished tree. A killed maker leaves it empty, and the kernel drops its lock.
+        """
+        for _ in range(_LOCK_TRIES):
+            fcntl.flock(lock, fcntl.LOCK_SH)  # waits while another process makes the tree
+            recorded = _read(lock)
+            if recorded and recorded == self._state(tree):
+                return
+            if _lock_alone(lock):
+                os.ftruncate(lock, 0)
+                # Recorded as it is, not required to be clean: what a checkout itself leaves different (line endings, file
+                # modes that the file system does not have) is no damage, and must not make the tree again for ever.
+                made = self._make(tree, sha)
+                os.pwrite(lock, made, 0)
+                fcntl.flock(lock, fcntl.LOCK_SH)
+                if _read(lock) == made:  # else it was removed between the two locks
+                    return
+            else:
+                time.sleep(random.uniform(0.02, 0.1))
+        raise RegressError(
+            f"the worktree {tree} is in use and was changed",
+            why="another regress measures in it, and its files are not those of the commit",
+            fix="wait until the other one has ended",
+        )
+
+    def _state(self, tree: Path) -> bytes:
+        """What is checked out in `tree` and which tracked files differ from it; empty if git cannot tell."""
+        # The top folder too: where `tree` has lost its .git, git would speak of a repository around it.
+        no_tree, top_and_head, _ = _try(tree, "rev-parse", "--show-toplevel", "HEAD")
+        options = ("--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=untracked")
+        no_status, changes, _ = _try(tree, "status", *options)
+        return b"" if no_tree or no_status else top_and_head + b"\n" + changes
+
+    def _make(self, tree: Path, sha: str) -> bytes:
+        """Check out `sha` at `tree` in place of what is there; the state of the result."""
+        try:
+            self._checkout(tree, sha)
+            if (tree / ".gitmodules").is_file():
+                self._add_submodules(tree, sha)
+            self._refuse_pointers(tree, sha)
+            state = self._state(tree)
+            if not state:
+                raise RegressError(f"{tree} is no worktree of {sha[:8]}", why="git does not recognise what it made")
+        except BaseException:
+            self._discard(tree)
+            raise
+        return state
+
+    def _checkout(self, tree: Path, sha: str) -> None:
+        self._discard(tree)
+        status, _, err = _try(self.root, "worktree", "add", "--detach", "--force", "--force", str(tree), sha)
+        if status:
+            raise _lfs_error(sha, _line(err)) if "git-lfs" in err else _git_error(self.root, "worktree add", err)
+
+    def _discard(self, tree: Path) -> None:
+        # `git worktree prune` would do, but also forget the user's own worktrees on a drive that is not mounted now.
+        try:
+            if tree.exists():
+                shutil.rmtree(tree)
+        except OSError as error:
+            raise RegressError(f"cannot remove {tree}", why=str(error), fix=f"remove it: rm -rf {tree}") from error
+        _try(self.root, "worktree", "remove", "--force", "--force", str(tree))
+
+    def _add_submodules(self, tree: Path, sha: str) -> None:
+        """Check out the submodules: from the user's own copies (no network, no second download), else from their URLs."""
+        tried: list[list[str]] = []
+        err = ""
+        for copies in (True, False):
+            options = self._module_urls(tree, copies)
+            if options in tried:
+                continue
+            if tried:
+                self._checkout(tree, sha)  # the half-made submodules have the wrong origin
+            tried.append(options)
+            status, _, err = _try(
+                tree, *options, "submodule", "update", "--init", "--recursive", "--checkout", "--force"
+            )
+            if not status:
+                return
+        raise RegressError(
+            f"cannot check out the submodules of {sha[:8]}",
+            why=_line(err),
+            fix="git submodule update --init --recursive where there is a network; its copies are then used",
+        )
+
+    def _module_urls(self, tree: Path, copies: bool) -> list[str]:
+        """Options that name the submodules' origins. Were they not given, git would write them into the user's config."""
+        options = []
+        listed = _try(tree, "config", "-z", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.url$")[1]
+        for entry in filter(None, os.fsdecode(listed).split("\0")):
+            key, _, url = entry.partition("\n")
+            name = key.removeprefix("submodule.").removesuffix(".url")
+            places = [place / "modules" / name for place in (self.git_dir, self.common_dir)]
+            copy = next((str(place) for place in places if (place / "HEAD").is_file()), None)
+            if copies and copy:
+                options += ["-c", "protocol.file.allow=always", "-c", f"{key}={copy}"]
+            elif not url.startswith(("./", "../")) and _try(self.root, "config", "--get", key)[0]:
+                options += ["-c", f"{key}={url}"]
+        return options
+
+    def _refuse_pointers(self, tree: Path, sha: str) -> None:
+        for name in _git(tree, "ls-files", "-z", "--", ":(attr:filter=lfs)").split(b"\0"):
+            path = tree / os.fsdecode(name)
+            if name and path.is_file():
+                with path.open("rb") as file:
+                    if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
+                        raise _lfs_error(sha, f"{_text(name)} is a Git LFS pointer, not the file itself")
+
+    # -- parts -----------------------------------------------------------------------------------------------------------
+
+    def _log(self, *arguments: str) -> list[Commit]:
+        options = ("--no-show-signature", "--encoding=UTF-8", "-z", "--format=" + "%x00".join(_FIELDS))
+        flat = _text(_git(self.root, "log", *options, *arguments, "--")).split("\0")
+        rows = [flat[at : at + len(_FIELDS)] for at in range(0, len(flat) - 1, len(_FIELDS))]
+        return [
+            Commit(sha, subject, author, float(date or 0), tuple(parents.split()))
+            for sha, parents, date, author, subject in rows
+        ]
+
+    def _exists(self, name: str) -> bool:
+        return _try(self.root, "rev-parse", "--verify", "--quiet", name + "^{commit}")[0] == 0
+
+    def _branch_refs(self, name: str) -> list[str]:
+        return [ref for ref in (f"refs/remotes/origin/{name}", f"refs/heads/{name}") if self._exists(ref)]
+
+    def _nearest_common(self, sha: str, others: list[str], who: str) -> Commit:
+        status, out, _ = _try(self.root, "merge-base", sha, *others)
+        if status:
+            shallow = bool(self._shallow())
+            raise RevisionError(
+                f"{who} have no common commit" + (" in this shallow clone" if shallow else ""),
+                fix="git fetch --unshallow" if shallow else "name the base: regress check BASE",
+            )
+        return self.resolve(out.decode())
+
+    def _outside(self, names: list[bytes], ignore: Sequence[Path]) -> list[str]:
+        ignored = [path.resolve() for path in ignore]
+        paths = [(name, self.root / os.fsdecode(name)) for name in names]
+        return [_text(name) for name, path in paths if not any(path.is_relative_to(each) for each in ignored)]
+
+    def _shallow(self) -> set[str]:
+        """The commits whose parents were not fetched."""
+        path = self.common_dir / "shallow"
+        return set(path.read_text().split()) if path.is_file() else set()
+
+    def _unresolved(self, revision: str, err: str) -> RevisionError:
+        if not self._exists("HEAD") and revision.startswith("HEAD"):
+            return RevisionError("there is no commit yet", why=f"{self.root} has an empty history", fix="git commit")
+        if "ambiguous" in err:
+            return RevisionError(f"{revision!r} is ambiguous", why=_line(err), fix="give more digits of the sha")
+        if ".." in revision:
+            return RevisionError(f"{revision!r} is a range", why="one commit is needed", fix="name the two ends apart")
+        return self._missing_parent(revision) or self._unknown(revision)
+
+    def _missing_parent(self, revision: str) -> RevisionError | None:
+        """Why `X~3` or `X^2` is not there although X is."""
+        parts = _STEPS.fullmatch(revision)
+        if parts is None or not self._exists(parts[1]):
+            return None
+        at = self.resolve(parts[1])
+        for step in re.findall(r"[~^]\d*", parts[2]):
+            if self._exists(at.sha + step):
+                at = self.resolve(at.sha + step)
+                continue
+            if step[0] == "^" and at.parents:
+                why = f"{at.short} has {len(at.parents)}"
+                return RevisionError(f"{revision}: no parent number {step[1:]}", why=why, fix=f"name {at.short}^1")
+            count = int(step[1:] or 1) if step[0] == "~" else 1
+            chain = self._log("--first-parent", f"--max-count={count + 1}", at.sha)
+            return self._no_parent(revision, chain[-1], count - len(chain) + 1)
+        return None
+
+    def _no_parent(self, revision: str, last: Commit, missing: int) -> RevisionError:
+        if last.sha in self._shallow():
+            return RevisionError(
+                f"{revision}: no parent in this shallow clone",
+                why=f"its history begins at {last.short}",
+                fix=f"git fetch --deepen {missing}",
+            )
+        return RevisionError(
+            f"{revision}: the first commit has no parent",
+            why=f"the history begins at {last.short}",
+            fix="regress run measures a commit by itself",
+        )
+
+    def _unknown(self, revision: str) -> RevisionError:
+        parts = _STEPS.fullmatch(revision)
+        name, steps = (parts[1], parts[2]) if parts else (revision, "")
+        folders = ("refs/heads", "refs/tags", "refs/remotes")
+        listed = _git(self.root, "for-each-ref", "--format=%(refname:lstrip=2)", *folders)
+        names = ["HEAD", *_text(listed).split("\n")]
+        near = [each for each in names if each.endswith("/" + name)] + difflib.get_close_matches(name, names)
+        fix = "git fetch --tags, or see git log --oneline --all"
+        if near:
+            fix = "name " + " or ".join(dict.fromkeys(each + steps for each in near[:3]))
+        elif self._shallow():
+            fix = "git fetch --unshallow --tags"
+        return RevisionError(f"unknown revision {revision!r}", why=f"no branch, tag or commit in {self.root}", fix=fix)
+
+
+# -- running git ---------------------------------------------------------------------------------------------------------
+
+
+def _try(directory: Path, *arguments: str) -> tuple[int, bytes, str]:
+    """Run git in a folder: exit status, output without its last newline, messages in English."""
+    try:
+        import git
+    except ModuleNotFoundError:
+        raise
+    except ImportError as error:  # what GitPython raises where there is no git
+        raise _no_git() from error
+    if not directory.is_dir():
+        return 128, b"", f"fatal: there is no folder {directory}"
+    command = ["git", "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", *arguments]
+    settings = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        status, out, err = git.Git(str(directory)).execute(
+            command, with_extended_output=True, with_exceptions=False, stdout_as_string=False, env=settings
+        )
+    except git.GitCommandNotFound as error:
+        raise _no_git() from error
+    return status, out, os.fsencode(err).decode("utf-8", "replace")
+
+
+def _git(directory: Path, *arguments: str) -> bytes:
+    """The output of a git command that should succeed; RegressError with git's own words if it does not."""
+    status, out, err = _try(directory, *arguments)
+    if status:
+        raise _git_error(directory, arguments[0], err)
+    return out
+
+
+def _git_error(directory: Path, command: str, err: str) -> RegressError:
+    if "dubious ownership" in err or "safe.directory" in err:
+        fix = f"git config --global --add safe.directory {directory}"
+        return RegressError(f"git refuses to read {directory}", why="it belongs to another user", fix=fix)
+    if "not a git repository" in err:
+        return RegressError(
+            f"{directory} is not in a git repository",
+            why="regress compares commits",
+            fix='run it inside the project, or set "repo" in asv.conf.json to its folder',
+        )
+    return RegressError(f"git {command} failed in {directory}", why=_line(err), fix="run it by hand to see more")
+
+
+def _no_git() -> RegressError:
+    return RegressError("there is no git", why="the command git is not on the PATH", fix="install git")
+
+
+def _lfs_error(sha: str, why: str) -> RegressError:
+    fix = f"git lfs install && git lfs fetch origin {sha}"
+    return RegressError(f"files of {sha[:8]} are in Git LFS and not here", why=why, fix=fix)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _line(err: str) -> str:
+    return " ".join(line.strip() for line in err.splitlines() if line.strip())
+
+
+# -- locks ---------------------------------------------------------------------------------------------------------------
+
+
+def _folder(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RegressError(
+            f"cannot make {path}", why=str(error), fix='set "cache_dir" to a folder you can write'
+        ) from error
+    return path.resolve()
+
+
+def _lock_path(tree: Path) -> Path:
+    return tree.with_name(tree.name + ".lock")
+
+
+def _read(lock: int) -> bytes:
+    return os.pread(lock, os.fstat(lock).st_size, 0)
+
+
+def _lock_alone(lock: int) -> bool:
+    """Whether this process now has the lock for itself; if not, it may have lost a shared one."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _close_all(held: dict[Path, int]) -> None:
+    while held:
+        os.close(held.popitem()[1])

@@ -1,0 +1,100 @@
+"""What all tests share: no user's git configuration, no user's cache, and small repositories on the scripted device."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git without the user's configuration, an empty home, and a cache that the session's tests share."""
+    base = tmp_path_factory.getbasetemp()
+    home = base / "home"
+    home.mkdir(exist_ok=True)
+    for name in [name for name in os.environ if name.startswith(("GIT_", "ASV_", "REGRESS_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "Ada Lovelace")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "ada@example.org")
+    monkeypatch.setenv("REGRESS_CACHE_DIR", str(base / "cache"))
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command printed and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+
+def regress(folder: Path, *arguments: str, timeout_s: float = 120) -> Result:
+    """Run the command line in a folder, as a user would."""
+    done = subprocess.run(
+        [sys.executable, "-m", "regress", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+class Project:
+    """A git repository with a project, a suite and a configuration for the scripted device."""
+
+    def __init__(self, root: Path, settings: Mapping[str, object]) -> None:
+        self.root = root
+        root.mkdir(parents=True)
+        self.git("init", "-q", "-b", "main")
+        config = {
+            "version": 1,
+            "project": "proj",
+            "repo": ".",
+            "results_dir": "history",
+            "regress": {"device": "fake", **settings},
+        }
+        self.write({"asv.conf.json": json.dumps(config), ".gitignore": "__pycache__/\n", "benchmarks/__init__.py": ""})
+
+    def git(self, *arguments: str) -> str:
+        return subprocess.run(
+            ["git", *arguments], cwd=self.root, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    def write(self, files: Mapping[str, str]) -> None:
+        for name, text in files.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def commit(self, files: Mapping[str, str], subject: str = "change") -> str:
+        self.write(files)
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", subject)
+        return self.git("rev-parse", "HEAD")
+
+    def regress(self, *arguments: str) -> Result:
+        return regress(self.root, *arguments)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Callable[..., Project]:
+    """Makes a Project; keyword arguments are settings under "regress"."""
+
+    def make(name: str = "project", **settings: object) -> Project:
+        return Project(tmp_path / name, settings)
+
+    return make

@@ -1,0 +1,394 @@
+"""asv.conf.json: where it is found, how it is read, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regress import config as module
+from regress.config import Config, cache_dir, effective, load, own_paths, with_overrides
+from regress.errors import ConfigError
+from regress.model import Settings
+
+
+@pytest.fixture(autouse=True)
+def _no_cache_variables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("REGRESS_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """An empty folder that looks like the top of a git repository."""
+    top = tmp_path / "project"
+    (top / ".git").mkdir(parents=True)
+    return top
+
+
+def write(folder: Path, regress: Any = None, *, name: str = "asv.conf.json", **keys: Any) -> Path:
+    data = {"version": 1, "project": "p", "repo": ".", **keys}
+    if regress is not None:
+        data["regress"] = regress
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text(json.dumps(data))
+    return path
+
+
+def read(folder: Path, regress: Any = None, **keys: Any) -> Config:
+    return load(write(folder, regress, **keys), folder)
+
+
+def refusal(folder: Path, regress: Any = None, **keys: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        read(folder, regress, **keys)
+    return f"{caught.value.what} | {caught.value.why} | {caught.value.fix}"
+
+
+# -- finding -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_nearest_file_up_to_the_top_of_the_repository_is_taken(project: Path) -> None:
+    inner = project / "src" / "deep"
+    inner.mkdir(parents=True)
+    top = write(project)
+    assert load(None, inner).path == top
+    nearer = write(project / "src")
+    assert load(None, inner).path == nearer
+
+
+def test_nothing_above_the_repository_is_looked_at(project: Path) -> None:
+    write(project.parent)
+    with pytest.raises(ConfigError) as caught:
+        load(None, project)
+    assert "there is no asv.conf.json" in caught.value.what
+    assert '"version": 1' in caught.value.fix
+    assert "--config" in caught.value.fix
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "asv_bench"])
+def test_the_usual_folders_are_looked_at_last(project: Path, folder: str) -> None:
+    path = write(project / folder, repo="..")
+    (project / "src").mkdir()
+    assert load(None, project / "src").path == path
+    top = write(project)
+    assert load(None, project / "src").path == top
+
+
+def test_of_two_files_the_user_must_name_one(project: Path) -> None:
+    first = write(project)
+    second = write(project, name="asv.conf.jsonc")
+    with pytest.raises(ConfigError, match="two configurations") as caught:
+        load(None, project)
+    assert str(second) in caught.value.why
+    assert caught.value.fix == f"name one: --config {first}"
+    assert load(second, project).path == second
+
+
+def test_two_usual_folders_with_a_file_are_a_question_too(project: Path) -> None:
+    write(project / "benchmarks", repo="..")
+    write(project / "asv_bench", repo="..")
+    with pytest.raises(ConfigError, match="two configurations"):
+        load(None, project)
+
+
+def test_a_named_file_that_is_missing_is_an_error(project: Path) -> None:
+    write(project)
+    with pytest.raises(ConfigError, match=r"no file .*other\.json"):
+        load(project / "other.json", project)
+
+
+def test_a_linked_file_counts_where_the_link_is(project: Path, tmp_path: Path) -> None:
+    target = write(tmp_path / "shared")
+    (project / "asv.conf.json").symlink_to(target)
+    assert load(None, project).root == project
+
+
+# -- parsing -------------------------------------------------------------------------------------------------------------
+
+
+def test_json5_is_read(project: Path) -> None:
+    path = project / "asv.conf.json"
+    path.write_text(
+        "\ufeff{\n// comment\nversion: 1, 'repo': '.', /* … */ regress: {time_threshold: '3%',},}", encoding="utf-8"
+    )
+    assert load(path, project).settings.time_threshold == 0.03
+
+
+def test_a_syntax_error_is_given_with_line_and_column(project: Path) -> None:
+    path = project / "asv.conf.json"
+    path.write_text('{\n  "version": 1,\n  "repo": oops\n}')
+    with pytest.raises(ConfigError) as caught:
+        load(path, project)
+    assert caught.value.what == f"{path}:3:11 is not JSON5"
+    assert "Unexpected" in caught.value.why
+
+
+@pytest.mark.parametrize("text", ["", "[]", '"x"', '{"version": 1, "repo": "."'])
+def test_what_is_no_object_is_refused(project: Path, text: str) -> None:
+    path = project / "asv.conf.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=re.escape(str(path))):
+        load(path, project)
+
+
+def test_bytes_that_are_not_utf8_are_refused(project: Path) -> None:
+    path = project / "asv.conf.json"
+    path.write_bytes(b'{"project": "\xff"}')
+    with pytest.raises(ConfigError, match="cannot read"):
+        load(path, project)
+
+
+# -- asv's keys ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_without_our_key_gives_the_defaults_of_asv_and_ours(project: Path) -> None:
+    config = read(project)
+    assert config.settings == Settings()
+    assert (config.repo, config.root) == (project, project)
+    assert config.benchmark_dir == project / "benchmarks"
+    assert (config.results_dir, config.html_dir) == (project / "results", project / "html")
+    assert config.default_benchmark_timeout_s == 60.0
+    assert (config.branches, config.show_commit_url, config.warnings) == ((), "", ())
+
+
+def test_asvs_keys_are_used_and_unknown_ones_kept(project: Path) -> None:
+    config = read(
+        project / "benchmarks",
+        repo="..",
+        benchmark_dir="suite",
+        results_dir="../history",
+        branches=["main", "v1.x"],
+        default_benchmark_timeout=5,
+        regressions_thresholds={".*": 0.2},
+        show_commit_url="https://example.org/commit/",
+        matrix={"req": {"numpy": []}},
+        whatever=1,
+    )
+    assert config.repo == project
+    assert config.benchmark_dir == project / "benchmarks" / "suite"
+    assert config.results_dir == project / "history"
+    assert config.branches == ("main", "v1.x")
+    assert config.default_benchmark_timeout_s == 5.0
+    assert config.regressions_thresholds == {".*": 0.2}
+    assert config.show_commit_url == "https://example.org/commit/"
+    assert config.asv["matrix"] == {"req": {"numpy": []}}
+    assert config.asv["whatever"] == 1
+
+
+@pytest.mark.parametrize(
+    "key, value, expected",
+    [
+        ("project", 3, "a string"),
+        ("branches", [], "a list of names"),
+        ("branches", "main", "a list of names"),
+        ("benchmark_dir", ["b"], "a string"),
+        ("default_benchmark_timeout", 0, "seconds above 0"),
+        ("default_benchmark_timeout", True, "seconds above 0"),
+        ("regressions_thresholds", {".*": "5"}, "numbers above 0"),
+        ("version", 2, "version 1"),
+    ],
+)
+def test_a_key_of_asv_with_a_wrong_value_is_named(project: Path, key: str, value: Any, expected: str) -> None:
+    message = refusal(project, **{key: value})
+    assert key in message
+    assert expected in message
+    assert json.dumps(value) in message
+
+
+def test_a_file_without_version_is_read_with_a_warning(project: Path) -> None:
+    assert "version" in read(project, version=None).warnings[0]
+
+
+@pytest.mark.parametrize("places", [{"results_dir": "."}, {"html_dir": ".."}, {"results_dir": "benchmarks"}])
+def test_results_may_not_lie_around_the_code(project: Path, places: dict[str, str]) -> None:
+    assert next(iter(places)) in refusal(project, **places)
+
+
+def test_the_report_may_not_lie_where_asv_publish_deletes(project: Path) -> None:
+    assert "asv publish" in refusal(project, {"report_dir": "html/ours"})
+
+
+# -- the repository ------------------------------------------------------------------------------------------------------
+
+
+def test_a_missing_repository_is_named(project: Path) -> None:
+    assert '"repo": "."' in refusal(project, repo="")
+    assert str(project / "elsewhere") in refusal(project, repo="elsewhere")
+
+
+@pytest.mark.parametrize("address", ["https://example.org/owner/lib.git", "git@example.org:owner/lib.git"])
+def test_the_address_of_another_project_is_refused(project: Path, address: str) -> None:
+    assert f"git clone {address}" in refusal(project, repo=address)
+
+
+def test_a_clone_without_remotes_is_known_by_its_folder(project: Path) -> None:
+    assert read(project, repo="https://example.org/owner/project.git").repo == project
+
+
+@pytest.mark.parametrize("remote", ["https://example.org/owner/lib", "ssh://git@example.org/fork/lib.git"])
+def test_the_address_of_this_clone_means_this_clone(project: Path, remote: str) -> None:
+    (project / ".git" / "config").write_text(f'[core]\n\tbare = false\n[remote "origin"]\n\turl = {remote}\n')
+    config = read(project / "benchmarks", repo="https://example.org/owner/lib.git")
+    assert config.repo == project
+    assert "https://example.org/owner/lib.git" in config.warnings[0]
+
+
+# -- our settings --------------------------------------------------------------------------------------------------------
+
+
+def test_settings_are_taken_by_their_names(project: Path) -> None:
+    given = {"time_threshold": "2.5 %", "memory_threshold": 0.5, "alpha": 0.01, "check_rounds": 7, "build": "make"}
+    settings = read(project, {**given, "device": "fake"}).settings
+    assert (settings.time_threshold, settings.memory_threshold, settings.alpha) == (0.025, 0.5, 0.01)
+    assert (settings.check_rounds, settings.build, settings.device) == (7, ("make",), "fake")
+    assert read(project, {"build": ["a", "b"]}).settings.build == ("a", "b")
+
+
+@pytest.mark.parametrize("name, near", [("time_treshold", "time_threshold"), ("Memory-Threshold", "memory_threshold")])
+def test_an_unknown_setting_is_an_error_with_the_nearest_name(project: Path, name: str, near: str) -> None:
+    message = refusal(project, {name: 0.1})
+    assert name in message
+    assert message.endswith(f'write "{near}"')
+    assert "sweep_rounds" in message
+
+
+@pytest.mark.parametrize(
+    "name, value, expected",
+    [
+        ("time_threshold", 0, "above 0"),
+        ("time_threshold", 5, '"5%"'),
+        ("time_threshold", "0%", "above 0"),
+        ("time_threshold", "five", '"5%"'),
+        ("memory_threshold", float("nan"), "above 0"),
+        ("host_threshold", float("inf"), "above 0"),
+        ("alpha", 1, "between 0 and 1"),
+        ("alpha", "5%", "between 0 and 1"),
+        ("confidence", 0.0, "between 0 and 1"),
+        ("good_rounds", 1.5, "up to 1"),
+        ("time_floor_s", -1e-6, "0 or more"),
+        ("memory_floor_bytes", 1.5, "bytes"),
+        ("check_rounds", 1, "2 or more"),
+        ("check_rounds", True, "2 or more"),
+        ("sweep_rounds", "3", "2 or more"),
+        ("memory_rounds", -1, "0 or more"),
+        ("build_timeout_s", 0, "above 0"),
+        ("seed", -(10**400), "0 or more"),
+        ("seed", True, "0 or more"),
+        ("alpha", 10**400, "between 0 and 1"),
+        ("device", "gpu", '"cuda"'),
+        ("build", [""], "list of strings"),
+        ("build", {"a": 1}, "list of strings"),
+        ("machine", 1, "a string"),
+        ("report_dir", "", "name of a folder"),
+    ],
+)
+def test_a_bad_value_is_refused_by_name_value_and_what_was_expected(
+    project: Path, name: str, value: Any, expected: str
+) -> None:
+    message = refusal(project, {name: value})
+    assert f'"{name}" is {json.dumps(value)[:20]}' in message
+    assert "asv.conf.json" in message
+    assert expected in message
+
+
+def test_every_number_among_the_settings_has_a_range() -> None:
+    numbers = [each.name for each in dataclasses.fields(Settings) if each.type in ("float", "int")]
+    free = [name for name in numbers if not any(re.fullmatch(pattern, name) for pattern in module._RULES)]
+    assert numbers
+    assert free == []
+
+
+def test_every_default_is_within_its_own_range(project: Path) -> None:
+    defaults = dataclasses.asdict(Settings())
+    assert with_overrides(read(project), **defaults).settings.time_threshold == Settings().time_threshold
+
+
+def test_the_key_itself_must_be_an_object(project: Path) -> None:
+    assert "expected an object" in refusal(project, [1])
+
+
+def test_the_command_line_wins_over_the_file(project: Path) -> None:
+    config = read(project, {"time_threshold": 0.2, "seed": 3})
+    changed = with_overrides(config, time_threshold="1%", device=None)
+    assert (changed.settings.time_threshold, changed.settings.seed) == (0.01, 3)
+    assert config.settings.time_threshold == 0.2
+    with pytest.raises(ConfigError, match="command line"):
+        with_overrides(config, alpha=2)
+    with pytest.raises(ConfigError, match="html"):
+        with_overrides(config, report_dir=str(project / "html"))
+
+
+def test_effective_names_the_source_of_everything(project: Path) -> None:
+    config = with_overrides(read(project, {"alpha": 0.01}, results_dir="history", seed=9), check_rounds=3)
+    rows = {row.name: (row.value, row.source) for row in effective(config)}
+    assert rows["alpha"] == (0.01, "asv.conf.json")
+    assert rows["check_rounds"] == (3, "command line")
+    assert rows["seed"] == (0, "default")  # asv.conf.json has a key of that name, but not under "regress"
+    assert rows["results_dir"] == (str(project / "history"), "asv.conf.json")
+    assert rows["default_benchmark_timeout"] == (60.0, "default")
+    assert rows["report_dir"] == (str(project / "report"), "default")
+    assert {each.name for each in dataclasses.fields(Settings)} <= rows.keys()
+    json.dumps([value for value, _ in rows.values()])
+
+
+# -- places --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_cache_is_chosen_in_order(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def base(regress: Any = None) -> tuple[Path, str]:
+        config = read(project, regress)
+        source = {row.name: row.source for row in effective(config)}["cache_dir"]
+        return cache_dir(config).parent, source
+
+    assert base() == (tmp_path / "home" / ".cache" / "regress", "default")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert base() == (tmp_path / "home" / ".cache" / "regress", "default")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert base() == (tmp_path / "xdg" / "regress", "$XDG_CACHE_HOME")
+    monkeypatch.setenv("REGRESS_CACHE_DIR", str(tmp_path / "own"))
+    assert base() == (tmp_path / "own", "$REGRESS_CACHE_DIR")
+    assert base({"cache_dir": "near"}) == (project / "near", "asv.conf.json")
+
+
+def test_each_repository_has_a_cache_of_its_own(tmp_path: Path) -> None:
+    tops = [tmp_path / side / "lib" for side in ("a", "b")]
+    for top in tops:
+        (top / ".git").mkdir(parents=True)
+    first, second = (cache_dir(read(top)) for top in tops)
+    assert first != second
+    assert first.name.startswith("lib-")
+    assert cache_dir(read(tops[0] / "benchmarks", repo="..")) == first
+
+
+def test_linked_worktrees_share_the_cache(project: Path, tmp_path: Path) -> None:
+    private = project / ".git" / "worktrees" / "linked"
+    private.mkdir(parents=True)
+    (private / "commondir").write_text("../..\n")
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    (linked / ".git").write_text(f"gitdir: {private}\n")
+    assert cache_dir(read(linked)) == cache_dir(read(project))
+
+
+def test_a_folder_on_the_command_line_is_relative_to_where_the_user_is(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = with_overrides(read(project), report_dir="pages", cache_dir="store")
+    assert tmp_path / "pages" in own_paths(config)
+    assert cache_dir(config).parent == tmp_path / "store"
+
+
+def test_own_paths_are_all_folders_that_we_write(project: Path) -> None:
+    config = read(project, {"cache_dir": "cached"}, results_dir="history")
+    expected = {project / "history", project / "html", project / "report", cache_dir(config)}
+    assert set(own_paths(config)) == expected
+    assert all(os.path.isabs(path) for path in own_paths(config))
