@@ -1,0 +1,122 @@
+"""The comparisons of a run, summed up: exit codes, the word of the last line, counts, and how fine the run could see."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from regress.model import Case, Comparison, Settings, SuiteProblem, Verdict
+from regress.stats.summary import geomean
+
+SERIOUS_FIRST = (
+    Verdict.REGRESSED,
+    Verdict.FAILED,
+    Verdict.UNDECIDED,
+    Verdict.CHANGED,
+    Verdict.INCOMPARABLE,
+    Verdict.IMPROVED,
+    Verdict.GONE,
+    Verdict.NEW,
+    Verdict.SKIPPED,
+    Verdict.UNCHANGED,
+)
+"""By how much is left for the reader to do: what is undecided in one metric outweighs what improved in another."""
+
+COMPARED = frozenset(
+    {Verdict.REGRESSED, Verdict.IMPROVED, Verdict.UNCHANGED, Verdict.UNDECIDED, Verdict.CHANGED},
+)
+"""Verdicts for which both sides were measured; a run without any of them, and without a failure on head, compared nothing."""
+
+NOTHING, REGRESSED, FAILED, UNDECIDED = 5, 1, 3, 4
+_STATES = {NOTHING: "NOTHING", REGRESSED: "FAIL", FAILED: "FAIL", UNDECIDED: "UNDECIDED", 0: "PASS"}
+
+
+@dataclass(frozen=True)
+class Overall:
+    """What a run came to; the fields are those of Report."""
+
+    state: str
+    exit_codes: tuple[int, ...]
+    counts: dict[str, int]
+    cases: int
+    geomean: tuple[float, float, float, int] | None
+    noise_floor: tuple[float, float, str] | None
+    min_detectable: float | None
+
+
+def overall(
+    comparisons: Sequence[Comparison],
+    settings: Settings,
+    *,
+    strict: bool = False,
+    problems: Sequence[SuiteProblem] = (),
+) -> Overall:
+    """Sum up the comparisons that gate; what does not gate changes neither a code nor a count.
+
+    Exit codes are listed as they rank, the process exits with the first: 5 nothing was compared, 1 regressed, 3 something
+    fails on head only or a benchmark file cannot be imported, 4 undecided where it counts. `strict` adds failures on both
+    sides to 3 and every undecided case to 4; a critical case that is undecided always counts.
+    """
+    gating = [each for each in comparisons if each.gates]
+    verdicts = _most_serious(gating)
+    codes = tuple(_exit_codes(gating, strict, problems)) or (0,)
+    detectable = [each.min_detectable for each in gating if each.min_detectable is not None]
+    return Overall(
+        state=_STATES[codes[0]],
+        exit_codes=codes,
+        counts={str(verdict): n for verdict in SERIOUS_FIRST if (n := sum(v is verdict for v in verdicts.values()))},
+        cases=len(verdicts),
+        geomean=_geomean(gating, settings.confidence),
+        noise_floor=_noise_floor(gating),
+        min_detectable=statistics.median(detectable) - 1 if detectable else None,
+    )
+
+
+def _most_serious(gating: Iterable[Comparison]) -> dict[Case, Verdict]:
+    verdicts: dict[Case, Verdict] = {}
+    for each in gating:
+        verdicts[each.case] = min(verdicts.get(each.case, each.verdict), each.verdict, key=SERIOUS_FIRST.index)
+    return verdicts
+
+
+def _exit_codes(gating: Sequence[Comparison], strict: bool, problems: Sequence[SuiteProblem]) -> Iterable[int]:
+    verdicts = {each.verdict for each in gating}
+    failures = [each for each in gating if each.verdict is Verdict.FAILED and _fails(each)]
+    on_head_only = any(each.base_failure is None for each in failures)
+    if not verdicts & COMPARED and not on_head_only:
+        yield NOTHING
+    if Verdict.REGRESSED in verdicts:
+        yield REGRESSED
+    if on_head_only or (strict and failures) or any(problem.fatal for problem in problems):
+        yield FAILED
+    if any(each.verdict is Verdict.UNDECIDED and (strict or each.critical) for each in gating):
+        yield UNDECIDED
+
+
+def _fails(comparison: Comparison) -> bool:
+    """Whether it fails on head. What only the base skips did not work there either, so that is no failure on head only."""
+    return comparison.head_failure is not None and comparison.head_failure.kind != "skipped"
+
+
+def _geomean(gating: Iterable[Comparison], confidence: float) -> tuple[float, float, float, int] | None:
+    """Over the time ratios, one a case: a case has one metric of time that gates."""
+    ratios = {
+        each.case: each.ratio
+        for each in gating
+        if each.metric.kind == "time" and each.ratio is not None and 0 < each.ratio < math.inf
+    }
+    if not ratios:
+        return None
+    mean = geomean(list(ratios.values()), confidence)
+    return mean.center, mean.low, mean.high, mean.n
+
+
+def _noise_floor(gating: Iterable[Comparison]) -> tuple[float, float, str] | None:
+    """Median and largest of the smallest changes that would have been significant, and the case of the largest."""
+    noise = [(each.noise, str(each.case)) for each in gating if each.noise is not None]
+    if not noise:
+        return None
+    largest, case = max(noise)
+    return statistics.median(value for value, _ in noise), largest, case

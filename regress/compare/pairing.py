@@ -1,0 +1,121 @@
+"""Which rounds of base and head are about the same case, and whether they were measured alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from regress.compare.evidence import Evidence
+from regress.model import Benchmark, Case, Round
+
+PROTOCOL = ("metric", "calls", "cache", "setup_each", "process", "harness")
+"""Fields of Protocol in which the rounds of a case must not differ, neither between the sides nor within one."""
+
+SAMPLING = ("number", "repeat", "rounds", "warmup_time", "sample_time")
+"""Declared attributes that change how samples are taken."""
+
+Benchmarks = Mapping[str, Benchmark]
+
+
+@dataclass(frozen=True)
+class Suites:
+    """The definitions of both sides. Without `base_given` those of head are taken for both."""
+
+    head: Benchmarks
+    base_given: Benchmarks | None = None
+
+    @property
+    def base(self) -> Benchmarks:
+        return self.head if self.base_given is None else self.base_given
+
+    def pair(self, base: Iterable[Round], head: Iterable[Round]) -> list[tuple[Case, list[Round], list[Round]]]:
+        """The rounds of each case on base and on head, either may be empty, by name and then as the suite orders its cases."""
+        bases, heads = _by_case(base, self._base_case), _by_case(head, _case)
+        cases = sorted(bases.keys() | heads.keys(), key=self._place)
+        return [(case, bases.get(case, []), heads.get(case, [])) for case in cases]
+
+    def definition(self, case: Case) -> Benchmark | None:
+        return self.head.get(case.name) or self.base.get(case.name)
+
+    def is_defined(self, case: Case, side: str) -> bool:
+        """Whether each side's own definitions are known, and those of `side` have the case."""
+        found = (self.head if side == "head" else self.base).get(case.name)
+        if self.base_given is None or found is None or len(found.params) != len(case.params):
+            return False
+        # In any axis: the axes of base may stand in another order.
+        return all(any(value in axis for axis in found.params) for value in case.params)
+
+    def differences(self, case: Case) -> list[str]:
+        """Why results of base and head are not results of the same benchmark, in words; empty if they are."""
+        base, head = self.base.get(case.name), self.head.get(case.name)
+        if base is None or head is None:
+            return []
+        found = []
+        if base.version != head.version:
+            found.append("version differs: the code of the benchmark is not the same on both sides")
+        if params := self.params_differ(case):
+            found.append(params)
+        for name in SAMPLING:
+            one, other = base.declared.get(name), head.declared.get(name)
+            if one != other:
+                found.append(_differ(f"declared {name}", _or_none(one), _or_none(other)))
+        return found
+
+    def params_differ(self, case: Case) -> str:
+        """How base and head name the parameters of the benchmark, if they name other ones; else empty."""
+        base, head = self.base.get(case.name), self.head.get(case.name)
+        if base is None or head is None or sorted(base.param_names) == sorted(head.param_names):
+            return ""
+        return _differ("parameters", ", ".join(base.param_names) or "none", ", ".join(head.param_names) or "none")
+
+    def _base_case(self, each: Round) -> Case:
+        """The case of a base round, its parameters in the order in which head names them."""
+        base, head = self.base.get(each.name), self.head.get(each.name)
+        if base is None or head is None or base.param_names == head.param_names:
+            return _case(each)
+        named = dict(zip(base.param_names, each.params, strict=False))
+        if len(named) != len(each.params) or sorted(named) != sorted(head.param_names):
+            return _case(each)
+        return Case(each.name, tuple(named[name] for name in head.param_names))
+
+    def _place(self, case: Case) -> tuple[str, list[int], Case]:
+        definition = self.definition(case)
+        axes = definition.params if definition is not None and len(definition.params) == len(case.params) else []
+        return case.name, [_index(axis, value) for axis, value in zip(axes, case.params, strict=False)], case
+
+
+def unlike(base: Evidence, head: Evidence) -> list[str]:
+    """Why the good rounds of a case were not all measured alike, in words; empty if they were."""
+    found = []
+    for name in PROTOCOL:
+        one, other = _protocol_values(base, name), _protocol_values(head, name)
+        if len({*one, *other}) > 1:
+            found.append(_differ(f"protocol ({name})", " and ".join(one), " and ".join(other)))
+    return found
+
+
+def _protocol_values(side: Evidence, name: str) -> list[str]:
+    return sorted({str(getattr(each.protocol, name, "unknown")) for each in side.good})
+
+
+def _differ(what: str, base: str, head: str) -> str:
+    return f"unlike {what}: {base} on the base, {head} on the head"
+
+
+def _or_none(value: object) -> str:
+    return "none" if value is None else str(value)
+
+
+def _by_case(rounds: Iterable[Round], case_of: Callable[[Round], Case]) -> dict[Case, list[Round]]:
+    found: dict[Case, list[Round]] = {}
+    for each in rounds:
+        found.setdefault(case_of(each), []).append(each)
+    return found
+
+
+def _case(each: Round) -> Case:
+    return Case(each.name, tuple(each.params))
+
+
+def _index(axis: Sequence[str], value: str) -> int:
+    return axis.index(value) if value in axis else len(axis)

@@ -1,0 +1,111 @@
+"""The rule: when a change of one metric is regressed, improved, unchanged, or not yet decided.
+
+    regressed   significant, and ratio above 1 + d, and difference at least the floor
+    improved    the same the other way, ratio below 1 / (1 + d)
+    unchanged   the interval of the ratio lies inside 1 / (1 + d) ... 1 + d
+    undecided   otherwise, with the reason
+
+"Significant" is the caller's: an adjusted p below alpha, or two exact values that differ. A change that is significant and
+large but under the floor is undecided and says so: it is never claimed, and its interval contradicts "unchanged". Where higher
+is better the words change places; where the direction is unknown, what moved has `changed`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from regress.model import Benchmark, Better, Metric, Settings, Summary, Verdict
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What makes a change of one metric large: `threshold` is d, `floor` is in the unit of the metric."""
+
+    threshold: float
+    floor: float
+    better: Better
+    unit: str
+
+    @classmethod
+    def of(cls, metric: Metric, settings: Settings, clock_step_s: float = 0.0) -> Rule:
+        """The rule for a metric by the settings; two steps of the clock are a floor of their own."""
+        thresholds = {"host": settings.host_threshold, "memory": settings.memory_threshold}
+        floors = {
+            "time": max(settings.time_floor_s, 2 * clock_step_s),
+            "host": settings.host_floor_s,
+            "memory": float(settings.memory_floor_bytes),
+        }
+        threshold = thresholds.get(metric.kind, settings.time_threshold)
+        return cls(threshold, floors.get(metric.kind, 0.0), metric.better, metric.unit)
+
+    def large(self, ratio: float) -> bool:
+        return ratio > 1 + self.threshold or ratio < 1 / (1 + self.threshold)
+
+    def moved(self, up: bool) -> Verdict:
+        """The verdict on a change that counts, by its direction."""
+        if self.better == "unknown":
+            return Verdict.CHANGED
+        return Verdict.REGRESSED if up == (self.better == "lower") else Verdict.IMPROVED
+
+    def decide(
+        self, ratio: float, low: float, high: float, *, significant: bool, difference: float, spread: float
+    ) -> tuple[Verdict, str]:
+        """The verdict on a ratio with its interval, and what kept it from being decided (else empty).
+
+        `difference` is head - base in the unit of the metric, `spread` the larger one of the two sides.
+        """
+        large = self.large(ratio)
+        if significant and large and abs(difference) >= self.floor:
+            return self.moved(ratio > 1), ""
+        if 1 / (1 + self.threshold) <= low and high <= 1 + self.threshold:
+            return Verdict.UNCHANGED, ""
+        if significant and large:
+            return Verdict.UNDECIDED, self.under_floor
+        beyond = f"the interval reaches beyond {_percent(self.threshold)}"
+        what = "large, but not significant" if large else f"significant, but {beyond}" if significant else beyond
+        return Verdict.UNDECIDED, f"{what} (spread {_percent(spread)})"
+
+    def decide_zero(self, base: Summary, head: Summary, exact: bool) -> tuple[Verdict, str]:
+        """The verdict where a side has zeros, and the reason. There is no ratio, so the floor alone says what is large.
+
+        From or to zero is significant if the interval of the other side, of at least two rounds unless `exact`, lies above
+        the floor.
+        """
+        if base.center == head.center == 0:
+            return Verdict.UNCHANGED, "zero on both sides"
+        if base.center != 0 and head.center != 0:
+            return Verdict.UNDECIDED, "zero in some rounds: there is no ratio"
+        word, other = ("from zero", head) if base.center == 0 else ("to zero", base)
+        if min(base.n, head.n) < 2 and not exact:
+            return Verdict.UNDECIDED, f"{word}, n = 1"
+        if other.low > self.floor:
+            return self.moved(other is head), word
+        if other.center <= self.floor:
+            return Verdict.UNDECIDED, f"{word}, {self.under_floor}"
+        return Verdict.UNDECIDED, f"{word}, but not significant (spread {_percent(other.spread)})"
+
+    @property
+    def under_floor(self) -> str:
+        return f"difference under the floor of {_amount(self.floor, self.unit)}"
+
+
+def declared_threshold(benchmark: Benchmark | None) -> tuple[float | None, str]:
+    """The `threshold` that a benchmark declares (0.05 is 5 %), and what is wrong with one that cannot be used."""
+    value = benchmark.declared.get("threshold") if benchmark is not None else None
+    if value is None:
+        return None, ""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
+        return None, f"the declared threshold {value!r} is not a relative change like 0.05, so the setting holds"
+    return float(value), ""
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:.0f} %"
+
+
+def _amount(value: float, unit: str) -> str:
+    if unit == "s":
+        return f"{value * 1e6:.3g} us"
+    if unit == "B":
+        return f"{value / 1024:.3g} KiB"
+    return f"{value:.3g} {unit}"

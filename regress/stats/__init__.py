@@ -1,0 +1,9 @@
+"""Floats in, small frozen dataclasses out; nothing here knows what a benchmark is.
+
+    summary     round values of one side -> Summary; ratios of many cases -> their geometric mean
+    welch       round values of two sides -> Welch: ratio, interval, p; what such a test could have seen
+    multiple    p values of one run -> adjusted p values
+
+Whatever stands in for the noise of a measurement is taken on logarithms, so a result does not depend on the unit. SciPy
+is imported inside the functions that need a distribution.
+"""

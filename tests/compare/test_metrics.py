@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from regress.compare import compare
+from regress.model import Verdict
+
+from .rounds import MIB, SETTINGS, benchmark, by_metric, known, one, rounds, scaled
+
+# -- which metric gates ------------------------------------------------------------------------------------------------
+
+
+def test_wall_time_beside_gpu_time_does_not_gate() -> None:
+    base = rounds(gpu_time=scaled(100e-6), wall_time=scaled(150e-6))
+    head = rounds(gpu_time=scaled(100e-6), wall_time=scaled(300e-6))
+    found = by_metric(compare(base, head, None, SETTINGS))
+    assert (found["wall_time"].verdict, found["wall_time"].gates) == (Verdict.REGRESSED, False)
+    assert found["gpu_time"].verdict is Verdict.UNCHANGED
+
+
+def test_a_head_that_became_synchronous_is_compared_on_wall_time() -> None:
+    base = rounds(gpu_time=scaled(100e-6), host_time=scaled(10e-6), wall_time=scaled(150e-6))
+    head = rounds(wall_time=scaled(300e-6))
+    (there,) = compare(base, head, None, SETTINGS)
+    assert (there.metric.name, there.verdict, there.gates) == ("wall_time", Verdict.REGRESSED, True)
+    assert there.reasons == ("became synchronous: gpu_time exists only on the base",)
+    (back,) = compare(head, base, None, SETTINGS)
+    assert (back.metric.name, back.verdict) == ("wall_time", Verdict.IMPROVED)
+    assert back.reasons == ("no longer synchronous: gpu_time exists only on the head",)
+
+
+def test_a_device_time_in_few_rounds_is_none() -> None:
+    base = rounds(gpu_time=scaled(100e-6), wall_time=scaled(150e-6))
+    head = rounds(gpu_time=scaled(100e-6)[:2], wall_time=scaled(150e-6))
+    assert [each.metric.name for each in compare(base, head, None, SETTINGS)] == ["wall_time"]
+
+
+def test_without_any_device_time_wall_time_gates() -> None:
+    side = rounds(wall_time=scaled(150e-6))
+    (found,) = compare(side, side, None, SETTINGS)
+    assert (found.metric.name, found.gates) == ("wall_time", True)
+    assert found.reasons == ("gpu_time exists on neither side",)
+
+
+@pytest.mark.parametrize("metric", ["wall_time", "peak_rss", "object_size", "value"])
+def test_the_metric_that_a_case_is_about_gates(metric: str) -> None:
+    values: dict[str, Any] = {metric: scaled(10.0)}
+    side = rounds(metric=metric, **values)
+    assert one(side, side).gates
+
+
+def test_memory_of_one_side_only_is_incomparable_and_said() -> None:
+    base = rounds(gpu_time=scaled(1e-3), peak_memory=[MIB] * 2, launches=[3.0], exact={"peak_memory"})
+    found = by_metric(compare(base, rounds(gpu_time=scaled(1e-3)), None, SETTINGS))
+    assert set(found) == {"gpu_time", "peak_memory"}
+    assert found["peak_memory"].verdict is Verdict.INCOMPARABLE
+    assert found["peak_memory"].reasons == ("peak_memory exists only on the base",)
+
+
+def test_a_case_without_its_own_metric_has_failed() -> None:
+    found = one(rounds(metric="wall_time", wall_time=scaled(1.0)), rounds(metric="wall_time", host_time=scaled(1.0)))
+    assert found.verdict is Verdict.FAILED
+    assert found.head_failure is not None
+    assert found.head_failure.message == "no wall_time in 5 of 5 rounds"
+
+
+# -- what a benchmark declares -----------------------------------------------------------------------------------------
+
+
+def test_a_declared_threshold_is_about_the_metric_of_the_case() -> None:
+    defined = benchmark(declared={"threshold": 0.25})
+    sides = [
+        rounds(gpu_time=scaled(time), peak_memory=[memory] * 2, exact={"peak_memory"})
+        for time, memory in ((1e-3, 10 * MIB), (1.2e-3, 12 * MIB))
+    ]
+    found = by_metric(compare(sides[0], sides[1], known(defined), SETTINGS))
+    assert (found["gpu_time"].verdict, found["gpu_time"].threshold) == (Verdict.UNCHANGED, 0.25)
+    assert (found["peak_memory"].verdict, found["peak_memory"].threshold) == (Verdict.REGRESSED, 0.10)
+
+
+@pytest.mark.parametrize("threshold", ["5 %", -0.1, True, math.nan, [0.1]])
+def test_a_threshold_that_is_none_is_said(threshold: object) -> None:
+    side = rounds(gpu_time=scaled(1e-3))
+    found = one(side, side, benchmark(declared={"threshold": threshold}))
+    assert found.threshold == 0.05
+    assert found.reasons[0].startswith(f"the declared threshold {threshold!r} is not a relative change")
+
+
+def test_critical_is_carried_along() -> None:
+    side = rounds(gpu_time=scaled(1e-3))
+    assert one(side, side, benchmark(declared={"critical": True})).critical
+    assert not one(side, side, benchmark()).critical
+
+
+def test_thresholds_come_from_the_settings() -> None:
+    base, head = rounds(gpu_time=scaled(1e-3)), rounds(gpu_time=scaled(1.07e-3))
+    assert one(base, head, settings=replace(SETTINGS, time_threshold=0.10)).verdict is Verdict.UNCHANGED
+    assert one(base, head, settings=replace(SETTINGS, time_floor_s=1e-3)).verdict is Verdict.UNDECIDED
+    assert one(base, head, settings=replace(SETTINGS, alpha=1e-12)).verdict is Verdict.UNDECIDED

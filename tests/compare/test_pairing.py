@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from regress.compare import compare
+from regress.model import Case, Protocol, Verdict
+
+from .rounds import SETTINGS, benchmark, broken, known, one, rounds, scaled
+
+# -- one side only -----------------------------------------------------------------------------------------------------
+
+
+def test_a_renamed_benchmark_is_gone_and_new() -> None:
+    old, new = rounds("ops.cudatime_old", gpu_time=scaled(1e-3)), rounds("ops.cudatime_new", gpu_time=scaled(1e-3))
+    found = compare(old, new, None, SETTINGS)
+    assert [(each.case.name, each.verdict) for each in found] == [
+        ("ops.cudatime_new", Verdict.NEW),
+        ("ops.cudatime_old", Verdict.GONE),
+    ]
+    assert all(each.ratio is None for each in found)
+    assert found[0].head is not None
+    assert found[1].base is not None
+
+
+def test_a_new_benchmark_that_fails_has_failed() -> None:
+    found = one([], broken())
+    assert (found.verdict, found.reasons[0]) == (Verdict.FAILED, "new")
+    assert found.head_failure is not None
+    assert one(broken(), []).verdict is Verdict.GONE
+    assert one([], broken("skipped")).verdict is Verdict.SKIPPED
+
+
+def test_a_case_that_the_other_side_defines_was_only_not_measured_there() -> None:
+    defined = known(benchmark(params=[["64", "256"]], param_names=["n"]))
+    side = rounds(params=["64"], gpu_time=scaled(1e-3))
+    (not_on_head,) = compare(side, [], defined, SETTINGS, defined)
+    assert (not_on_head.verdict, not_on_head.reasons) == (Verdict.UNDECIDED, ("not measured on the head",))
+    (not_on_base,) = compare([], side, defined, SETTINGS, defined)
+    assert not_on_base.reasons == ("not measured on the base",)
+    (other,) = compare(rounds(params=["1"], gpu_time=scaled(1e-3)), [], defined, SETTINGS, defined)
+    assert other.verdict is Verdict.GONE
+
+
+def test_without_definitions_of_base_the_rounds_say_what_exists() -> None:
+    side = rounds(gpu_time=scaled(1e-3))
+    assert one(side, [], benchmark()).verdict is Verdict.GONE
+    assert one([], side, benchmark()).verdict is Verdict.NEW
+
+
+# -- not measured alike ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"version": "2"}, "version differs: the code of the benchmark is not the same on both sides"),
+        ({"declared": {"repeat": 3}}, "unlike declared repeat: none on the base, 3 on the head"),
+        ({"declared": {"number": 10}}, "unlike declared number: none on the base, 10 on the head"),
+        ({"param_names": ["n"], "params": [["1"]]}, "unlike parameters: none on the base, n on the head"),
+    ],
+)
+def test_a_benchmark_that_is_not_the_same_is_incomparable(changes: dict[str, Any], reason: str) -> None:
+    base, head = rounds(gpu_time=scaled(1e-3)), rounds(gpu_time=scaled(2e-3))
+    (found,) = compare(base, head, known(benchmark(**changes)), SETTINGS, known(benchmark()))
+    assert found.verdict is Verdict.INCOMPARABLE
+    assert found.reasons == (reason,)
+    assert (found.ratio, found.p) == (None, None)
+    assert found.base is not None
+    assert found.head is not None
+
+
+def test_what_is_declared_about_anything_but_sampling_may_differ() -> None:
+    side = rounds(gpu_time=scaled(1e-3))
+    (found,) = compare(side, side, known(benchmark(declared={"tags": ["core"]})), SETTINGS, known(benchmark()))
+    assert found.verdict is Verdict.UNCHANGED
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("calls", 4),
+        ("cache", "cold"),
+        ("setup_each", True),
+        ("process", "fork"),
+        ("harness", 99),
+        ("metric", "wall_time"),
+    ],
+)
+def test_rounds_of_another_protocol_are_incomparable(field: str, value: Any) -> None:
+    base = rounds(gpu_time=scaled(1e-3), wall_time=scaled(1e-3))
+    head = [replace(each, protocol=replace(each.protocol or Protocol("gpu_time"), **{field: value})) for each in base]
+    found = one(base, head)
+    assert found.verdict is Verdict.INCOMPARABLE
+    assert found.reasons[0].startswith(f"unlike protocol ({field}): ")
+    mixed = one([*base[:3], *head[3:]], base)
+    assert mixed.verdict is Verdict.INCOMPARABLE
+
+
+def test_how_much_was_sampled_may_differ() -> None:
+    base, head = rounds(gpu_time=scaled(1e-3)), rounds(gpu_time=scaled(1e-3), protocol={"samples_max": 5})
+    assert one(base, head).verdict is Verdict.UNCHANGED
+
+
+def test_parameters_are_matched_by_value() -> None:
+    """Reordered and extended between the sides: what both have is compared, the rest is new."""
+    base = [*rounds(params=["64"], gpu_time=scaled(1e-3)), *rounds(params=["256"], gpu_time=scaled(4e-3))]
+    head = [
+        *rounds(params=["1024"], gpu_time=scaled(16e-3)),
+        *rounds(params=["256"], gpu_time=scaled(4e-3)),
+        *rounds(params=["64"], gpu_time=scaled(1e-3)),
+    ]
+    definitions = [
+        known(benchmark(params=[values], param_names=["n"])) for values in (["1024", "256", "64"], ["64", "256"])
+    ]
+    found = compare(base, head, definitions[0], SETTINGS, definitions[1])
+    assert [(each.case.params, each.verdict) for each in found] == [
+        (("1024",), Verdict.NEW),
+        (("256",), Verdict.UNCHANGED),
+        (("64",), Verdict.UNCHANGED),
+    ]
+
+
+def test_parameters_in_another_order_are_matched_by_name() -> None:
+    base = rounds(params=["64", "'fp16'"], gpu_time=scaled(1e-3))
+    head = rounds(params=["'fp16'", "64"], gpu_time=scaled(2e-3))
+    (found,) = compare(
+        base,
+        head,
+        known(benchmark(params=[["'fp16'"], ["64"]], param_names=["dtype", "n"])),
+        SETTINGS,
+        known(benchmark(params=[["64"], ["'fp16'"]], param_names=["n", "dtype"])),
+    )
+    assert found.case == Case("ops.cudatime_add", ("'fp16'", "64"))
+    assert found.verdict is Verdict.REGRESSED

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from regress.model import Round, Verdict
+
+from .rounds import benchmark, one, rounds, scaled, tracked
+
+
+def test_higher_is_better_mirrors_the_verdict() -> None:
+    slow, fast = tracked(scaled(500.0), "GFLOP/s"), tracked(scaled(600.0), "GFLOP/s")
+    assert one(slow, fast).verdict is Verdict.IMPROVED
+    assert one(fast, slow).verdict is Verdict.REGRESSED
+    assert one(slow, slow).verdict is Verdict.UNCHANGED
+
+
+def test_what_moved_in_an_unknown_direction_has_changed() -> None:
+    assert one(tracked(scaled(500.0)), tracked(scaled(600.0))).verdict is Verdict.CHANGED
+    assert one(tracked(scaled(600.0)), tracked(scaled(500.0))).verdict is Verdict.CHANGED
+    assert one(tracked([0.0] * 3), tracked([5.0] * 3)).verdict is Verdict.CHANGED
+
+
+def test_the_declared_direction_counts() -> None:
+    declared = benchmark("ops.track_x", metric="value", declared={"better": "lower"})
+    assert one(tracked(scaled(500.0)), tracked(scaled(600.0)), declared).verdict is Verdict.REGRESSED
+
+
+def test_one_value_is_one_value() -> None:
+    found = one(tracked([0.91], "s"), tracked([1.35], "s"))
+    assert found.verdict is Verdict.UNDECIDED
+    assert found.reasons == ("n = 1 on the base and the head",)
+    assert found.ratio == pytest.approx(1.35 / 0.91)
+    assert (found.p, found.low, found.noise) == (None, None, None)
+
+
+def test_a_number_tracked_in_setup_cache_is_one_value_however_many_rounds_repeat_it() -> None:
+    declared = benchmark("ops.track_x", metric="value", setup_cache_key="ops:5")
+    found = one(tracked([0.91] * 5, "s"), tracked([1.35] * 5, "s"), declared)
+    assert found.verdict is Verdict.UNDECIDED
+    assert found.reasons[0] == "n = 1 on the base and the head"
+    assert found.base is not None
+    assert found.base.n == 1
+    varied = one(tracked(scaled(0.91), "s"), tracked(scaled(1.35), "s"), declared)
+    assert varied.verdict is Verdict.REGRESSED
+
+
+def test_a_tracked_number_that_says_it_is_exact_needs_no_second_round() -> None:
+    assert one(tracked([100.0], "s", exact=True), tracked([120.0], "s", exact=True)).verdict is Verdict.REGRESSED
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "verdict", "reason"),
+    [
+        ([0.0] * 5, [0.0] * 5, Verdict.UNCHANGED, "zero on both sides"),
+        ([0.0] * 5, [5.0, 5.1, 4.9, 5.0, 5.0], Verdict.REGRESSED, "from zero"),
+        ([5.0, 5.1, 4.9, 5.0, 5.0], [0.0] * 5, Verdict.IMPROVED, "to zero"),
+        ([0.0] * 5, [0.0, 0.0, 5.0, 0.0, 0.0], Verdict.UNDECIDED, "from zero, but not significant (spread 224 %)"),
+        ([0.0], [5.0], Verdict.UNDECIDED, "from zero, n = 1"),
+        ([0.0, 1.0, 2.0], [3.0, 4.0, 5.0], Verdict.UNDECIDED, "zero in some rounds: there is no ratio"),
+    ],
+)
+def test_zeros_have_no_ratio(base: list[float], head: list[float], verdict: Verdict, reason: str) -> None:
+    found = one(tracked(base, "s"), tracked(head, "s"))
+    assert (found.verdict, found.reasons, found.ratio) == (verdict, (reason,), None)
+
+
+@pytest.mark.parametrize(
+    ("bad", "verdict", "message"),
+    [
+        (math.nan, Verdict.SKIPPED, "NaN value in 5 of 5 rounds"),
+        (math.inf, Verdict.FAILED, "infinite value in 5 of 5 rounds"),
+        (-1.0, Verdict.FAILED, "negative value in 5 of 5 rounds"),
+    ],
+)
+def test_values_that_are_none(bad: float, verdict: Verdict, message: str) -> None:
+    found = one(tracked(scaled(1.0), "s"), tracked([bad] * 5, "s"))
+    assert found.verdict is verdict
+    assert found.head_failure is not None
+    assert found.head_failure.message == message
+    assert found.base_failure is None
+    assert (found.ratio, found.head) == (None, None)
+    some = one(tracked(scaled(1.0), "s"), tracked([*scaled(1.0)[:4], bad], "s"))
+    assert some.verdict is Verdict.UNCHANGED
+    assert some.head is not None
+    assert some.head.n == 4
+    assert some.reasons == (message.replace("in 5 of", "in 1 of") + " on the head",)
+
+
+def test_too_few_values_are_none() -> None:
+    found = one(tracked(scaled(1.0), "s"), tracked([1.0, 1.0, 1.0, math.inf, math.nan], "s"))
+    assert found.verdict is Verdict.FAILED
+    assert found.head_failure is not None
+    assert found.head_failure.message == "NaN value in 1 of 5 rounds; infinite value in 1 of 5 rounds"
+
+
+def test_identical_rounds_are_said_to_be_so() -> None:
+    found = one(rounds(gpu_time=[100e-6] * 2), rounds(gpu_time=[110e-6] * 2))
+    assert found.verdict is Verdict.REGRESSED
+    assert found.reasons == ("all rounds of a side gave the same value",)
+
+
+def test_ties_of_a_coarse_clock_claim_nothing() -> None:
+    """One step of 32 us: under the floor of two steps, and no longer certain."""
+
+    def coarse(value: float, calls: int) -> list[Round]:
+        timed = rounds(gpu_time=[value] * 5, protocol={"calls": calls})
+        return [replace(each, facts={"clock_step_s": 32e-6}) for each in timed]
+
+    found = one(coarse(320e-6, 1), coarse(352e-6, 1))
+    assert found.verdict is Verdict.UNDECIDED
+    assert found.reasons[0] == "difference under the floor of 64 us"
+    assert one(coarse(320e-6, 10), coarse(352e-6, 10)).verdict is Verdict.REGRESSED
+
+
+def test_units_that_differ_are_refused() -> None:
+    found = one(tracked(scaled(1.0), "ms"), tracked(scaled(1000.0), "us"))
+    assert found.verdict is Verdict.INCOMPARABLE
+    assert found.reasons == ("unlike unit: ms on the base, us on the head",)

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from regress.compare import compare
+from regress.model import Case, Comparison, Verdict
+
+from .rounds import MIB, NOISY, SETTINGS, by_metric, one, rounds, scaled
+
+# -- the rule ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("head", "verdict"),
+    [
+        (scaled(100e-6), Verdict.UNCHANGED),
+        (scaled(103e-6), Verdict.UNCHANGED),
+        (scaled(107e-6), Verdict.REGRESSED),
+        (scaled(93e-6), Verdict.IMPROVED),
+        (scaled(104.95e-6), Verdict.UNDECIDED),
+        (scaled(112e-6, NOISY), Verdict.UNDECIDED),
+    ],
+)
+def test_time(head: list[float], verdict: Verdict) -> None:
+    found = one(rounds(gpu_time=scaled(100e-6)), rounds(gpu_time=head))
+    assert found.verdict is verdict
+    assert found.gates
+    assert found.threshold == 0.05
+
+
+def test_a_comparison_carries_its_evidence() -> None:
+    found = one(rounds(gpu_time=scaled(100e-6)), rounds(gpu_time=scaled(110e-6)))
+    assert found.case == Case("ops.cudatime_add")
+    assert found.base is not None
+    assert found.head is not None
+    assert (found.base.n, found.head.n) == (5, 5)
+    assert found.base.center == pytest.approx(100e-6, rel=1e-4)
+    assert found.ratio == pytest.approx(1.1)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 1.1 < found.high
+    assert found.p == found.p_adjusted
+    assert found.noise is not None
+    assert 0.001 < found.noise < 0.01
+    assert found.min_detectable is not None
+    assert 1.05 < found.min_detectable < 1.06
+    assert found.reasons == ()
+
+
+def test_undecided_says_why_with_the_spread() -> None:
+    noisy = one(rounds(gpu_time=scaled(100e-6)), rounds(gpu_time=scaled(112e-6, NOISY)))
+    assert noisy.reasons == ("large, but not significant (spread 14 %)",)
+    close = one(rounds(gpu_time=scaled(100e-6)), rounds(gpu_time=scaled(104.95e-6)))
+    assert close.reasons == ("significant, but the interval reaches beyond 5 % (spread 0.16 %)",)
+    neither = one(rounds(gpu_time=scaled(100e-6, NOISY)), rounds(gpu_time=scaled(100e-6)))
+    assert neither.reasons == ("the interval reaches beyond 5 % (spread 14 %)",)
+
+
+def test_p_is_adjusted_over_the_tests_that_gate() -> None:
+    """A change that is significant alone is not, as one of thirty; the noisy others and a host time do not gate it away."""
+    base_rounds, head_rounds = (
+        rounds(gpu_time=scaled(100e-6, (1.0, 1.04, 0.96, 1.02, 0.98))),
+        rounds(gpu_time=scaled(108e-6, (1.0, 1.04, 0.96, 1.02, 0.98)), host_time=scaled(5e-6)),
+    )
+    alone = one(base_rounds, [replace(each, values={"gpu_time": each.values["gpu_time"]}) for each in head_rounds])
+    assert alone.verdict is Verdict.REGRESSED
+    others = [each for index in range(29) for each in rounds(f"ops.other_{index}", gpu_time=scaled(50e-6))]
+    together = compare([*base_rounds, *others], [*head_rounds, *others], None, SETTINGS)
+    found = next(each for each in together if each.case.name == "ops.cudatime_add")
+    assert found.verdict is Verdict.UNDECIDED
+    assert found.p is not None
+    assert found.p_adjusted == pytest.approx(30 * found.p)
+    assert found.noise is not None
+    assert alone.noise is not None
+    assert found.noise > alone.noise
+
+
+def test_what_only_shows_is_adjusted_apart_from_what_gates() -> None:
+    base = rounds(gpu_time=scaled(100e-6), host_time=scaled(50e-6), wall_time=scaled(150e-6))
+    head = rounds(gpu_time=scaled(101e-6), host_time=scaled(51e-6), wall_time=scaled(151e-6))
+    found = by_metric(compare(base, head, None, SETTINGS))
+    host, wall = found["host_time"], found["wall_time"]
+    assert found["gpu_time"].p_adjusted == found["gpu_time"].p
+    assert host.p is not None
+    assert wall.p is not None
+    assert min(host.p, wall.p) * 2 == min(host.p_adjusted or 1.0, wall.p_adjusted or 1.0)
+    assert not found["host_time"].gates
+    assert not found["wall_time"].gates
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "verdict"),
+    [
+        (2.00e-6, 2.12e-6, Verdict.UNDECIDED),
+        (2.00e-6, 2.25e-6, Verdict.REGRESSED),
+        (2.12e-6, 2.00e-6, Verdict.UNDECIDED),
+        (2.00e-6, 2.02e-6, Verdict.UNCHANGED),
+    ],
+)
+def test_a_difference_under_the_floor_is_listed_and_never_claimed(base: float, head: float, verdict: Verdict) -> None:
+    found = one(rounds(gpu_time=scaled(base)), rounds(gpu_time=scaled(head)))
+    assert found.verdict is verdict
+    assert found.reasons == (("difference under the floor of 0.2 us",) if verdict is Verdict.UNDECIDED else ())
+
+
+def test_the_smallest_detectable_regression_of_a_short_case_is_the_floor() -> None:
+    found = one(rounds(gpu_time=scaled(2e-6)), rounds(gpu_time=scaled(2e-6)))
+    assert found.min_detectable is not None
+    assert found.min_detectable > 1.1
+
+
+def test_host_time_has_a_threshold_and_a_floor_of_its_own_and_gates_nothing() -> None:
+    def host(base: float, head: float) -> Comparison:
+        sides = [rounds(gpu_time=scaled(100e-6), host_time=scaled(each)) for each in (base, head)]
+        return by_metric(compare(sides[0], sides[1], None, SETTINGS))["host_time"]
+
+    assert host(50e-6, 55e-6).verdict is Verdict.UNCHANGED
+    assert host(50e-6, 65e-6).verdict is Verdict.REGRESSED
+    assert host(5e-6, 6.5e-6).reasons == ("difference under the floor of 2 us",)
+    assert not host(50e-6, 65e-6).gates
+
+
+# -- exact values ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "verdict"),
+    [
+        (10 * MIB, 10 * MIB, Verdict.UNCHANGED),
+        (10 * MIB, 10.9 * MIB, Verdict.UNCHANGED),
+        (10 * MIB, 11.5 * MIB, Verdict.REGRESSED),
+        (11.5 * MIB, 10 * MIB, Verdict.IMPROVED),
+        (512.0, 1024.0, Verdict.UNDECIDED),
+        (0.0, 0.0, Verdict.UNCHANGED),
+        (0.0, 5 * MIB, Verdict.REGRESSED),
+        (5 * MIB, 0.0, Verdict.IMPROVED),
+        (0.0, 512.0, Verdict.UNDECIDED),
+    ],
+)
+def test_exact_memory_is_compared_without_a_test(base: float, head: float, verdict: Verdict) -> None:
+    sides = [rounds(gpu_time=scaled(1e-3), peak_memory=[value] * 2, exact={"peak_memory"}) for value in (base, head)]
+    found = by_metric(compare(sides[0], sides[1], None, SETTINGS))["peak_memory"]
+    assert found.verdict is verdict
+    assert found.exact
+    assert found.gates
+    assert (found.p, found.p_adjusted, found.noise) == (None, None, None)
+    if base and head:
+        assert found.ratio == found.low == found.high == pytest.approx(head / base)
+    else:
+        assert found.ratio is None
+    assert (found.reasons == ("from zero",)) == (base == 0 and verdict is Verdict.REGRESSED)
+    assert ("floor of 64 KiB" in " ".join(found.reasons)) == (verdict is Verdict.UNDECIDED)
+
+
+def test_exact_values_that_differ_between_rounds_are_tested_and_it_is_said() -> None:
+    base = rounds(gpu_time=scaled(1e-3), peak_memory=[10 * MIB] * 3, exact={"peak_memory"})
+    head = rounds(gpu_time=scaled(1e-3), peak_memory=[12 * MIB, 12.1 * MIB, 12 * MIB], exact={"peak_memory"})
+    found = by_metric(compare(base, head, None, SETTINGS))["peak_memory"]
+    assert found.verdict is Verdict.REGRESSED
+    assert not found.exact
+    assert found.p is not None
+    assert found.reasons == ("exact values differ between rounds of head, so they were tested",)
+
+
+def test_what_is_exact_on_one_side_only_is_tested_and_it_is_said() -> None:
+    base = rounds(gpu_time=scaled(1e-3), peak_memory=[10 * MIB] * 3, exact={"peak_memory"})
+    head = rounds(gpu_time=scaled(1e-3), peak_memory=[12 * MIB] * 3)
+    partly = [*head[:1], *rounds(gpu_time=scaled(1e-3), peak_memory=[12 * MIB] * 3, exact={"peak_memory"})[1:]]
+    for side in (head, partly):
+        found = by_metric(compare(base, side, None, SETTINGS))["peak_memory"]
+        assert (found.verdict, found.exact) == (Verdict.REGRESSED, False)
+        assert "exact only on the base, so it was tested" in found.reasons
+
+
+def test_counters_are_exact_and_gate_nothing() -> None:
+    sides = [rounds(gpu_time=scaled(1e-3), launches=[n], exact={"launches"}) for n in (3.0, 4.0)]
+    found = by_metric(compare(sides[0], sides[1], None, SETTINGS))["launches"]
+    assert (found.verdict, found.gates, found.exact) == (Verdict.REGRESSED, False, True)
