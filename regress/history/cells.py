@@ -1,0 +1,137 @@
+"""Rounds to rows of asv's file: which rounds of a case belong together, and what asv keeps of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from regress.history.intervals import median_interval, quantile
+from regress.history.names import further_name, further_version, own_metric_of
+from regress.history.results_file import (
+    COLUMNS,
+    Cell,
+    Row,
+    axes_of,
+    cells_of,
+    merged_axes,
+    row_from,
+    shortened,
+)
+from regress.history.sidecar import Kept
+from regress.model import METRICS, Benchmark, Protocol, Round
+
+
+def newest_alike(kept: Iterable[Kept]) -> tuple[dict[str, list[Kept]], list[str]]:
+    """The rounds of each benchmark that may be pooled; and a note for each benchmark that has others too.
+
+    `kept` are in the order measured. The newest round decides: of a benchmark, rounds of its version; of a case, rounds
+    measured in its way. A failed round of an earlier run does not count once a later run has visited the case.
+    """
+    groups: dict[str, list[Kept]] = {}
+    for each in kept:
+        groups.setdefault(each.round.name, []).append(each)
+    alike, notes = {}, []
+    for name, group in groups.items():
+        cases: dict[tuple[str, ...], list[Kept]] = {}
+        for each in group:
+            if each.version == group[-1].version:
+                cases.setdefault(tuple(each.round.params), []).append(each)
+        alike[name] = [each for case in cases.values() for each in _of_one_way(case)]
+        if len(alike[name]) < len(group):
+            left_out = len(group) - len(alike[name])
+            notes.append(f"{name}: {left_out} older rounds of another version or protocol are left out")
+    return alike, notes
+
+
+def _of_one_way(case: Sequence[Kept]) -> list[Kept]:
+    ways = [_way(each.round.protocol) for each in case if each.round.protocol is not None]
+    newest = case[-1]
+    return [
+        each
+        for each in case
+        if (each.round.protocol is None or _way(each.round.protocol) == ways[-1])
+        and (each.round.failure is None or each.run == newest.run)
+    ]
+
+
+def _way(protocol: Protocol) -> tuple[Any, ...]:
+    """What makes two rounds of a case comparable; how long was sampled does not."""
+    return (
+        protocol.metric,
+        protocol.calls,
+        protocol.cache,
+        protocol.setup_each,
+        protocol.process,
+        protocol.harness,
+    )
+
+
+# -- rows ----------------------------------------------------------------------------------------------------------------
+
+
+def rows_of(benchmark: Benchmark, rounds: Sequence[Round], old: Mapping[str, Row]) -> dict[str, Row]:
+    """The rows of a benchmark: its own, and one for each further metric. `old` are the rows of the file as it stands.
+
+    Cells of an old row of the same version stay where no round has visited the case; they are matched by parameter values.
+    """
+    own = own_metric_of(benchmark, rounds)
+    cases: dict[tuple[str, ...], list[Round]] = {}
+    for each in rounds:
+        cases.setdefault(tuple(each.params), []).append(each)
+    started = [each.started_at for each in rounds if each.started_at]
+    started_ms = int(min(started) * 1000) if started else None
+    duration_s = shortened(math.fsum(each.duration_s for each in rounds), 5)
+
+    def row(name: str, version: str, metric: str, duration_s: float | None) -> Row:
+        before = old.get(name, {})
+        if recorded_later(before, rounds):
+            return before
+        if before.get("version") not in (None, version):
+            before = {}
+        visited = ([[value] for value in params] for params in cases)
+        axes = merged_axes(benchmark.params, *visited, axes_of(before))
+        cells = {**cells_of(before), **{params: _cell(case, metric) for params, case in cases.items()}}
+        others = {column: value for column, value in before.items() if column == "profile" or column not in COLUMNS}
+        return row_from(axes, cells, version=version, started_at=started_ms, duration=duration_s, **others)
+
+    rows = {benchmark.name: row(benchmark.name, benchmark.version, own, duration_s)}
+    for metric in dict.fromkeys(metric for each in rounds for metric in each.values if metric != own):
+        name = further_name(benchmark.name, metric)
+        # asv adds durations up, and one round gave all metrics: the benchmark's own row has the whole
+        rows[name] = row(name, further_version(benchmark.version, metric), metric, None)
+    return rows
+
+
+def recorded_later(row: Row, rounds: Iterable[Round]) -> bool:
+    """Whether asv itself wrote the row after the newest of these rounds; a round without a time (0) tells nothing."""
+    started_ms = row.get("started_at") or 0
+    newest = max(each.started_at for each in rounds)
+    return newest > 0 and bool(started_ms > newest * 1000)
+
+
+def _cell(rounds: Sequence[Round], metric: str) -> Cell:
+    """A case's cell: the median of its rounds. Values that are no numbers (NaN, infinite) stand in the sidecar only."""
+    measured = [(each.values[metric].value, each.protocol) for each in rounds if metric in each.values]
+    values = [value for value, _ in measured if math.isfinite(value)]
+    if values:
+        ordered = sorted(values)
+        low, high = median_interval(ordered)
+        stats = {
+            "ci_99_a": low,
+            "ci_99_b": high,
+            "q_25": quantile(ordered, 0.25),
+            "q_75": quantile(ordered, 0.75),
+            "number": _calls(metric, measured[-1][1]),
+            "repeat": len(values),
+        }
+        return Cell(quantile(ordered, 0.5), values, stats)
+    skipped = all(each.failure is not None and each.failure.kind == "skipped" for each in rounds)
+    return Cell(math.nan if skipped else None)
+
+
+def _calls(metric: str, protocol: Protocol | None) -> int:
+    """Calls that one sample of the metric spans."""
+    if protocol is None or metric not in METRICS or METRICS[metric].kind not in ("time", "host"):
+        return 1
+    return protocol.wall_calls if metric == "wall_time" != protocol.metric else protocol.calls

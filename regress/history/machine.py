@@ -1,0 +1,70 @@
+"""The name and the facts of this machine, as asv keeps them."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from regress.errors import StoreError
+from regress.model import Machine
+
+
+def this_machine(name: str = "") -> Machine:
+    """This machine under `name`, else under the name that asv's own machine file has for it, else under the host's name.
+
+    The facts are asv's (os, arch, cpu, num_cpu, ram), as strings; what the user told asv about that machine wins over what is
+    detected. Raises StoreError where asv's machine file cannot be read: guessing could file results under a wrong machine.
+    """
+    known = _asv_machines()
+    host = platform.node() or "unknown"
+    if not name:
+        name = host if host in known or len(known) != 1 else next(iter(known))
+    told = {key: value for key, value in known.get(name, {}).items() if isinstance(value, str) and key != "machine"}
+    return Machine(name, {**detected_facts(), **told})
+
+
+def detected_facts() -> dict[str, str]:
+    """What asv would detect: os, arch, cpu, num_cpu and ram (bytes)."""
+    return {
+        "os": f"{platform.system()} {platform.release()}",
+        "arch": platform.machine(),
+        "cpu": _cpu(),
+        "num_cpu": str(os.cpu_count() or ""),
+        "ram": _ram(),
+    }
+
+
+def _asv_machines() -> dict[str, dict[str, Any]]:
+    """The machines in asv's `~/.asv-machine.json`, by name; empty where there is no such file."""
+    path = Path(os.path.expanduser("~/.asv-machine.json"))
+    try:
+        data = json.loads(path.read_bytes())
+        if not isinstance(data, dict):
+            raise ValueError("not an object")
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise StoreError(f"cannot read {path}", why=str(error), fix="asv machine --yes") from error
+    return {name: entry for name, entry in data.items() if isinstance(entry, dict)}
+
+
+def _cpu() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                key, _, value = line.partition(":")
+                if key.strip() == "model name":
+                    return value.strip()
+    except OSError:
+        pass
+    return platform.processor()
+
+
+def _ram() -> str:
+    try:
+        return str(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return ""

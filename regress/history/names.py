@@ -1,0 +1,173 @@
+"""Which metric stands under which name of asv's files, and the entries of benchmarks.json.
+
+asv keeps one value a name. A benchmark's own name has what asv itself would measure, or for a type of ours the metric the
+case is about; every further metric has a name of its own, `name.metric`. `asv run` rewrites benchmarks.json without those
+names, and asv then shows nothing of them: which there are is kept in a file of ours, so that the next write restores them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from regress.model import METRICS, Benchmark, Round
+
+FURTHER_FILE = "further_metrics.jsonl"
+"""In results_dir, beside benchmarks.json: one line a benchmark, `{"name": ..., "metrics": {metric: unit}}`."""
+
+Further = dict[str, dict[str, str]]
+"""The further metrics of each benchmark, with their units."""
+
+_ASV_METRICS = {"time": "wall_time", "memory": "object_size", "peakmemory": "peak_rss", "track": "value"}
+_ASV_UNITS = {"s": "seconds", "B": "bytes"}
+_OUR_UNITS = {asv: ours for ours, asv in _ASV_UNITS.items()}
+_ASV_TYPES = {"time": "time", "host": "time", "memory": "memory", "count": "track", "tracked": "track"}
+_PLAIN = (
+    "name",
+    "type",
+    "unit",
+    "params",
+    "param_names",
+    "version",
+    "timeout",
+    "setup_cache_key",
+    "code",
+    "pretty_name",
+)
+
+
+# -- which metric --------------------------------------------------------------------------------------------------------
+
+
+def own_metric(name: str, kind: str) -> str:
+    """The metric under the own name of a benchmark of asv's type `kind`, where nothing else is known of it."""
+    if name.rpartition(".")[2].lower().startswith("cudatime"):
+        return "gpu_time"
+    return _ASV_METRICS.get(kind, "value")
+
+
+def own_metric_of(benchmark: Benchmark, rounds: Iterable[Round]) -> str:
+    """The metric under the benchmark's own name.
+
+    A type that is asv's own keeps what asv measures, also when the device protocol measures more of it; for a type of ours it
+    is what the newest protocol says the case is about.
+    """
+    kept = own_metric(benchmark.name, benchmark.type)
+    if kept != "gpu_time":
+        return kept
+    about = [each.protocol.metric for each in rounds if each.protocol is not None]
+    return about[-1] if about else benchmark.metric
+
+
+def further_name(name: str, metric: str) -> str:
+    return f"{name}.{metric}"
+
+
+def further_version(version: str, metric: str) -> str:
+    """The version of a further name: another version of the benchmark is another version of it."""
+    return f"{version}:{metric}"
+
+
+def our_unit(unit: str) -> str:
+    """The base unit for one of asv's ("seconds" is "s"); others stay as they are."""
+    return _OUR_UNITS.get(unit, unit)
+
+
+# -- entries of benchmarks.json ------------------------------------------------------------------------------------------
+
+
+def entry_of(benchmark: Benchmark) -> dict[str, Any]:
+    """The entry that asv would write, completed where discovery did not bring it along."""
+    entry: dict[str, Any] = {
+        "name": benchmark.name,
+        "type": benchmark.type,
+        "unit": benchmark.unit,
+        "params": benchmark.params,
+        "param_names": benchmark.param_names,
+        "version": benchmark.version,
+    }
+    if benchmark.timeout_s is not None:
+        entry["timeout"] = benchmark.timeout_s
+    return {**entry, **benchmark.asv}
+
+
+def further_entry(entry: Mapping[str, Any], metric: str, unit: str) -> dict[str, Any]:
+    """The entry of a further metric of the benchmark that has `entry`: its parameters and code, another type and unit."""
+    known = METRICS.get(metric)
+    further: dict[str, Any] = {
+        "name": further_name(entry["name"], metric),
+        "type": _ASV_TYPES[known.kind] if known is not None else "track",
+        "unit": _ASV_UNITS.get(unit, unit) or "unit",
+        "params": entry.get("params", []),
+        "param_names": entry.get("param_names", []),
+        "version": further_version(entry.get("version", ""), metric),
+    }
+    if entry.get("code"):
+        further["code"] = entry["code"]
+    if entry.get("pretty_name"):
+        further["pretty_name"] = f"{entry['pretty_name']} ({metric})"
+    return further
+
+
+def benchmark_of(name: str, entry: Mapping[str, Any], version: str | None, params: list[list[str]]) -> Benchmark:
+    """The benchmark behind a row of asv's file.
+
+    `version` and `params` are the row's, because benchmarks.json only knows the newest; `entry` may be empty, then the type
+    is told by the name.
+    """
+    kind = entry.get("type") or _type_by_name(name)
+    metric = own_metric(name, kind)
+    unit = _ASV_UNITS.get(METRICS[metric].unit) if metric in METRICS else None
+    names = entry.get("param_names") or []
+    return Benchmark(
+        name=name,
+        type=kind,
+        unit=entry.get("unit") or unit or "unit",
+        params=params,
+        param_names=names if len(names) == len(params) else [f"param{i + 1}" for i in range(len(params))],
+        version=version or entry.get("version") or "",
+        metric=metric,
+        needs_device=metric == "gpu_time",
+        timeout_s=entry.get("timeout"),
+        setup_cache_key=entry.get("setup_cache_key"),
+        declared={key: value for key, value in entry.items() if key not in _PLAIN},
+        asv=dict(entry),
+    )
+
+
+def _type_by_name(name: str) -> str:
+    function = name.rpartition(".")[2].lower()
+    kinds = {"peakmem": "peakmemory", "mem": "memory", "time": "time", "cudatime": "time"}
+    return next((kind for start, kind in kinds.items() if function.startswith(start)), "track")
+
+
+# -- the further names there are -----------------------------------------------------------------------------------------
+
+
+def parse_further(data: bytes) -> Further:
+    """The content of FURTHER_FILE. A line that cannot be read is left out: the next run of its benchmark brings it back."""
+    further: Further = {}
+    for line in data.splitlines():
+        try:
+            content = json.loads(line)
+            further.setdefault(content["name"], {}).update(content["metrics"])
+        except (ValueError, KeyError, TypeError):
+            continue
+    return further
+
+
+def serialize_further(further: Further) -> bytes:
+    lines = [json.dumps({"name": name, "metrics": further[name]}, sort_keys=True) for name in sorted(further)]
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def with_further(entries: Mapping[str, dict[str, Any]], further: Further) -> dict[str, dict[str, Any]]:
+    """`entries` with those of the further metrics; benchmarks that are no longer there get none."""
+    merged = dict(entries)
+    for name, metrics in further.items():
+        if name in entries:
+            for metric, unit in metrics.items():
+                entry = further_entry(entries[name], metric, unit)
+                merged[entry["name"]] = entry
+    return merged

@@ -1,0 +1,245 @@
+"""asv's result file, version 2: text to rows and back.
+
+A file holds one row a benchmark; a row has one value a column, and most columns hold one item a parameter combination, in the
+order of `itertools.product`. A row may be shorter than the columns, the columns come in any order, and bare `NaN` and
+`Infinity` occur. Nothing here touches the disk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+RESULTS_VERSION = 2
+BENCHMARKS_VERSION = 2
+MACHINE_VERSION = 1
+
+STATS = ("ci_99_a", "ci_99_b", "q_25", "q_75", "number", "repeat")
+COLUMNS = (
+    "result",
+    "params",
+    "version",
+    "started_at",
+    "duration",
+    *(f"stats_{name}" for name in STATS),
+    "samples",
+    "profile",
+)
+
+Row = dict[str, Any]
+"""A row by column, as it stands in the file."""
+
+Axes = Sequence[Sequence[str]]
+"""The values of each parameter."""
+
+
+class FormatError(Exception):
+    """A file that is not what it should be; `fix` is what the user can do about it."""
+
+    def __init__(self, why: str, fix: str) -> None:
+        super().__init__(why)
+        self.why, self.fix = why, fix
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a row says of one parameter combination. `result`: None is failed or not measured, NaN is skipped."""
+
+    result: float | None
+    samples: list[float] | None = None
+    stats: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class ResultsFile:
+    """Everything a file of results holds. `date` is the commit's, in milliseconds since the epoch."""
+
+    commit_hash: str
+    env_name: str
+    date: int
+    params: dict[str, Any]
+    python: str
+    requirements: Any = field(default_factory=dict)
+    env_vars: dict[str, str] = field(default_factory=dict)
+    rows: dict[str, Row] = field(default_factory=dict)
+    durations: dict[str, float] = field(default_factory=dict)
+    others: dict[str, Any] = field(default_factory=dict)
+    """Keys that asv does not know."""
+
+
+# -- names of files ------------------------------------------------------------------------------------------------------
+
+
+def file_stem(commit_sha: str, environment: str) -> str:
+    """The name of a commit's file without its ending: asv's eight digits, a dash, and the environment's safe name.
+
+    asv replaces characters that file systems forbid, and names of 128 characters or more by their MD5. A name whose bytes
+    would not fit (asv fails there) is replaced too.
+    """
+    safe = re.sub(r'[<>:"/\^|?*\x00-\x1f]', "_", environment)
+    if re.fullmatch(r"CON|PRN|AUX|NUL|(COM|LPT)[1-9]", safe.upper()):
+        safe += "_"
+    if len(safe) >= 128 or len(safe.encode(errors="replace")) > 200:
+        safe = "env-" + hashlib.md5(safe.encode(errors="replace"), usedforsecurity=False).hexdigest()
+    return f"{commit_sha[:8]}-{safe}"
+
+
+# -- reading -------------------------------------------------------------------------------------------------------------
+
+
+def parse_json(data: bytes, version: int) -> dict[str, Any]:
+    """The object in one of asv's files, less its version. Raises FormatError."""
+    try:
+        content = json.loads(data)
+    except ValueError as error:
+        raise FormatError(f"not JSON: {error}", "restore it with git checkout, or remove it") from None
+    if not isinstance(content, dict) or not isinstance(content.get("version"), int):
+        raise FormatError("not a file of asv: it names no version", "restore it with git checkout, or remove it")
+    found = content.pop("version")
+    if found < version:
+        raise FormatError(f"format version {found} is older than {version}", "asv update")
+    if found > version:
+        raise FormatError(f"format version {found} is newer than {version}", "update regress")
+    return content
+
+
+def parse_results(data: bytes) -> ResultsFile:
+    """A file of results. Raises FormatError."""
+    content = parse_json(data, RESULTS_VERSION)
+    broken = "restore it with git checkout, or remove it"
+    try:
+        columns, rows = content.pop("result_columns"), content.pop("results")
+        found = ResultsFile(
+            commit_hash=content.pop("commit_hash"),
+            env_name=content.pop("env_name"),
+            date=content.pop("date"),
+            params=content.pop("params"),
+            python=content.pop("python"),
+            requirements=content.pop("requirements"),
+            env_vars=content.pop("env_vars", {}),
+            rows={name: dict(zip(columns, row, strict=False)) for name, row in rows.items()},
+            durations=content.pop("durations", {}),
+            others=content,
+        )
+    except KeyError as error:
+        raise FormatError(f"it has no {error}", broken) from None
+    except (AttributeError, TypeError):
+        raise FormatError("its results are no table of rows", broken) from None
+    if not isinstance(found.commit_hash, str) or not isinstance(found.params, dict):
+        raise FormatError("its commit or its machine is malformed", broken)
+    for name, row in found.rows.items():
+        if not _is_row(row):
+            raise FormatError(f"the row of {name} is malformed", broken)
+    return found
+
+
+def _is_row(row: Row) -> bool:
+    """Whether the columns that are read have the shape they should."""
+    lists = [row.get(column) for column in ("result", "params", "samples", *(f"stats_{name}" for name in STATS))]
+    numbers = [row.get("started_at"), row.get("duration")]
+    return (
+        all(value is None or isinstance(value, list) for value in lists)
+        and all(value is None or isinstance(value, (int, float)) for value in numbers)
+        and all(isinstance(axis, list) for axis in row.get("params") or [])
+        and all(each is None or isinstance(each, list) for each in row.get("samples") or [])
+    )
+
+
+def axes_of(row: Row) -> list[list[str]]:
+    """The row's parameters; none for a plain benchmark."""
+    return [[str(value) for value in axis] for axis in row.get("params") or []]
+
+
+def cells_of(row: Row) -> dict[tuple[str, ...], Cell]:
+    """The row's cells by parameter values. Columns that are short or missing leave their part of a cell empty."""
+    combinations = list(itertools.product(*axes_of(row)))
+    results = _column(row, "result", len(combinations))
+    samples = _column(row, "samples", len(combinations))
+    stats = {name: _column(row, f"stats_{name}", len(combinations)) for name in STATS}
+    cells = {}
+    for index, combination in enumerate(combinations):
+        known = {name: column[index] for name, column in stats.items() if column[index] is not None}
+        cells[combination] = Cell(results[index], samples[index], known or None)
+    return cells
+
+
+def _column(row: Row, name: str, length: int) -> list[Any]:
+    value = row.get(name)
+    items = list(value) if isinstance(value, list) else [value]
+    return (items + [None] * length)[:length]
+
+
+# -- writing -------------------------------------------------------------------------------------------------------------
+
+
+def row_from(axes: Axes, cells: Mapping[tuple[str, ...], Cell], **columns: Any) -> Row:
+    """A row with these cells laid out over `axes`; combinations without a cell are null. `columns` are the plain ones."""
+    laid_out = [cells.get(combination, Cell(None)) for combination in itertools.product(*axes)]
+    stats = {f"stats_{name}": _shortened([(cell.stats or {}).get(name) for cell in laid_out], 5) for name in STATS}
+    return {
+        "result": _or_none([cell.result for cell in laid_out]),
+        "params": [list(axis) for axis in axes],
+        **columns,
+        **stats,
+        "samples": _or_none([cell.samples for cell in laid_out]),
+    }
+
+
+def merged_axes(first: Axes, *others: Axes) -> list[list[str]]:
+    """The values of `first`, then those that only the others have; others with another number of parameters do not count."""
+    merged = [list(axis) for axis in first]
+    for other in others:
+        if len(other) == len(merged):
+            for axis, values in zip(merged, other, strict=True):
+                axis.extend(value for value in values if value not in axis)
+    return merged
+
+
+def serialize_results(file: ResultsFile) -> bytes:
+    """The file as asv writes it: one line, and no nulls at the end of a row. Columns of other writers come last."""
+    others = {column: None for row in file.rows.values() for column in row if column not in COLUMNS}
+    columns = [*COLUMNS, *others]
+    table = {}
+    for name, row in file.rows.items():
+        values = [row.get(column) for column in columns]
+        while values and values[-1] is None:
+            values.pop()
+        table[name] = values
+    content = {
+        **file.others,
+        "commit_hash": file.commit_hash,
+        "env_name": file.env_name,
+        "date": file.date,
+        "params": file.params,
+        "python": file.python,
+        "requirements": file.requirements,
+        "env_vars": file.env_vars,
+        "result_columns": columns,
+        "results": table,
+        "durations": file.durations,
+        "version": RESULTS_VERSION,
+    }
+    return json.dumps(content).encode()
+
+
+def serialize_json(content: Mapping[str, Any], version: int) -> bytes:
+    """machine.json or benchmarks.json as asv writes them: indented and sorted."""
+    return json.dumps({**content, "version": version}, indent=4, sort_keys=True).encode()
+
+
+def shortened(value: float, digits: int) -> float:
+    """The value to that many significant digits, as asv shortens what nobody reads more of."""
+    return float(f"{value:.{digits}g}")
+
+
+def _shortened(values: list[Any], digits: int) -> list[Any] | None:
+    return _or_none([shortened(value, digits) if isinstance(value, float) else value for value in values])
+
+
+def _or_none(values: list[Any]) -> list[Any] | None:
+    return values if any(value is not None for value in values) else None

@@ -1,0 +1,278 @@
+"""The sidecar of a commit: one line a round, with what asv's file has no place for.
+
+It stands beside asv's file, is appended to while measuring, and is small enough to commit: no raw samples, and what many
+rounds share (protocol, facts of the process, the benchmark) is a line of its own that they name by its `id`.
+
+    {"is": "sidecar", "format": 1, "commit", "date", "machine", "environment", "dirty"}
+    {"is": "protocol", "id", ...}  {"is": "process", "id", "facts"}  {"is": "benchmark", "id", ...}
+    {"is": "round", "name", "params", "side", "order", "run", "protocol", "process_facts", "values": {metric: ...}, ...}
+    {"is": "suite", "run", "benchmarks": {name: id}}     which benchmarks the rounds of a run were taken of
+
+Times are seconds and sizes bytes; numbers that JSON lacks are the strings "NaN", "Infinity" and "-Infinity".
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from regress.history.results_file import FormatError, shortened
+from regress.model import Benchmark, Failure, Measured, Protocol, Round
+
+FORMAT = 1
+ENDING = ".rounds.jsonl"
+RAW_ENDING = ".rounds.raw.jsonl.gz"
+DETAIL_CHARACTERS = 4000
+"""Of a failure's detail that the sidecar keeps (the end); the raw file keeps all of it."""
+
+T = TypeVar("T")
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Header:
+    """Whose rounds these are. `date` is the commit's, in seconds; with `dirty` they are not the commit's own."""
+
+    commit: str
+    date: float
+    machine: str
+    environment: str
+    dirty: bool = False
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A round as it was kept: without samples. `run` is who appended it; `version` is empty where it is not known."""
+
+    round: Round
+    run: str
+    version: str = ""
+
+
+@dataclass(frozen=True)
+class Sidecar:
+    """A sidecar, read. `unreadable` are the numbers of lines that are none (a killed writer, a merge gone wrong)."""
+
+    header: Header | None = None
+    kept: tuple[Kept, ...] = ()
+    benchmarks: Mapping[tuple[str, str], Benchmark] = field(default_factory=dict)
+    """By name and version; the newest definition of each."""
+    ids: frozenset[str] = frozenset()
+    unreadable: tuple[int, ...] = ()
+
+
+# -- writing -------------------------------------------------------------------------------------------------------------
+
+
+def round_lines(
+    header: Header,
+    round: Round,
+    run: str,
+    process_facts: Mapping[str, Any],
+    benchmark: Benchmark | None,
+    known: Collection[str],
+) -> tuple[bytes, set[str]]:
+    """The lines that record a round in a file that has the lines `known` already, and the ids of the new ones among them."""
+    shared = {"protocol": _asdict_line("protocol", round.protocol)} if round.protocol is not None else {}
+    if process_facts:
+        shared["process_facts"] = _identified({"is": "process", "facts": dict(process_facts)})
+    if benchmark is not None:
+        shared["benchmark"] = _benchmark_line(benchmark)
+    names = {key: line["id"] for key, line in shared.items()}
+    return _new_lines(header, shared.values(), [_round_line(round, run, names)], known)
+
+
+def suite_lines(
+    header: Header, runs: Collection[str], benchmarks: Collection[Benchmark], known: Collection[str]
+) -> tuple[bytes, set[str]]:
+    """The lines that say of which benchmarks the rounds of these runs were taken."""
+    definitions = [_benchmark_line(benchmark) for benchmark in benchmarks]
+    ids = {line["name"]: line["id"] for line in definitions}
+    return _new_lines(header, definitions, [{"is": "suite", "run": run, "benchmarks": ids} for run in runs], known)
+
+
+def raw_line(round: Round) -> bytes:
+    """The line of a round in the raw file: all samples, and the failure in full."""
+    line: Line = {
+        "name": round.name,
+        "params": round.params,
+        "side": round.side,
+        "order": round.order,
+        "process": round.process,
+        "started_at": round.started_at,
+        "samples": {metric: measured.samples for metric, measured in round.values.items()},
+    }
+    if round.failure is not None:
+        line["failure"] = dataclasses.asdict(round.failure)
+    return _encoded(line)
+
+
+def _new_lines(
+    header: Header, shared: Collection[Line], lines: list[Line], known: Collection[str]
+) -> tuple[bytes, set[str]]:
+    first: Line = {"is": "sidecar", "id": "sidecar", "format": FORMAT, **dataclasses.asdict(header)}
+    new = {line["id"]: line for line in [first, *shared] if line["id"] not in known}
+    return b"".join(_encoded(line) for line in [*new.values(), *lines]), set(new)
+
+
+def _round_line(round: Round, run: str, names: Mapping[str, str]) -> Line:
+    line: Line = {"is": "round", "name": round.name, "params": round.params, "side": round.side, "order": round.order}
+    line.update(process=round.process, run=run, started_at=round.started_at, duration_s=shortened(round.duration_s, 6))
+    line.update(names)
+    line["values"] = {metric: _measured_line(measured) for metric, measured in round.values.items()}
+    if round.failure is not None:
+        line["failure"] = {**dataclasses.asdict(round.failure), "detail": round.failure.detail[-DETAIL_CHARACTERS:]}
+    if round.flags:
+        line["flags"] = round.flags
+    if round.facts:
+        line["facts"] = round.facts
+    return line
+
+
+def _measured_line(measured: Measured) -> Line:
+    line: Line = {"value": measured.value, "n": len(measured.samples), "unit": measured.unit}
+    spread = _spread(measured.samples)
+    if spread is not None:
+        line["spread"] = shortened(spread, 3)
+    if measured.invalid:
+        line["invalid"] = measured.invalid
+    if measured.exact:
+        line["exact"] = True
+    return line
+
+
+def _spread(samples: list[float]) -> float | None:
+    """Standard deviation of the logarithms of the samples; None where they have none."""
+    if len(samples) < 2 or not all(0 < sample < math.inf for sample in samples):
+        return None
+    logs = [math.log(sample) for sample in samples]
+    mean = math.fsum(logs) / len(logs)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in logs) / (len(logs) - 1))
+
+
+def _benchmark_line(benchmark: Benchmark) -> Line:
+    """A benchmark without asv's entry: that has its code, and benchmarks.json has it."""
+    return _asdict_line("benchmark", dataclasses.replace(benchmark, asv={}))
+
+
+def _asdict_line(kind: str, value: Any) -> Line:
+    return _identified({"is": kind, **dataclasses.asdict(value)})
+
+
+def _identified(line: Line) -> Line:
+    text = json.dumps(_plain(line), sort_keys=True)
+    return {**line, "id": hashlib.sha256(text.encode()).hexdigest()[:12]}
+
+
+def _encoded(line: Line) -> bytes:
+    return (json.dumps(_plain(line), separators=(",", ":"), allow_nan=False) + "\n").encode()
+
+
+def _plain(value: Any) -> Any:
+    """The value with numbers that JSON lacks as strings, which `float` reads back."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return value
+
+
+# -- reading -------------------------------------------------------------------------------------------------------------
+
+
+def parse(data: bytes) -> Sidecar:
+    """A sidecar. A torn last line is ignored, any other line that cannot be read is named. Raises FormatError for a newer
+    format than this one."""
+    whole, _, torn = data.rpartition(b"\n")
+    numbered = [(number, line) for number, line in enumerate(whole.split(b"\n"), 1) if line]
+    read = _Reader()
+    unreadable = [number for number, line in numbered if not read.line(line)]
+    read.line(torn)  # complete but for its newline, or torn
+    return read.sidecar(unreadable)
+
+
+def parse_header(data: bytes) -> Header | None:
+    """Only the header of a sidecar: the first line, unless a writer was killed just there."""
+    for line in data.split(b"\n"):
+        if b'"is":"sidecar"' in line:
+            return parse(line).header
+    return None
+
+
+class _Reader:
+    """Puts together again what the lines refer to."""
+
+    def __init__(self) -> None:
+        self._header: Header | None = None
+        self._lines: dict[str, Line] = {}
+        self._rounds: list[tuple[Round, Line]] = []
+        self._suites: dict[tuple[str, str], str] = {}
+
+    def line(self, text: bytes) -> bool:
+        """Take a line; False if it is none."""
+        try:
+            line = json.loads(text)
+            self._take(line)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return False
+        return True
+
+    def _take(self, line: Line) -> None:
+        kind = line["is"]
+        if kind == "sidecar":
+            if line["format"] > FORMAT:
+                raise FormatError(f"format {line['format']} is newer than {FORMAT}", "update regress")
+            self._header = _known(Header, line)
+        elif kind == "round":
+            self._rounds.append((self._round(line), line))
+            return
+        elif kind == "suite":
+            self._suites.update(((line["run"], name), identity) for name, identity in line["benchmarks"].items())
+            return
+        if "id" in line:
+            self._lines[line["id"]] = line
+
+    def _round(self, line: Line) -> Round:
+        shared = self._lines[line["process_facts"]]["facts"] if "process_facts" in line else {}
+        values = {metric: _measured(measured) for metric, measured in line["values"].items()}
+        changes: dict[str, Any] = {"values": values, "facts": {**shared, **line.get("facts", {})}}
+        if "protocol" in line:
+            changes["protocol"] = _known(Protocol, self._lines[line["protocol"]])
+        if "failure" in line:
+            changes["failure"] = _known(Failure, line["failure"])
+        return _known(Round, {**line, "protocol": None, **changes})
+
+    def sidecar(self, unreadable: list[int]) -> Sidecar:
+        defined = {key: _known(Benchmark, line) for key, line in self._lines.items() if line["is"] == "benchmark"}
+        benchmarks = {(benchmark.name, benchmark.version): benchmark for benchmark in defined.values()}
+        kept = []
+        for round, line in self._rounds:
+            run = line.get("run", "")
+            benchmark = defined.get(line.get("benchmark") or self._suites.get((run, round.name), ""))
+            kept.append(Kept(round, run, benchmark.version if benchmark is not None else ""))
+        return Sidecar(self._header, tuple(kept), benchmarks, frozenset(self._lines), tuple(unreadable))
+
+
+def _measured(line: Line) -> Measured:
+    """A value as it was kept; its samples were not."""
+    value = line["value"]
+    return Measured(
+        value=float(value) if isinstance(value, str) else value,
+        samples=[],
+        unit=line.get("unit", "s"),
+        invalid=line.get("invalid", 0),
+        exact=line.get("exact", False),
+    )
+
+
+def _known(kind: type[T], line: Mapping[str, Any]) -> T:
+    """A dataclass from the keys of the line that it knows: a later version may have added some."""
+    names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: value for name, value in line.items() if name in names})

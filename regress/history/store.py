@@ -1,0 +1,253 @@
+"""The store of results: append a round, finish a side, load a commit, list what there is.
+
+    ROOT/benchmarks.json                              asv's list of benchmarks, ours among them
+    ROOT/further_metrics.jsonl                        which further names we wrote, to restore them after `asv run`
+    ROOT/MACHINE/machine.json
+    ROOT/MACHINE/COMMIT8-ENV.json                     asv's file: one value a name
+    ROOT/MACHINE/COMMIT8-ENV.rounds.jsonl             the sidecar: one line a round
+    JOURNAL/MACHINE/COMMIT8-ENV.rounds.raw.jsonl.gz   all samples
+
+ROOT is results_dir, or a folder of the same layout in the cache. Rounds of a working tree with changes are no commit's
+results: they go to a sidecar `COMMIT8+changes-ENV` that is never loaded, and asv's file gets nothing of them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from regress.errors import StoreError
+from regress.history import disk, loading, names, sidecar
+from regress.history.cells import newest_alike, rows_of
+from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE, CommitResults, Loaded, Recorded, SkippedFile
+from regress.history.results_file import (
+    BENCHMARKS_VERSION,
+    MACHINE_VERSION,
+    ResultsFile,
+    Row,
+    file_stem,
+    parse_json,
+    parse_results,
+    serialize_json,
+    serialize_results,
+)
+from regress.history.sidecar import Header, Sidecar
+from regress.model import Benchmark, Machine, Round, Side
+
+__all__ = ["CommitResults", "Loaded", "Recorded", "SkippedFile", "Store"]
+
+LOCK_TIMEOUT_S = 30.0
+
+T = TypeVar("T")
+
+
+class Store:
+    """Results below `root`; with `journal_root`, all samples below that. One Store is one run: make one for each command.
+
+    Writing is locked, so that several processes of one node may write at once. Every method that writes raises StoreError.
+    """
+
+    def __init__(self, root: Path, journal_root: Path | None = None, lock_timeout_s: float = LOCK_TIMEOUT_S) -> None:
+        self.root, self.journal_root = root, journal_root
+        self._lock_timeout_s = lock_timeout_s
+        self._run = f"{time.time_ns():x}-{os.getpid():x}"
+        self._seen: dict[Path, tuple[int, frozenset[str]]] = {}
+
+    # -- writing ---------------------------------------------------------------------------------------------------------
+
+    def append(
+        self,
+        side: Side,
+        machine: Machine,
+        environment: str,
+        round: Round,
+        process_facts: Mapping[str, Any] | None = None,
+        benchmark: Benchmark | None = None,
+    ) -> None:
+        """Put a round on disk at once. `process_facts` are what all rounds of its process share.
+
+        With `benchmark` its version is recorded along; without, `finish` says of which benchmarks this run's rounds were.
+        """
+        header = _header(side, machine, environment)
+        path = _path(self.root, header, sidecar.ENDING)
+        with disk.locked(self.root, self._lock_timeout_s):
+            ids = self._ids(path, header)
+            data, new = sidecar.round_lines(header, round, self._run, process_facts or {}, benchmark, ids)
+            self._seen[path] = disk.append(path, data), ids | new
+        if self.journal_root is not None:
+            raw = gzip.compress(sidecar.raw_line(round))
+            with disk.locked(self.journal_root, self._lock_timeout_s):
+                disk.append(_path(self.journal_root, header, sidecar.RAW_ENDING), raw, lines=False)
+
+    def finish(
+        self,
+        side: Side,
+        machine: Machine,
+        environment: str,
+        *,
+        python: str,
+        benchmarks: Mapping[str, Benchmark],
+        requirements: Mapping[str, str] | None = None,
+        env_vars: Mapping[str, str] | None = None,
+        durations: Mapping[str, float] | None = None,
+    ) -> Path | None:
+        """Write asv's files from all rounds of the sidecar, merged with what they hold; gives the file of results.
+
+        `benchmarks` are those of the suite by name, `requirements` and `env_vars` the environment's, `durations` seconds by
+        asv's names (`<build>`). None where nothing is to be written: the side has changes, or there is no result at all. A
+        file that cannot be merged with is never overwritten: the rounds stay in the sidecar, and the error names it.
+        """
+        if side.dirty:
+            return None
+        header = _header(side, machine, environment)
+        with disk.locked(self.root, self._lock_timeout_s):
+            kept = self._attributed(header, benchmarks)
+            path = _path(self.root, header, ".json")
+            before = self._results(path, header)
+            rows, further = _rows(kept, before.rows)
+            facts = {**machine.facts, "machine": machine.name, "python": python, **(requirements or {})}
+            after = replace(
+                before,
+                date=int(header.date * 1000),
+                params={**before.params, **facts},
+                python=python,
+                requirements=before.requirements if requirements is None else dict(requirements),
+                env_vars=before.env_vars if env_vars is None else dict(env_vars),
+                rows={**before.rows, **rows},
+                durations={**before.durations, **(durations or {})},
+            )
+            self._write_benchmarks(benchmarks, kept, further)
+            self._write_machine(machine)
+            if not after.rows:
+                return None
+            disk.replace_file(path, serialize_results(after))
+            return path
+
+    def _ids(self, path: Path, header: Header) -> frozenset[str]:
+        """The ids of lines that the sidecar has; read again where another process has written to it."""
+        with disk.explained(path):
+            size = path.stat().st_size if path.exists() else 0
+        seen, ids = self._seen.get(path, (0, frozenset()))
+        return ids if size == seen else self._sidecar(path, header).ids
+
+    def _sidecar(self, path: Path, header: Header) -> Sidecar:
+        found = _for_merging(path, sidecar.parse) or Sidecar()
+        if found.header is not None:
+            _refuse_other(path, (found.header.commit, found.header.environment), (header.commit, header.environment))
+        return found
+
+    def _attributed(self, header: Header, benchmarks: Mapping[str, Benchmark]) -> Sidecar:
+        """The sidecar, after it was said in it of which benchmarks those rounds are that came without."""
+        path = _path(self.root, header, sidecar.ENDING)
+        found = self._sidecar(path, header)
+        unknown = [each for each in found.kept if not each.version and each.round.name in benchmarks]
+        if not unknown:
+            return found
+        runs = dict.fromkeys(each.run for each in unknown)
+        suite = [benchmarks[name] for name in dict.fromkeys(each.round.name for each in unknown)]
+        data, _ = sidecar.suite_lines(header, list(runs), suite, found.ids)
+        disk.append(path, data)
+        return self._sidecar(path, header)
+
+    def _results(self, path: Path, header: Header) -> ResultsFile:
+        found = _for_merging(path, parse_results)
+        if found is None:
+            return ResultsFile(header.commit, header.environment, 0, {}, "")
+        ours = (header.commit, header.environment, header.machine)
+        _refuse_other(path, (found.commit_hash, found.env_name, found.params.get("machine")), ours)
+        return found
+
+    def _write_benchmarks(self, benchmarks: Mapping[str, Benchmark], kept: Sidecar, further: names.Further) -> None:
+        path, further_path = self.root / BENCHMARKS_FILE, self.root / names.FURTHER_FILE
+        entries = _for_merging(path, lambda data: parse_json(data, BENCHMARKS_VERSION)) or {}
+        for (name, _), benchmark in kept.benchmarks.items():
+            entries.setdefault(name, names.entry_of(benchmark))
+        entries.update((name, names.entry_of(benchmark)) for name, benchmark in benchmarks.items())
+        known = _for_merging(further_path, names.parse_further) or {}
+        for name, metrics in further.items():
+            known[name] = {**known.get(name, {}), **metrics}
+        disk.replace_file(path, serialize_json(names.with_further(entries, known), BENCHMARKS_VERSION))
+        if known:
+            disk.replace_file(further_path, names.serialize_further(known))
+
+    def _write_machine(self, machine: Machine) -> None:
+        path = _folder(self.root, machine.name) / MACHINE_FILE
+        before = _for_merging(path, lambda data: parse_json(data, MACHINE_VERSION)) or {}
+        disk.replace_file(path, serialize_json({**before, **machine.facts, "machine": machine.name}, MACHINE_VERSION))
+
+    # -- reading ---------------------------------------------------------------------------------------------------------
+
+    def load(self, revision_sha: str, machine_name: str | None = None, environment: str | None = None) -> Loaded:
+        """What is recorded of a commit, one Recorded for each machine and environment; all of them where none is named.
+
+        Rounds come from the sidecar; what only asv's file has (results of `asv run`) comes as one round a case.
+        """
+        return loading.load(self.root, revision_sha, machine_name, environment)
+
+    def commits(self, machine_name: str | None = None) -> tuple[CommitResults, ...]:
+        """The commits that have results, the oldest first."""
+        return loading.commits(self.root, machine_name)
+
+
+def _rows(kept: Sidecar, before: Mapping[str, Row]) -> tuple[dict[str, Row], names.Further]:
+    """The rows of all benchmarks of the sidecar, and the further metrics among them with their units."""
+    rows: dict[str, Row] = {}
+    further: names.Further = {}
+    for name, group in newest_alike(kept.kept)[0].items():
+        benchmark = kept.benchmarks.get((name, group[-1].version))
+        if benchmark is None:
+            continue
+        rounds = [each.round for each in group]
+        new = rows_of(benchmark, rounds, before)
+        rows.update(new)
+        units = {metric: each.unit for round in rounds for metric, each in round.values.items()}
+        metrics = {metric: unit for metric, unit in units.items() if names.further_name(name, metric) in new}
+        if metrics:
+            further[name] = metrics
+    return rows, further
+
+
+def _header(side: Side, machine: Machine, environment: str) -> Header:
+    return Header(side.commit.sha, side.commit.date, machine.name, environment, side.dirty)
+
+
+def _path(root: Path, header: Header, ending: str) -> Path:
+    stem = file_stem(header.commit, header.environment)
+    if header.dirty:
+        commit, _, rest = stem.partition("-")
+        stem = f"{commit}+changes-{rest}"
+    return _folder(root, header.machine) / (stem + ending)
+
+
+def _folder(root: Path, machine_name: str) -> Path:
+    if not machine_name or machine_name.startswith(".") or set(machine_name) & set("/\\\0"):
+        raise StoreError(
+            f"{machine_name!r} cannot name a machine",
+            why="the name is that of a folder in results_dir",
+            fix='set "machine" under "regress" in asv.conf.json to a name of letters, digits, dashes and dots',
+        )
+    return root / machine_name
+
+
+def _for_merging(path: Path, parse: Callable[[bytes], T]) -> T | None:
+    """The file's content, None where there is no file. Raises StoreError where it cannot be read: it is not overwritten."""
+    skipped: list[SkippedFile] = []
+    found = loading.read(path, parse, skipped)
+    if skipped:
+        raise StoreError(f"cannot add results to {path}", why=skipped[0].why, fix=skipped[0].fix)
+    return found
+
+
+def _refuse_other(path: Path, found: tuple[Any, ...], wanted: tuple[Any, ...]) -> None:
+    """Two commits or environments may have one file name; their results are not mixed."""
+    if found != wanted:
+        raise StoreError(
+            f"cannot add results of {', '.join(map(str, wanted))} to {path}",
+            why=f"it holds results of {', '.join(map(str, found))}",
+            fix=f"move it away: mv {path} {path}.other",
+        )

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regress.history import sidecar
+from regress.history.results_file import FormatError
+from regress.history.sidecar import Header, parse, round_lines, suite_lines
+from regress.model import Benchmark, Failure, Measured, Protocol, Round
+
+from .samples import SHA, benchmark, taken
+
+HEADER = Header(SHA, 1_700_000_000.0, "gpu-box", "worktree")
+
+numbers = st.floats() | st.integers(-(2**60), 2**60)
+texts = st.text(max_size=20)
+measured = st.builds(
+    Measured,
+    numbers,
+    st.lists(st.floats(1e-9, 1), max_size=4),
+    unit=st.sampled_from(["s", "B", "items/s"]),
+    invalid=st.integers(0, 3),
+    exact=st.booleans(),
+)
+rounds = st.builds(
+    Round,
+    name=texts,
+    params=st.lists(texts, max_size=3),
+    side=st.sampled_from(["base", "head"]),
+    order=st.integers(0, 99),
+    process=st.integers(0, 99999),
+    started_at=st.floats(0, 2e9),
+    duration_s=st.integers(0, 999).map(float),
+    protocol=st.none() | st.builds(Protocol, texts, calls=st.integers(1, 999), setup_each=st.booleans()),
+    values=st.dictionaries(texts, measured, max_size=3),
+    failure=st.none() | st.builds(Failure, st.sampled_from(["error", "oom", "skipped"]), texts, texts, texts),
+    facts=st.dictionaries(texts, st.integers() | texts | st.lists(st.booleans()), max_size=3),
+    flags=st.lists(texts, max_size=2),
+)
+
+
+def recorded(*taken: Round, facts: Mapping[str, object] | None = None, of: Benchmark | None = None) -> bytes:
+    data, known = b"", set[str]()
+    for each in taken:
+        lines, new = round_lines(HEADER, each, "run-1", facts or {}, of, known)
+        data, known = data + lines, known | new
+    return data
+
+
+def same(found: Round, expected: Round) -> bool:
+    """Equal but for the samples, which a sidecar does not keep; NaN equals itself here."""
+    bare = {key: dataclasses.replace(value, samples=[]) for key, value in expected.values.items()}
+    return repr(found) == repr(dataclasses.replace(expected, values=bare))
+
+
+@given(st.lists(rounds, max_size=5))
+def test_rounds_come_back_as_they_were_but_for_their_samples(expected: list[Round]) -> None:
+    found = parse(recorded(*expected))
+    assert found.unreadable == ()
+    assert len(found.kept) == len(expected)
+    assert all(same(kept.round, each) for kept, each in zip(found.kept, expected, strict=True))
+
+
+@given(st.lists(rounds, min_size=1, max_size=3))
+def test_every_line_is_strict_json(taken: list[Round]) -> None:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    for line in recorded(*taken).splitlines():
+        json.loads(line, parse_constant=refuse)
+
+
+def test_what_rounds_share_is_written_once_and_comes_back_on_each() -> None:
+    facts = {"driver": "580", "torch": "2.11"}
+    data = recorded(
+        *(taken("a.cudatime_f", order=order, gpu_time=1.0) for order in range(20)), facts=facts, of=benchmark()
+    )
+    assert data.count(b'"is":"protocol"') == data.count(b'"is":"process"') == data.count(b'"is":"benchmark"') == 1
+    found = parse(data)
+    assert [kept.round.facts for kept in found.kept] == [facts] * 20
+    assert {kept.version for kept in found.kept} == {"v1"}
+    assert len(data) / 20 < 500, "small enough to commit"
+
+
+def test_a_round_line_says_how_many_samples_there_were_and_how_they_spread() -> None:
+    line = json.loads(recorded(taken("f", gpu_time=2.0)).splitlines()[-1])
+    logs = [math.log(2.0), math.log(2.0), math.log(2.04)]
+    mean = sum(logs) / 3
+    spread = math.sqrt(sum((value - mean) ** 2 for value in logs) / 2)
+    assert line["values"]["gpu_time"]["n"] == 3
+    assert line["values"]["gpu_time"]["spread"] == pytest.approx(spread, rel=0.01)
+    assert "samples" not in json.dumps(line)
+
+
+def test_samples_without_logarithms_have_no_spread() -> None:
+    line = json.loads(recorded(taken("f", value=-1.0)).splitlines()[-1])
+    assert "spread" not in line["values"]["value"]
+
+
+def test_a_long_failure_keeps_its_end_here_and_all_of_it_in_the_raw_line() -> None:
+    detail = "start" + "x" * 10_000 + "end"
+    failed = taken("f", failure=Failure("error", "boom", "a.py:3", detail))
+    kept = parse(recorded(failed)).kept[0].round.failure
+    assert kept is not None
+    assert (kept.message, kept.where, len(kept.detail)) == ("boom", "a.py:3", sidecar.DETAIL_CHARACTERS)
+    assert kept.detail.endswith("xend")
+    assert json.loads(sidecar.raw_line(failed))["failure"]["detail"] == detail
+
+
+def test_the_raw_line_has_every_sample() -> None:
+    line = json.loads(gzip.decompress(gzip.compress(sidecar.raw_line(taken("f", ["1"], 3, gpu_time=2.0)))))
+    assert (line["name"], line["params"], line["order"]) == ("f", ["1"], 3)
+    assert line["samples"] == {"gpu_time": [2.0, 2.0, 2.04]}
+
+
+# -- whole and torn lines ------------------------------------------------------------------------------------------------
+
+
+@given(st.data())
+def test_a_file_cut_anywhere_gives_the_rounds_before_the_cut(data: st.DataObject) -> None:
+    whole = recorded(*(taken("f", order=order, gpu_time=1.0) for order in range(4)))
+    cut = data.draw(st.integers(0, len(whole)))
+    found = parse(whole[:cut])
+    lines = whole[:cut].split(b"\n")
+    complete = sum(b'"is":"round"' in line and line.endswith(b"}}}") for line in lines)
+    assert [kept.round.order for kept in found.kept] == list(range(complete))
+    assert found.unreadable == ()
+
+
+def test_a_torn_line_in_the_middle_is_named_and_costs_nothing_else() -> None:
+    first, second = recorded(taken("f", order=0)), recorded(taken("f", order=1))
+    found = parse(first + b'{"is":"round","na\n' + second)
+    assert [kept.round.order for kept in found.kept] == [0, 1]
+    assert found.unreadable == (first.count(b"\n") + 1,)
+
+
+@pytest.mark.parametrize("line", [b"<<<<<<< HEAD", b"[]", b"5", b"null", b'{"a": 1}', b'{"is": "round"}', b"\xff"])
+def test_what_is_no_line_is_named(line: bytes) -> None:
+    found = parse(line + b"\n" + recorded(taken("f")))
+    assert found.unreadable == (1,)
+    assert len(found.kept) == 1
+
+
+def test_a_round_whose_shared_line_is_gone_is_no_round() -> None:
+    data = b"\n".join(
+        line for line in recorded(taken("f", gpu_time=1.0)).split(b"\n") if b'"is":"protocol"' not in line
+    )
+    assert parse(data).kept == ()
+    assert len(parse(data).unreadable) == 1
+
+
+def test_lines_and_keys_of_a_later_version_are_passed_over() -> None:
+    data = recorded(taken("f")).replace(b'"order":0', b'"order":0,"mood":"good"') + b'{"is":"weather","rain":1}\n'
+    found = parse(data)
+    assert found.unreadable == ()
+    assert found.kept[0].round.name == "f"
+
+
+def test_a_newer_format_is_refused() -> None:
+    with pytest.raises(FormatError, match="newer"):
+        parse(recorded(taken("f")).replace(b'"format":1', b'"format":2'))
+
+
+# -- which benchmark a round was of --------------------------------------------------------------------------------------
+
+
+def test_a_suite_line_gives_the_rounds_of_its_runs_their_version() -> None:
+    rounds = recorded(taken("ops.cudatime_add", gpu_time=1.0))
+    known = parse(rounds).ids
+    lines, _ = suite_lines(HEADER, ["run-1"], [benchmark(version="v7")], known)
+    others, _ = suite_lines(HEADER, ["run-2"], [benchmark(version="v8")], known)
+    assert [kept.version for kept in parse(rounds).kept] == [""]
+    assert [kept.version for kept in parse(rounds + lines + others).kept] == ["v7"]
+    assert set(parse(rounds + lines + others).benchmarks) == {("ops.cudatime_add", "v7"), ("ops.cudatime_add", "v8")}
+
+
+def test_a_benchmark_comes_back_without_the_code_that_asv_keeps() -> None:
+    expected = benchmark(params=[["1", "2"]], number=5, threshold=0.1)
+    found = parse(recorded(taken(expected.name, ["1"]), of=expected)).benchmarks[expected.name, "v1"]
+    assert found == dataclasses.replace(expected, asv={})
+
+
+def test_the_header_is_found_without_reading_the_rest(tmp_path: Path) -> None:
+    data = recorded(taken("f"))
+    assert sidecar.parse_header(data) == HEADER
+    assert sidecar.parse_header(b'{"is":"side\n' + data) == HEADER
+    assert sidecar.parse_header(b"") is None

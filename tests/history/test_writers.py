@@ -1,0 +1,52 @@
+"""Several processes that write one history at once."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from regress.history import Store
+
+from .samples import BOX, ENV, SHA, benchmark, column, only, side, taken
+
+ROUNDS = 15
+
+
+def write(root: Path, name: str, first: int, barrier: object) -> None:
+    """Append rounds and finish now and then, as a run of its own does."""
+    barrier.wait()  # type: ignore[attr-defined]
+    store = Store(root, root.parent / "journal")
+    for order in range(first, first + ROUNDS):
+        store.append(side(), BOX, ENV, taken(name, order=order, gpu_time=1.0 + order), {"driver": "580"})
+        if order % 5 == 4:
+            store.finish(side(), BOX, ENV, python="3.11", benchmarks={name: benchmark(name)})
+
+
+@pytest.mark.parametrize("names", [("ops.cudatime_a", "ops.cudatime_b"), ("ops.cudatime_a", "ops.cudatime_a")])
+def test_two_writers_lose_nothing(tmp_path: Path, names: tuple[str, str]) -> None:
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(2)
+    root = tmp_path / "results"
+    writers = [
+        context.Process(target=write, args=(root, name, index * 100, barrier)) for index, name in enumerate(names)
+    ]
+    for each in writers:
+        each.start()
+    for each in writers:
+        each.join(60)
+    assert [each.exitcode for each in writers] == [0, 0]
+
+    recorded = only(root)
+    expected = {(name, index * 100 + order) for index, name in enumerate(names) for order in range(ROUNDS)}
+    assert {(each.name, each.order) for each in recorded.rounds} == expected
+    assert len(recorded.rounds) == 2 * ROUNDS
+    assert all(each.facts == {"driver": "580"} for each in recorded.rounds)
+    path = root / "gpu-box" / f"{SHA[:8]}-{ENV}.json"
+    samples = sum(len(column(path, name, "samples")[0]) for name in set(names))
+    assert samples == 2 * ROUNDS
+    assert set(names) <= set(json.loads((root / "benchmarks.json").read_text()))
+    leftovers = [each.name for each in root.rglob("*") if each.name.startswith(".")]
+    assert leftovers == []
