@@ -1,0 +1,36 @@
+"""Reports as text. A renderer turns one Report into one string and computes nothing; only cli.py prints it.
+
+    style.py      how to print: Style, colours, what becomes of text that did not come from us
+    table.py      aligned columns
+    terminal.py   text for people: check, compare, run, list, config, doctor, and errors
+    verdicts.py   its rows of comparisons, by verdict
+    listings.py   its tables of the other commands
+    json.py       the versioned document of regress.check.schema.json
+    progress.py   how far the work is, on stderr
+
+A further format is one module with a function `render(report, style)` and one line in RENDERERS.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+
+from regress.model import Report
+from regress.report.style import Style
+
+__all__ = ["RENDERERS", "Renderer", "Style", "render"]
+
+Renderer = Callable[[Report, Style], str]
+
+RENDERERS = {
+    "text": "regress.report.terminal",
+    "json": "regress.report.json",
+}
+"""Format -> the module whose `render` writes it; imported when it is asked for, so that `regress --help` stays quick."""
+
+
+def render(report: Report, style: Style, format: str = "text") -> str:
+    """The report in a format of RENDERERS: empty, or ending with a newline. KeyError for an unknown format."""
+    renderer: Renderer = importlib.import_module(RENDERERS[format]).render
+    return renderer(report, style)

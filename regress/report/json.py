@@ -1,0 +1,256 @@
+"""A report as one versioned JSON document: `"schema": "regress.check/1"`, described by regress.check.schema.json.
+
+Numbers are in base units (seconds, bytes, ratios head/base, relative changes); what is missing, NaN or infinite is null.
+Keys are sorted and the text is ASCII, so that equal reports give equal bytes. Within one version keys are only added.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+import math
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from regress.model import Case, Comparison, Failure, Listed, Measurement, Report, Side, Summary
+from regress.report.style import Style
+
+__all__ = ["VERSION", "document", "render", "schema"]
+
+VERSION = 1
+"""Raised when a key is removed, renamed or changes its meaning."""
+
+
+def render(report: Report, style: Style) -> str:
+    """The document as text, ending with a newline. The style changes nothing."""
+    return json.dumps(document(report), indent=2, sort_keys=True, allow_nan=False) + "\n"
+
+
+def document(report: Report) -> dict[str, Any]:
+    """The document as dicts, lists, strings, finite numbers, booleans and None."""
+    body = _BODIES.get(report.command)
+    data = _envelope(report) | (body(report) if body else {})
+    clean: dict[str, Any] = _clean(data)
+    return clean
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) that every document of this version fulfils."""
+    text = importlib.resources.files("regress.report").joinpath("regress.check.schema.json").read_text("utf-8")
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+# -- documents -----------------------------------------------------------------------------------------------------------
+
+
+def _envelope(report: Report) -> dict[str, Any]:
+    """What every document has."""
+    return {
+        "schema": f"regress.{report.command}/{VERSION}",
+        "exit_code": report.exit_codes[0] if report.exit_codes else 0,
+        "exit_codes": report.exit_codes,
+        "warnings": report.warnings,
+        "errors": list(_errors(report)),
+        "suggestions": [{"word": word, "command": command} for word, command in report.suggestions],
+        "recorded": report.recorded or None,
+        "duration_s": report.duration_s,
+    }
+
+
+def _measured(report: Report) -> dict[str, Any]:
+    """What the documents about measurements share."""
+    side = report.head or report.base
+    return {
+        "base": _side(report.base),
+        "head": _side(report.head),
+        "machine": {"name": report.machine.name, "facts": report.machine.facts} if report.machine else None,
+        "environment": side.environment if side else None,
+        "device": report.device or None,
+        "policy": report.policy,
+        "cases": report.cases,
+        "counts": report.counts,
+    }
+
+
+def _judged(report: Report) -> dict[str, Any]:
+    geomean = dict(zip(("ratio", "low", "high", "n"), report.geomean, strict=True)) if report.geomean else None
+    noise = dict(zip(("median", "largest", "case"), report.noise_floor, strict=True)) if report.noise_floor else None
+    return _measured(report) | {
+        "verdict": report.state,
+        "geomean": geomean,
+        "noise_floor": noise,
+        "min_detectable": report.min_detectable,
+        "benchmarks": [_comparison(report, each) for each in report.comparisons],
+    }
+
+
+def _run(report: Report) -> dict[str, Any]:
+    return _measured(report) | {"benchmarks": [_measurement(report, each) for each in report.measurements]}
+
+
+def _list(report: Report) -> dict[str, Any]:
+    return {"benchmarks": [_listed(each) for each in report.listed]}
+
+
+def _doctor(report: Report) -> dict[str, Any]:
+    checks = [{"name": each.name, "state": each.state, "found": each.found, "fix": each.fix} for each in report.checks]
+    return {"checks": checks}
+
+
+def _config(report: Report) -> dict[str, Any]:
+    settings = [{"name": each.name, "value": each.value, "source": each.source} for each in report.settings]
+    return {"settings": settings}
+
+
+_BODIES: dict[str, Callable[[Report], dict[str, Any]]] = {
+    "check": _judged,
+    "compare": _judged,
+    "run": _run,
+    "list": _list,
+    "doctor": _doctor,
+    "config": _config,
+}
+"""Command -> what its document has beyond the envelope; a command that is not here has the envelope only."""
+
+
+# -- parts ---------------------------------------------------------------------------------------------------------------
+
+
+def _side(side: Side | None) -> dict[str, Any] | None:
+    if side is None:
+        return None
+    return {
+        "sha": side.commit.sha,
+        "subject": side.commit.subject,
+        "author": side.commit.author,
+        "date": side.commit.date,
+        "revision": side.revision,
+        "environment": side.environment,
+        "dirty": side.dirty,
+    }
+
+
+def _comparison(report: Report, each: Comparison) -> dict[str, Any]:
+    return {
+        **_identity(each),
+        "base": each.base.center if each.base else None,
+        "head": each.head.center if each.head else None,
+        "base_summary": _summary(each.base),
+        "head_summary": _summary(each.head),
+        "n": {"base": each.base.n if each.base else 0, "head": each.head.n if each.head else 0},
+        "ratio": each.ratio,
+        "low": each.low,
+        "high": each.high,
+        "p": each.p,
+        "p_adjusted": each.p_adjusted,
+        "verdict": each.verdict.value,
+        "reason": "; ".join(each.reasons),
+        "exact": each.exact,
+        "gates": each.gates,
+        "critical": each.critical,
+        "threshold": each.threshold,
+        "noise": each.noise,
+        "min_detectable": each.min_detectable,
+        "repro": _again(report, each.case),
+    }
+
+
+def _measurement(report: Report, each: Measurement) -> dict[str, Any]:
+    return {
+        **_identity(each),
+        "value": each.summary.center if each.summary else None,
+        "summary": _summary(each.summary),
+        "n": each.summary.n if each.summary else 0,
+        "primary": each.primary,
+        "flags": each.flags,
+        "failure": _failure(each.failure) if each.failure else None,
+        "repro": _again(report, each.case),
+    }
+
+
+def _identity(each: Comparison | Measurement) -> dict[str, Any]:
+    return {
+        "name": each.case.name,
+        "params": each.case.params,
+        "metric": each.metric.name,
+        "unit": each.metric.unit,
+        "kind": each.metric.kind,
+        "better": each.metric.better,
+    }
+
+
+def _summary(summary: Summary | None) -> dict[str, Any] | None:
+    if summary is None:
+        return None
+    return {"low": summary.low, "high": summary.high, "confidence": summary.confidence, "spread": summary.spread}
+
+
+def _listed(each: Listed) -> dict[str, Any]:
+    return {
+        "name": each.case.name,
+        "params": each.case.params,
+        "metric": each.metric,
+        "needs_device": each.needs_device,
+        "tags": each.tags,
+        "cost_s": each.cost_s,
+    }
+
+
+def _errors(report: Report) -> Iterator[dict[str, Any]]:
+    """Problems of the suite and failures of cases; a case that failed in several metrics is named once a side."""
+    for problem in report.problems:
+        yield {
+            "kind": "suite",
+            "side": None,
+            "name": None,
+            "params": None,
+            "message": problem.message,
+            "where": problem.where,
+            "detail": problem.detail,
+            "fatal": problem.fatal,
+        }
+    seen = set()
+    for case, side, failure in _failures(report):
+        if failure.kind != "skipped" and (case, side, failure) not in seen:
+            seen.add((case, side, failure))
+            yield {"side": side, "name": case.name, "params": case.params, "fatal": True, **_failure(failure)}
+
+
+def _failures(report: Report) -> Iterator[tuple[Case, str, Failure]]:
+    for comparison in report.comparisons:
+        for side, failure in (("base", comparison.base_failure), ("head", comparison.head_failure)):
+            if failure is not None:
+                yield comparison.case, side, failure
+    for measurement in report.measurements:
+        if measurement.failure is not None:
+            yield measurement.case, "head", measurement.failure
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    return {"kind": failure.kind, "message": failure.message, "where": failure.where, "detail": failure.detail}
+
+
+def _again(report: Report, case: Case) -> str:
+    """The command that measures or compares this case again. A working tree has no name: the command takes it by default."""
+    sides = [side for side in (report.base, report.head) if side is not None]
+    words = ["regress", report.command, *(side.commit.short for side in sides if not side.dirty)]
+    if len({side.environment for side in sides}) > 1:
+        words += [word for side in sides for word in (f"--{side.name}-env", side.environment)]
+    return shlex.join([*words, "-b", str(case)])
+
+
+def _clean(value: Any) -> Any:
+    """The value in terms that JSON has: NaN and infinities are null, what has no counterpart is its text."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _clean(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(each) for each in value]
+    return str(value)

@@ -1,0 +1,108 @@
+"""The tables of the commands that judge nothing: run, list, doctor, config."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from regress.model import Case, Check, Failure, Listed, Measurement, Report, Setting
+from regress.report.style import Style, paint, visible
+from regress.report.table import Layout, Row
+from regress.report.verdicts import failure_lines, metric_words
+from regress.units import format_duration, format_estimate, format_percent
+
+__all__ = ["checks", "listed", "measurements", "settings"]
+
+_CHECK_MARKS = {"ok": (" ", "green"), "warn": ("?", "yellow"), "fail": ("!", "bold red")}
+
+
+def measurements(report: Report, style: Style) -> list[str]:
+    """Values of `run` with their intervals, then what failed."""
+    values = [each for each in report.measurements if each.summary is not None and (each.primary or style.verbose)]
+    lines: list[str] = []
+    if values:
+        heading = Row(("measured", "value", "rounds", "spread", "", ""), color="bold", accent=0)
+        rows = [heading, *map(_measurement, values)]
+        lines += [*_table(rows, "lrrrll", style), ""]
+    failed: dict[Case, Failure] = {}
+    for each in report.measurements:
+        if each.failure is not None:
+            failed.setdefault(each.case, each.failure)
+    for title, mark, color, skipped in (("failed", "!", "bold red", False), ("skipped", "/", "dim", True)):
+        found = {case: failure for case, failure in failed.items() if (failure.kind == "skipped") is skipped}
+        if found:
+            lines.append(f"  {paint(title, 'bold', style)}")
+            for case, failure in found.items():
+                lines.append(f"{paint(mark, color, style)} {visible(str(case))}")
+                lines += failure_lines([("", failure)], style)
+            lines.append("")
+    return lines
+
+
+def listed(report: Report, style: Style) -> list[str]:
+    """Cases of `list`; quiet: their names alone, for a script."""
+    if not report.listed:
+        return []
+    if style.quiet:
+        return [visible(str(each.case)) for each in report.listed]
+    heading = Row(("case", "metric", "device", "cost", "tags"), color="bold", accent=0)
+    return [*_table([heading, *map(_listed, report.listed)], "lllrl", style), ""]
+
+
+def checks(report: Report, style: Style) -> list[str]:
+    """Lines of `doctor`, each with what to do about it; quiet: without those that are well."""
+    shown = [each for each in report.checks if not (style.quiet and each.state == "ok")]
+    layout = Layout.of([_check(each) for each in shown], "lll", style)
+    lines: list[str] = []
+    for each in shown:
+        lines += layout.lines(_check(each), style)
+        if each.fix:
+            lines.append(f"    fix: {visible(each.fix)}")
+    return [*lines, ""] if lines else []
+
+
+def settings(report: Report, style: Style) -> list[str]:
+    """Effective settings of `config` and where each came from."""
+    if not report.settings:
+        return []
+    heading = Row(("setting", "value", "from"), color="bold", accent=0)
+    return [*_table([heading, *map(_setting, report.settings)], "lll", style), ""]
+
+
+# -- rows ----------------------------------------------------------------------------------------------------------------
+
+
+def _table(rows: list[Row], aligns: str, style: Style) -> list[str]:
+    layout = Layout.of(rows, aligns, style)
+    return [line for row in rows for line in layout.lines(row, style)]
+
+
+def _measurement(measurement: Measurement) -> Row:
+    summary = measurement.summary
+    assert summary is not None
+    value = format_estimate(summary.center, summary.low, summary.high, visible(measurement.metric.unit))
+    spread = "exact" if measurement.metric.exact else format_percent(summary.spread)
+    flags = ", ".join(visible(flag) for flag in measurement.flags)
+    name = visible(str(measurement.case))
+    return Row((name, value, str(summary.n), spread, metric_words(measurement.metric.name), flags))
+
+
+def _listed(each: Listed) -> Row:
+    device = "GPU" if each.needs_device else "CPU"
+    cost = format_duration(each.cost_s) if each.cost_s is not None else ""
+    tags = ", ".join(visible(tag) for tag in each.tags)
+    return Row((visible(str(each.case)), metric_words(each.metric), device, cost, tags))
+
+
+def _check(check: Check) -> Row:
+    mark, color = _CHECK_MARKS[check.state]
+    return Row((check.state, visible(check.name), visible(check.found)), mark, color, accent=0)
+
+
+def _setting(setting: Setting) -> Row:
+    return Row((visible(setting.name), visible(_literal(setting.value)), visible(setting.source)))
+
+
+def _literal(value: Any) -> str:
+    """The value as it would stand in asv.conf.json."""
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,254 @@
+"""One rich Report of each command, for the golden files: every verdict, several metrics, failures, hostile text."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+
+from regress.model import (
+    METRICS,
+    Case,
+    Check,
+    Commit,
+    Comparison,
+    Failure,
+    Listed,
+    Machine,
+    Measurement,
+    Metric,
+    Report,
+    Setting,
+    Side,
+    SuiteProblem,
+    Summary,
+    Verdict,
+    metric_of,
+)
+
+NOW = 1_780_000_000.0
+
+HOSTILE = Case("io.time_load", ("'a\nb\x1b[31mred\x1b[0m'", '"it\'s"', "'</td><script>'", "'../x/y'", "'🚀\u202e'"))
+LONG = Case("io.time_load", (f"'{'x' * 296}'",))
+WIDE = Case("text.time_トークン化", ("'naïve'",))
+SOFTMAX = Case("softmax.CudaTimeSoftmax.cudatime_fwd", ("4096", "'fp16'"))
+ATTENTION = Case("attn.cudatime_fwd", ("2048", "'bf16'"))
+
+BASE = Side(
+    "base",
+    Commit("3f2c1ab0" + "1" * 32, "Split softmax epilogue", "Zoë Bäcker <zoe@example.org>", NOW - 7_300.0),
+    "HEAD~1",
+    "worktree",
+)
+HEAD = Side(
+    "head",
+    Commit("9d41e770" + "2" * 32, 'Fuse max+sum "pass" </script>\x1b[2J-->', "李 雷 <li@example.org>", NOW - 310.0),
+    "HEAD",
+    "worktree",
+)
+MACHINE = Machine("gpu-box", {"gpu": "NVIDIA H100 80GB HBM3", "os": "Linux 6.8"})
+DEVICE = "H100 80GB HBM3  driver 580.65  CUDA 13.0  torch 2.11  SM clock 1980 MHz"
+
+OOM = Failure("oom", "asked for 60.0 GiB, 12.1 GiB were free", "benchmarks/big.py:17")
+BOOM = Failure(
+    "error",
+    "RuntimeError: shape '[0, 3]'\nis invalid",
+    "benchmarks/conv.py:42",
+    'Traceback (most recent call last):\n  File "benchmarks/conv.py", line 42, in time_conv\nRuntimeError: \x07shape',
+)
+HANG = Failure("timeout", "no result after 60 s", "", "last line of the log")
+NOT_HERE = Failure("skipped", "NotImplementedError: needs compute capability 9.0")
+PROBLEMS = (
+    SuiteProblem("benchmarks/broken.py:3", "SyntaxError: invalid syntax", "    def time_x(:\n              ^", True),
+    SuiteProblem("benchmarks/base.py: Abstract", "its constructor needs arguments", "", False),
+)
+
+
+def summary(center: float, spread: float = 0.012, n: int = 5) -> Summary:
+    """A summary whose interval is about as wide as such a spread makes it."""
+    return Summary(center, center * (1 - spread), center * (1 + spread), 0.95, n, spread)
+
+
+def exact(center: float) -> Summary:
+    return Summary(center, center, center, 0.95, 2, 0.0)
+
+
+def compared(
+    case: Case,
+    metric: str | Metric,
+    verdict: Verdict,
+    base: float | None,
+    head: float | None,
+    *reasons: str,
+    half: float = 0.008,
+    p: float | None = 1e-4,
+    **more: object,
+) -> Comparison:
+    """A tested comparison; `half` is the relative half-width of the ratio's interval."""
+    what = METRICS[metric] if isinstance(metric, str) else metric
+    ratio = head / base if base and head is not None else None
+    summarised = exact if what.exact else summary
+    values: dict[str, object] = {
+        "base": summarised(base) if base is not None else None,
+        "head": summarised(head) if head is not None else None,
+        "ratio": ratio,
+    }
+    if ratio is not None and not what.exact:
+        values |= {"low": ratio * (1 - half), "high": ratio * (1 + half), "p": p, "p_adjusted": p, "noise": half}
+        values |= {"min_detectable": 1.057}
+    values |= {"exact": what.exact, "threshold": 0.1 if what.kind == "memory" else 0.05}
+    return Comparison(case, what, verdict, reasons, **(values | more))  # type: ignore[arg-type]
+
+
+def comparisons() -> tuple[Comparison, ...]:
+    """Every verdict at least once."""
+    rate = metric_of("value", "GFLOP/s")
+    score = metric_of("value", "points")
+    return (
+        compared(SOFTMAX, "gpu_time", Verdict.REGRESSED, 27.42e-6, 30.0e-6, critical=True),
+        compared(SOFTMAX, "host_time", Verdict.REGRESSED, 11.0e-6, 15.1e-6, gates=False, threshold=0.2),
+        compared(SOFTMAX, "wall_time", Verdict.UNCHANGED, 60e-6, 60.5e-6, p=0.4, gates=False),
+        compared(ATTENTION, "peak_memory", Verdict.REGRESSED, 512 * 2.0**20, 640 * 2.0**20),
+        compared(ATTENTION, "gpu_time", Verdict.UNCHANGED, 980e-6, 1.015e-3),
+        compared(Case("mem.track_rate"), rate, Verdict.REGRESSED, 912.0, 700.0, gates=True),
+        compared(Case("cache.peakmem_fill"), "peak_memory", Verdict.REGRESSED, 0.0, 2.0**20, "from zero"),
+        compared(HOSTILE, "wall_time", Verdict.REGRESSED, 0.9996e-3, 2.9e-3, "launch-bound: host time moved too"),
+        compared(LONG, "wall_time", Verdict.IMPROVED, 1.5, 0.0891),
+        compared(WIDE, "wall_time", Verdict.IMPROVED, 3.2e-9, 2.9e-9),
+        compared(Case("conv.time_conv", ("3",)), "wall_time", Verdict.FAILED, 1e-3, None, head_failure=BOOM),
+        compared(Case("big.time_big"), "gpu_time", Verdict.FAILED, None, None, base_failure=OOM, head_failure=OOM),
+        compared(Case("net.time_fetch"), "wall_time", Verdict.FAILED, None, 0.3, "worked on head", base_failure=HANG),
+        compared(
+            *(Case("topk.cudatime_fwd", ("1 << 20",)), "gpu_time", Verdict.UNDECIDED, 0.4e-3, 0.414e-3),
+            *("spread 7 %", "14 more rounds (40 s) would decide"),
+            half=0.07,
+            p=0.3,
+        ),
+        compared(Case("once.track_loss"), score, Verdict.UNDECIDED, 3.0, 3.5, "n = 1", p=None, low=None, high=None),
+        compared(Case("score.track_points"), score, Verdict.CHANGED, 3.0, -4.5, "better direction unknown"),
+        compared(
+            Case("v.time_v"), "wall_time", Verdict.INCOMPARABLE, 1.0, 2.0, "number: 1 on base, 10 on head", ratio=None
+        ),
+        compared(Case("fresh.time_a"), "wall_time", Verdict.NEW, None, 0.5),
+        compared(Case("fresh.time_a"), "peak_memory", Verdict.NEW, None, 96.0),
+        compared(Case("old.time_b"), "wall_time", Verdict.GONE, 0.25, None),
+        compared(Case("h.time_c", ("9.0",)), "gpu_time", Verdict.SKIPPED, None, None, head_failure=NOT_HERE),
+        compared(Case("s.time_slower"), "wall_time", Verdict.UNCHANGED, 1.0, 1.03, half=0.004),
+        compared(Case("s.mem_larger"), "peak_memory", Verdict.UNCHANGED, 100.0 * 2**20, 104.0 * 2**20),
+        compared(Case("s.mem_tiny"), "peak_memory", Verdict.UNCHANGED, 512.0, 1024.0, "under the floor of 64.0 KiB"),
+        compared(Case("s.time_same"), "wall_time", Verdict.UNCHANGED, 1.0, 0.999, p=0.8),
+    )
+
+
+def check() -> Report:
+    """The report of a check in which everything happened at once."""
+    return Report(
+        command="check",
+        exit_codes=(1, 3),
+        state="FAIL",
+        base=BASE,
+        head=dataclasses.replace(HEAD, dirty=True, revision="working tree"),
+        machine=MACHINE,
+        device=DEVICE,
+        plan="21 cases, interleaved, about 3 min",
+        comparisons=comparisons(),
+        counts={"regressed": 5, "failed": 3, "improved": 2, "unchanged": 4, "undecided": 2, "changed": 1, "new": 1}
+        | {"incomparable": 1, "gone": 1, "skipped": 1},
+        cases=21,
+        geomean=(1.004, 0.9987, 1.0093, 14),
+        noise_floor=(0.006, 0.028, "topk.cudatime_fwd(1 << 20)"),
+        min_detectable=0.057,
+        problems=PROBLEMS,
+        warnings=("another process computes on the device: python (pid 4711)", "clock\tfell\rby 4 %"),
+        suggestions=(
+            ("why", f"regress explain {shlex.quote(str(SOFTMAX))} 3f2c1ab0 9d41e770"),
+            ("again", "regress check 3f2c1ab0 -b softmax"),
+            ("accept", f'regress ack {shlex.quote(str(SOFTMAX))} --reason "…"'),
+        ),
+        policy={"alpha": 0.05, "confidence": 0.95, "time_threshold": 0.05, "memory_threshold": 0.1},
+        recorded="cache: 42 rounds",
+        duration_s=171.2,
+    )
+
+
+def passed() -> Report:
+    """The report of a comparison in which nothing happened, between two environments."""
+    return Report(
+        command="compare",
+        state="PASS",
+        base=dataclasses.replace(BASE, environment="torch-2.10"),
+        head=dataclasses.replace(HEAD, environment="torch-2.11"),
+        machine=MACHINE,
+        comparisons=(compared(SOFTMAX, "gpu_time", Verdict.UNCHANGED, 27.42e-6, 27.4e-6, p=0.7),),
+        counts={"unchanged": 1},
+        cases=1,
+        geomean=(0.9993, 0.99, 1.01, 1),
+        policy={"alpha": 0.05, "confidence": 0.95},
+        duration_s=0.31,
+    )
+
+
+def run() -> Report:
+    """The report of a run with further metrics, doubts and failures."""
+    return Report(
+        command="run",
+        exit_codes=(3,),
+        head=HEAD,
+        machine=MACHINE,
+        device=DEVICE,
+        plan="6 cases, 5 rounds, about 40 s",
+        measurements=(
+            Measurement(SOFTMAX, METRICS["gpu_time"], summary(27.42e-6, 0.0061)),
+            Measurement(SOFTMAX, METRICS["host_time"], summary(11.0e-6, 0.04), primary=False),
+            Measurement(SOFTMAX, METRICS["peak_memory"], exact(512 * 2.0**20), primary=False),
+            Measurement(SOFTMAX, METRICS["launches"], exact(3.0), primary=False),
+            Measurement(HOSTILE, METRICS["wall_time"], summary(1.2, 0.2), flags=("3 samples invalid", "two modes")),
+            Measurement(LONG, METRICS["wall_time"], summary(4e-9, 0.0, 1)),
+            Measurement(Case("conv.time_conv", ("3",)), METRICS["wall_time"], None, BOOM),
+            Measurement(Case("conv.time_conv", ("3",)), METRICS["peak_memory"], None, BOOM, primary=False),
+            Measurement(Case("net.time_fetch"), METRICS["wall_time"], None, HANG),
+            Measurement(Case("h.time_c", ("9.0",)), METRICS["gpu_time"], None, NOT_HERE),
+        ),
+        cases=6,
+        problems=PROBLEMS,
+        recorded="history/gpu-box/9d41e770-worktree.json",
+        duration_s=38.0,
+    )
+
+
+def listing() -> Report:
+    return Report(
+        command="list",
+        listed=(
+            Listed(SOFTMAX, "gpu_time", True, ("nightly", "critical"), 1.83),
+            Listed(HOSTILE, "wall_time", False, ("a\ttag",), 75.0),
+            Listed(LONG, "wall_time", False),
+            Listed(WIDE, "peak_rss", False, (), 0.2),
+        ),
+        cases=4,
+    )
+
+
+def doctor() -> Report:
+    return Report(
+        command="doctor",
+        exit_codes=(5,),
+        state="NOTHING",
+        checks=(
+            Check("python", "ok", "3.11.7"),
+            Check("SM clock", "warn", "not locked, moves between 345 and 1980 MHz", "sudo nvidia-smi -lgc 1980"),
+            Check("device", "fail", "driver 470 is older than CUDA 13.0 needs", "install driver 580 or newer"),
+        ),
+    )
+
+
+def config() -> Report:
+    return Report(
+        command="config",
+        settings=(
+            Setting("time_threshold", 0.05, "default"),
+            Setting("build", ("make -j 2", "echo 'ü'"), "asv.conf.json"),
+            Setting("device", "fake", "--device"),
+            Setting("python", "", "default"),
+            Setting("time_floor_s", float("inf"), "asv.conf.json"),
+        ),
+    )

@@ -1,0 +1,50 @@
+"""Every renderer against its golden file. `REGRESS_UPDATE_GOLDEN=1 pytest tests/report` rewrites them: read the diff."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from regress.model import Report
+from regress.report import RENDERERS, Style, render
+
+from . import sample
+
+UPDATE = bool(os.environ.get("REGRESS_UPDATE_GOLDEN"))
+GOLDEN = Path(__file__).parent / "golden"
+ENDINGS = {"text": "txt", "json": "json"}
+REPORTS: dict[str, tuple[Callable[[], Report], tuple[str, ...]]] = {
+    "check": (sample.check, ("", "-verbose", "-quiet", "-terminal")),
+    "compare": (sample.passed, ("", "-verbose")),
+    "run": (sample.run, ("", "-verbose", "-terminal")),
+    "list": (sample.listing, ("", "-quiet")),
+    "doctor": (sample.doctor, ("", "-quiet", "-terminal")),
+    "config": (sample.config, ("",)),
+}
+"""Name -> report, and the styles in which its text differs."""
+STYLES = {
+    "": Style(),
+    "-verbose": Style(verbose=True),
+    "-quiet": Style(quiet=True),
+    "-terminal": Style(color=True, width=90, now=sample.NOW),
+}
+CASES = [(name, style, "text") for name, (_, styles) in REPORTS.items() for style in styles]
+CASES += [(name, "", format) for name in REPORTS for format in RENDERERS if format != "text"]
+
+
+@pytest.mark.parametrize(("name", "style", "format"), CASES)
+def test_golden(name: str, style: str, format: str) -> None:
+    text = render(REPORTS[name][0](), STYLES[style], format)
+    file = GOLDEN / f"{name}{style}.{ENDINGS[format]}"
+    if UPDATE:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8", newline="\n")
+    assert text == file.read_text(encoding="utf-8")
+
+
+def test_every_golden_file_is_used() -> None:
+    files = {f"{name}{style}.{ENDINGS[format]}" for name, style, format in CASES}
+    assert {file.name for file in GOLDEN.iterdir()} == files
