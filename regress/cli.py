@@ -52,7 +52,7 @@ class Percent(click.ParamType[float]):
             number = float(text[:-1]) / 100 if text.endswith("%") else float(text)
         except ValueError:
             self.fail(f"{value!r} is no percentage; write 5% or 0.05", param, ctx)
-        if not 0 < number < 10:
+        if not 0 < number <= 1:
             self.fail(f"{value!r} is out of range; 5% and 0.05 mean the same", param, ctx)
         return number
 

@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from regress.commands.session import Recorder, Request, Session, device_line, quoted, require_values
-from regress.compare import compare
+from regress.compare import compare, overall
 from regress.errors import BuildFailed
 from regress.model import Comparison, Report, Settings, Side, Verdict
-from regress.overall import overall
 from regress.run.execute import Measured, Watcher, execute
 
 

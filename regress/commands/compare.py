@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from regress.commands.check import policy, suggestions
 from regress.commands.session import Request, Session
-from regress.compare import compare
+from regress.compare import compare, overall
 from regress.errors import NothingMeasured
 from regress.history import Recorded, Store
 from regress.model import Case, Report, Round, Side
-from regress.overall import overall
 from regress.run.plan import select
 
 

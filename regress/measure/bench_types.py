@@ -2,17 +2,19 @@
 
 The same class serves two hosts. Our worker reads what a benchmark declares and runs its own loops; an unmodified asv, which
 finds the type through the plugin package, calls `run`.
+
+`load` gives a worker all types.
 """
 
 from __future__ import annotations
 
+import copy
 import re
-from typing import Any, Dict
-
-from asv_runner.benchmarks._base import Benchmark, _get_first_attr
+from typing import Any, Dict, List
 
 from .backend import DeviceBackend, choose
 from .loop import DeviceLoop
+from .runner import Benchmark, benchmarks, first_attr
 from .wire import Protocol
 
 
@@ -25,7 +27,7 @@ class CudaTimeBenchmark(Benchmark):  # type: ignore[misc]
         super().__init__(name, func, attr_sources)
         self.type = "time"
         self.unit = "seconds"
-        self.rounds = int(_get_first_attr(attr_sources, "rounds", 2))
+        self.rounds = int(first_attr(attr_sources, "rounds", 2))
 
     def run(self, *params: Any) -> Dict[str, Any]:
         """What asv calls: samples of one process. Tunables are read here, because asv sets its overrides late."""
@@ -44,9 +46,34 @@ class CudaTimeBenchmark(Benchmark):  # type: ignore[misc]
         return {"samples": found.device, "number": settled.calls}
 
 
+class SizeBenchmark(Benchmark):  # type: ignore[misc]
+    """asv's `mem_*`: bytes of the object that the function returns."""
+
+    name_regex = re.compile("^(Mem[A-Z_].+)|(mem_.+)$")
+
+    def __init__(self, name: str, func: Any, attr_sources: Any) -> None:
+        super().__init__(name, func, attr_sources)
+        self.type = "memory"
+        self.unit = "bytes"
+
+    def run(self, *params: Any) -> int:
+        """What a second copy of the object would add, as asv defines it: what both share does not count."""
+        from pympler import asizeof
+
+        found = self.func(*params)
+        size: Any = asizeof.asizeof
+        return int(size([found, copy.copy(found)]) - size([found, found]))
+
+
+def load() -> List[Any]:
+    """Make asv_runner find benchmarks by its own types and ours, and by no others."""
+    benchmarks.benchmark_types[:] = [CudaTimeBenchmark, SizeBenchmark, *benchmarks.benchmark_types]
+    return list(benchmarks.benchmark_types)
+
+
 def device_reset(attr_sources: Any, params: Any) -> Any:
     """The benchmark's `reset` bound to its parameters, or None."""
-    reset = _get_first_attr(attr_sources, "reset", None)
+    reset = first_attr(attr_sources, "reset", None)
     return None if reset is None else (lambda: reset(*params))
 
 

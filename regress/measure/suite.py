@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import inspect
 import itertools
 import json
@@ -15,6 +14,8 @@ import traceback
 from types import ModuleType
 from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Tuple
 
+from .bench_types import CudaTimeBenchmark, load
+from .runner import first_attr
 from .wire import Benchmark, Failure, SuiteProblem
 
 SAMPLING = ("number", "repeat", "rounds", "processes", "warmup_time", "min_run_count", "sample_time")
@@ -39,28 +40,11 @@ METRICS = {"time": "wall_time", "peakmemory": "peak_rss", "memory": "object_size
 """asv's types whose metric is ours; everything else is a tracked `value`."""
 
 
-def load_types() -> None:
-    """Import asv_runner with its own types and ours, and nothing else.
-
-    asv_runner imports every installed plugin at once. That could be an installed copy of this very package, whose code would
-    then stand in for the one under test, so no distributions are shown to it.
-    """
-    shown = importlib.metadata.distributions
-    importlib.metadata.distributions = lambda **_: iter(())
-    try:
-        benchmarks = importlib.import_module("asv_runner.benchmarks")
-    finally:
-        importlib.metadata.distributions = shown
-    from .bench_types import export_as_benchmark
-
-    benchmarks.benchmark_types[:] = [*export_as_benchmark, *benchmarks.benchmark_types]
-
-
 class Suite:
     """The benchmarks of a folder. Modules are imported when first needed, so that one case does not import the whole suite."""
 
     def __init__(self, folder: str, overrides: Dict[str, Any]) -> None:
-        load_types()
+        load()
         from asv_runner._aux import update_sys_path
 
         self.folder = os.path.abspath(folder)
@@ -153,13 +137,9 @@ class Suite:
 
 def describe(benchmark: Any, folder: str) -> Benchmark:
     """What the driver needs to know of a benchmark, and the entry asv would keep of it."""
-    from asv_runner.benchmarks._base import _get_first_attr
-
-    from .bench_types import CudaTimeBenchmark
-
     declared = {}
     for name in DECLARED:
-        value = _get_first_attr(benchmark._attr_sources, name, None)
+        value = first_attr(benchmark._attr_sources, name, None)
         if value is not None and _is_plain(value):
             declared[name] = value
     entry = {

@@ -14,6 +14,7 @@ from .backend import Backend, DeviceBackend, DeviceError
 from .bench_types import CudaTimeBenchmark, device_reset
 from .loop import CPU_WINDOW_S, WALL_SAMPLES, DeviceLoop, cpu_calls, wall_samples, warm_cpu
 from .memory import peak_of_call, peak_rss
+from .runner import first_attr
 from .stopping import FEWEST_LONG, enough, round_value, valid
 from .suite import METRICS, Suite, choose_params, failure_of, load_cache
 from .wire import Failure, Measured, Proposal, Protocol, Round, Task
@@ -211,7 +212,7 @@ class Visitor:
         if isinstance(value, bool) or not hasattr(value, "__float__"):
             raise TypeError(f"a {benchmark.type} benchmark has to return a number, not {type(value).__name__}")
         number, unit = float(value), "B" if metric != "value" else benchmark.unit
-        exact = bool(getattr(benchmark.func, "exact", False) or _attribute(benchmark, "exact"))
+        exact = bool(getattr(benchmark.func, "exact", False) or first_attr(benchmark._attr_sources, "exact", None))
         return Visited(protocol, {metric: Measured(number, [number], unit=unit, exact=exact)}, {}, [])
 
 
@@ -273,9 +274,3 @@ def _default_timer() -> Any:
     from asv_runner.benchmarks.time import wall_timer
 
     return wall_timer
-
-
-def _attribute(benchmark: Any, name: str) -> Any:
-    from asv_runner.benchmarks._base import _get_first_attr
-
-    return _get_first_attr(benchmark._attr_sources, name, None)

@@ -80,7 +80,7 @@ class FakeBackend(DeviceBackend):
         self.host_s = 0.0
         self.device_s = 0.0
         self._events: List[float] = []
-        self._memory = ScriptedMemory()
+        self.probe = ScriptedMemory()
         self._random = random.Random(seed)
         self._level = self._host_level = 1.0
         self._spun = False
@@ -104,7 +104,7 @@ class FakeBackend(DeviceBackend):
 
     def alloc(self, nbytes: int) -> Buffer:
         """Device memory of that many bytes."""
-        return Buffer(self._memory, nbytes)
+        return Buffer(self.probe, nbytes)
 
     def synchronize(self) -> None:
         self.host_s = max(self.host_s, self.device_s) + SYNCHRONIZE_S * self._host_level
@@ -139,7 +139,7 @@ class FakeBackend(DeviceBackend):
         return [CLOCK_HZ] if spun else []
 
     def memory(self) -> Optional[MemoryProbe]:
-        return self._memory
+        return self.probe
 
     def facts(self) -> Dict[str, Any]:
         return {"gpu": "scripted device", "gpu_uuid": "scripted", "scripted": True}

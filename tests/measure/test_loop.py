@@ -1,0 +1,168 @@
+"""The loops on the scripted device: what a real one does is known there to the nanosecond."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from regress.measure.backend.fake import FakeBackend
+from regress.measure.loop import (
+    DeviceLoop,
+    DeviceSamples,
+    Starved,
+    calls_for,
+    cpu_calls,
+    wall_samples,
+    warm_cpu,
+)
+from regress.measure.stopping import round_value
+from regress.measure.wire import Protocol
+
+
+@pytest.fixture
+def device() -> FakeBackend:
+    return FakeBackend()
+
+
+def sampled(
+    device: FakeBackend, call: Callable[[], object], reset: Callable[[], object] | None = None
+) -> DeviceSamples:
+    loop = DeviceLoop(call, device, reset)
+    assert loop.warm_up(5.0)
+    protocol = loop.propose(Protocol("gpu_time"))
+    assert protocol is not None
+    found = loop.sample(protocol)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("kernel_s", [3e-6, 15e-6, 20e-6, 25e-6, 1e-3])
+def test_device_time_is_the_kernels_own(device: FakeBackend, kernel_s: float) -> None:
+    """Also where the launch takes longer than the kernel, and on either side of the change from many calls to one."""
+    found = sampled(device, lambda: device.kernel("k", kernel_s))
+    assert round_value(found.device) == pytest.approx(kernel_s, rel=0.015)
+    assert round_value(found.host) == pytest.approx(4e-6, rel=0.15)
+
+
+def test_host_work_is_seen_in_host_time_alone(device: FakeBackend) -> None:
+    def call() -> None:
+        device.host(20e-6)
+        device.kernel("k", 10e-6)
+
+    found = sampled(device, call)
+    assert round_value(found.device) == pytest.approx(10e-6, rel=0.015)
+    assert round_value(found.host) == pytest.approx(24e-6, rel=0.15)
+
+
+def test_a_call_that_synchronizes_has_no_device_time(device: FakeBackend) -> None:
+    def call() -> None:
+        device.kernel("k", 10e-6)
+        device.synchronize()
+
+    loop = DeviceLoop(call, device)
+    assert loop.warm_up(5.0), "there is nothing to wait for"
+    assert isinstance(loop.block(20, 1), Starved)
+    assert loop.propose(Protocol("gpu_time")) is None
+    assert loop.sample(Protocol("gpu_time")) is None
+
+
+def test_a_spin_that_was_too_short_is_doubled(device: FakeBackend) -> None:
+    """The first call was cheap for the host, later ones are not: the first spin ends too early, the second does not."""
+    calls = 0
+
+    def call() -> None:
+        nonlocal calls
+        calls += 1
+        device.host(1e-6 if calls <= 4 else 300e-6)
+        device.kernel("k", 50e-6)
+
+    loop = DeviceLoop(call, device)
+    loop.warm_up(0.0)
+    block = loop.block(20, 1)
+    assert isinstance(block, DeviceSamples)
+    assert block.retried > 0
+    assert round_value(block.device) == pytest.approx(50e-6, rel=0.015)
+
+
+def test_reset_runs_before_each_sample_and_is_not_timed(device: FakeBackend) -> None:
+    order = []
+
+    def reset() -> None:
+        order.append("reset")
+        device.kernel("fill", 500e-6)
+
+    def call() -> None:
+        order.append("call")
+        device.kernel("k", 50e-6)
+
+    block = DeviceLoop(call, device, reset).block(5, 1)
+    assert isinstance(block, DeviceSamples)
+    assert order[-10:] == ["reset", "call"] * 5
+    assert round_value(block.device) == pytest.approx(50e-6, rel=0.015)
+
+
+def test_a_negative_event_time_is_counted_and_not_stored(device: FakeBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = device.elapsed
+
+    def elapsed(start: int, end: int) -> float:
+        return -1.0 if start == 4 else right(start, end)
+
+    monkeypatch.setattr(device, "elapsed", elapsed)
+    block = DeviceLoop(lambda: device.kernel("k", 50e-6), device).block(10, 1)
+    assert isinstance(block, DeviceSamples)
+    assert block.invalid == 1
+    assert len(block.device) == 9
+    assert min(block.device) > 0
+
+
+@pytest.mark.parametrize(
+    ("call_s", "launches", "calls"),
+    [(20e-6, 1, 1), (19.9e-6, 1, 11), (2.5e-6, 4, 80), (2.5e-6, 10, 50), (1e-6, 600, 1), (0.0, 1, 500)],
+)
+def test_calls_a_window(call_s: float, launches: int, calls: int) -> None:
+    assert calls_for(call_s, launches) == calls
+
+
+def test_a_block_never_holds_more_than_500_launches(device: FakeBackend) -> None:
+    def call() -> None:
+        for _ in range(100):
+            device.kernel("k", 2e-6)
+
+    found = sampled(device, call)
+    assert round_value(found.device) == pytest.approx(200e-6, rel=0.02)
+    loop = DeviceLoop(call, device)
+    loop.warm_up(0.0)
+    block = loop.block(20, 1)
+    assert isinstance(block, DeviceSamples)
+    assert len(block.device) <= 5
+
+
+def test_a_warm_up_that_never_settles_is_told(device: FakeBackend) -> None:
+    cost = 1e-3
+
+    def call() -> None:
+        nonlocal cost
+        cost *= 1.05
+        device.kernel("k", cost)
+
+    assert not DeviceLoop(call, device).warm_up(0.05)
+
+
+def test_host_windows_hold_enough_calls_and_wait_for_the_device(device: FakeBackend) -> None:
+    def call() -> None:
+        device.host(10e-6)
+        device.kernel("k", 30e-6)
+
+    calls = cpu_calls(call, device, 1e-3)
+    assert 25 <= calls <= 45
+    (sample,) = wall_samples(call, device, calls, None, lambda samples: True)
+    assert sample == pytest.approx(30e-6, rel=0.1), "the device is the slower of the two"
+    assert warm_cpu(call, device, calls, 1.0)
+
+
+def test_what_runs_before_a_window_is_not_timed(device: FakeBackend) -> None:
+    samples = wall_samples(
+        lambda: device.host(10e-6), device, 1, lambda: device.host(1.0), lambda samples: len(samples) == 3
+    )
+    assert max(samples) < 50e-6

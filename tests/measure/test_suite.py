@@ -1,0 +1,158 @@
+"""Discovery and failures, in a process of their own for each suite: importing a suite changes the interpreter."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+PROGRAM = """
+import dataclasses, json, sys
+from regress.measure.suite import Suite
+benchmarks, problems = Suite(sys.argv[1], {}).discover()
+print(json.dumps([[dataclasses.asdict(each) for each in found] for found in (benchmarks, problems)]))
+"""
+
+
+def discover(folder: Path, files: dict[str, str]) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]]]:
+    suite = folder / "benchmarks"
+    suite.mkdir()
+    for name, text in {"__init__.py": "", **files}.items():
+        (suite / name).parent.mkdir(exist_ok=True)
+        (suite / name).write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(suite)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    benchmarks, problems = json.loads(done.stdout.splitlines()[-1])
+    return {each["name"]: each for each in benchmarks}, problems
+
+
+def test_names_types_units_and_metrics(tmp_path: Path) -> None:
+    text = """
+class Group:
+    params = [[1, 2], ["a"]]
+    param_names = ["n", "kind"]
+    number = 3
+    def time_t(self, n, kind): pass
+    def cudatime_c(self, n, kind): pass
+    def peakmem_p(self, n, kind): pass
+def mem_m(): return []
+def track_v(): return 1
+track_v.unit = "GB/s"
+track_v.tags = ["core"]
+track_v.helper = len
+def timeraw_r(): return ""
+def CudaTime_Big(): pass
+def helper(): pass
+"""
+    benchmarks, problems = discover(tmp_path, {"a.py": text, "sub/__init__.py": "", "sub/b.py": "def time_x(): pass"})
+    assert problems == []
+    found = {
+        name: (each["type"], each["unit"], each["metric"], each["needs_device"]) for name, each in benchmarks.items()
+    }
+    assert found == {
+        "a.Group.time_t": ("time", "seconds", "wall_time", False),
+        "a.Group.cudatime_c": ("time", "seconds", "gpu_time", True),
+        "a.Group.peakmem_p": ("peakmemory", "bytes", "peak_rss", False),
+        "a.mem_m": ("memory", "bytes", "object_size", False),
+        "a.track_v": ("track", "GB/s", "value", False),
+        "a.timeraw_r": ("time", "seconds", "wall_time", False),
+        "a.CudaTime_Big": ("time", "seconds", "gpu_time", True),
+        "sub.b.time_x": ("time", "seconds", "wall_time", False),
+    }
+    assert benchmarks["a.Group.time_t"]["declared"] == {"number": 3}
+    assert benchmarks["a.track_v"]["declared"] == {"tags": ["core"]}, "what JSON cannot hold is left out"
+    assert benchmarks["a.Group.time_t"]["params"] == [["1", "2"], ["'a'"]]
+
+
+def test_a_module_that_cannot_be_imported_costs_only_itself(tmp_path: Path) -> None:
+    files = {
+        "bad_syntax.py": "x = 1\ndef time_x(:\n",
+        "bad_import.py": "import json\nimport does_not_exist\n",
+        "exits.py": "import sys\nsys.exit(3)\n",
+        "good.py": "def time_x(): pass\n",
+    }
+    benchmarks, problems = discover(tmp_path, files)
+    assert list(benchmarks) == ["good.time_x"]
+    places = {
+        Path(each["where"].split(":")[0]).name: (each["where"].split(":")[1], each["message"]) for each in problems
+    }
+    assert places["bad_syntax.py"][0] == "2"
+    assert places["bad_import.py"] == ("2", "ModuleNotFoundError: No module named 'does_not_exist'")
+    assert places["exits.py"] == ("2", "SystemExit: 3")
+    assert all(each["fatal"] for each in problems)
+
+
+def test_a_base_class_that_cannot_be_made_is_a_line_and_its_child_runs(tmp_path: Path) -> None:
+    text = """
+import abc
+class Base:
+    def __init__(self, size): self.size = size
+    def time_x(self): pass
+    def time_y(self): pass
+class Abstract(abc.ABC):
+    @abc.abstractmethod
+    def make(self): ...
+    def time_z(self): pass
+class Child(Base, Abstract):
+    def __init__(self): super().__init__(3)
+    def make(self): pass
+"""
+    benchmarks, problems = discover(tmp_path, {"a.py": text})
+    assert sorted(benchmarks) == ["a.Child.time_x", "a.Child.time_y", "a.Child.time_z"]
+    (problem,) = problems
+    assert problem["where"] == "benchmarks.a.Base"
+    assert not problem["fatal"]
+    assert "missing 1 required positional argument" in problem["message"]
+
+
+def test_an_address_in_a_parameter_is_stripped(tmp_path: Path) -> None:
+    text = "class A:\n    params = [[object(), object()]]\n    def time_x(self, o): pass\n"
+    benchmarks, _ = discover(tmp_path, {"a.py": text})
+    assert benchmarks["a.A.time_x"]["params"] == [["<object object> (0)", "<object object> (1)"]]
+
+
+def test_a_plugin_that_is_installed_is_not_imported(tmp_path: Path) -> None:
+    """An installed copy of this package must not supply the types: the worker's own are the only ones."""
+    program = PROGRAM.replace("print", "assert 'asv_bench_regress' not in sys.modules; print")
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "__init__.py").write_text("")
+    subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "benchmarks")], cwd=ROOT, check=True, capture_output=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [("a.Group.time_t", "a"), ("sub.b.time_x", "sub.b"), ("a.pretty.time_named", "a")],
+)
+def test_one_benchmark_is_found_without_importing_the_rest(tmp_path: Path, name: str, file: str) -> None:
+    suite = tmp_path / "benchmarks"
+    (suite / "sub").mkdir(parents=True)
+    for path, text in {
+        "__init__.py": "",
+        "a.py": "class Group:\n    def time_t(self): pass\n"
+        "def time_named(): pass\ntime_named.benchmark_name = 'a.pretty.time_named'\n",
+        "sub/__init__.py": "",
+        "sub/b.py": "def time_x(): pass\n",
+        "other.py": "",
+    }.items():
+        (suite / path).write_text(text)
+    program = (
+        "import sys; from regress.measure.suite import Suite\n"
+        f"assert Suite(sys.argv[1], {{}}).get({name!r}).name == {name!r}\n"
+        "print(sorted(each for each in sys.modules if each.startswith('benchmarks.')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(suite)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    loaded = done.stdout.strip()
+    assert f"benchmarks.{file}" in loaded
+    if name != "a.pretty.time_named":
+        assert "benchmarks.other" not in loaded

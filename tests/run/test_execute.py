@@ -1,0 +1,406 @@
+"""Rounds with real processes: whatever a benchmark does to its process, the others are measured."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regress.errors import NothingMeasured
+from regress.model import Case, Commit, Failure, Round, Settings, Side
+from regress.run.environments import Prepared
+from regress.run.execute import Job, Measured, execute
+from regress.run.ship import ship
+
+COMMIT = Commit("a" * 40, "subject", "Ada", 0.0)
+
+
+class Watch:
+    """A watcher that remembers."""
+
+    def __init__(self) -> None:
+        self.total = self.done = 0
+        self.texts: list[str] = []
+
+    def start(self, total: int, title: str) -> None:
+        self.total += total
+
+    def advance(self, text: str, steps: int = 1) -> None:
+        self.done += steps
+        self.texts.append(text)
+
+    def note(self, text: str) -> None: ...
+
+
+class Bench:
+    """A suite and the code of one or two sides in a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.watch = Watch()
+        self.kept: list[tuple[Round, Mapping[str, Any]]] = []
+
+    def write(self, suite: str, **sides: str) -> None:
+        (self.root / "benchmarks").mkdir()
+        (self.root / "benchmarks" / "__init__.py").write_text("")
+        (self.root / "benchmarks" / "b.py").write_text(suite)
+        for side, code in (sides or {"head": ""}).items():
+            (self.root / side / "proj").mkdir(parents=True)
+            (self.root / side / "proj" / "__init__.py").write_text(code)
+
+    def run(self, rounds: int = 2, patterns: tuple[str, ...] = (), **job: Any) -> Measured:
+        present = [side for side in ("base", "head") if (self.root / side).exists()]
+        sides = tuple(
+            Prepared(
+                Side(side, COMMIT, side),
+                self.root / side,
+                sys.executable,
+                (self.root / side,),
+                {**os.environ, "PYTHONPATH": str(self.root / side)},
+            )
+            for side in present
+        )
+        settings = Settings(device="fake", **job.pop("settings", {}))
+        start = ship(Path(os.environ["REGRESS_CACHE_DIR"]))
+        whole = Job(sides, self.root / "benchmarks", start, settings, rounds, patterns, **job)
+        return execute(whole, lambda round, facts: self.kept.append((round, facts)), self.watch)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def failures(measured: Measured, side: str = "head") -> dict[str, Failure]:
+    return {
+        str(Case(each.name, tuple(each.params))): each.failure for each in measured.of(side) if each.failure is not None
+    }
+
+
+def good(measured: Measured, side: str = "head") -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for each in measured.of(side):
+        if each.values:
+            counts[str(Case(each.name, tuple(each.params)))] = (
+                counts.get(str(Case(each.name, tuple(each.params))), 0) + 1
+            )
+    return counts
+
+
+def test_every_kind_of_benchmark_gives_its_metric(bench: Bench) -> None:
+    bench.write(
+        """
+import regress_scripted as device
+def cudatime_c():
+    buffer = device.alloc(1 << 20)
+    device.kernel("k", 50e-6)
+def time_t(): device.host(100e-6)
+def track_v(): return 7
+track_v.unit = "GB/s"
+def mem_m(): return [0] * 1000
+def peakmem_p(): return bytearray(200 << 20)
+def timeraw_r(): return "x = 1"
+timeraw_r.repeat = 2
+"""
+    )
+    measured = bench.run()
+    assert failures(measured) == {}
+    values = {each.name.removeprefix("b."): {k: v.value for k, v in each.values.items()} for each in measured.rounds}
+    assert set(values["cudatime_c"]) == {"gpu_time", "host_time", "wall_time", "peak_memory"}
+    assert values["cudatime_c"]["gpu_time"] == pytest.approx(50e-6, rel=0.015)
+    assert values["cudatime_c"]["peak_memory"] == 1 << 20
+    assert values["time_t"]["wall_time"] == pytest.approx(100e-6, rel=0.15)
+    assert values["track_v"] == {"value": 7.0}
+    assert 7_000 < values["mem_m"]["object_size"] < 10_000
+    assert 200 << 20 < values["peakmem_p"]["peak_rss"] < 320 << 20
+    assert values["timeraw_r"]["wall_time"] > 0
+    processes = {(each.side, each.order): each.process for each in measured.rounds if each.name != "b.peakmem_p"}
+    assert len(set(processes.values())) == 2, "a fresh process a round"
+    assert bench.watch.done == bench.watch.total
+    assert [round for round, _ in bench.kept] == measured.rounds
+    assert bench.kept[0][1]["gpu"] == "scripted device"
+
+
+def test_sides_alternate_and_each_runs_its_own_code(bench: Bench) -> None:
+    suite = "import proj\ndef cudatime_c(): proj.work()\n"
+    code = "import regress_scripted\ndef work(): regress_scripted.kernel('k', {})\n"
+    bench.write(suite, base=code.format("50e-6"), head=code.format("60e-6"))
+    measured = bench.run(rounds=4)
+    assert [each.side for each in measured.rounds] == ["base", "head", "head", "base", "base", "head", "head", "base"]
+    ratio = measured.of("head")[0].values["gpu_time"].value / measured.of("base")[0].values["gpu_time"].value
+    assert ratio == pytest.approx(1.2, rel=0.02)
+    assert len({each.protocol for each in measured.rounds}) == 1
+
+
+def test_memory_is_probed_in_two_rounds_a_side(bench: Bench) -> None:
+    bench.write("import regress_scripted as d\ndef cudatime_c(): d.kernel('k', 5e-5)\n")
+    measured = bench.run(rounds=4)
+    assert ["peak_memory" in each.values for each in measured.rounds] == [True, True, False, False]
+
+
+def test_what_a_benchmark_does_to_its_process_is_its_own_failure(bench: Bench) -> None:
+    bench.write(
+        """
+import os, signal, sys
+def time_a_first(): sum(range(10))
+def time_crash(): os.kill(os.getpid(), signal.SIGSEGV)
+def time_exit(): os._exit(0)
+def time_raise():
+    {}["missing"]
+def time_system_exit(): sys.exit(4)
+def time_memory(): raise MemoryError("no room")
+def time_z_last(): sum(range(10))
+def track_text(): return "seven"
+time_a_first.timer = time_z_last.timer = __import__("time").perf_counter_ns
+"""
+    )
+    measured = bench.run()
+    found = failures(measured)
+    assert set(good(measured)) == {"b.time_a_first", "b.time_z_last"}
+    assert good(measured)["b.time_z_last"] == 2, "the others are measured"
+    assert (found["b.time_crash"].kind, found["b.time_crash"].message) == ("signal", "failed (signal 11, SIGSEGV)")
+    assert found["b.time_exit"].message == "ended without a result (exit code 0)"
+    assert (found["b.time_raise"].kind, found["b.time_raise"].message) == ("error", "KeyError: 'missing'")
+    assert found["b.time_raise"].where.endswith("b.py:7")
+    assert found["b.time_system_exit"].message == "SystemExit: 4"
+    assert found["b.time_memory"].kind == "oom"
+    assert found["b.track_text"].message == "TypeError: a track benchmark has to return a number, not str"
+
+
+def test_a_benchmark_that_hangs_is_ended_with_its_children(bench: Bench, tmp_path: Path) -> None:
+    pid_file = tmp_path / "child.pid"
+    bench.write(
+        f"""
+import subprocess, sys, time
+def time_hang():
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    open({str(pid_file)!r}, "w").write(str(child.pid))
+    while True:
+        print("still here", flush=True)
+        time.sleep(0.01)
+time_hang.timeout = 0.5
+def track_after(): return 1
+"""
+    )
+    import regress.run.execute as module
+
+    before = module.GRACE_S
+    module.GRACE_S = 0.5
+    try:
+        measured = bench.run()
+    finally:
+        module.GRACE_S = before
+    assert (failures(measured)["b.time_hang"].kind, failures(measured)["b.time_hang"].message) == (
+        "timeout",
+        "took longer than 0.5 s",
+    )
+    assert good(measured) == {"b.track_after": 2}
+    assert not alive(int(pid_file.read_text()))
+
+
+def alive(pid: int) -> bool:
+    """Whether the process still runs; one that was killed and not yet collected by init is dead."""
+    for _ in range(100):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return False
+        if state == "Z":
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def test_nothing_a_benchmark_prints_or_closes_gets_into_the_results(bench: Bench) -> None:
+    bench.write(
+        """
+import os, sys
+print("at import")
+def track_flood():
+    print("x" * 10_000_000)
+    os.write(1, b'{"is": "Round"}\\n')
+    os.write(2, b"noise\\n")
+    return 1
+def track_reads(): return len(sys.stdin.read())
+def track_closes():
+    sys.stdin.close(); sys.stdout.close()
+    return 3
+def track_moves():
+    os.chdir("/")
+    open(os.path.join(os.environ["TMPDIR"], "left-behind"), "w").close()
+    return 4
+def track_where(): return float(os.getcwd() == "/")
+"""
+    )
+    measured = bench.run()
+    assert failures(measured) == {}
+    values = {each.name: each.values["value"].value for each in measured.rounds}
+    assert values == {
+        "b.track_flood": 1,
+        "b.track_reads": 0,
+        "b.track_closes": 3,
+        "b.track_moves": 4,
+        "b.track_where": 0,
+    }
+
+
+def test_skips_stand_in_their_place(bench: Bench) -> None:
+    bench.write(
+        """
+import regress_scripted as d
+class Some:
+    params = [1, 2, 3]
+    def setup(self, n):
+        if n == 2:
+            raise NotImplementedError("not two")
+    def cudatime_x(self, n): d.kernel("k", n * 1e-4)
+    def teardown(self, n): pass
+"""
+    )
+    measured = bench.run()
+    assert good(measured) == {"b.Some.cudatime_x(1)": 2, "b.Some.cudatime_x(3)": 2}
+    assert failures(measured)["b.Some.cudatime_x(2)"].kind == "skipped"
+
+
+def test_setup_cache_runs_once_a_side_in_its_own_folder(bench: Bench, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    bench.write(
+        f"""
+import os
+class Cached:
+    def setup_cache(self):
+        open({str(log)!r}, "a").write("made\\n")
+        open("beside.txt", "w").write("12")
+        return {{"n": 30}}
+    def track_cache(self, cache): return cache["n"] + int(open("beside.txt").read())
+class Broken:
+    def setup_cache(self): raise OSError("disk on fire")
+    def track_a(self, cache): return 1
+    def track_b(self, cache): return 1
+def track_other(): return 5
+"""
+    )
+    measured = bench.run()
+    assert log.read_text() == "made\n"
+    assert {each.name: each.values["value"].value for each in measured.rounds if each.values} == {
+        "b.Cached.track_cache": 42,
+        "b.track_other": 5,
+    }
+    found = failures(measured)
+    assert set(found) == {"b.Broken.track_a", "b.Broken.track_b"}
+    assert all(each.message == "setup_cache: OSError: disk on fire" for each in found.values())
+
+
+def test_setup_runs_before_every_sample_where_number_is_one(bench: Bench) -> None:
+    bench.write(
+        """
+import regress_scripted as d
+class Sorting:
+    number = 1
+    repeat = 4
+    def setup(self): self.fresh = True
+    def time_sort(self):
+        assert self.fresh, "the input was used before"
+        self.fresh = False
+        d.host(1e-3)
+"""
+    )
+    measured = bench.run()
+    assert failures(measured) == {}
+    (first, *_) = measured.rounds
+    assert len(first.values["wall_time"].samples) == 4
+    assert first.protocol is not None
+    assert (first.protocol.calls, first.protocol.setup_each) == (1, True)
+
+
+def test_a_case_that_fails_on_one_side_is_proven_to_work_on_the_other_and_left(bench: Bench) -> None:
+    suite = "import proj\ndef cudatime_c(): proj.work()\ndef cudatime_d(): proj.other()\n"
+    works = "import regress_scripted as d\ndef work(): d.kernel('k', 5e-5)\ndef other(): work()\n"
+    bench.write(suite, base=works, head=works.replace("def work(): d", "def work(): 1 / 0; d"))
+    measured = bench.run(rounds=4)
+    assert good(measured, "base") == {"b.cudatime_c": 1, "b.cudatime_d": 1}
+    assert set(failures(measured, "head")) == {"b.cudatime_c", "b.cudatime_d"}
+    assert bench.watch.done == bench.watch.total
+
+
+def test_installed_code_that_wins_over_the_side_is_refused(bench: Bench, tmp_path: Path) -> None:
+    """As with an editable install, whose finder may stand before the path."""
+    bench.write("import proj\ndef track_x(): return 1\n", base="", head="")
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "proj").mkdir(parents=True)
+    (elsewhere / "proj" / "__init__.py").write_text("")
+    (tmp_path / "benchmarks" / "__init__.py").write_text(
+        "import sys, importlib.machinery\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        return importlib.machinery.PathFinder.find_spec(name, [{str(elsewhere)!r}]) if name == 'proj' else None\n"
+        "sys.meta_path.insert(0, Finder())\n"
+    )
+    with pytest.raises(NothingMeasured, match="proj was imported from elsewhere") as caught:
+        bench.run()
+    assert str(elsewhere) in caught.value.why
+
+
+def test_a_file_of_the_repository_does_not_shadow_the_standard_library(bench: Bench) -> None:
+    bench.write("import random, proj\ndef track_x(): return random.seed(1) is None\n".replace("is None", "or 1"))
+    (bench.root / "head" / "random.py").write_text("raise RuntimeError('shadowed')\n")
+    assert good(bench.run()) == {"b.track_x": 2}
+
+
+def test_a_suite_that_hangs_at_import_is_named(bench: Bench) -> None:
+    bench.write("import time\nwhile True: time.sleep(1)\n")
+    with pytest.raises(NothingMeasured, match="not imported within 1 s"):
+        bench.run(settings={"discover_timeout_s": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("suite", "patterns", "message"),
+    [
+        ("def time_x(): pass\n", ("softmx",), "no benchmark matches 'softmx'"),
+        ("", (), "there is no benchmark in"),
+        ("import does_not_exist\n", (), "could be imported"),
+    ],
+)
+def test_nothing_to_measure_says_why(bench: Bench, suite: str, patterns: tuple[str, ...], message: str) -> None:
+    bench.write(suite)
+    with pytest.raises(NothingMeasured, match=message):
+        bench.run(patterns=patterns)
+
+
+def test_rounds_repeat_exactly_on_the_scripted_device(bench: Bench) -> None:
+    bench.write("import regress_scripted as d\ndef cudatime_c():\n    d.host(3e-6)\n    d.kernel('k', 5e-6)\n")
+    first, second = bench.run(), bench.run()
+    assert [each.values for each in first.rounds] == [each.values for each in second.rounds]
+    assert first.rounds[0].values != first.rounds[1].values, "rounds differ from one another"
+
+
+def test_a_killed_driver_leaves_no_process_behind(bench: Bench, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pids"
+    bench.write(
+        f"""
+import os, subprocess, sys, time
+def track_slow():
+    child = subprocess.Popen(["sleep", "600"])
+    with open({str(pid_file)!r}, "w") as file: file.write(f"{{os.getpid()}} {{child.pid}}\\n")
+    time.sleep(600)
+"""
+    )
+    code = (
+        "import sys; from pathlib import Path; from tests.run.test_execute import Bench\n"
+        f"Bench(Path({str(tmp_path)!r})).run()"
+    )
+    driver = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2])
+    try:
+        while not (pid_file.exists() and pid_file.read_text().endswith("\n")):
+            assert driver.poll() is None
+            time.sleep(0.05)
+    finally:
+        driver.kill()
+        driver.wait()
+    assert not any(alive(int(pid)) for pid in pid_file.read_text().split())

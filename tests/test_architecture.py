@@ -1,0 +1,116 @@
+"""The layout holds: who imports whom, what the measuring code may use, and what `--help` may not load."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "regress"
+
+LAYERS: dict[str, tuple[str, ...]] = {
+    "stats": (),
+    "units": (),
+    "errors": (),
+    "measure": (),
+    "model": ("stats", "measure"),
+    "config": ("model", "errors"),
+    "git": ("model", "errors"),
+    "history": ("model", "errors"),
+    "asv_plugin": ("measure",),
+    "compare": ("model", "errors", "stats", "git", "history"),
+    "run": ("model", "errors", "config", "stats", "git", "history", "measure"),
+    "report": ("model", "errors", "units"),
+    "commands": ("stats", "units", "errors", "measure", "model", "config", "git", "history", "compare", "run"),
+    "cli": ("commands", "report", "config", "model", "errors"),
+}
+"""Part of the package -> the parts it may import. `measure` is imported by others for its wire and types only, see below."""
+
+MEASURE_DOORS = {"wire", "bench_types", "backend"}
+"""What the driver may import of `measure`: the messages, the types for asv's plugin, and for `doctor` the device."""
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> list[tuple[int, str]]:
+    """(level, module) of every import of a file, wherever it stands."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [(0, name.name) for name in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if base == "regress":
+                found += [(node.level, f"regress.{name.name}") for name in node.names]
+            else:
+                found.append((node.level, base))
+    return found
+
+
+def test_every_part_of_the_package_has_its_place() -> None:
+    assert {part_of(path) for path in modules()} - {"__init__", "__main__"} == set(LAYERS)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_one_way(path: Path) -> None:
+    part = part_of(path)
+    if part in ("__init__", "__main__"):
+        return
+    for level, module in imports(path):
+        words = module.split(".")
+        if level or words[0] != "regress" or len(words) < 2 or words[1] == "__version__":
+            continue
+        assert words[1] == part or words[1] in LAYERS[part], f"{part} may not import {module}"
+        if words[1] == "measure" and part != "measure":
+            assert words[2] in MEASURE_DOORS, f"{part} may not import {module}"
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "measure").rglob("*.py")), ids=lambda path: path.name)
+def test_the_measuring_code_runs_anywhere(path: Path) -> None:
+    ast.parse(path.read_text(), feature_version=(3, 9))
+    for level, module in imports(path):
+        top = module.split(".")[0]
+        assert level or top in sys.stdlib_module_names or top == "asv_runner", (
+            f"{module} is not there in every environment"
+        )
+
+
+def test_heavy_packages_are_imported_inside_functions() -> None:
+    for path in modules():
+        for node in ast.parse(path.read_text()).body:
+            names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for name in names:
+                assert name.split(".")[0] not in {"numpy", "scipy", "torch", "asv", "git", "rich", "json5", "pynvml"}, (
+                    path
+                )
+
+
+def test_only_the_command_line_prints_and_exits() -> None:
+    for path in modules():
+        if part_of(path) in ("cli", "measure"):  # the worker is a program of its own
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                assert called not in {"print", "sys.exit", "exit", "click.echo", "os._exit"}, f"{path}: {called}"
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, click.testing; from regress.cli import regress\n"
+        "assert click.testing.CliRunner().invoke(regress, ['--help']).exit_code == 0\n"
+        "print([name for name in ('numpy', 'scipy', 'torch', 'asv', 'asv_runner', 'git', 'rich') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
