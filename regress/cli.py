@@ -165,7 +165,7 @@ def check(base: str | None, head: str | None, rounds: int | None, record: bool, 
 @regress.command()
 @click.argument("revision", required=False, metavar="[REV]")
 @_stack(where, selecting, measuring, output)
-@click.option("--rounds", type=click.IntRange(min=1), help="Rounds a case [5].")
+@click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case [5].")
 def run(revision: str | None, rounds: int | None, **options: Any) -> None:
     """Measure one side, print it, and record it in results_dir.
 

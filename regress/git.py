@@ -179,6 +179,10 @@ class Repository:
         self._held[tree] = lock
         return tree
 
+    def own_folder(self, tree: Path) -> Path:
+        """The folder where git keeps what belongs to that worktree alone."""
+        return Path(_text(_git(tree, "rev-parse", "--absolute-git-dir")).strip())
+
     def remove_worktrees(self, parent: Path, keep: Collection[str] = ()) -> list[Path]:
         """Remove the worktrees under `parent` but those of the commits in `keep` and those that a process is using."""
         parent = parent.resolve()

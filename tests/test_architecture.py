@@ -80,9 +80,8 @@ def test_the_measuring_code_runs_anywhere(path: Path) -> None:
     ast.parse(path.read_text(), feature_version=(3, 9))
     for level, module in imports(path):
         top = module.split(".")[0]
-        assert level or top in sys.stdlib_module_names or top == "asv_runner", (
-            f"{module} is not there in every environment"
-        )
+        known = top in sys.stdlib_module_names or top in ("asv_runner", "pympler")  # what asv itself puts there
+        assert level or known, f"{module} is not there in every environment"
 
 
 def test_heavy_packages_are_imported_inside_functions() -> None:

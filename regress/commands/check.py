@@ -98,7 +98,12 @@ def policy(settings: Settings, strict: bool) -> dict[str, Any]:
 
 def suggestions(command: str, base: Side, head: Side, comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
     """What to run next: the worst case again, by itself."""
-    worst = [each for each in comparisons if each.gates and each.verdict in (Verdict.REGRESSED, Verdict.FAILED)]
+    worst = [
+        each
+        for each in comparisons
+        if each.gates
+        and (each.verdict is Verdict.REGRESSED or (each.verdict is Verdict.FAILED and not each.base_failure))
+    ]
     worst.sort(key=lambda each: -(each.ratio or 0.0))
     if not worst:
         return []

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
+
 from regress.commands.session import Request, Session
 from regress.errors import NothingMeasured
-from regress.model import Benchmark, Case, Listed, Report
+from regress.history import Store
+from regress.model import Benchmark, Case, Listed, Report, Side
 from regress.run.execute import Watcher, discover
 from regress.run.plan import select
 
@@ -23,17 +26,31 @@ def list_cases(request: Request, watcher: Watcher) -> Report:
             f"no benchmark matches {wanted}", why=f"searched in {session.config.benchmark_dir}", fix="regress list"
         )
     fatal = any(problem.fatal for problem in found.problems)
+    costs = _costs(session, side)
     return Report(
         command="list",
         exit_codes=(3,) if fatal else (0,),
         head=side,
-        listed=tuple(_listed(case, benchmarks[case.name]) for case in cases),
+        listed=tuple(_listed(case, benchmarks[case.name], costs.get(case)) for case in cases),
         cases=len(cases),
         problems=tuple(found.problems),
         warnings=session.config.warnings,
     )
 
 
-def _listed(case: Case, benchmark: Benchmark) -> Listed:
+def _costs(session: Session, side: Side) -> dict[Case, float]:
+    """Seconds of a round of each case: the median of those recorded at this commit, here or in the cache."""
+    seconds: dict[Case, list[float]] = {}
+    for root in (session.config.results_dir, session.cache / "history"):
+        for recorded in Store(root).load(side.commit.sha, session.machine.name).recorded:
+            for each in recorded.rounds:
+                if each.duration_s and each.values:
+                    seconds.setdefault(Case(each.name, tuple(each.params)), []).append(each.duration_s)
+    return {case: statistics.median(values) for case, values in seconds.items()}
+
+
+def _listed(case: Case, benchmark: Benchmark, cost_s: float | None) -> Listed:
     tags = benchmark.declared.get("tags", ())
-    return Listed(case, benchmark.metric, benchmark.needs_device, (tags,) if isinstance(tags, str) else tuple(tags))
+    return Listed(
+        case, benchmark.metric, benchmark.needs_device, (tags,) if isinstance(tags, str) else tuple(tags), cost_s
+    )

@@ -177,8 +177,9 @@ def device_line(facts: Mapping[str, Any], rounds: list[Round]) -> str:
     parts = []
     if "gpu" in facts:
         parts.append(str(facts["gpu"]))
-    parts += [f"{name} {facts[name]}" for name in ("driver", "cuda") if name in facts]
-    parts += [f"{name} {facts[name]}" for name in ("torch", "cupy", "jax") if name in facts]
+    parts += [f"{word} {facts[name]}" for name, word in (("driver", "driver"), ("cuda", "CUDA")) if name in facts]
+    loaded = {name for each in rounds for name in each.facts.get("loaded", ())}
+    parts += [f"{name} {facts[name]}" for name in ("torch", "cupy", "jax") if name in facts and name in loaded]
     parts.append(f"Python {facts.get('python', '?')}")
     clocks = sorted(each.facts["sm_clock_hz"] for each in rounds if "sm_clock_hz" in each.facts)
     if clocks:

@@ -5,8 +5,8 @@ compared too and gates nothing. Where one side lost its device time, wall time s
 a ratio that was not measured alike on both sides.
 
 The steps: `pairing` finds the rounds of a case on both sides, `evidence` sorts out what cannot be tested, the tests of all
-cases are adjusted together (Holm), and `rule` gives the verdicts. What gates and what does not are adjusted apart, so that
-what is only shown costs the gate nothing.
+cases are adjusted together (Holm), and `rule` gives the verdicts. What gates is one family, and each metric that does not is
+one of its own, so that what is only shown costs neither the gate nor another metric anything.
 """
 
 from __future__ import annotations
@@ -294,8 +294,12 @@ def _tested(subject: _Subject, draft: _Draft, base: tuple[float, ...], head: tup
 def _judged(drafts: Sequence[_Draft], settings: Settings) -> tuple[Comparison, ...]:
     """The comparisons with their verdicts, once every p of a family is known."""
     done = list(drafts)
-    for gates in (True, False):
-        tests = {i: each.test for i, each in enumerate(drafts) if each.test and each.comparison.gates is gates}
+    families: dict[str, dict[int, _Test]] = {}
+    for index, each in enumerate(drafts):
+        if each.test is not None:
+            family = "gates" if each.comparison.gates else each.comparison.metric.name
+            families.setdefault(family, {})[index] = each.test
+    for tests in families.values():
         adjusted = holm([test.p for test in tests.values()])
         for (index, test), p_adjusted in zip(tests.items(), adjusted, strict=True):
             done[index] = _decided(drafts[index], test, p_adjusted, settings.alpha, len(tests))

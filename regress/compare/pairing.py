@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from regress.compare.evidence import Evidence
-from regress.model import Benchmark, Case, Round
+from regress.model import PROTOCOL_IDENTITY, Benchmark, Case, Round
 
-PROTOCOL = ("metric", "calls", "cache", "setup_each", "process", "harness")
 """Fields of Protocol in which the rounds of a case must not differ, neither between the sides nor within one."""
 
 SAMPLING = ("number", "repeat", "rounds", "warmup_time", "sample_time")
@@ -87,7 +86,7 @@ class Suites:
 def unlike(base: Evidence, head: Evidence) -> list[str]:
     """Why the good rounds of a case were not all measured alike, in words; empty if they were."""
     found = []
-    for name in PROTOCOL:
+    for name in PROTOCOL_IDENTITY:
         one, other = _protocol_values(base, name), _protocol_values(head, name)
         if len({*one, *other}) > 1:
             found.append(_differ(f"protocol ({name})", " and ".join(one), " and ".join(other)))

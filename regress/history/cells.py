@@ -19,7 +19,7 @@ from regress.history.results_file import (
     shortened,
 )
 from regress.history.sidecar import Kept
-from regress.model import METRICS, Benchmark, Protocol, Round
+from regress.model import PROTOCOL_IDENTITY, METRICS, Benchmark, Protocol, Round
 
 
 def newest_alike(kept: Iterable[Kept]) -> tuple[dict[str, list[Kept]], list[str]]:
@@ -57,14 +57,7 @@ def _of_one_way(case: Sequence[Kept]) -> list[Kept]:
 
 def _way(protocol: Protocol) -> tuple[Any, ...]:
     """What makes two rounds of a case comparable; how long was sampled does not."""
-    return (
-        protocol.metric,
-        protocol.calls,
-        protocol.cache,
-        protocol.setup_each,
-        protocol.process,
-        protocol.harness,
-    )
+    return tuple(getattr(protocol, name) for name in PROTOCOL_IDENTITY)
 
 
 # -- rows ----------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pkgutil
 import sys
 import traceback
 from types import ModuleType
-from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Sequence, Tuple
 
 from .bench_types import CudaTimeBenchmark, load
 from .runner import first_attr
@@ -43,11 +43,13 @@ METRICS = {"time": "wall_time", "peakmemory": "peak_rss", "memory": "object_size
 class Suite:
     """The benchmarks of a folder. Modules are imported when first needed, so that one case does not import the whole suite."""
 
-    def __init__(self, folder: str, overrides: Dict[str, Any]) -> None:
+    def __init__(self, folder: str, overrides: Dict[str, Any], roots: Sequence[str] = ()) -> None:
         load()
         from asv_runner._aux import update_sys_path
 
         self.folder = os.path.abspath(folder)
+        self.places = [self.folder, *roots]
+        """Where the user's own code is: what a failure's line is looked for in."""
         self.package = os.path.basename(self.folder)
         self._overrides = type("Overrides", (), dict(overrides)) if overrides else None
         self._found: Dict[str, Any] = {}
@@ -99,7 +101,9 @@ class Suite:
             benchmark = _get_benchmark(name, module, owner, member)
         except Exception as error:  # a constructor that needs arguments, unreadable parameters, ...
             where = f"{module.__name__}.{owner.__name__}" if owner is not None else f"{module.__name__}.{name}"
-            problem = SuiteProblem(where, f"skipped: {_last_line(error)}", traceback.format_exc(), fatal=False)
+            needs_arguments = owner is not None and not _can_be_made(owner)
+            text = f"skipped: {_last_line(error)}" if needs_arguments else _last_line(error)
+            problem = SuiteProblem(where, text, traceback.format_exc(), fatal=not needs_arguments)
             if problem.where not in {known.where for known in problems}:
                 problems.append(problem)
             return
@@ -190,8 +194,9 @@ def load_cache(benchmark: Any, directory: str) -> None:
 # -- failures ------------------------------------------------------------------------------------------------------------
 
 
-def failure_of(error: BaseException, folder: str) -> Failure:
-    """The exception as data: its kind, its line, and the innermost frame in the suite or the code under test."""
+def failure_of(error: BaseException, places: Sequence[str]) -> Failure:
+    """The exception as data: its kind, its line, and the innermost frame in one of the places (the suite's folder, the code
+    under test), or else the innermost that is not ours."""
     from asv_runner.benchmarks.mark import SkipNotImplemented
 
     if isinstance(error, SkipNotImplemented):
@@ -199,19 +204,22 @@ def failure_of(error: BaseException, folder: str) -> Failure:
     text = f"{type(error).__name__} {error}".lower()
     kind = "oom" if isinstance(error, MemoryError) or "out of memory" in text or "outofmemory" in text else "error"
     detail = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return Failure(kind, _last_line(error), _place(error, folder), detail[-4000:])
+    return Failure(kind, _last_line(error), _place(error, "", places), detail[-4000:])
 
 
 def _last_line(error: BaseException) -> str:
     return traceback.format_exception_only(type(error), error)[-1].strip()[:500]
 
 
-def _place(error: BaseException, otherwise: str) -> str:
-    """`file:line` of a syntax error, or of the innermost frame outside this package and the import machinery."""
+def _place(error: BaseException, otherwise: str, places: Sequence[str] = ()) -> str:
+    """`file:line` of a syntax error, or of the innermost frame in one of the places, or else outside this package and the
+    import machinery."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     here = os.path.dirname(os.path.abspath(__file__))
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+    frames = list(reversed(traceback.extract_tb(error.__traceback__)))
+    inside = [frame for frame in frames if frame.filename.startswith(tuple(place + os.sep for place in places))]
+    for frame in inside + frames:
         outside = not frame.filename.startswith((here, "<")) and "asv_runner" not in frame.filename
         if outside and not frame.filename.endswith(os.path.join("importlib", "__init__.py")):
             return f"{frame.filename}:{frame.lineno}"
@@ -228,6 +236,17 @@ def _source(func: Any, folder: str) -> Tuple[str, int]:
 
 def _number(value: Any) -> Optional[float]:
     return float(value) if isinstance(value, (int, float)) else None
+
+
+def _can_be_made(owner: Any) -> bool:
+    """Whether a class takes no arguments; an abstract base in all but name does."""
+    try:
+        inspect.signature(owner).bind()
+    except TypeError:
+        return False
+    except ValueError:  # no signature to be had
+        return True
+    return True
 
 
 def _is_plain(value: Any) -> bool:

@@ -19,6 +19,8 @@ from .stopping import FEWEST_LONG, enough, round_value, valid
 from .suite import METRICS, Suite, choose_params, failure_of, load_cache
 from .wire import Failure, Measured, Proposal, Protocol, Round, Task
 
+FRAMEWORKS = ("torch", "cupy", "jax", "triton", "numpy")
+
 CPU_WARMUP_S = 0.1
 """asv's own default for CPython."""
 
@@ -71,7 +73,7 @@ class Visitor:
             protocol=task.protocol,
             values=found.values if found is not None else {},
             failure=failure,
-            facts=found.facts if found is not None else {},
+            facts={**(found.facts if found is not None else {}), "loaded": loaded_frameworks()},
             flags=found.flags if found is not None else [],
         )
 
@@ -98,7 +100,7 @@ class Visitor:
         except Skipped as skipped:
             return None, Failure("skipped", str(skipped))
         except BaseException as error:  # whatever a benchmark raises is data
-            return None, failure_of(error, self._suite.folder)
+            return None, failure_of(error, self._suite.places)
         finally:
             os.chdir(self._home)
 
@@ -156,6 +158,7 @@ class Visitor:
             values["gpu_time"] = Measured(value, found.device, invalid=found.invalid)
             values["host_time"] = Measured(round_value(found.host), found.host)
             facts["spins_repeated"] = found.retried
+            facts["clock_step_s"] = backend.clock_step_s
             if found.clocks_hz:
                 facts["sm_clock_hz"] = sorted(found.clocks_hz)[len(found.clocks_hz) // 2]
         wall = wall_samples(call, backend, protocol.wall_calls, None, lambda samples: _enough_wall(samples, protocol))
@@ -243,6 +246,11 @@ def seed_everything(seed: int) -> None:
     cupy = sys.modules.get("cupy")
     if cupy is not None:
         cupy.random.seed(seed)
+
+
+def loaded_frameworks() -> List[str]:
+    """The frameworks that this process has imported."""
+    return [name for name in FRAMEWORKS if name in sys.modules]
 
 
 class _CustomClock(Backend):

@@ -21,6 +21,10 @@ HARNESS_VERSION = 1
 """Version of *how* values are measured. It is part of a series' identity: raise it when a change of the loop, the timer
 or a memory probe can move a value."""
 
+PROTOCOL_IDENTITY = ("metric", "cache", "setup_each", "process", "harness")
+"""The fields of a Protocol that make values comparable. The counts are not among them: a calibrated count differs from run to
+run by itself, and what an author declares about counts is compared as declared."""
+
 T = TypeVar("T")
 
 

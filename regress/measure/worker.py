@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Dict, List
 
 from .backend import Backend, choose
 from .suite import ProjectCode, Suite, failure_of
-from .visit import Visitor, seed_everything
+from .visit import FRAMEWORKS, Visitor, seed_everything
 from .wire import (
     Begin,
     Broken,
@@ -34,8 +34,6 @@ from .wire import (
     encode,
 )
 from .wire import Suite as SuiteMessage
-
-FRAMEWORKS = ("torch", "cupy", "jax", "triton", "numpy")
 
 
 class Channel:
@@ -64,7 +62,7 @@ class Worker:
         self._channel = channel
         seed_everything(opening.seed)
         self._backend: Backend = choose(opening.device, opening.seed, opening.side)
-        self._suite = Suite(opening.suite_dir, opening.overrides)
+        self._suite = Suite(opening.suite_dir, opening.overrides, opening.import_roots)
         self._visitor = Visitor(self._suite, self._backend, opening.seed, os.getcwd())
         self._code = ProjectCode(opening.import_roots, self._suite.package)
         self._roots = opening.import_roots
@@ -104,7 +102,7 @@ class Worker:
             with open("cache.pickle", "wb") as file:
                 pickle.dump(cache, file)
         except BaseException as error:  # whatever a suite raises is data
-            return CacheReady(command.name, time.perf_counter() - start, failure_of(error, self._suite.folder))
+            return CacheReady(command.name, time.perf_counter() - start, failure_of(error, self._suite.places))
         return CacheReady(command.name, time.perf_counter() - start)
 
 
@@ -138,7 +136,7 @@ def main(argv: List[str]) -> int:
             worker.answer(command)
             command = channel.receive()
     except Exception as error:  # the driver must learn why
-        channel.send(Broken(failure_of(error, opening.suite_dir)))
+        channel.send(Broken(failure_of(error, [opening.suite_dir])))
         return 1
     return 0
 

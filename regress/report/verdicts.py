@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from regress.model import Case, Comparison, Failure, Report, Verdict
 from regress.report.style import Style, paint, visible
@@ -263,7 +264,8 @@ def _failed(comparisons: Sequence[Comparison], style: Style) -> list[str]:
     mark, color = MARKS[Verdict.FAILED]
     lines = []
     for each in comparisons:
-        reasons = _reasons(each)
+        said = [failure.message for _, failure in _failures(each)]
+        reasons = _reasons(replace(each, reasons=tuple(r for r in each.reasons if not any(text in r for text in said))))
         name = visible(str(each.case))
         lines.append(f"{paint(mark, color, style)} {paint(name, 'bold', style)}{'  ' + reasons if reasons else ''}")
         lines += failure_lines(_failures(each), style)

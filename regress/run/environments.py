@@ -6,6 +6,7 @@ project needs; the tree's own packages go first on the path.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import subprocess
@@ -20,7 +21,9 @@ from regress.errors import BuildFailed, NothingMeasured, RegressError
 from regress.git import Repository
 from regress.model import Side
 
-BUILT = ".built"
+BUILT = "regress-built"
+"""The mark of a finished build. It lies in the worktree's own git folder: it goes when the worktree is made anew, and neither
+the build nor `git status` sees it."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ def prepare(side: Side, config: Config, repository: Repository, cache: Path, not
         tree, build_s = repository.root, 0.0
     else:
         tree = repository.worktree(side.commit, cache / "worktrees")
-        build_s = _build(side, tree, config, cache / "builds", note)
+        build_s = _build(side, tree, config, repository, cache / "builds", note)
     roots = import_roots(tree, config)
     python = config.settings.python or sys.executable
     return Prepared(side, tree, python, roots, _variables(roots), build_s)
@@ -80,23 +83,28 @@ def _variables(roots: tuple[Path, ...]) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
-def _build(side: Side, tree: Path, config: Config, cache: Path, note: Callable[[str], None]) -> float:
+def _build(
+    side: Side, tree: Path, config: Config, repository: Repository, cache: Path, note: Callable[[str], None]
+) -> float:
     """Run the build commands in the tree unless they ran there before. Returns seconds."""
     commands = config.settings.build
     if not commands:
         return 0.0
-    key = hashlib.sha256("\0".join((str(tree), config.settings.python, *commands)).encode()).hexdigest()[:16]
+    mark, log = repository.own_folder(tree) / BUILT, cache / f"{side.commit.sha}.log"
+    key = hashlib.sha256("\0".join((config.settings.python or sys.executable, *commands)).encode()).hexdigest()
     cache.mkdir(parents=True, exist_ok=True)
-    marker, log = cache / f"{key}{BUILT}", cache / f"{key}.log"
-    if marker.exists():
-        return float(marker.read_text())
-    start = time.monotonic()
-    for command in commands:
-        note(f"building {side.label}: {command}")
-        _run_build(command, side, tree, log, config)
-    seconds = time.monotonic() - start
-    marker.write_text(f"{seconds:.3f}")
-    return seconds
+    with (cache / f"{side.commit.sha}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one process builds, another that wants the same tree waits
+        done = mark.read_text().split() if mark.exists() else []
+        if len(done) == 2 and done[0] == key:
+            return float(done[1])
+        start = time.monotonic()
+        for command in commands:
+            note(f"building {side.label}: {command}")
+            _run_build(command, side, tree, log, config)
+        seconds = time.monotonic() - start
+        mark.write_text(f"{key} {seconds:.3f}")
+        return seconds
 
 
 def _run_build(command: str, side: Side, tree: Path, log: Path, config: Config) -> None:

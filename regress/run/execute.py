@@ -153,14 +153,15 @@ class _Execution:
 
     def select(self) -> None:
         job, measured = self._job, self._measured
+        problems: dict[str, list[SuiteProblem]] = {}
         for side in job.sides:
             found = self.discover(side)
-            known = {(problem.where, problem.message) for problem in measured.problems}
-            measured.problems += [each for each in found.problems if (each.where, each.message) not in known]
+            problems[side.side.name] = found.problems
             cases = plan.select(found.benchmarks, job.patterns)
             names = {case.name for case in cases}
             self._cases[side.side.name] = cases
             measured.benchmarks[side.side.name] = {each.name: each for each in found.benchmarks if each.name in names}
+        measured.problems = plan.problems_of(problems)
         if not any(self._cases.values()):
             raise self._nothing_selected()
 

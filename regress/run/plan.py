@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from regress.measure.wire import Proposal
-from regress.model import Benchmark, Case, Failure, Protocol, Round
+from regress.model import Benchmark, Case, Failure, Protocol, Round, SuiteProblem
 
 ALONE = {"peak_rss"}
 """Metrics that need a process of their own: everything else in the process would count."""
@@ -61,6 +62,21 @@ def settle(proposals: Mapping[str, Proposal]) -> Protocol | None:
         return None
     free = [proposal for proposal in working if "synchronizes" not in proposal.flags]
     return (free or working)[0].protocol
+
+
+def problems_of(by_side: Mapping[str, Sequence[SuiteProblem]]) -> list[SuiteProblem]:
+    """The problems of the last side (the head), and those that only another side has.
+
+    The suite is the head's: a file of it that an older base cannot import holds benchmarks that are new, and fails nothing.
+    """
+    *others, head = by_side
+    found = list(by_side[head])
+    known = {(each.where, each.message) for each in found}
+    for side in others:
+        for each in by_side[side]:
+            if (each.where, each.message) not in known:
+                found.append(replace(each, message=f"on the {side} only: {each.message}", fatal=False))
+    return found
 
 
 def failed_round(name: str, params: Sequence[str], side: str, failure: Failure, order: int = 0) -> Round:

@@ -81,7 +81,6 @@ def test_what_is_declared_about_anything_but_sampling_may_differ() -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("calls", 4),
         ("cache", "cold"),
         ("setup_each", True),
         ("process", "fork"),

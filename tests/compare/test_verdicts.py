@@ -77,15 +77,13 @@ def test_p_is_adjusted_over_the_tests_that_gate() -> None:
     assert found.noise > alone.noise
 
 
-def test_what_only_shows_is_adjusted_apart_from_what_gates() -> None:
+def test_each_metric_that_only_shows_is_adjusted_by_itself() -> None:
     base = rounds(gpu_time=scaled(100e-6), host_time=scaled(50e-6), wall_time=scaled(150e-6))
     head = rounds(gpu_time=scaled(101e-6), host_time=scaled(51e-6), wall_time=scaled(151e-6))
     found = by_metric(compare(base, head, None, SETTINGS))
-    host, wall = found["host_time"], found["wall_time"]
-    assert found["gpu_time"].p_adjusted == found["gpu_time"].p
-    assert host.p is not None
-    assert wall.p is not None
-    assert min(host.p, wall.p) * 2 == min(host.p_adjusted or 1.0, wall.p_adjusted or 1.0)
+    assert found["gpu_time"].p is not None
+    for each in found.values():
+        assert each.p_adjusted == each.p, "one case: the other metrics cost it nothing"
     assert not found["host_time"].gates
     assert not found["wall_time"].gates
 

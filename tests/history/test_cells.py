@@ -41,7 +41,6 @@ def test_rounds_of_one_way_are_pooled_over_runs() -> None:
     "change",
     [
         {"metric": "wall_time"},
-        {"calls": 5},
         {"cache": "cold"},
         {"setup_each": True},
         {"process": "fork"},
