@@ -205,7 +205,7 @@ def list_(**options: Any) -> None:
 
 
 @regress.command()
-@_stack(where, measuring, output)
+@_stack(where, measuring, deciding, output)
 def config(**options: Any) -> None:
     """Effective settings, and where each came from."""
     with _command(options) as (request, _):

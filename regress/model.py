@@ -21,12 +21,22 @@ import enum
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from regress.measure.wire import PROTOCOL_IDENTITY, Benchmark, Failure, Measured, Protocol, Round, SuiteProblem
+from regress.measure.wire import (
+    PROTOCOL_IDENTITY,
+    SYNCHRONIZES,
+    Benchmark,
+    Failure,
+    Measured,
+    Protocol,
+    Round,
+    SuiteProblem,
+)
 from regress.stats.summary import Summary
 
 __all__ = [
     "METRICS",
     "PROTOCOL_IDENTITY",
+    "SYNCHRONIZES",
     "Benchmark",
     "Case",
     "Check",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -103,6 +104,15 @@ def test_only_the_command_line_prints_and_exits() -> None:
             if isinstance(node, ast.Call):
                 called = ast.unparse(node.func)
                 assert called not in {"print", "sys.exit", "exit", "click.echo", "os._exit"}, f"{path}: {called}"
+
+
+def test_every_package_is_shipped() -> None:
+    """The list in pyproject.toml is written by hand, because of the plugin that is mapped to another name."""
+    text = (ROOT / "pyproject.toml").read_text()
+    listed = set(re.findall(r'^    "((?:regress|asv_bench_regress)[\w.]*)",$', text, re.MULTILINE))
+    there = {".".join(path.parent.relative_to(ROOT).parts) for path in PACKAGE.rglob("__init__.py")}
+    plugin = {name.replace("regress.asv_plugin", "asv_bench_regress") for name in there if "asv_plugin" in name}
+    assert listed == there | plugin
 
 
 def test_help_loads_nothing_heavy() -> None:

@@ -69,7 +69,7 @@ class Session:
         """The working tree: HEAD's commit where nothing is changed, else the tree itself."""
         dirty = self.is_dirty()
         head = self.repository.resolve("HEAD")
-        return Side(name, head, "the working tree, with changes" if dirty else "HEAD, clean", dirty=dirty)
+        return Side(name, head, "the working tree" if dirty else "HEAD, clean", dirty=dirty)
 
     def prepare(self, side: Side, watcher: Watcher) -> Prepared:
         return prepare(side, self.config, self.repository, self.cache, watcher.note)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from regress.model import Failure, Measured, Round
+from regress.model import SYNCHRONIZES, Failure, Measured, Round
 
 CLOCK_STEP = "clock_step_s"
 """Key of Round.facts: the step of the clock that timed the case's own metric, in seconds a window."""
@@ -60,7 +60,7 @@ class Evidence:
 
     def flags(self) -> list[str]:
         """The doubts of the good rounds, each once, with how many rounds share it."""
-        counts = Counter(flag for each in self.good for flag in dict.fromkeys(each.flags))
+        counts = Counter(flag for each in self.good for flag in dict.fromkeys(each.flags) if flag != SYNCHRONIZES)
         return [f"{flag} ({n} of {_rounds(self.good)} on the {self.side})" for flag, n in counts.items()]
 
     def clock_step_s(self) -> float:

@@ -17,7 +17,7 @@ from .memory import peak_of_call, peak_rss
 from .runner import first_attr
 from .stopping import FEWEST_LONG, enough, round_value, valid
 from .suite import METRICS, Suite, choose_params, failure_of, load_cache
-from .wire import Failure, Measured, Proposal, Protocol, Round, Task
+from .wire import SYNCHRONIZES, Failure, Measured, Proposal, Protocol, Round, Task
 
 FRAMEWORKS = ("torch", "cupy", "jax", "triton", "numpy")
 
@@ -147,12 +147,12 @@ class Visitor:
         flags = [] if loop.warm_up(protocol.warmup_s) or task.quick else ["unstable warm-up"]
         if task.protocol is None:
             settled = loop.propose(protocol)
-            return Visited(settled or protocol, {}, {}, flags if settled else [*flags, "synchronizes"])
+            return Visited(settled or protocol, {}, {}, flags if settled else [*flags, SYNCHRONIZES])
         values: Dict[str, Measured] = {}
         facts: Dict[str, Any] = {}
         found = loop.sample(protocol)
         if found is None:
-            flags.append("synchronizes: no device time")
+            flags.append(SYNCHRONIZES)
         elif found.device:
             value = round_value(found.device, backend.clock_step_s, protocol.calls)
             values["gpu_time"] = Measured(value, found.device, invalid=found.invalid)

@@ -25,6 +25,9 @@ PROTOCOL_IDENTITY = ("metric", "cache", "setup_each", "process", "harness")
 """The fields of a Protocol that make values comparable. The counts are not among them: a calibrated count differs from run to
 run by itself, and what an author declares about counts is compared as declared."""
 
+SYNCHRONIZES = "synchronizes: no device time"
+"""The flag of a visit whose function waits for the device itself."""
+
 T = TypeVar("T")
 
 

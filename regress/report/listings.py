@@ -9,7 +9,7 @@ from regress.model import Case, Check, Failure, Listed, Measurement, Report, Set
 from regress.report.style import Style, paint, visible
 from regress.report.table import Layout, Row
 from regress.report.verdicts import failure_lines, metric_words
-from regress.units import format_duration, format_estimate, format_percent
+from regress.units import format_duration, format_estimate, format_percent, format_time
 
 __all__ = ["checks", "listed", "measurements", "settings"]
 
@@ -89,7 +89,7 @@ def _measurement(measurement: Measurement) -> Row:
 
 def _listed(each: Listed) -> Row:
     device = "GPU" if each.needs_device else "CPU"
-    cost = format_duration(each.cost_s) if each.cost_s is not None else ""
+    cost = "" if each.cost_s is None else (format_time if each.cost_s < 1 else format_duration)(each.cost_s)
     tags = ", ".join(visible(tag) for tag in each.tags)
     return Row((visible(str(each.case)), metric_words(each.metric), device, cost, tags))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from regress.measure.wire import Proposal
-from regress.model import Benchmark, Case, Failure, Protocol, Round, SuiteProblem
+from regress.model import SYNCHRONIZES, Benchmark, Case, Failure, Protocol, Round, SuiteProblem
 
 ALONE = {"peak_rss"}
 """Metrics that need a process of their own: everything else in the process would count."""
@@ -60,7 +60,7 @@ def settle(proposals: Mapping[str, Proposal]) -> Protocol | None:
     ]
     if not working:
         return None
-    free = [proposal for proposal in working if "synchronizes" not in proposal.flags]
+    free = [proposal for proposal in working if SYNCHRONIZES not in proposal.flags]
     return (free or working)[0].protocol
 
 

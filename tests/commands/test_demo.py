@@ -246,7 +246,7 @@ def test_the_planted_changes_are_clear(
 def test_checking_arguments_costs_the_host_some_microseconds(scripted: Path, costs: list[Costs]) -> None:
     index = subjects(scripted).index("embedding: check the arguments")
     (case, *_) = (case for case in costs[index] if case.startswith("ops.Embedding"))
-    assert 15e-6 <= costs[index][case]["host_time"] - costs[index - 1][case]["host_time"] <= 30e-6
+    assert 15e-6 <= costs[index][case]["host_time"] - costs[index - 1][case]["host_time"] <= 60e-6
 
 
 def test_logging_norms_makes_it_synchronous(scripted: Path, costs: list[Costs]) -> None:

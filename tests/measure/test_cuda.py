@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -27,11 +27,11 @@ def torch() -> Any:
 
 
 @pytest.fixture(scope="module")
-def device(torch: Any) -> Iterator[CudaBackend]:
+def device(torch: Any) -> CudaBackend:
     backend = choose("cuda")
     assert isinstance(backend, CudaBackend)
     backend.calibrate()
-    yield backend
+    return backend
 
 
 def sampled(
@@ -53,7 +53,7 @@ def profiled(torch: Any, call: Callable[[], object], calls: int = 20) -> float:
     for _ in range(3):
         call()
     torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CUDA]) as found:
+    with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as found:
         for _ in range(calls):
             call()
         torch.cuda.synchronize()
@@ -72,7 +72,7 @@ def test_an_empty_call_takes_no_device_time(device: CudaBackend) -> None:
     block = DeviceLoop(lambda: None, device).block(20, 1)
     assert isinstance(block, DeviceSamples)
     assert len(block.device) + block.invalid == 20
-    assert all(sample < 1e-6 for sample in block.device)
+    assert abs(statistics.median([*block.device, *[0.0] * block.invalid])) < 0.5e-6
 
 
 def test_facts_name_the_device(device: CudaBackend) -> None:
@@ -129,8 +129,8 @@ def test_many_launches_a_call_are_timed_too(torch: Any, device: CudaBackend) -> 
         for _ in range(200):
             x.mul_(1.0)
 
-    found = sampled(device, call)
-    assert round_value(found.device) == pytest.approx(profiled(torch, call, 3), rel=0.2), "gaps between kernels count"
+    ours, kernels = round_value(sampled(device, call).device), profiled(torch, call, 3)
+    assert kernels < ours < kernels + 200 * 2e-6, "the gaps between kernels count: about a microsecond each"
 
 
 @pytest.mark.parametrize("microseconds", [12, 19, 21, 26])
@@ -165,6 +165,6 @@ def test_peak_memory_of_a_case_does_not_hold_another_cases(torch: Any, device: C
 
 
 def test_an_error_of_the_driver_has_a_name(device: CudaBackend) -> None:
+    device.use_events(100)
     with pytest.raises(DeviceError, match=r"CUDA_ERROR_\w+ \(.+\) from cuEventElapsedTime"):
-        device.use_events(100)
         device.elapsed(98, 99)

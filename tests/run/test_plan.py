@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regress.measure.wire import Benchmark, Failure, Proposal, Protocol, Round
-from regress.model import Case
+from regress.model import SYNCHRONIZES, Case
 from regress.run import plan
 
 
@@ -63,9 +63,9 @@ def test_the_base_decides_how_both_are_measured() -> None:
 
 
 def test_a_base_that_synchronizes_leaves_it_to_the_head() -> None:
-    settled = plan.settle({"base": offer("base", 1, "synchronizes"), "head": offer("head", 40)})
+    settled = plan.settle({"base": offer("base", 1, SYNCHRONIZES), "head": offer("head", 40)})
     assert settled == Protocol("gpu_time", calls=40)
-    both = {side: offer(side, 1, "synchronizes") for side in ("base", "head")}
+    both = {side: offer(side, 1, SYNCHRONIZES) for side in ("base", "head")}
     assert plan.settle(both) == Protocol("gpu_time", calls=1)
 
 

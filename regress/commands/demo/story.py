@@ -141,7 +141,11 @@ _CHECKS = Step(
             "tinynn/checks.py",
             "",
             '"""Checks of arguments."""\n\n'
-            "from __future__ import annotations\n\n\n"
+            "from __future__ import annotations\n\n"
+            "from tinynn.tensor import Tensor, describe\n\n\n"
+            "def given(*tensors: Tensor) -> str:\n"
+            '    """The tensors in words."""\n'
+            '    return "got " + " and ".join(describe(each) for each in tensors)\n\n\n'
             "def expect(condition: bool, message: str) -> None:\n"
             '    """Raise ValueError with that message unless the condition holds."""\n'
             "    if not condition:\n"
@@ -150,16 +154,17 @@ _CHECKS = Step(
         Edit(
             "tinynn/ops.py",
             "from tinynn.tensor import Tensor, describe\n",
-            "from tinynn.checks import expect\nfrom tinynn.tensor import INDEX, Tensor, describe\n",
+            "from tinynn.checks import expect, given\nfrom tinynn.tensor import INDEX, Tensor, describe\n",
         ),
         Edit(
             "tinynn/ops.py",
             "    return weight.index_select(0, index)",
-            '    given = f"got {describe(weight)} and {describe(index)}"\n'
-            '    expect(weight.ndim == 2, f"weight has rows of one width, not {describe(weight)}; {given}")\n'
-            '    expect(index.ndim == 1, f"index is one row, not {describe(index)}; {given}")\n'
-            '    expect(index.dtype == INDEX, f"index is of type {INDEX}, not {describe(index)}; {given}")\n'
-            '    expect(index.device == weight.device, f"index is elsewhere: {describe(index)}; {given}")\n'
+            '    expect(weight.ndim == 2, f"weight has no rows; {given(weight, index)}")\n'
+            '    expect(len(weight.shape) == 2, f"weight has rows of one width; {given(weight, index)}")\n'
+            '    expect(index.ndim == 1, f"index is one row; {given(weight, index)}")\n'
+            '    expect(index.dtype == INDEX, f"index is of type {INDEX}; {given(weight, index)}")\n'
+            '    expect(index.device == weight.device, f"index is elsewhere; {given(weight, index)}")\n'
+            '    expect(index.shape[0] > 0, f"index is empty; {given(weight, index)}")\n'
             "    return weight.index_select(0, index)",
         ),
     ),

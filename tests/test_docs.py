@@ -1,0 +1,105 @@
+"""Every command in README and docs runs, and what it is said to print is printed.
+
+A block marked `console` is run in the demo's repository; a `python file=NAME` block is written there first. Of the output shown,
+the rows that cannot vary (changes, verdicts, settings, names) must come out, white space aside.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from regress.commands.demo import create
+from regress.model import Settings
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+STABLE = re.compile(
+    r"^([-+?!~=] |FAIL|PASS|UNDECIDED|mine\.|again |base |head |[a-z_]+ +\S+ +(default|command line|asv\.conf\.json))"
+)
+TIME = re.compile(r"  \d[\d.:]* ?s?$|(?<=over \d\d)   .*$|(?<=over \d)   .*$")
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return re.findall(r"^```(\S+(?: file=\S+)?)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def normal(text: str) -> str:
+    return " ".join(text.split())
+
+
+def run(command: str, folder: Path) -> str:
+    """What the command prints; `regress` is this checkout's, whatever is installed."""
+    shim = folder.parent / "bin"
+    shim.mkdir(exist_ok=True)
+    script = shim / "regress"
+    script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m regress "$@"\n')
+    script.chmod(0o755)
+    done = subprocess.run(
+        command,
+        shell=True,
+        cwd=folder,
+        env={**os.environ, "PATH": f"{shim}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, 1), f"{command}: exit code {done.returncode}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Path:
+    create(tmp_path / "d", scripted=True)
+    return tmp_path / "d"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_print_what_is_shown(page: Path, demo: Path) -> None:
+    for kind, text in blocks(page):
+        if " file=" in kind:
+            (demo / kind.partition(" file=")[2]).write_text(text)
+        if kind != "console":
+            continue
+        command, _, shown = text.partition("\n")
+        assert command.startswith("$ ")
+        command = command.removeprefix("$ ").removeprefix("regress demo d && cd d && ")
+        printed = [normal(line) for line in run(command, demo).splitlines()]
+        rows = [normal(TIME.sub("", line)) for line in shown.splitlines() if STABLE.match(line.strip())]
+        assert rows, f"nothing of the output of {command!r} can be checked"
+        for row in rows:
+            cut = re.sub(r" \d+ months ago.*", "", row)
+            assert any(cut in line for line in printed), f"{command}: {cut!r} is not in\n" + "\n".join(printed)
+
+
+def test_every_setting_is_documented_with_its_default() -> None:
+    page = (ROOT / "docs" / "configuration.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| (\S+) \|", page, re.MULTILINE))
+    defaults = {each.name: each.default for each in fields(Settings)}
+    assert set(rows) == set(defaults)
+    for name, value in defaults.items():
+        shown = rows[name].strip('"')
+        assert shown in (
+            str(value),
+            f"{value:g}" if isinstance(value, float) else "",
+            "[]" if value == () else str(value),
+        ), name
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_make_targets_that_are_named_exist() -> None:
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in PAGES:
+        assert set(re.findall(r"^ +make (\w+)", page.read_text(), re.MULTILINE)) <= targets
