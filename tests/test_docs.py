@@ -1,7 +1,7 @@
 """Every command in README and docs runs, and what it is said to print is printed.
 
-A block marked `console` is run in the demo's repository; a `python file=NAME` block is written there first. Of the output shown,
-the rows that cannot vary (changes, verdicts, settings, names) must come out, white space aside.
+A block marked `console` is run in the demo's repository; a `python file=NAME` block is written there first. Of the output
+shown, the rows that cannot vary (changes, verdicts, settings, names) must come out, white space aside.
 """
 
 from __future__ import annotations
