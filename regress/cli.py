@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FORMATS = ("text", "json")
+USAGE = 2
 INTERRUPTED = 130
-INTERNAL = 5
 
 EXAMPLES = """
 \b
@@ -70,6 +71,8 @@ class Output(click.ParamType[tuple[str, Path]]):
             self.fail(f"{value!r} is not FORMAT=FILE with FORMAT one of {', '.join(FORMATS)}", param, ctx)
         if not Path(file).resolve().parent.is_dir():
             self.fail(f"the folder of {file!r} does not exist", param, ctx)
+        if Path(file).is_dir():
+            self.fail(f"{file!r} is a folder", param, ctx)
         return form, Path(file)
 
 
@@ -112,14 +115,20 @@ selecting = _stack(
         help="Exact name, or regular expression; repeatable.",
     ),
 )
-measuring = _stack(
+placing = _stack(
     click.option("--device", type=click.Choice(["auto", "cuda", "cpu", "fake"]), help="What to measure on [auto]."),
     click.option("--machine", metavar="NAME", help="Name of this machine in the history."),
+)
+measuring = _stack(
+    placing,
     click.option("--quick", is_flag=True, help="One round a case: does it run at all? Judges nothing."),
 )
-deciding = _stack(
+thresholds = _stack(
     click.option("--time-threshold", type=Percent(), help="Smallest slowdown that counts [5%]."),
     click.option("--memory-threshold", type=Percent(), help="Smallest growth that counts [10%]."),
+)
+deciding = _stack(
+    thresholds,
     click.option("--strict", is_flag=True, help="Exit 4 when undecided, 3 when something fails on both sides."),
 )
 
@@ -170,6 +179,18 @@ def run(revision: str | None, rounds: int | None, **options: Any) -> None:
     """Measure one side, print it, and record it in results_dir.
 
     REV: any commit; without it the working tree, which is recorded only when nothing is changed in it.
+
+    \b
+    Examples:
+      regress run                    this commit
+      regress run v1.4 -b softmax    a release, the benchmarks that match
+
+    \b
+    Exit codes:
+      0  measured
+      2  usage, configuration, or unknown revision
+      3  something failed, the rest is measured
+      5  nothing could be measured
     """
     with _command(options) as (request, progress):
         from regress.commands.run import run as command
@@ -185,7 +206,14 @@ def run(revision: str | None, rounds: int | None, **options: Any) -> None:
 @click.option("--machine", metavar="NAME", help="Whose results [this machine's].")
 @click.option("--environment", metavar="NAME", help="Which environment's results, where there are several.")
 def compare(base: str, head: str, environment: str | None, **options: Any) -> None:
-    """The same verdicts from recorded results, measuring nothing."""
+    """The verdicts of check from recorded results, measuring nothing.
+
+    \b
+    Example:
+      regress run v1.4 && regress run v1.5 && regress compare v1.4 v1.5
+
+    Exit codes are those of check; 5 where one of the two has no results on this machine.
+    """
     with _command(options) as (request, _):
         from regress.commands.compare import compare_recorded
 
@@ -194,9 +222,14 @@ def compare(base: str, head: str, environment: str | None, **options: Any) -> No
 
 
 @regress.command("list")
-@_stack(where, selecting, measuring, output)
+@_stack(where, selecting, placing, output)
 def list_(**options: Any) -> None:
-    """The cases of the suite, with metric and tags."""
+    """The cases of the suite, with metric, tags, and what a round of each took.
+
+    \b
+    Example:
+      regress list -q -b softmax    names alone
+    """
     with _command(options) as (request, progress):
         from regress.commands.list import list_cases
 
@@ -205,9 +238,14 @@ def list_(**options: Any) -> None:
 
 
 @regress.command()
-@_stack(where, measuring, deciding, output)
+@_stack(where, placing, thresholds, output)
 def config(**options: Any) -> None:
-    """Effective settings, and where each came from."""
+    """Effective settings, and where each came from: default, asv.conf.json or the command line.
+
+    \b
+    Example:
+      regress config --time-threshold 3%
+    """
     with _command(options) as (request, _):
         from regress.commands.config import show_config
 
@@ -216,9 +254,15 @@ def config(**options: Any) -> None:
 
 
 @regress.command()
-@_stack(where, measuring, output)
+@_stack(where, placing, output)
 def doctor(**options: Any) -> None:
-    """Is this machine fit to measure?"""
+    """Is this machine fit to measure?
+
+    \b
+    Exit codes:
+      0  yes, perhaps with warnings
+      5  no
+    """
     with _command(options) as (request, progress):
         from regress.commands.doctor import doctor as command
 
@@ -236,6 +280,10 @@ def demo(directory: Path, commits: int, scripted: bool | None, **options: Any) -
 
     A torch library of a dozen commits; some make it slower, hungrier or synchronous. On a machine without a GPU it runs on a
     scripted device, whose times are stated by the code, not measured.
+
+    \b
+    Example:
+      regress demo d && cd d && regress check HEAD~1
     """
     with _command(options):
         from regress.commands.demo import create
@@ -254,33 +302,49 @@ def demo(directory: Path, commits: int, scripted: bool | None, **options: Any) -
 # -- around every command ------------------------------------------------------------------------------------------------
 
 
+class InternalError(RegressError):
+    """A fault of ours. Python would exit with 1, which means "regressed" here."""
+
+    exit_code = 5
+
+
 @contextlib.contextmanager
 def _command(options: dict[str, Any]) -> Iterator[tuple[Callable[[dict[str, Any]], Request], Progress]]:
     """Turns options into a Request, and errors into words and exit codes."""
     from regress.report.progress import Progress
 
-    progress = Progress(sys.stderr, quiet=bool(options.get("quiet")))
-    try:
-        with progress:
-            yield (lambda more: _request(options, more)), progress
-    except RegressError as error:
-        if options.get("debug"):
-            traceback.print_exc()
-        from regress.report.terminal import render_error
+    with _errors(options), Progress(sys.stderr, quiet=bool(options.get("quiet"))) as progress:
+        yield (lambda more: _request(options, more)), progress
 
-        click.echo(render_error(error, _style(options, sys.stderr)), err=True, nl=False)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
-        sys.exit(INTERRUPTED)
+
+@contextlib.contextmanager
+def _errors(options: dict[str, Any]) -> Iterator[None]:
+    try:
+        yield
     except Exception as error:
-        # Python would exit with 1, which means "regressed" here.
         if options.get("debug"):
             traceback.print_exc()
-        else:
-            click.echo(f"error: an internal error: {type(error).__name__}: {error}", err=True)
-            click.echo("fix:   run it again with --debug and report the traceback", err=True)
-        sys.exit(INTERNAL)
+        known = _explained(error, options)
+        _say(known, options)
+        sys.exit(known.exit_code)
+
+
+def _explained(error: Exception, options: dict[str, Any]) -> RegressError:
+    """The error in words for the user."""
+    if isinstance(error, RegressError):
+        return error
+    if isinstance(error, re.error) and error.pattern in options.get("patterns", ()):
+        what = f"{error.pattern!r} is neither the name of a benchmark nor a regular expression"
+        return RegressError(what, why=str(error), fix="regress list")
+    fix = "report the traceback above" if options.get("debug") else "run it again with --debug and report the traceback"
+    return InternalError(f"an internal error: {type(error).__name__}: {error}", fix=fix)
+
+
+def _say(error: RegressError, options: dict[str, Any]) -> None:
+    from regress.report.terminal import render_error
+
+    style = _style(options, sys.stderr)
+    click.echo(render_error(error, style), err=True, nl=False, color=style.color)
 
 
 def _request(options: dict[str, Any], more: dict[str, Any]) -> Request:
@@ -298,30 +362,75 @@ def _request(options: dict[str, Any], more: dict[str, Any]) -> Request:
     )
 
 
-def _style(options: dict[str, Any], stream: Any, *, file: bool = False) -> Style:
+def _style(options: dict[str, Any], stream: TextIO | None) -> Style:
+    """How to print on the stream; None is a file, or a stream that was closed before we were started."""
     from regress.report.style import Style
 
-    terminal = not file and stream.isatty()
+    terminal = stream is not None and stream.isatty()
     wanted = options.get("color", "auto")
-    color = wanted == "always" or (wanted == "auto" and terminal and "NO_COLOR" not in os.environ)
-    width = os.get_terminal_size(stream.fileno()).columns if terminal else None
+    color = wanted == "always" or (wanted == "auto" and terminal and not os.environ.get("NO_COLOR"))
     return Style(
-        color=color and not file,
+        color=color and stream is not None,
         verbose=bool(options.get("verbose")),
         quiet=bool(options.get("quiet")),
-        width=width,
+        width=_columns(stream) if stream is not None and terminal else None,
         now=time.time(),
     )
 
 
+def _columns(terminal: TextIO) -> int | None:
+    """Its width; None where the terminal does not know it."""
+    return os.get_terminal_size(terminal.fileno()).columns or None
+
+
 def _finish(report: Report, options: dict[str, Any]) -> None:
+    """Print the report, write the files, and exit. What cannot be delivered must not look like a verdict."""
     from regress.report import render
 
-    for form, file in options.get("outputs", ()):
-        file.write_text(render(report, _style(options, None, file=True), form), encoding="utf-8")
-    click.echo(render(report, _style(options, sys.stdout), options.get("form", "text")), nl=False)
+    with _errors(options):
+        style, plain = _style(options, sys.stdout), _style(options, None)
+        failed = _printed(render(report, style, options.get("form", "text")), style.color)
+        for form, file in options.get("outputs", ()):
+            try:
+                file.write_text(render(report, plain, form), encoding="utf-8")
+            except OSError as error:
+                failed = failed or _undelivered(f"cannot write {file}", error)
+        if failed is not None:
+            raise failed
     sys.exit(report.exit_code)
 
 
+def _printed(text: str, color: bool) -> RegressError | None:
+    """Print it; what is wrong, if it cannot be printed. A reader who has seen enough, such as head, is no error."""
+    try:
+        click.echo(text, nl=False, color=color)
+    except OSError as error:
+        # Python flushes again at exit; what is left in the buffer would fail once more and change the exit code to 120.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return None if isinstance(error, BrokenPipeError) else _undelivered("cannot print the report", error)
+    return None
+
+
+def _undelivered(what: str, error: OSError) -> RegressError:
+    return RegressError(
+        what, why=error.strerror or str(error), fix="--output FORMAT=FILE with a file that can be written"
+    )
+
+
 def main() -> None:
-    regress(prog_name="regress")
+    """Run the command line and exit.
+
+    Not with click's own endings: after Ctrl-C it would exit with 1, which means "regressed" here.
+    """
+    try:
+        code = regress(prog_name="regress", standalone_mode=False)
+    except click.UsageError as error:
+        if error.ctx is None or isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+            error.show()
+        else:
+            _say(RegressError(error.format_message(), fix=f"{error.ctx.command_path} --help"), {})
+        code = USAGE
+    except click.Abort:
+        click.echo("interrupted", err=True)
+        code = INTERRUPTED
+    sys.exit(code)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from regress.commands.session import Recorder, Request, Session, device_line, quoted, require_values
+from regress.commands.session import Recorder, Request, Session, counted, device_line, quoted, require_values
 from regress.compare import compare, overall
 from regress.errors import BuildFailed
 from regress.model import Comparison, Report, Settings, Side, Verdict
@@ -74,7 +74,7 @@ def _judged(session: Session, sides: tuple[Side, Side], recorder: Recorder, meas
         head=head,
         machine=recorder.machine,
         device=device_line(measured.facts.get("head", measured.facts.get("base", {})), measured.rounds),
-        plan=f"{summed.cases} cases, interleaved, {rounds} rounds a side",
+        plan=f"{counted(summed.cases, 'case')}, interleaved, {counted(rounds, 'round')} a side",
         comparisons=comparisons,
         counts=summed.counts,
         cases=summed.cases,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from regress.commands.check import policy, suggestions
-from regress.commands.session import Request, Session
+from regress.commands.session import Request, Session, counted, quoted, unmatched
 from regress.compare import compare, overall
 from regress.errors import NothingMeasured
-from regress.history import Recorded, Store
+from regress.history import Loaded, Recorded, Store
 from regress.model import Case, Report, Round, Side
 from regress.run.plan import select
 
@@ -17,27 +17,23 @@ from regress.run.plan import select
 def compare_recorded(request: Request, base: str, head: str, environment: str | None = None) -> Report:
     """Judge the recorded results of `head` against those of `base`, on this machine.
 
-    Raises NothingMeasured where one of them has none: a baseline from another host is no baseline.
+    Raises NothingMeasured where one of them has none (a baseline from another host is no baseline), where they have no
+    environment in common or several, and where no benchmark matches.
     """
     session = Session(request)
     sides = session.revision_side("base", base), session.revision_side("head", head)
     store = Store(session.config.results_dir)
     warnings = list(session.config.warnings)
-    found = []
-    for side in sides:
-        loaded = store.load(side.commit.sha, session.machine.name, environment)
-        warnings += [f"{skipped.path}: {skipped.why}; fix: {skipped.fix}" for skipped in loaded.skipped]
-        found.append(loaded.recorded)
-    before, after = _pair(sides, found, session, store)
+    found = [store.load(side.commit.sha, session.machine.name) for side in sides]
+    skipped = dict.fromkeys(each for loaded in found for each in loaded.skipped)
+    warnings += [f"{each.path}: {each.why}; fix: {each.fix}" for each in skipped]
+    before, after = _pair(sides, found, environment, session, store)
     warnings += [f"{each.source.name}: {note}" for each in (before, after) for note in each.notes]
+    base_rounds, head_rounds = (_selected(each, request.patterns) for each in (before, after))
+    if request.patterns and not (base_rounds or head_rounds):
+        raise unmatched(request.patterns, f"the results of {sides[0].label} and {sides[1].label}")
     settings = session.config.settings
-    comparisons = compare(
-        _selected(before, request.patterns),
-        _selected(after, request.patterns),
-        after.benchmarks,
-        settings,
-        before.benchmarks,
-    )
+    comparisons = compare(base_rounds, head_rounds, after.benchmarks, settings, before.benchmarks)
     summed = overall(comparisons, settings, strict=request.strict)
     base_side, head_side = (
         replace(side, environment=each.environment) for side, each in zip(sides, (before, after), strict=True)
@@ -49,7 +45,7 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
         base=base_side,
         head=head_side,
         machine=after.machine,
-        plan=f"{summed.cases} cases, recorded earlier",
+        plan=f"{counted(summed.cases, 'case')}, recorded earlier",
         comparisons=comparisons,
         counts=summed.counts,
         cases=summed.cases,
@@ -63,41 +59,59 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
 
 
 def _pair(
-    sides: tuple[Side, Side], found: Sequence[Sequence[Recorded]], session: Session, store: Store
+    sides: tuple[Side, Side],
+    found: Sequence[Loaded],
+    environment: str | None,
+    session: Session,
+    store: Store,
 ) -> tuple[Recorded, Recorded]:
-    """The results of both sides in one environment. Raises NothingMeasured where there is none, or more than one to choose."""
-    for side, recorded in zip(sides, found, strict=True):
-        if not recorded:
-            raise _missing(side, session, store)
-    by_environment = [{each.environment: each for each in recorded} for recorded in found]
+    """The results of both sides in that environment, or in the one that they have in common."""
+    for side, loaded in zip(sides, found, strict=True):
+        if not loaded.recorded:
+            raise _missing(side, loaded, session, store)
+    by_environment = [{each.environment: each for each in loaded.recorded} for loaded in found]
     common = sorted(set(by_environment[0]) & set(by_environment[1]))
-    if len(common) == 1:
-        return by_environment[0][common[0]], by_environment[1][common[0]]
-    names = common or sorted(set(by_environment[0]) | set(by_environment[1]))
-    raise NothingMeasured(
-        f"{sides[0].label} and {sides[1].label} have no environment in common"
-        if not common
-        else f"{sides[0].label} and {sides[1].label} have results in several environments",
-        why=f"recorded in {', '.join(names)}",
-        fix=f"regress check {sides[0].label} {sides[1].label} --record"
-        if not common
-        else f"regress compare {sides[0].label} {sides[1].label} --environment {names[0]}",
-    )
+    if environment is None and len(common) == 1:
+        environment = common[0]
+    if environment is not None and environment in common:
+        return by_environment[0][environment], by_environment[1][environment]
+    raise _apart([side.label for side in sides], [sorted(names) for names in by_environment], common, environment)
 
 
-def _missing(side: Side, session: Session, store: Store) -> NothingMeasured:
-    here = store.commits(session.machine.name)
+def _apart(labels: list[str], names: list[list[str]], common: list[str], environment: str | None) -> NothingMeasured:
+    """The error where the environments of both sides do not decide what to compare."""
+    both = " and ".join(labels)
+    if environment is not None:
+        what = f"{both} do not both have results in {environment}"
+    elif common:
+        what = f"{both} have results in several environments"
+    else:
+        what = f"{both} have no environment in common"
+    why = "; ".join(f"{label} is recorded in {', '.join(each)}" for label, each in zip(labels, names, strict=True))
+    if common:
+        fix = quoted("regress", "compare", *labels, "--environment", common[0])
+    else:
+        fix = quoted("regress", "check", *labels, "--record")
+    return NothingMeasured(what, why=why, fix=fix)
+
+
+def _missing(side: Side, loaded: Loaded, session: Session, store: Store) -> NothingMeasured:
+    machine, label = session.machine.name, side.label
+    what = ("no baseline" if side.name == "base" else f"no results of {label}") + f" on this machine ({machine})"
+    for each in loaded.skipped:
+        return NothingMeasured(what, why=f"{each.path} cannot be used: {each.why}", fix=each.fix)
+    here = store.commits(machine)
     elsewhere = sorted({each.machine for each in store.commits() if each.commit_sha == side.commit.sha})
     if elsewhere:
-        why = f"{side.label} was measured on {', '.join(elsewhere)}: values of another machine are no baseline"
-    elif here:
-        nearest = min(here, key=lambda each: abs(each.date - side.commit.date))
-        why = f"nothing is recorded of {side.label}; nearest in time is {nearest.commit_sha[:8]}"
+        why = f"{label} was measured on {', '.join(elsewhere)}: values of another machine are no baseline"
     else:
-        why = f"nothing is recorded on {session.machine.name} in {session.config.results_dir}"
-    return NothingMeasured(
-        f"no baseline on this machine ({session.machine.name})", why=why, fix=f"regress run {side.label}"
-    )
+        why = f"nothing is recorded of {label}"
+    if here:
+        nearest = min(here, key=lambda each: abs(each.date - side.commit.date))
+        why += f"; nearest in time is {nearest.commit_sha[:8]}"
+    else:
+        why += f"; nothing at all is recorded on {machine} in {session.config.results_dir}"
+    return NothingMeasured(what, why=why, fix=f"regress run {label}")
 
 
 def _selected(recorded: Recorded, patterns: Sequence[str]) -> list[Round]:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from regress.commands.session import Request, Session
+from regress.commands.session import Request, Session, counted
 from regress.errors import RegressError
 from regress.measure.backend import DeviceError
 from regress.measure.backend.cuda import CudaBackend
@@ -26,7 +26,10 @@ def doctor(request: Request, watcher: Watcher) -> Report:
     try:
         session = Session(request)
         checks.append(Check("configuration", "ok", str(session.config.path)))
-        checks += [*_repository(session), *_suite(session, watcher), *_places(session)]
+        checks += _repository(session)
+        if all(check.state != "fail" for check in checks):
+            checks += _suite(session, watcher)
+        checks += _places(session)
     except RegressError as error:
         checks.append(Check("configuration", "fail", _what(error), error.fix))
     failed = any(check.state == "fail" for check in checks)
@@ -108,12 +111,17 @@ def _cpu() -> Iterator[Check]:
 
 def _repository(session: Session) -> Iterator[Check]:
     try:
-        revision, how = session.repository.default_base(session.own_paths)
-        base = session.repository.resolve(revision)
+        repository = session.repository
+    except RegressError as error:
+        yield Check("repository", "fail", _what(error), error.fix)
+        return
+    try:
+        revision, how = repository.default_base(session.own_paths)
+        base = repository.resolve(revision)
     except RegressError as error:
         yield Check("repository", "warn", _what(error), error.fix)
         return
-    yield Check("repository", "ok", f"{session.repository.root}; a check would compare with {base.short} ({how})")
+    yield Check("repository", "ok", f"{repository.root}; a check would compare with {base.short} ({how})")
 
 
 def _suite(session: Session, watcher: Watcher) -> Iterator[Check]:
@@ -132,7 +140,7 @@ def _suite(session: Session, watcher: Watcher) -> Iterator[Check]:
             "suite", "fail", f"no benchmark in {session.config.benchmark_dir}", "write one: docs/first-benchmark.md"
         )
     elif not fatal:
-        yield Check("suite", "ok", f"{len(found.benchmarks)} benchmarks, {on_device} of them on the device")
+        yield Check("suite", "ok", f"{counted(len(found.benchmarks), 'benchmark')}, {on_device} of them on the device")
 
 
 def _places(session: Session) -> Iterator[Check]:
@@ -147,6 +155,10 @@ def _places(session: Session) -> Iterator[Check]:
 
 def _place(name: str, folder: Path) -> Check:
     existing = next(each for each in (folder, *folder.parents) if each.exists())
+    if not existing.is_dir():
+        return Check(
+            name, "fail", f"{folder} cannot be made: {existing} is no folder", f"mv {existing} {existing}.other"
+        )
     if not os.access(existing, os.W_OK):
         return Check(name, "fail", f"{folder} cannot be written", f"chmod u+w {existing}")
     free = shutil.disk_usage(existing).free

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import statistics
 
-from regress.commands.session import Request, Session
-from regress.errors import NothingMeasured
+from regress.commands.session import Request, Session, unmatched
 from regress.history import Store
 from regress.model import Benchmark, Case, Listed, Report, Side
 from regress.run.execute import Watcher, discover
@@ -21,10 +20,7 @@ def list_cases(request: Request, watcher: Watcher) -> Report:
     benchmarks = {each.name: each for each in found.benchmarks}
     cases = select(found.benchmarks, request.patterns)
     if request.patterns and not cases:
-        wanted = " or ".join(repr(pattern) for pattern in request.patterns)
-        raise NothingMeasured(
-            f"no benchmark matches {wanted}", why=f"searched in {session.config.benchmark_dir}", fix="regress list"
-        )
+        raise unmatched(request.patterns, str(session.config.benchmark_dir))
     fatal = any(problem.fatal for problem in found.problems)
     costs = _costs(session, side)
     return Report(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 
-from regress.commands.session import Recorder, Request, Session, device_line, require_values
+from regress.commands.session import Recorder, Request, Session, counted, device_line, quoted, require_values
 from regress.errors import RevisionError
 from regress.model import Benchmark, Case, Failure, Measurement, Report, Round, Settings, metric_of
 from regress.run.execute import Measured, Watcher, execute
@@ -19,7 +19,7 @@ def run(request: Request, revision: str | None, watcher: Watcher) -> Report:
         raise RevisionError(
             f"{revision} is a range, and run measures one commit",
             why="a range may mean hours of measuring",
-            fix=f"git rev-list {revision} | xargs -n 1 regress run",
+            fix=f"git rev-list {quoted(revision)} | xargs -n 1 regress run",
         )
     session = Session(request)
     side = session.tree_side("head") if revision is None else session.revision_side("head", revision)
@@ -29,6 +29,7 @@ def run(request: Request, revision: str | None, watcher: Watcher) -> Report:
     recorder.finish(measured)
     require_values(measured)
     rows = tuple(measurements(measured.rounds, measured.benchmarks.get("head", {}), session.config.settings))
+    cases = {row.case for row in rows}
     codes = exit_codes(rows, measured)
     warnings = session.warnings(measured)
     if side.dirty:
@@ -40,9 +41,9 @@ def run(request: Request, revision: str | None, watcher: Watcher) -> Report:
         head=recorder.named(side),
         machine=recorder.machine,
         device=device_line(measured.facts.get("head", {}), measured.rounds),
-        plan=f"{len({row.case for row in rows})} cases, {job.rounds} rounds",
+        plan=f"{counted(len(cases), 'case')}, {counted(job.rounds, 'round')}",
         measurements=rows,
-        cases=len({row.case for row in rows}),
+        cases=len(cases),
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
         recorded="" if side.dirty else str(recorder.root),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -104,6 +104,17 @@ class Session:
         if any(facts.get("scripted") for facts in measured.facts.values()):
             found.append("the device is scripted: times are stated by the code, not measured")
         return found
+
+
+def unmatched(patterns: Sequence[str], where: str) -> NothingMeasured:
+    """The error where no benchmark matches what was asked for."""
+    wanted = " or ".join(repr(pattern) for pattern in patterns)
+    return NothingMeasured(f"no benchmark matches {wanted}", why=f"searched in {where}", fix="regress list")
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 case", "2 cases"."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def require_values(measured: Measured) -> None:

@@ -75,7 +75,7 @@ class Suite:
         try:
             module = importlib.import_module(name)
         except BaseException as error:  # a suite may call sys.exit() at import
-            problems.append(SuiteProblem(_place(error, name), _last_line(error), traceback.format_exc()))
+            problems.append(SuiteProblem(_place(error, name, [self.folder]), _last_line(error), traceback.format_exc()))
             return
         yield module
         for _, child, _ in pkgutil.iter_modules(getattr(module, "__path__", []), f"{name}."):

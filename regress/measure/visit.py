@@ -113,6 +113,7 @@ class Visitor:
             self._frozen = True
 
     def _begin(self, task: Task) -> None:
+        forget_compilations()
         seed_everything(self._seed)
         self._backend.begin_case(str(task.name) + repr(task.params), task.order)
 
@@ -246,6 +247,13 @@ def seed_everything(seed: int) -> None:
     cupy = sys.modules.get("cupy")
     if cupy is not None:
         cupy.random.seed(seed)
+
+
+def forget_compilations() -> None:
+    """Start torch.compile afresh for each case: its limit of recompilations counts over all cases of the process, and a case
+    that stays under it by itself would fail for what earlier ones compiled."""
+    if "torch._dynamo" in sys.modules:
+        sys.modules["torch"].compiler.reset()
 
 
 def loaded_frameworks() -> List[str]:

@@ -6,7 +6,6 @@ Sections that a report does not have are left out, so that one function prints e
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
 
 from regress.errors import RegressError
 from regress.model import Report, Side, SuiteProblem
@@ -22,8 +21,8 @@ _LABEL = 6
 _SUBJECT_LIMIT = 60
 _STATE_COLORS = {"PASS": "bold green", "FAIL": "bold red", "UNDECIDED": "bold yellow", "NOTHING": "bold red"}
 
-FEW_PROBLEMS = 5
-"""Skipped classes that are named without -v; a suite written for another version may have many."""
+FEW_PROBLEMS = 8
+"""Problems of the suite that are named without -v; a suite written for another version of the project may have hundreds."""
 
 
 def render(report: Report, style: Style) -> str:
@@ -107,19 +106,15 @@ def _label(word: str) -> str:
 
 def _problems(report: Report, style: Style) -> list[str]:
     lines = []
-    shown = report.problems if style.verbose else _fatal_and_a_few(report.problems)
+    problems = sorted(report.problems, key=lambda each: not each.fatal)
+    shown = problems if style.verbose else problems[:FEW_PROBLEMS]
     for each in shown:
         mark, color = ("!", "bold red") if each.fatal else ("?", "yellow")
         lines.append(f"{paint(mark, color, style)} {visible(each.where)}")
         lines += _problem_text(each, style)
-    if len(shown) < len(report.problems):
-        lines.append(f"  … and {len(report.problems) - len(shown)} more that were skipped; -v shows them")
+    if len(shown) < len(problems):
+        lines.append(f"  … and {len(problems) - len(shown)} more; -v shows them")
     return [f"  {paint('suite problems', 'bold', style)}", *lines, ""] if lines else []
-
-
-def _fatal_and_a_few(problems: Sequence[SuiteProblem]) -> list[SuiteProblem]:
-    minor = [each for each in problems if not each.fatal]
-    return [each for each in problems if each.fatal or each in minor[:FEW_PROBLEMS]]
 
 
 def _problem_text(problem: SuiteProblem, style: Style) -> list[str]:

@@ -46,8 +46,8 @@ _ON_NUMBERS = (Verdict.IMPROVED, Verdict.UNDECIDED, Verdict.UNCHANGED)
 _WITHOUT_NUMBERS = (Verdict.INCOMPARABLE, Verdict.NEW, Verdict.GONE, Verdict.SKIPPED)
 """Verdicts on a case rather than on a metric: one row a case says it."""
 
-_FAILED = Verdict.FAILED.value
-"""Title of the one section that is no table."""
+_LISTS = (Verdict.FAILED.value, Verdict.SKIPPED.value)
+"""Titles of the sections that are no tables: what counts there is the reason, not a number."""
 
 _ALIGNS = "lrrrlllll"
 _BLANK = ("",) * (len(_ALIGNS) - 1)
@@ -63,14 +63,14 @@ def sections(report: Report, style: Style) -> list[str]:
     chosen = list(_chosen(report, style))
     tables: dict[str, list[Row]] = {}
     for title, found in chosen:
-        if title != _FAILED:
+        if title not in _LISTS:
             heading = Row((title, *(_BLANK if tables else _header(report, style))), color="bold", accent=0)
             tables[title] = [heading, *(_row(each, style) for each in found)]
     layout = Layout.of([row for table in tables.values() for row in table], _ALIGNS, style)
     lines: list[str] = []
     for title, found in chosen:
-        if title == _FAILED:
-            lines += [f"  {paint(title, 'bold', style)}", *_failed(found, style), ""]
+        if title in _LISTS:
+            lines += [f"  {paint(title, 'bold', style)}", *_without_values(found, style), ""]
         else:
             lines += [*(line for row in tables[title] for line in layout.lines(row, style)), ""]
     if not style.verbose:
@@ -250,8 +250,6 @@ def _rounds(comparison: Comparison) -> tuple[str, str]:
 
 def _reasons(comparison: Comparison, leave_out: str = "") -> str:
     reasons = [visible(reason) for reason in comparison.reasons if reason != leave_out]
-    if comparison.verdict is Verdict.SKIPPED:
-        reasons += [visible(each.message) for each in (comparison.base_failure, comparison.head_failure) if each][:1]
     if comparison.verdict in _ON_NUMBERS and not comparison.gates:
         reasons.append("does not gate")
     return ", ".join((["critical"] if comparison.critical else []) + list(dict.fromkeys(reasons)))
@@ -260,16 +258,43 @@ def _reasons(comparison: Comparison, leave_out: str = "") -> str:
 # -- failures ------------------------------------------------------------------------------------------------------------
 
 
-def _failed(comparisons: Sequence[Comparison], style: Style) -> list[str]:
-    mark, color = MARKS[Verdict.FAILED]
-    lines = []
+def _without_values(comparisons: Sequence[Comparison], style: Style) -> list[str]:
+    """What failed or was skipped, with the reason; unless verbose, cases of one benchmark with one reason are one row."""
+    groups: dict[tuple[object, ...], list[Comparison]] = {}
     for each in comparisons:
-        said = [failure.message for _, failure in _failures(each)]
-        reasons = _reasons(replace(each, reasons=tuple(r for r in each.reasons if not any(text in r for text in said))))
-        name = visible(str(each.case))
+        alike = (str(each.case),) if style.verbose else _what_happened(each)
+        groups.setdefault(alike, []).append(each)
+    lines = []
+    for group in groups.values():
+        first = group[0]
+        mark, color = MARKS[first.verdict]
+        name = visible(_name_of(group))
+        said = [failure.message for _, failure in _failures(first)]
+        reasons = _reasons(
+            replace(first, reasons=tuple(r for r in first.reasons if not any(text in r for text in said)))
+        )
         lines.append(f"{paint(mark, color, style)} {paint(name, 'bold', style)}{'  ' + reasons if reasons else ''}")
-        lines += failure_lines(_failures(each), style)
+        lines += failure_lines(_failures(first), style)
     return lines
+
+
+def _what_happened(comparison: Comparison) -> tuple[object, ...]:
+    """Equal for cases that are one row: failures of one benchmark, and whatever is skipped for one reason."""
+    failures = tuple((side, each.kind, each.message, each.where) for side, each in _failures(comparison))
+    return (
+        failures
+        if comparison.verdict is Verdict.SKIPPED and failures
+        else (comparison.case.name, comparison.reasons, failures)
+    )
+
+
+def _name_of(group: Sequence[Comparison]) -> str:
+    names = list(dict.fromkeys(each.case.name for each in group))
+    if len(group) == 1:
+        return str(group[0].case)
+    if len(names) == 1:
+        return f"{names[0]}: {len(group)} cases"
+    return f"{len(group)} cases of {len(names)} benchmarks"
 
 
 def _failures(comparison: Comparison) -> list[tuple[str, Failure]]:

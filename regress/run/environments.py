@@ -6,15 +6,19 @@ project needs; the tree's own packages go first on the path.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from regress.config import Config
 from regress.errors import BuildFailed, NothingMeasured, RegressError
@@ -42,16 +46,33 @@ class Prepared:
 def prepare(side: Side, config: Config, repository: Repository, cache: Path, note: Callable[[str], None]) -> Prepared:
     """Check the side's code out, build it if that was not done before, and find what to import.
 
-    Raises BuildFailed (head) or NothingMeasured (base) when the build fails.
+    Raises BuildFailed (head) or NothingMeasured (base) when the build fails, NothingMeasured where there is no interpreter.
     """
+    python = _interpreter(config)
     if side.dirty:
         tree, build_s = repository.root, 0.0
     else:
         tree = repository.worktree(side.commit, cache / "worktrees")
-        build_s = _build(side, tree, config, repository, cache / "builds", note)
+        build_s = _build(side, tree, python, config, repository, cache / "builds", note)
     roots = import_roots(tree, config)
-    python = config.settings.python or sys.executable
     return Prepared(side, tree, python, roots, _variables(roots), build_s)
+
+
+def _interpreter(config: Config) -> str:
+    """The interpreter under test: a path (a relative one starts at the configuration's folder) or a name on PATH."""
+    wanted = config.settings.python
+    if not wanted:
+        return sys.executable
+    # Not resolved: the link in a virtual environment is what makes Python see that environment.
+    path = str(config.root / Path(wanted).expanduser()) if os.sep in wanted else wanted
+    found = shutil.which(path)
+    if found is None:
+        raise NothingMeasured(
+            f"there is no interpreter {wanted}",
+            why=f"{path} is not an executable file" if os.sep in wanted else f"no {wanted} on PATH",
+            fix='correct "python" under "regress" in asv.conf.json, or leave it out for the one that runs regress',
+        )
+    return found
 
 
 def import_roots(tree: Path, config: Config) -> tuple[Path, ...]:
@@ -84,14 +105,20 @@ def _variables(roots: tuple[Path, ...]) -> dict[str, str]:
 
 
 def _build(
-    side: Side, tree: Path, config: Config, repository: Repository, cache: Path, note: Callable[[str], None]
+    side: Side,
+    tree: Path,
+    python: str,
+    config: Config,
+    repository: Repository,
+    cache: Path,
+    note: Callable[[str], None],
 ) -> float:
     """Run the build commands in the tree unless they ran there before. Returns seconds."""
     commands = config.settings.build
     if not commands:
         return 0.0
     mark, log = repository.own_folder(tree) / BUILT, cache / f"{side.commit.sha}.log"
-    key = hashlib.sha256("\0".join((config.settings.python or sys.executable, *commands)).encode()).hexdigest()
+    key = hashlib.sha256("\0".join((python, *commands)).encode()).hexdigest()
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / f"{side.commit.sha}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # one process builds, another that wants the same tree waits
@@ -101,40 +128,49 @@ def _build(
         start = time.monotonic()
         for command in commands:
             note(f"building {side.label}: {command}")
-            _run_build(command, side, tree, log, config)
+            _run_build(command, side, tree, python, log, config.settings.build_timeout_s)
         seconds = time.monotonic() - start
         mark.write_text(f"{key} {seconds:.3f}")
         return seconds
 
 
-def _run_build(command: str, side: Side, tree: Path, log: Path, config: Config) -> None:
-    python = config.settings.python or sys.executable
+def _run_build(command: str, side: Side, tree: Path, python: str, log: Path, timeout_s: float) -> None:
     variables = {
         **os.environ,
         "PYTHON": python,
         "PATH": os.pathsep.join((str(Path(python).parent), os.environ.get("PATH", ""))),
     }
     with log.open("ab") as out:
-        try:
-            code = subprocess.run(
-                command,
-                shell=True,
-                cwd=tree,
-                env=variables,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                timeout=config.settings.build_timeout_s,
-                check=False,
-            ).returncode
-        except subprocess.TimeoutExpired:
-            code = -1
-    if code:
-        last = (log.read_text(errors="replace").strip().splitlines() or ["no output"])[-1]
+        start = out.tell()
+        problem = _shell(command, tree, variables, out, timeout_s)
+    if problem:
+        printed = log.read_bytes()[start:].decode(errors="replace").strip().splitlines()
         raise (NothingMeasured if side.name == "base" else BuildFailed)(
             f"{side.name} {side.label} does not build: {command}",
-            why=f"timed out after {config.settings.build_timeout_s:.0f} s"
-            if code == -1
-            else f"exit code {code}: {last}",
+            why=f"{problem}: {printed[-1]}" if printed else f"{problem}, and nothing was printed",
             fix=f"cd {tree} && {command}    # log: {log}",
         )
+
+
+def _shell(command: str, folder: Path, variables: dict[str, str], out: BinaryIO, timeout_s: float) -> str:
+    """Run a command line. Returns what went wrong, or nothing. Late or interrupted, all that it started is ended."""
+    process = subprocess.Popen(
+        command,
+        shell=True,
+        cwd=folder,
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        code = process.wait(timeout_s)
+    except BaseException as error:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if isinstance(error, subprocess.TimeoutExpired):
+            return f"timed out after {timeout_s:.3g} s"
+        raise
+    return f"ended by signal {-code}" if code < 0 else f"exit code {code}" if code else ""

@@ -60,8 +60,8 @@ class CudaBackend(DeviceBackend):
         self._context: Optional[ctypes.c_void_p] = None
         try:
             self._cuda = ctypes.CDLL("libcuda.so.1")
-        except OSError as error:
-            raise DeviceError(f"no CUDA driver: {error}") from None
+        except OSError:
+            raise DeviceError("no CUDA driver: libcuda.so.1 cannot be loaded") from None
         self._call("cuInit", 0)
         count = ctypes.c_int()
         self._call("cuDeviceGetCount", ctypes.byref(count))

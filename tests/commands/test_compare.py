@@ -1,0 +1,194 @@
+"""`regress compare`: the verdicts of `check` from recorded results, and never from another machine's."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from regress.commands.compare import compare_recorded
+from regress.commands.session import Request
+from regress.errors import NothingMeasured, RegressError
+from regress.git import open_repository
+from regress.history import Recorded, Store
+from regress.model import Report, Side
+from regress.report.json import schema
+from tests.conftest import Project, Result
+
+CODE = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\ndef other(): d.kernel('o', 80e-6)\n"
+SUITE = "import proj\ndef cudatime_work(): proj.work()\ndef cudatime_other(): proj.other()\n"
+
+HERE = "box"
+ENVIRONMENT = f"worktree-py{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def document(result: Result) -> dict[str, Any]:
+    assert result.out, result.err
+    data: dict[str, Any] = json.loads(result.out)
+    jsonschema.Draft202012Validator(schema()).validate(data)
+    return data
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the one project of this module is measured, by the first test that wants it."""
+    return tmp_path_factory.mktemp("compare")
+
+
+@pytest.fixture
+def checked(made: Path, tmp_path: Path) -> tuple[Project, dict[str, Any]]:
+    """A copy of a project whose last two commits of three were checked and recorded, and what the check said."""
+    first, said = made / "project", made / "check.json"
+    if not said.exists():
+        p = Project(first, {"check_rounds": 3, "machine": HERE})
+        p.commit({"proj/__init__.py": CODE.format(seconds=40e-6), "benchmarks/b.py": SUITE})
+        p.commit({"proj/__init__.py": CODE.format(seconds=50e-6)})
+        p.commit({"proj/__init__.py": CODE.format(seconds=60e-6)})
+        said.write_text(p.regress("check", "HEAD~1", "HEAD", "--record", "--format", "json").out)
+    copy: Project = Project.__new__(Project)
+    copy.root = Path(shutil.copytree(first, tmp_path / "project"))
+    return copy, json.loads(said.read_text())
+
+
+def compared(p: Project, base: str, head: str, environment: str | None = None, *patterns: str) -> Report:
+    return compare_recorded(Request(start=p.root, patterns=patterns), base, head, environment)
+
+
+def refused(p: Project, base: str, head: str, environment: str | None = None, *patterns: str) -> RegressError:
+    with pytest.raises(NothingMeasured) as raised:
+        compared(p, base, head, environment, *patterns)
+    return raised.value
+
+
+def short(p: Project, revision: str) -> str:
+    return p.git("rev-parse", revision)[:8]
+
+
+def record_again(p: Project, revision: str, environment: str) -> Recorded:
+    """Record what there is of a revision in another environment too."""
+    store = Store(p.root / "history")
+    side = Side("head", open_repository(p.root).resolve(revision), revision)
+    (found,) = store.load(side.commit.sha).recorded
+    for each in found.rounds:
+        store.append(side, found.machine, environment, each)
+    store.finish(side, found.machine, environment, python="3.9", benchmarks=found.benchmarks)
+    return found
+
+
+def test_the_verdicts_are_those_of_the_check(checked: tuple[Project, dict[str, Any]]) -> None:
+    p, check = checked
+    result = p.regress("compare", "HEAD~1", "HEAD", "--format", "json")
+    report = document(result)
+    assert (result.code, report["verdict"]) == (1, "FAIL")
+    assert report["exit_codes"] == check["exit_codes"]
+    for key in ("counts", "cases", "geomean", "noise_floor", "min_detectable", "policy", "environment"):
+        assert report[key] == check[key], key
+    differing = {"repro"}
+    assert [{key: each[key] for key in each if key not in differing} for each in report["benchmarks"]] == [
+        {key: each[key] for key in each if key not in differing} for each in check["benchmarks"]
+    ]
+    assert {each["name"] for each in report["benchmarks"] if each["verdict"] == "regressed" and each["gates"]} == {
+        "b.cudatime_work"
+    }
+
+
+def test_sides_may_be_swapped_and_options_decide(checked: tuple[Project, dict[str, Any]]) -> None:
+    p, _ = checked
+    swapped = compared(p, "HEAD", "HEAD~1")
+    assert (swapped.exit_code, swapped.counts) == (0, {"improved": 1, "unchanged": 1})
+    lenient = compare_recorded(Request(start=p.root, overrides={"time_threshold": 0.5}), "HEAD~1", "HEAD")
+    assert (lenient.exit_code, lenient.counts) == (0, {"unchanged": 2})
+
+
+def test_b_selects(checked: tuple[Project, dict[str, Any]]) -> None:
+    p, _ = checked
+    other = compared(p, "HEAD~1", "HEAD", None, "other")
+    assert {str(each.case) for each in other.comparisons} == {"b.cudatime_other"}
+    assert other.exit_code == 0
+    error = refused(p, "HEAD~1", "HEAD", None, "nothing", "so")
+    assert error.what == "no benchmark matches 'nothing' or 'so'"
+    assert error.why == f"searched in the results of {short(p, 'HEAD~1')} and {short(p, 'HEAD')}"
+
+
+def test_a_commit_without_results_is_5_and_the_nearest_is_named(checked: tuple[Project, dict[str, Any]]) -> None:
+    p, _ = checked
+    result = p.regress("compare", "HEAD~2", "HEAD")
+    assert (result.code, result.out) == (5, "")
+    base = short(p, "HEAD~2")
+    error, why, fix = result.err.splitlines()
+    assert error == f"error: no baseline on this machine ({HERE})"
+    assert why.startswith(f"why:   nothing is recorded of {base}; nearest in time is ")
+    assert why.split()[-1] in (short(p, "HEAD~1"), short(p, "HEAD"))
+    assert fix == f"fix:   regress run {base}"
+    assert refused(p, "HEAD", "HEAD~2").what == f"no results of {base} on this machine ({HERE})"
+
+
+def test_a_baseline_of_another_machine_is_none(checked: tuple[Project, dict[str, Any]]) -> None:
+    p, _ = checked
+    base, head = short(p, "HEAD~1"), short(p, "HEAD")
+    elsewhere = p.root / "history" / "far-away"
+    shutil.copytree(p.root / "history" / HERE, elsewhere)
+    for path in elsewhere.iterdir():
+        path.write_text(path.read_text().replace(f'"{HERE}"', '"far-away"'))
+    for path in (p.root / "history" / HERE).glob(f"{base}-*"):
+        path.unlink()
+    error = refused(p, "HEAD~1", "HEAD")
+    assert error.what == f"no baseline on this machine ({HERE})"
+    assert error.why == (
+        f"{base} was measured on far-away: values of another machine are no baseline; nearest in time is {head}"
+    )
+    assert error.fix == f"regress run {base}"
+    shutil.rmtree(p.root / "history" / HERE)
+    assert refused(p, "HEAD~1", "HEAD").why == (
+        f"{base} was measured on far-away: values of another machine are no baseline; "
+        f"nothing at all is recorded on {HERE} in {p.root / 'history'}"
+    )
+    there = compare_recorded(Request(start=p.root, overrides={"machine": "far-away"}), "HEAD~1", "HEAD")
+    assert there.exit_code == 1, "asked for by name, its own results are compared with each other"
+
+
+def test_several_environments_are_never_chosen_among(checked: tuple[Project, dict[str, Any]]) -> None:
+    p, _ = checked
+    base, head = short(p, "HEAD~1"), short(p, "HEAD")
+    record_again(p, "HEAD", "conda-py3.9")
+    assert compared(p, "HEAD~1", "HEAD").exit_code == 1, "only one environment has both"
+    record_again(p, "HEAD~1", "conda-py3.9")
+    error = refused(p, "HEAD~1", "HEAD")
+    assert error.what == f"{base} and {head} have results in several environments"
+    assert error.fix == f"regress compare {base} {head} --environment conda-py3.9"
+    chosen = compared(p, "HEAD~1", "HEAD", "conda-py3.9")
+    assert chosen.exit_code == 1
+    assert [side.environment for side in (chosen.base, chosen.head) if side] == ["conda-py3.9"] * 2
+    assert refused(p, "HEAD~1", "HEAD", "conda-py4").what == f"{base} and {head} do not both have results in conda-py4"
+
+
+def test_without_a_common_environment_it_says_where_each_is_recorded(checked: tuple[Project, dict[str, Any]]) -> None:
+    p, _ = checked
+    base, head = short(p, "HEAD~1"), short(p, "HEAD")
+    record_again(p, "HEAD~1", "conda-py3.9")
+    for path in (p.root / "history" / HERE).glob(f"{base}-{ENVIRONMENT}*"):
+        path.unlink()
+    error = refused(p, "HEAD~1", "HEAD")
+    assert error.what == f"{base} and {head} have no environment in common"
+    assert error.why == f"{base} is recorded in conda-py3.9; {head} is recorded in {ENVIRONMENT}"
+    assert error.fix == f"regress check {base} {head} --record"
+
+
+def test_a_file_that_cannot_be_read_is_named_and_the_rest_is_used(checked: tuple[Project, dict[str, Any]]) -> None:
+    p, _ = checked
+    (sidecar,) = (p.root / "history" / HERE).glob(f"{short(p, 'HEAD')}-*.rounds.jsonl")
+    results = sidecar.with_name(sidecar.name.removesuffix(".rounds.jsonl") + ".json")
+    results.write_text('{"commit_hash": "')
+    report = compared(p, "HEAD~1", "HEAD")
+    assert report.exit_code == 1, "the sidecar has the rounds"
+    assert [str(results) in warning for warning in report.warnings] == [True]
+    sidecar.unlink()
+    error = refused(p, "HEAD~1", "HEAD")
+    assert error.what == f"no results of {short(p, 'HEAD')} on this machine ({HERE})"
+    assert error.why.startswith(f"{results} cannot be used: ")
+    assert error.fix

@@ -1,0 +1,227 @@
+"""The commands that judge nothing: `list`, `config` and `doctor`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from regress.report.json import schema
+from tests.conftest import Project, Result, regress
+
+CODE = "import regress_scripted as d\ndef work(): d.kernel('k', 50e-6)\n"
+SUITE = """
+import proj
+class Sizes:
+    params = [[1, 2], ["a b"]]
+    tags = ["slow", "nightly"]
+    def cudatime_work(self, n, how): proj.work()
+def time_work(): proj.work()
+time_work.tags = "quick"
+def peakmem_work(): proj.work()
+def track_size(): return 7
+track_size.unit = "GB/s"
+"""
+
+
+def document(result: Result) -> dict[str, Any]:
+    assert result.out, result.err
+    data: dict[str, Any] = json.loads(result.out)
+    jsonschema.Draft202012Validator(schema()).validate(data)
+    return data
+
+
+# -- list ----------------------------------------------------------------------------------------------------------------
+
+
+def test_list_shows_names_metrics_tags_and_after_a_run_what_they_cost(project: Callable[..., Project]) -> None:
+    p = project(run_rounds=2)
+    p.commit({"proj/__init__.py": CODE, "benchmarks/b.py": SUITE})
+    before = document(p.regress("list", "--format", "json"))
+    seen = {(each["name"], *each["params"]): each for each in before["benchmarks"]}
+    assert {name: (each["metric"], each["needs_device"], each["tags"]) for name, each in seen.items()} == {
+        ("b.Sizes.cudatime_work", "1", "'a b'"): ("gpu_time", True, ["slow", "nightly"]),
+        ("b.Sizes.cudatime_work", "2", "'a b'"): ("gpu_time", True, ["slow", "nightly"]),
+        ("b.time_work",): ("wall_time", False, ["quick"]),
+        ("b.peakmem_work",): ("peak_rss", False, []),
+        ("b.track_size",): ("value", False, []),
+    }
+    assert {each["cost_s"] for each in before["benchmarks"]} == {None}
+
+    assert p.regress("run", "-b", "Sizes", "-b", "track", "-q").code == 0
+    after = document(p.regress("list", "--format", "json"))
+    costs = {each["name"]: each["cost_s"] for each in after["benchmarks"]}
+    assert 0 < costs["b.Sizes.cudatime_work"] < 60
+    assert costs["b.track_size"] > 0
+    assert (costs["b.time_work"], costs["b.peakmem_work"]) == (None, None)
+    text = p.regress("list", "-b", "Sizes").out
+    assert "slow, nightly" in text
+    assert "2 cases" in text
+
+
+def test_list_quiet_is_names_that_b_takes(project: Callable[..., Project]) -> None:
+    p = project()
+    p.commit({"proj/__init__.py": CODE, "benchmarks/b.py": SUITE})
+    names = p.regress("list", "-q", "-b", "Sizes", "-b", "b.time_work").out.splitlines()
+    assert names == ["b.Sizes.cudatime_work(1, 'a b')", "b.Sizes.cudatime_work(2, 'a b')", "b.time_work"]
+    assert p.regress("list", "-q", "-b", names[1]).out.splitlines() == [names[1]]
+
+
+def test_list_without_a_match_is_5(project: Callable[..., Project]) -> None:
+    p = project()
+    p.commit({"proj/__init__.py": CODE, "benchmarks/b.py": SUITE})
+    result = p.regress("list", "-b", "softmx", "-b", "atn")
+    assert (result.code, result.out) == (5, "")
+    assert result.err.splitlines() == [
+        "error: no benchmark matches 'softmx' or 'atn'",
+        f"why:   searched in {p.root}/benchmarks",
+        "fix:   regress list",
+    ]
+
+
+def test_list_names_a_module_that_cannot_be_imported_and_shows_the_others(project: Callable[..., Project]) -> None:
+    p = project()
+    p.commit({"proj/__init__.py": CODE, "benchmarks/b.py": SUITE, "benchmarks/bad.py": "\nimport not_there\n"})
+    result = p.regress("list")
+    assert result.code == 3
+    assert "b.time_work" in result.out
+    assert "bad.py:2" in result.out
+    assert "not_there" in result.out
+
+
+# -- config --------------------------------------------------------------------------------------------------------------
+
+
+def test_config_says_what_counts_and_where_it_came_from(project: Callable[..., Project]) -> None:
+    p = project(memory_threshold="15%", run_rounds=7, build=["make"])
+    arguments = ("--device", "cpu", "--time-threshold", "7%", "--machine", "box")
+    settings = document(p.regress("config", *arguments, "--format", "json"))["settings"]
+    found = {each["name"]: (each["value"], each["source"]) for each in settings}
+    assert len(found) == len(settings)
+    expected = {
+        "device": ("cpu", "command line"),
+        "time_threshold": (0.07, "command line"),
+        "machine": ("box", "command line"),
+        "memory_threshold": (0.15, "asv.conf.json"),
+        "run_rounds": (7, "asv.conf.json"),
+        "build": (["make"], "asv.conf.json"),
+        "results_dir": (str(p.root / "history"), "asv.conf.json"),
+        "check_rounds": (5, "default"),
+        "html_dir": (str(p.root / "html"), "default"),
+    }
+    assert {name: found[name] for name in expected} == expected
+    assert found["cache_dir"][0].startswith(os.environ["REGRESS_CACHE_DIR"])
+    assert found["cache_dir"][1] == "$REGRESS_CACHE_DIR"
+
+
+def test_config_as_text_is_one_line_a_setting(project: Callable[..., Project]) -> None:
+    p = project()
+    lines = p.regress("config", "--memory-threshold", "0.2").out.splitlines()
+    (threshold,) = [line for line in lines if line.split()[:1] == ["memory_threshold"]]
+    assert threshold.split() == ["memory_threshold", "0.2", "command", "line"]
+    (device,) = [line for line in lines if line.split()[:1] == ["device"]]
+    assert device.split() == ["device", '"fake"', "asv.conf.json"]
+
+
+@pytest.mark.parametrize("command", ["config", "list", "check", "run"])
+def test_an_unknown_setting_is_2_with_the_nearest_name(project: Callable[..., Project], command: str) -> None:
+    p = project(time_treshold=0.05)
+    result = p.regress(command)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.splitlines()[0] == 'error: unknown setting "time_treshold" (asv.conf.json)'
+    assert result.err.splitlines()[-1] == 'fix:   write "time_threshold"'
+
+
+def test_a_configuration_elsewhere_is_named_with_config(project: Callable[..., Project], tmp_path: Path) -> None:
+    p = project(run_rounds=9)
+    result = regress(tmp_path, "config", "--config", str(p.root / "asv.conf.json"), "--format", "json")
+    (rounds,) = [each for each in document(result)["settings"] if each["name"] == "run_rounds"]
+    assert rounds["value"] == 9
+    assert regress(tmp_path, "config", "--config", "nothing.json").code == 2
+
+
+# -- doctor --------------------------------------------------------------------------------------------------------------
+
+
+def checks(result: Result) -> dict[str, dict[str, Any]]:
+    """Name -> check; every check that is not well says what to do."""
+    found = document(result)["checks"]
+    assert all(each["fix"] for each in found if each["state"] == "fail")
+    return {each["name"]: each for each in found}
+
+
+def test_doctor_is_content_with_a_good_project(project: Callable[..., Project]) -> None:
+    p = project()
+    base = p.commit({"proj/__init__.py": CODE, "benchmarks/b.py": SUITE})
+    p.commit({})
+    result = p.regress("doctor", "--format", "json")
+    found = checks(result)
+    assert result.code == 0
+    assert {name for name, each in found.items() if each["state"] == "fail"} == set()
+    assert {"Python", "CUDA device", "configuration", "repository", "suite", "cache", "results"} <= set(found)
+    assert found["suite"]["found"] == "4 benchmarks, 1 of them on the device"
+    assert found["repository"]["found"] == f"{p.root}; a check would compare with {base[:8]} (HEAD~1)"
+    assert p.git("status", "--porcelain") == "", "looking leaves nothing behind"
+
+
+def test_doctor_warns_where_there_is_no_commit_to_compare_with(project: Callable[..., Project]) -> None:
+    p = project()
+    p.commit({"proj/__init__.py": CODE, "benchmarks/b.py": SUITE})
+    result = p.regress("doctor", "--format", "json")
+    found = checks(result)
+    assert (result.code, found["repository"]["state"], found["suite"]["state"]) == (0, "warn", "ok")
+    assert "no parent" in found["repository"]["found"]
+
+
+def test_doctor_fails_a_suite_that_is_broken(project: Callable[..., Project]) -> None:
+    p = project()
+    p.commit({"proj/__init__.py": CODE, "benchmarks/b.py": SUITE, "benchmarks/bad.py": "import not_there\n"})
+    p.commit({})
+    result = p.regress("doctor")
+    assert result.code == 5
+    assert "bad.py:1: ModuleNotFoundError: No module named 'not_there'" in result.out
+    assert result.out.splitlines()[-1].startswith("FAIL")
+
+
+def test_doctor_fails_a_suite_that_is_not_there(project: Callable[..., Project]) -> None:
+    p = project()
+    p.commit({"proj/__init__.py": CODE})
+    assert "no benchmark in" in checks(p.regress("doctor", "--format", "json"))["suite"]["found"]
+    shutil.rmtree(p.root / "benchmarks")
+    p.commit({})
+    result = p.regress("doctor", "--format", "json")
+    assert result.code == 5
+    assert checks(result)["suite"]["found"].startswith(f"there is no folder {p.root / 'benchmarks'}")
+
+
+def test_doctor_outside_a_repository(project: Callable[..., Project], tmp_path: Path) -> None:
+    nowhere = tmp_path / "nowhere"
+    nowhere.mkdir()
+    result = regress(nowhere, "doctor", "--format", "json")
+    found = checks(result)
+    assert (result.code, found["configuration"]["state"]) == (5, "fail")
+    assert f"there is no asv.conf.json in {nowhere}" in found["configuration"]["found"]
+    assert found["Python"]["state"] == "ok", "what does not need one is looked at all the same"
+
+    p = project()
+    shutil.rmtree(p.root / ".git")
+    result = p.regress("doctor", "--format", "json")
+    found = checks(result)
+    assert (result.code, found["repository"]["state"]) == (5, "fail")
+    assert "not in a git repository" in found["repository"]["found"]
+    assert "suite" not in found, "said once"
+    assert found["results"]["state"] == "ok"
+
+
+def test_doctor_says_where_results_cannot_go(project: Callable[..., Project]) -> None:
+    p = project()
+    p.commit({"proj/__init__.py": CODE, "benchmarks/b.py": SUITE, "history": "a file, not a folder"})
+    found = checks(p.regress("doctor", "--format", "json"))["results"]
+    assert found["state"] == "fail"
+    assert str(p.root / "history") in found["found"]

@@ -1,0 +1,267 @@
+"""`regress run`: one side measured, printed and recorded, whatever happens on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from regress.history import Recorded, Store
+from regress.report.json import schema
+from tests.conftest import Project, Result
+
+CODE = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\ndef other(): d.kernel('o', 80e-6)\n"
+SUITE = "import proj\ndef cudatime_work(): proj.work()\ndef cudatime_other(): proj.other()\n"
+
+
+def code(seconds: float = 50e-6) -> str:
+    return CODE.format(seconds=seconds)
+
+
+def measured(p: Project, **files: str) -> str:
+    """A commit of the project with its suite."""
+    return p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE, **files})
+
+
+def document(result: Result) -> dict[str, Any]:
+    assert result.out, result.err
+    data: dict[str, Any] = json.loads(result.out)
+    jsonschema.Draft202012Validator(schema()).validate(data)
+    return data
+
+
+def values(report: dict[str, Any]) -> dict[str, float]:
+    """Benchmark -> value, of the metric each is about."""
+    return {each["name"]: each["value"] for each in report["benchmarks"] if each["primary"]}
+
+
+def recorded(p: Project, sha: str) -> Recorded:
+    """What the store has of a commit; nothing of it may be unreadable."""
+    loaded = Store(p.root / "history").load(sha)
+    assert loaded.skipped == ()
+    (found,) = loaded.recorded
+    return found
+
+
+def files(p: Project) -> list[str]:
+    """The files of results, relative to the machine's folder, hidden ones left out."""
+    found = (path for path in (p.root / "history").rglob("*") if path.is_file() and path.name[0] != ".")
+    return sorted(path.name for path in found)
+
+
+def asvs_values(p: Project, sha: str) -> dict[str, Any]:
+    """Name -> values, as they stand in asv's own file."""
+    (path,) = (p.root / "history").rglob(f"{sha[:8]}-*.json")
+    data = json.loads(path.read_text())
+    assert data["commit_hash"] == sha
+    where = data["result_columns"].index("result")
+    return {name: row[where] for name, row in data["results"].items()}
+
+
+def test_a_run_is_recorded_and_a_second_one_is_merged(project: Callable[..., Project]) -> None:
+    p = project(run_rounds=2)
+    sha = measured(p)
+    first = document(p.regress("run", "-b", "b.cudatime_work", "--format", "json"))
+    assert first["exit_codes"] == [0]
+    assert first["recorded"] == str(p.root / "history")
+    assert first["head"]["sha"] == sha
+    assert values(first) == {"b.cudatime_work": pytest.approx(50e-6, rel=0.02)}
+    stem = f"{sha[:8]}-{first['environment']}"
+    listed = ["benchmarks.json", "further_metrics.jsonl", "machine.json", f"{stem}.json", f"{stem}.rounds.jsonl"]
+    assert files(p) == sorted(listed)
+    before = asvs_values(p, sha)
+    assert before["b.cudatime_work"] == [pytest.approx(values(first)["b.cudatime_work"], rel=1e-4)]
+    assert before["b.cudatime_work.peak_memory"] == [0]
+    assert "b.cudatime_other" not in before
+
+    second = document(p.regress("run", "-b", "b.cudatime_other", "--format", "json"))
+    assert set(values(second)) == {"b.cudatime_other"}
+    both = asvs_values(p, sha)
+    assert {name: both[name] for name in before} == before, "the first results stay"
+    assert both["b.cudatime_other"] == [pytest.approx(values(second)["b.cudatime_other"], rel=1e-4)]
+    kept = recorded(p, sha)
+    assert sorted((each.name, each.order) for each in kept.rounds) == [
+        (f"b.cudatime_{name}", order) for name in ("other", "work") for order in (0, 1)
+    ]
+    assert kept.machine.facts["gpu"] == "scripted device"
+
+
+def test_a_tree_with_changes_is_measured_but_not_recorded(project: Callable[..., Project]) -> None:
+    p = project(run_rounds=2)
+    sha = measured(p)
+    p.write({"proj/__init__.py": code(70e-6)})
+    result = p.regress("run", "--format", "json", "--output", f"text={p.root.parent / 'seen.txt'}")
+    report = document(result)
+    assert (result.code, report["recorded"], report["head"]["dirty"]) == (0, None, True)
+    assert values(report)["b.cudatime_work"] == pytest.approx(70e-6, rel=0.02), "the tree, not the commit"
+    said = f"the tree has uncommitted changes: the results are not recorded as {sha[:8]}"
+    assert said in report["warnings"]
+    assert said in (p.root.parent / "seen.txt").read_text()
+    assert files(p) == []
+
+
+def test_a_failing_benchmark_is_3_and_the_others_are_measured_and_recorded(project: Callable[..., Project]) -> None:
+    p = project(run_rounds=2)
+    bad = "def cudatime_bad():\n    raise KeyError('gone')\n"
+    sha = measured(p, **{"benchmarks/bad.py": bad})
+    result = p.regress("run", "--format", "json")
+    report = document(result)
+    assert (result.code, report["exit_codes"]) == (3, [3])
+    assert values(report) == {
+        "b.cudatime_work": pytest.approx(50e-6, rel=0.02),
+        "b.cudatime_other": pytest.approx(80e-6, rel=0.02),
+        "bad.cudatime_bad": None,
+    }
+    (error,) = report["errors"]
+    assert (error["name"], error["message"]) == ("bad.cudatime_bad", "KeyError: 'gone'")
+    assert error["where"].endswith("bad.py:2")
+    assert asvs_values(p, sha)["bad.cudatime_bad"] is None, "how asv writes a failure"
+    only_bad = p.regress("run", "-b", "bad", "--format", "json")
+    assert (only_bad.code, document(only_bad)["exit_codes"]) == (5, [5, 3]), "nothing was measured, which is worse"
+
+
+def test_only_skipped_cases_are_5(project: Callable[..., Project]) -> None:
+    p = project(run_rounds=2)
+    suite = "class S:\n    def setup(self): raise NotImplementedError\n    def time_it(self): pass\n"
+    p.commit({"proj/__init__.py": "", "benchmarks/b.py": suite})
+    result = p.regress("run")
+    assert result.code == 5
+    assert "NOTHING" in result.out
+    assert "skipped by its setup" in result.out
+
+
+@pytest.mark.parametrize("revision", ["HEAD~1..HEAD", "main...HEAD"])
+def test_a_range_is_refused_with_what_to_do_instead(project: Callable[..., Project], revision: str) -> None:
+    p = project()
+    measured(p)
+    result = p.regress("run", revision)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.splitlines() == [
+        f"error: {revision} is a range, and run measures one commit",
+        "why:   a range may mean hours of measuring",
+        f"fix:   git rev-list {shlex.quote(revision)} | xargs -n 1 regress run",
+    ]
+
+
+def test_a_suite_that_is_not_there_is_5(project: Callable[..., Project]) -> None:
+    p = project()
+    p.git("rm", "-r", "-q", "--cached", "--ignore-unmatch", "benchmarks")
+    (p.root / "benchmarks" / "__init__.py").unlink()
+    (p.root / "benchmarks").rmdir()
+    p.commit({"proj/__init__.py": code()})
+    result = p.regress("run")
+    assert (result.code, result.out) == (5, "")
+    assert f"there is no folder {p.root / 'benchmarks'}" in result.err
+
+
+def test_another_revision_is_measured_while_the_tree_stays_as_it_is(project: Callable[..., Project]) -> None:
+    p = project(run_rounds=2)
+    old = measured(p)
+    new = p.commit({"proj/__init__.py": code(60e-6)})
+    p.write({"proj/__init__.py": code(90e-6), "notes.txt": "mine"})
+    before = p.git("status", "--porcelain", "--", "proj", "notes.txt", "benchmarks")
+    result = p.regress("run", "HEAD~1", "-b", "work", "--format", "json")
+    report = document(result)
+    assert result.code == 0, result.err
+    assert (report["head"]["sha"], report["head"]["dirty"]) == (old, False)
+    assert values(report) == {"b.cudatime_work": pytest.approx(50e-6, rel=0.02)}
+    assert recorded(p, old).rounds
+    assert Store(p.root / "history").load(new).recorded == ()
+    assert p.git("status", "--porcelain", "--", "proj", "notes.txt", "benchmarks") == before
+    assert p.git("rev-parse", "HEAD") == new
+    assert (p.root / "proj" / "__init__.py").read_text() == code(90e-6)
+
+
+# -- the end comes early -------------------------------------------------------------------------------------------------
+
+
+PID_SUITE = """
+import os, proj
+with open({folder!r} + "/" + str(os.getpid()), "w"): pass
+def cudatime_work(): proj.work()
+def cudatime_other(): proj.other()
+"""
+
+
+@pytest.fixture
+def long_run(project: Callable[..., Project], tmp_path: Path) -> Iterator[tuple[Project, subprocess.Popen[str], Path]]:
+    """A run of very many rounds, once some of them are on disk; and a folder with a file for each process it started."""
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    p = project(run_rounds=1000)
+    p.commit({"proj/__init__.py": code(), "benchmarks/b.py": PID_SUITE.format(folder=str(pids))})
+    process = subprocess.Popen(
+        [sys.executable, "-m", "regress", "run", "--format", "json"],
+        cwd=p.root,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            while sum(path.read_text().count('"order"') for path in (p.root / "history").rglob("*.rounds.jsonl")) < 4:
+                assert process.poll() is None, process.communicate()[1]
+                time.sleep(0.02)
+            yield p, process, pids
+        finally:
+            process.kill()
+
+
+def running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def all_ended(pids: Path) -> bool:
+    """Whether every process that wrote its number has ended, after a moment to do so."""
+    numbers = [int(path.name) for path in pids.iterdir()]
+    assert numbers
+    for _ in range(100):
+        if not any(map(running, numbers)):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_ctrl_c_keeps_the_rounds_and_is_130(long_run: tuple[Project, subprocess.Popen[str], Path]) -> None:
+    p, process, pids = long_run
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    report = document(Result(process.returncode, out, err))
+    assert (process.returncode, report["exit_codes"]) == (130, [130]), err
+    assert values(report)["b.cudatime_work"] == pytest.approx(50e-6, rel=0.02)
+    sha = p.git("rev-parse", "HEAD")
+    assert asvs_values(p, sha)["b.cudatime_work"] == [pytest.approx(50e-6, rel=0.02)]
+    assert len(recorded(p, sha).rounds) >= 4
+    assert all_ended(pids)
+
+
+def test_a_driver_that_is_killed_leaves_whole_files_and_no_worker(
+    long_run: tuple[Project, subprocess.Popen[str], Path],
+) -> None:
+    p, process, pids = long_run
+    process.kill()
+    process.communicate(timeout=60)
+    assert all_ended(pids)
+    for path in (p.root / "history").rglob("*.json"):
+        json.loads(path.read_text())
+    sha = p.git("rev-parse", "HEAD")
+    kept = len(recorded(p, sha).rounds)
+    assert kept >= 4
+    after = p.regress("run", "--rounds", "2", "--format", "json")
+    assert after.code == 0, after.err
+    assert len(recorded(p, sha).rounds) == kept + 4, "what the killed run had measured is there, and more can be added"
+    assert set(asvs_values(p, sha)) >= {"b.cudatime_work", "b.cudatime_other"}
