@@ -417,11 +417,19 @@ def _undelivered(what: str, error: OSError) -> RegressError:
     )
 
 
+def _hold_standard_streams() -> None:
+    """Open those that are closed, or else a pipe to a worker gets the number of one, and is lost when the worker starts."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
+
+
 def main() -> None:
     """Run the command line and exit.
 
     Not with click's own endings: after Ctrl-C it would exit with 1, which means "regressed" here.
     """
+    _hold_standard_streams()
     try:
         code = regress(prog_name="regress", standalone_mode=False)
     except click.UsageError as error:

@@ -9,14 +9,14 @@ import json
 import os
 import pickle
 import pkgutil
-import sys
 import traceback
 from types import ModuleType
-from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .bench_types import CudaTimeBenchmark, load
+from .failures import last_line, place_of
 from .runner import first_attr
-from .wire import Benchmark, Failure, SuiteProblem
+from .wire import Benchmark, SuiteProblem
 
 SAMPLING = ("number", "repeat", "rounds", "processes", "warmup_time", "min_run_count", "sample_time")
 DECIDING = (
@@ -75,7 +75,9 @@ class Suite:
         try:
             module = importlib.import_module(name)
         except BaseException as error:  # a suite may call sys.exit() at import
-            problems.append(SuiteProblem(_place(error, name, [self.folder]), _last_line(error), traceback.format_exc()))
+            problems.append(
+                SuiteProblem(place_of(error, name, [self.folder]), last_line(error), traceback.format_exc())
+            )
             return
         yield module
         for _, child, _ in pkgutil.iter_modules(getattr(module, "__path__", []), f"{name}."):
@@ -102,7 +104,7 @@ class Suite:
         except Exception as error:  # a constructor that needs arguments, unreadable parameters, ...
             where = f"{module.__name__}.{owner.__name__}" if owner is not None else f"{module.__name__}.{name}"
             needs_arguments = owner is not None and not _can_be_made(owner)
-            text = f"skipped: {_last_line(error)}" if needs_arguments else _last_line(error)
+            text = f"skipped: {last_line(error)}" if needs_arguments else last_line(error)
             problem = SuiteProblem(where, text, traceback.format_exc(), fatal=not needs_arguments)
             if problem.where not in {known.where for known in problems}:
                 problems.append(problem)
@@ -191,41 +193,6 @@ def load_cache(benchmark: Any, directory: str) -> None:
         benchmark.set_cache(pickle.load(file))
 
 
-# -- failures ------------------------------------------------------------------------------------------------------------
-
-
-def failure_of(error: BaseException, places: Sequence[str]) -> Failure:
-    """The exception as data: its kind, its line, and the innermost frame in one of the places (the suite's folder, the code
-    under test), or else the innermost that is not ours."""
-    from asv_runner.benchmarks.mark import SkipNotImplemented
-
-    if isinstance(error, SkipNotImplemented):
-        return Failure("skipped", str(error) or "raised SkipNotImplemented")
-    text = f"{type(error).__name__} {error}".lower()
-    kind = "oom" if isinstance(error, MemoryError) or "out of memory" in text or "outofmemory" in text else "error"
-    detail = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return Failure(kind, _last_line(error), _place(error, "", places), detail[-4000:])
-
-
-def _last_line(error: BaseException) -> str:
-    return traceback.format_exception_only(type(error), error)[-1].strip()[:500]
-
-
-def _place(error: BaseException, otherwise: str, places: Sequence[str] = ()) -> str:
-    """`file:line` of a syntax error, or of the innermost frame in one of the places, or else outside this package and the
-    import machinery."""
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{error.filename}:{error.lineno}"
-    here = os.path.dirname(os.path.abspath(__file__))
-    frames = list(reversed(traceback.extract_tb(error.__traceback__)))
-    inside = [frame for frame in frames if frame.filename.startswith(tuple(place + os.sep for place in places))]
-    for frame in inside + frames:
-        outside = not frame.filename.startswith((here, "<")) and "asv_runner" not in frame.filename
-        if outside and not frame.filename.endswith(os.path.join("importlib", "__init__.py")):
-            return f"{frame.filename}:{frame.lineno}"
-    return otherwise
-
-
 def _source(func: Any, folder: str) -> Tuple[str, int]:
     try:
         file = inspect.getsourcefile(func) or ""
@@ -255,58 +222,3 @@ def _is_plain(value: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-# -- whose code is measured ----------------------------------------------------------------------------------------------
-
-
-class ProjectCode:
-    """Proves that the project's packages were imported from the side's own folders.
-
-    An editable install, a path file or a meta-path hook can win over the worktree; then both sides would measure the same
-    installed code and every verdict would be "unchanged".
-    """
-
-    def __init__(self, roots: List[str], suite_package: str) -> None:
-        self._roots = [os.path.realpath(root) + os.sep for root in roots]
-        # A repository's test/ is not the standard library's, which others may have imported.
-        standard: FrozenSet[str] = getattr(sys, "stdlib_module_names", frozenset())
-        self._names = {name for root in roots for name in _packages(root)} - {suite_package} - standard
-
-    def imported(self) -> List[str]:
-        """Files of the project's packages that are loaded, one a package."""
-        return [file for _, file in self._loaded()]
-
-    def foreign(self) -> Optional[Tuple[str, str]]:
-        """A package of the project (name, file) that came from elsewhere, or None."""
-        for name, file in self._loaded():
-            if not os.path.realpath(file).startswith(tuple(self._roots)):
-                return name, file
-        return None
-
-    def _loaded(self) -> Iterator[Tuple[str, str]]:
-        for name in sorted(self._names):
-            module = sys.modules.get(name)
-            file = getattr(module, "__file__", None) if module is not None else None
-            if file is None and module is not None:
-                file = next(iter(getattr(module, "__path__", [])), None)
-            if file is not None:
-                yield name, file
-
-
-def _packages(root: str) -> Iterator[str]:
-    """Names that can be imported from a folder. A folder without Python files in it is no package of the project's:
-    `docs/` would be a namespace package to the import system."""
-    for name in os.listdir(root):
-        path = os.path.join(root, name)
-        if name.endswith(".py"):
-            if name not in ("setup.py", "conftest.py"):
-                yield name[:-3]
-        elif (
-            os.path.isdir(path)
-            and name.isidentifier()
-            and any(each.endswith((".py", ".so")) for each in os.listdir(path))
-        ):
-            yield name
-        elif name.endswith((".so", ".pyd")):
-            yield name.split(".")[0]

@@ -12,11 +12,12 @@ from typing import Any, Callable, Dict, List, Optional
 
 from .backend import Backend, DeviceBackend, DeviceError
 from .bench_types import CudaTimeBenchmark, device_reset
+from .failures import failure_of
 from .loop import CPU_WINDOW_S, WALL_SAMPLES, DeviceLoop, cpu_calls, wall_samples, warm_cpu
 from .memory import peak_of_call, peak_rss
 from .runner import first_attr
 from .stopping import FEWEST_LONG, enough, round_value, valid
-from .suite import METRICS, Suite, choose_params, failure_of, load_cache
+from .suite import METRICS, Suite, choose_params, load_cache
 from .wire import SYNCHRONIZES, Failure, Measured, Proposal, Protocol, Round, Task
 
 FRAMEWORKS = ("torch", "cupy", "jax", "triton", "numpy")

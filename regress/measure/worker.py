@@ -16,7 +16,9 @@ import time
 from typing import Any, BinaryIO, Dict, List
 
 from .backend import Backend, choose
-from .suite import ProjectCode, Suite, failure_of
+from .failures import failure_of
+from .project import ProjectCode
+from .suite import Suite
 from .visit import FRAMEWORKS, Visitor, seed_everything
 from .wire import (
     Begin,

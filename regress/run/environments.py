@@ -169,7 +169,10 @@ def _shell(command: str, folder: Path, variables: dict[str, str], out: BinaryIO,
     except BaseException as error:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        # Not process.wait(): an interrupt inside a wait may leave its lock taken, and the next would wait for ever.
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(process.pid, 0)
+        process.returncode = -signal.SIGKILL
         if isinstance(error, subprocess.TimeoutExpired):
             return f"timed out after {timeout_s:.3g} s"
         raise

@@ -84,9 +84,8 @@ def failed_round(name: str, params: Sequence[str], side: str, failure: Failure, 
     return Round(name, list(params), side, order, failure=failure)
 
 
-def hopeless(rounds: Iterable[Round], planned: int, good_share: float) -> bool:
+def hopeless(failures: int, planned: int, good_share: float) -> bool:
     """Whether so many rounds of a case have failed that the planned number can no longer give enough good ones."""
-    failures = sum(1 for each in rounds if each.failure is not None)
     return failures > planned - good_share * planned
 
 

@@ -188,7 +188,7 @@ time_hang.timeout = 0.5
 def track_after(): return 1
 """
     )
-    import regress.run.execute as module
+    import regress.run.visits as module
 
     before = module.GRACE_S
     module.GRACE_S = 0.5

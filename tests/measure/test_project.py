@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from regress.measure.suite import ProjectCode
+from regress.measure.project import ProjectCode
 
 
 @pytest.fixture

@@ -1,0 +1,41 @@
+"""Exceptions as data: their kind, their line, and where in the user's own code they came from."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from typing import Sequence
+
+from .wire import Failure
+
+
+def failure_of(error: BaseException, places: Sequence[str]) -> Failure:
+    """The exception as data: its kind, its line, and the innermost frame in one of the places (the suite's folder, the code
+    under test), or else the innermost that is not ours."""
+    from asv_runner.benchmarks.mark import SkipNotImplemented
+
+    if isinstance(error, SkipNotImplemented):
+        return Failure("skipped", str(error) or "raised SkipNotImplemented")
+    text = f"{type(error).__name__} {error}".lower()
+    kind = "oom" if isinstance(error, MemoryError) or "out of memory" in text or "outofmemory" in text else "error"
+    detail = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return Failure(kind, last_line(error), place_of(error, "", places), detail[-4000:])
+
+
+def last_line(error: BaseException) -> str:
+    return traceback.format_exception_only(type(error), error)[-1].strip()[:500]
+
+
+def place_of(error: BaseException, otherwise: str, places: Sequence[str] = ()) -> str:
+    """`file:line` of a syntax error, or of the innermost frame in one of the places, or else outside this package and the
+    import machinery."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    here = os.path.dirname(os.path.abspath(__file__))
+    frames = list(reversed(traceback.extract_tb(error.__traceback__)))
+    inside = [frame for frame in frames if frame.filename.startswith(tuple(place + os.sep for place in places))]
+    for frame in inside + frames:
+        outside = not frame.filename.startswith((here, "<")) and "asv_runner" not in frame.filename
+        if outside and not frame.filename.endswith(os.path.join("importlib", "__init__.py")):
+            return f"{frame.filename}:{frame.lineno}"
+    return otherwise

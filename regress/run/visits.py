@@ -1,0 +1,188 @@
+"""Visits to cases in worker processes: whatever a case does to its process becomes its own failure, and the rest goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regress.errors import NothingMeasured, RegressError
+from regress.measure.wire import (
+    Begin,
+    Broken,
+    CacheReady,
+    Discover,
+    End,
+    Open,
+    Proposal,
+    SetupCache,
+    Task,
+    Visit,
+    WrongCode,
+)
+from regress.measure.wire import Suite as SuiteMessage
+from regress.model import Benchmark, Failure, Round, Settings
+from regress.run import plan
+from regress.run.environments import Prepared
+from regress.run.servers import Died, Reaper, Server, TimedOut
+
+GRACE_S = 10.0
+"""Beyond a case's timeout: what the worker may need around it."""
+
+
+@dataclass
+class Visits:
+    """Starts worker processes of any side for one suite. `facts` are those of the process that was started last."""
+
+    suite: Path
+    start_file: Path
+    settings: Settings
+    default_timeout_s: float = 60.0
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    first_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By side: the facts of its first process."""
+    warnings: list[str] = field(default_factory=list)
+    _reaper: Reaper = field(default_factory=Reaper)
+
+    def close(self) -> None:
+        """No process is started after this."""
+        self._reaper.close()
+
+    # -- the suite -------------------------------------------------------------------------------------------------------
+
+    def discover(self, side: Prepared) -> SuiteMessage:
+        """The suite as it is found with this side's code. Raises NothingMeasured where it cannot be imported at all."""
+        timeout_s = self.settings.discover_timeout_s
+        try:
+            with self._server(side) as server:
+                server.send(Discover())
+                found = server.receive(timeout_s)
+        except TimedOut:
+            raise NothingMeasured(
+                f"the suite was not imported within {timeout_s:.0f} s on {side.side.name} {side.side.label}",
+                why="a module of it hangs at import, or the import is slow",
+                fix='raise "discover_timeout_s" under "regress" in asv.conf.json, or mend the import',
+            ) from None
+        except Died as died:
+            raise NothingMeasured(
+                f"the process that imports the suite died on {side.side.name} {side.side.label}: {died.reason}",
+                why=_last_line(died.log) or "it printed nothing",
+                fix=f"PYTHONPATH={side.import_roots[0]} {side.python} -c 'import {self.suite.name}'",
+            ) from None
+        if isinstance(found, Broken):
+            raise RegressError("the suite could not be read", why=found.failure.message, fix="see --debug")
+        assert isinstance(found, SuiteMessage)
+        return found
+
+    def setup_cache(self, side: Prepared, benchmark: Benchmark, directory: Path) -> Failure | None:
+        """Run the benchmark's setup_cache in the directory; None when it worked."""
+        declared = benchmark.setup_cache_timeout_s
+        limit_s = self.default_timeout_s if declared is None else declared
+        try:
+            with self._server(side) as server:
+                server.send(SetupCache(benchmark.name, str(directory)))
+                ready = server.receive(limit_s)
+        except TimedOut:
+            return Failure("timeout", f"setup_cache took longer than {limit_s:.3g} s")
+        except Died as died:
+            return Failure("signal" if died.returncode < 0 else "error", f"setup_cache: {died.reason}", detail=died.log)
+        failure = ready.failure if isinstance(ready, (CacheReady, Broken)) else None
+        if failure is None:
+            return None
+        return Failure(failure.kind, f"setup_cache: {failure.message}", failure.where, failure.detail)
+
+    # -- cases -----------------------------------------------------------------------------------------------------------
+
+    def visit(
+        self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark]
+    ) -> Iterator[tuple[Task, Proposal | Round]]:
+        """Each task and its reply. Tasks that need a process of their own come last."""
+        alone = [task for task in tasks if benchmarks[task.name].metric in plan.ALONE]
+        together = [task for task in tasks if benchmarks[task.name].metric not in plan.ALONE]
+        for group in [together, *([task] for task in alone)]:
+            left = list(group)
+            while left:
+                done = 0
+                for task, reply in self._one_process(side, left, benchmarks):
+                    done += 1
+                    yield task, reply
+                left = left[done:]
+
+    def _one_process(
+        self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark]
+    ) -> Iterator[tuple[Task, Proposal | Round]]:
+        """Replies to as many of the tasks as one process lives for; the one that kills it gets the failure as its reply."""
+        limits = [plan.timeout_of(benchmarks[task.name], self.default_timeout_s) for task in tasks]
+        current = 0
+        try:
+            with self._server(side) as server:
+                server.send(Visit(list(tasks)))
+                while current < len(tasks):
+                    message = server.receive(limits[current] + GRACE_S)
+                    if isinstance(message, (Proposal, Round)):
+                        current += 1
+                        yield tasks[current - 1], message
+                    elif isinstance(message, WrongCode):
+                        raise _wrong_code(side, message)
+                    elif isinstance(message, Broken):
+                        return
+                    else:
+                        assert isinstance(message, Begin)
+                self._note_code(server)
+        except TimedOut:
+            if current < len(tasks):
+                yield (
+                    tasks[current],
+                    _failed(tasks[current], Failure("timeout", f"took longer than {limits[current]:.3g} s")),
+                )
+        except Died as died:
+            if current < len(tasks):
+                kind = "signal" if died.returncode < 0 else "error"
+                yield tasks[current], _failed(tasks[current], Failure(kind, died.reason, detail=died.log))
+
+    def _note_code(self, server: Server) -> None:
+        end = server.receive(GRACE_S)
+        text = "the suite imports nothing of this repository: it measures installed packages only"
+        if isinstance(end, End) and not end.project_files and text not in self.warnings:
+            self.warnings.append(text)
+
+    def _server(self, side: Prepared) -> Server:
+        opening = Open(
+            suite_dir=str(self.suite),
+            import_roots=[str(root) for root in side.import_roots],
+            side=side.side.name,
+            device=self.settings.device,
+            seed=self.settings.seed,
+        )
+        try:
+            server = Server(self.start_file, side.python, side.variables, opening, self._reaper)
+        except (Died, TimedOut) as error:
+            why = error.reason if isinstance(error, Died) else str(error)
+            raise NothingMeasured(
+                f"no process could be started for {side.side.name} {side.side.label}",
+                why=_last_line(error.log) or why if isinstance(error, Died) else why,
+                fix=f"{side.python} --version",
+            ) from None
+        self.facts = server.opened.facts
+        self.first_facts.setdefault(side.side.name, dict(server.opened.facts))
+        return server
+
+
+def _failed(task: Task, failure: Failure) -> Proposal | Round:
+    if task.protocol is None:
+        return Proposal(task.name, task.params, task.side, failure=failure)
+    return plan.failed_round(task.name, task.params, task.side, failure, task.order)
+
+
+def _wrong_code(side: Prepared, found: WrongCode) -> RegressError:
+    return NothingMeasured(
+        f"{side.side.name} {side.side.label} would not be measured: {found.module} was imported from elsewhere",
+        why=f"{found.file} is outside {', '.join(found.expected)}; an editable install or a path hook wins over it",
+        fix=f"{side.python} -m pip uninstall {found.module}",
+    )
+
+
+def _last_line(log: str) -> str:
+    lines = log.strip().splitlines()
+    return lines[-1] if lines else ""
