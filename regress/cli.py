@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import signal
 import sys
 import time
 import traceback
@@ -430,6 +431,9 @@ def main() -> None:
     Not with click's own endings: after Ctrl-C it would exit with 1, which means "regressed" here.
     """
     _hold_standard_streams()
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # being told to end keeps what was measured, as Ctrl-C does
     try:
         code = regress(prog_name="regress", standalone_mode=False)
     except click.UsageError as error:

@@ -124,9 +124,6 @@ def test_an_unmodified_asv_runs_the_suite(asv_run: tuple[dict[str, Any], dict[st
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(
-    strict=True, reason="CudaTimeBenchmark.run raises NotImplementedError, which asv takes for a failure"
-)
 def test_without_a_device_asv_counts_our_benchmarks_as_skipped(
     asv_run: tuple[dict[str, Any], dict[str, Any], str],
 ) -> None:

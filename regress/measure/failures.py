@@ -15,8 +15,8 @@ def failure_of(error: BaseException, places: Sequence[str]) -> Failure:
     from asv_runner.benchmarks.mark import SkipNotImplemented
 
     if isinstance(error, SkipNotImplemented):
-        return Failure("skipped", str(error) or "raised SkipNotImplemented")
-    text = f"{type(error).__name__} {error}".lower()
+        return Failure("skipped", last_line(error))
+    text = f"{type(error).__name__} {last_line(error)}".lower()
     kind = "oom" if isinstance(error, MemoryError) or "out of memory" in text or "outofmemory" in text else "error"
     detail = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     return Failure(kind, last_line(error), place_of(error, "", places), detail[-4000:])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from typing import Callable
+from typing import Callable, Optional
 
 from .backend import Backend, MemoryProbe
 from .wire import Measured
@@ -11,14 +11,20 @@ from .wire import Measured
 WARM_CALLS = 2
 
 
-def peak_of_call(call: Callable[[], object], backend: Backend, probe: MemoryProbe) -> Measured:
+def peak_of_call(
+    call: Callable[[], object], backend: Backend, probe: MemoryProbe, reset: Optional[Callable[[], object]] = None
+) -> Measured:
     """Peak of the requested bytes of one call above what was there before it.
 
     Two calls come first, so that caches and workspaces that are made once do not count; their outputs are dropped and cached
     blocks given back.
     """
     for _ in range(WARM_CALLS):
+        if reset is not None:
+            reset()
         call()
+    if reset is not None:
+        reset()
     gc.collect()
     backend.synchronize()
     probe.release()

@@ -6,6 +6,9 @@ import os
 import sys
 from typing import FrozenSet, Iterator, List, Optional, Tuple
 
+NO_PACKAGES = frozenset({"doc", "docs", "examples", "test", "tests", "tools", "scripts", "build", "dist"})
+"""Folders of a repository that hold code but are not what is measured; others may be installed under the same name."""
+
 
 class ProjectCode:
     """Proves that the project's packages were imported from the side's own folders.
@@ -22,7 +25,7 @@ class ProjectCode:
 
     def imported(self) -> List[str]:
         """Files of the project's packages that are loaded, one a package."""
-        return [file for _, file in self._loaded()]
+        return list(dict(reversed([(name, file) for name, file in self._loaded()])).values())
 
     def foreign(self) -> Optional[Tuple[str, str]]:
         """A package of the project (name, file) that came from elsewhere, or None."""
@@ -32,28 +35,37 @@ class ProjectCode:
         return None
 
     def _loaded(self) -> Iterator[Tuple[str, str]]:
-        for name in sorted(self._names):
-            module = sys.modules.get(name)
-            file = getattr(module, "__file__", None) if module is not None else None
-            if file is None and module is not None:
-                file = next(iter(getattr(module, "__path__", [])), None)
-            if file is not None:
-                yield name, file
+        """(package, file) of every loaded module in one of the project's packages. All of them: a namespace package has no
+        file of its own, and parts of it may come from different places."""
+        for name, module in sorted(sys.modules.items()):
+            top = name.partition(".")[0]
+            file = getattr(module, "__file__", None)
+            if top in self._names and isinstance(file, str):
+                yield top, file
 
 
 def _packages(root: str) -> Iterator[str]:
-    """Names that can be imported from a folder. A folder without Python files in it is no package of the project's:
+    """Names that can be imported from a folder. A folder with Python files only far below is no package of the project's:
     `docs/` would be a namespace package to the import system."""
     for name in os.listdir(root):
         path = os.path.join(root, name)
         if name.endswith(".py"):
             if name not in ("setup.py", "conftest.py"):
                 yield name[:-3]
-        elif (
-            os.path.isdir(path)
-            and name.isidentifier()
-            and any(each.endswith((".py", ".so")) for each in os.listdir(path))
-        ):
-            yield name
         elif name.endswith((".so", ".pyd")):
             yield name.split(".")[0]
+        elif os.path.isdir(path) and name.isidentifier() and name not in NO_PACKAGES and _has_code(path, 2):
+            yield name
+
+
+def _has_code(folder: str, depth: int) -> bool:
+    """Whether there is a module in the folder, or at most so many folders below."""
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return False
+    if any(entry.name.endswith((".py", ".so", ".pyd")) for entry in entries):
+        return True
+    return depth > 0 and any(
+        _has_code(entry.path, depth - 1) for entry in entries if entry.name.isidentifier() and entry.is_dir()
+    )

@@ -33,7 +33,9 @@ def _import() -> ModuleType:
 benchmarks = _import()
 
 from asv_runner.benchmarks._base import Benchmark, _get_first_attr  # noqa: E402
+from asv_runner.benchmarks.peakmem import PeakMemBenchmark  # noqa: E402
+from asv_runner.benchmarks.time import TimeBenchmark, wall_timer  # noqa: E402
 
 first_attr = _get_first_attr
 
-__all__ = ["Benchmark", "benchmarks", "first_attr"]
+__all__ = ["Benchmark", "PeakMemBenchmark", "TimeBenchmark", "benchmarks", "first_attr", "wall_timer"]

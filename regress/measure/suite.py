@@ -9,13 +9,14 @@ import json
 import os
 import pickle
 import pkgutil
+import re
 import traceback
 from types import ModuleType
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from .bench_types import CudaTimeBenchmark, load
+from .bench_types import CudaTimeBenchmark, SizeBenchmark, load
 from .failures import last_line, place_of
-from .runner import first_attr
+from .runner import PeakMemBenchmark, TimeBenchmark, first_attr
 from .wire import Benchmark, SuiteProblem
 
 SAMPLING = ("number", "repeat", "rounds", "processes", "warmup_time", "min_run_count", "sample_time")
@@ -36,8 +37,10 @@ DECIDING = (
 DECLARED = (*SAMPLING, *DECIDING)
 """Attributes of a benchmark that say how to measure it or how to decide on it."""
 
-METRICS = {"time": "wall_time", "peakmemory": "peak_rss", "memory": "object_size"}
-"""asv's types whose metric is ours; everything else is a tracked `value`."""
+METRICS = {TimeBenchmark: "wall_time", PeakMemBenchmark: "peak_rss", SizeBenchmark: "object_size"}
+"""The types whose metric is ours; everything else is a tracked `value`."""
+
+ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
 class Suite:
@@ -52,7 +55,7 @@ class Suite:
         """Where the user's own code is: what a failure's line is looked for in."""
         self.package = os.path.basename(self.folder)
         self._overrides = type("Overrides", (), dict(overrides)) if overrides else None
-        self._found: Dict[str, Any] = {}
+        self._found: Dict[str, _Recipe] = {}
         self._discovered = False
         update_sys_path(self.folder)
 
@@ -63,82 +66,113 @@ class Suite:
         problems: List[SuiteProblem] = []
         described: List[Benchmark] = []
         for module in self._modules(self.package, problems):
-            for benchmark in self._benchmarks_of(module, problems):
-                if benchmark.name in self._found:
-                    continue
-                self._found[benchmark.name] = benchmark
-                described.append(describe(benchmark, self.folder))
+            for recipe in _recipes(module):
+                described += self._described(recipe, problems)
         self._discovered = True
         return described, problems
+
+    def _described(self, recipe: _Recipe, problems: List[SuiteProblem]) -> List[Benchmark]:
+        try:
+            benchmark = recipe.make()
+            if benchmark is None or benchmark.name in self._found:
+                return []
+            found = describe(benchmark, self.folder)
+        except BaseException as error:  # a constructor that needs arguments or exits, unreadable parameters, ...
+            problem = recipe.problem(error)
+            if problem.where not in {known.where for known in problems}:
+                problems.append(problem)
+            return []
+        self._found[found.name] = recipe
+        return [found]
 
     def _modules(self, name: str, problems: List[SuiteProblem]) -> Iterator[ModuleType]:
         try:
             module = importlib.import_module(name)
         except BaseException as error:  # a suite may call sys.exit() at import
-            problems.append(
-                SuiteProblem(place_of(error, name, [self.folder]), last_line(error), traceback.format_exc())
-            )
+            where = place_of(error, name, [self.folder])
+            problems.append(SuiteProblem(where, last_line(error), traceback.format_exc()))
             return
         yield module
         for _, child, _ in pkgutil.iter_modules(getattr(module, "__path__", []), f"{name}."):
             yield from self._modules(child, problems)
 
-    def _benchmarks_of(self, module: ModuleType, problems: List[SuiteProblem]) -> Iterator[Any]:
-        for attribute, value in list(vars(module).items()):
-            if attribute.startswith("_"):
-                continue
-            if inspect.isclass(value) and not inspect.isabstract(value):
-                for name, member in inspect.getmembers(value):
-                    if inspect.isfunction(member) or inspect.ismethod(member):
-                        yield from self._try(name, module, value, member, problems)
-            elif inspect.isfunction(value):
-                yield from self._try(attribute, module, None, value, problems)
-
-    def _try(
-        self, name: str, module: ModuleType, owner: Any, member: Any, problems: List[SuiteProblem]
-    ) -> Iterator[Any]:
-        from asv_runner.discovery import _get_benchmark
-
-        try:
-            benchmark = _get_benchmark(name, module, owner, member)
-        except Exception as error:  # a constructor that needs arguments, unreadable parameters, ...
-            where = f"{module.__name__}.{owner.__name__}" if owner is not None else f"{module.__name__}.{name}"
-            needs_arguments = owner is not None and not _can_be_made(owner)
-            text = f"skipped: {last_line(error)}" if needs_arguments else last_line(error)
-            problem = SuiteProblem(where, text, traceback.format_exc(), fatal=not needs_arguments)
-            if problem.where not in {known.where for known in problems}:
-                problems.append(problem)
-            return
-        if benchmark is not None:
-            yield benchmark
-
     # -- one benchmark ---------------------------------------------------------------------------------------------------
 
     def get(self, name: str) -> Any:
-        """The benchmark of that name, with the overrides in force. Imports its module alone where the name tells which.
+        """A fresh benchmark of that name, with the overrides in force: what a case leaves in its instance, the next one does
+        not see, and what it holds is freed with it. Imports the benchmark's module alone where the name tells which.
 
-        Raises LookupError where the suite has no such benchmark, and whatever the import raises.
+        Raises LookupError where the suite has no such benchmark, and whatever the import or the constructor raises.
         """
-        benchmark = self._found.get(name) or self._by_module(name)
-        if benchmark is None and not self._discovered:
+        recipe = self._found.get(name) or self._by_module(name)
+        if recipe is None and not self._discovered:
             self.discover()
-            benchmark = self._found.get(name)
-        if benchmark is None:
+            recipe = self._found.get(name)
+        if recipe is None:
             raise LookupError(f"the suite has no benchmark {name}")
-        self._found[name] = benchmark
-        if self._overrides is not None and benchmark._attr_sources[0] is not self._overrides:
+        benchmark = recipe.make()
+        if self._overrides is not None:
             benchmark._attr_sources.insert(0, self._overrides)
         return benchmark
 
-    def _by_module(self, name: str) -> Any:
+    def _by_module(self, name: str) -> Optional[_Recipe]:
         parts = name.split(".")
         for tail in (1, 2):
             if not os.path.isfile(os.path.join(self.folder, *parts[:-tail]) + ".py"):
                 continue
             module = importlib.import_module(".".join([self.package, *parts[:-tail]]))
-            for benchmark in self._benchmarks_of(module, []):
-                self._found.setdefault(benchmark.name, benchmark)
+            for recipe in _recipes(module):
+                if recipe.could_be(name) and recipe.name_or_none() == name:
+                    self._found[name] = recipe
         return self._found.get(name)
+
+
+class _Recipe(NamedTuple):
+    """How to make a benchmark anew: where its function is."""
+
+    attribute: str
+    module: ModuleType
+    owner: Any
+    member: Any
+
+    def make(self) -> Any:
+        """The benchmark, or None where the function is none."""
+        from asv_runner.discovery import _get_benchmark
+
+        return _get_benchmark(self.attribute, self.module, self.owner, self.member)
+
+    def could_be(self, name: str) -> bool:
+        """False where the benchmark surely has another name; spares making every other benchmark of the module."""
+        return hasattr(self.member, "benchmark_name") or name.split(".")[-1] == self.attribute
+
+    def name_or_none(self) -> Optional[str]:
+        try:
+            benchmark = self.make()
+        except BaseException:  # it is reported where the suite is discovered
+            return None
+        return None if benchmark is None else str(benchmark.name)
+
+    def problem(self, error: BaseException) -> SuiteProblem:
+        """A line for a class that wants arguments, as an abstract base in all but name does; a failure for anything else."""
+        owner = self.owner.__name__ if self.owner is not None else self.attribute
+        minor = self.owner is not None and not _can_be_made(self.owner)
+        text = f"skipped: {last_line(error)}" if minor else last_line(error)
+        return SuiteProblem(f"{self.module.__name__}.{owner}", text, traceback.format_exc(), fatal=not minor)
+
+
+def _recipes(module: ModuleType) -> Iterator[_Recipe]:
+    """Every function of a module, and every method of its classes, that may be a benchmark."""
+    for attribute, value in list(vars(module).items()):
+        if attribute.startswith("_"):
+            continue
+        if inspect.isclass(value) and not inspect.isabstract(value):
+            for name in dir(value):  # getmembers would run descriptors, and one that raises would end discovery
+                member = inspect.getattr_static(value, name)
+                member = member.__func__ if isinstance(member, (staticmethod, classmethod)) else member
+                if inspect.isfunction(member):
+                    yield _Recipe(name, module, value, getattr(value, name))
+        elif inspect.isfunction(value):
+            yield _Recipe(attribute, module, None, value)
 
 
 def describe(benchmark: Any, folder: str) -> Benchmark:
@@ -153,16 +187,19 @@ def describe(benchmark: Any, folder: str) -> Benchmark:
         for key, value in vars(benchmark).items()
         if not key.startswith("_") and isinstance(value, (str, int, float, list, dict, bool)) and _is_plain(value)
     }
+    params = param_texts(benchmark)
+    if "params" in entry:
+        entry["params"] = params
     needs_device = isinstance(benchmark, CudaTimeBenchmark)
     file, line = _source(benchmark.func, folder)
     return Benchmark(
         name=benchmark.name,
         type=benchmark.type,
         unit=benchmark.unit,
-        params=benchmark.params,
+        params=params,
         param_names=benchmark.param_names,
         version=benchmark.version,
-        metric="gpu_time" if needs_device else METRICS.get(benchmark.type, "value"),
+        metric=metric_of(benchmark),
         needs_device=needs_device,
         timeout_s=_number(benchmark.timeout),
         setup_cache_key=benchmark.setup_cache_key,
@@ -174,9 +211,23 @@ def describe(benchmark: Any, folder: str) -> Benchmark:
     )
 
 
+def metric_of(benchmark: Any) -> str:
+    """The metric of a benchmark, by its class: an author may set `type` of a tracked number to anything."""
+    if isinstance(benchmark, CudaTimeBenchmark):
+        return "gpu_time"
+    return next((metric for kind, metric in METRICS.items() if isinstance(benchmark, kind)), "value")
+
+
+def param_texts(benchmark: Any) -> List[List[str]]:
+    """The parameters as asv writes them, without any memory address in them: asv strips one only where it ends the text, and a
+    series whose name changes with every process is none."""
+    texts = [[ADDRESS.sub("", text) for text in axis] for axis in benchmark.params]
+    return [axis if len(set(axis)) == len(axis) else [f"{text} ({i})" for i, text in enumerate(axis)] for axis in texts]
+
+
 def choose_params(benchmark: Any, params: List[str]) -> None:
-    """Set the parameter combination whose reprs are `params`. Raises LookupError where the benchmark has none such."""
-    for index, combination in enumerate(itertools.product(*benchmark.params)):
+    """Set the parameter combination whose texts are `params`. Raises LookupError where the benchmark has none such."""
+    for index, combination in enumerate(itertools.product(*param_texts(benchmark))):
         if list(combination) == params:
             if params:
                 benchmark.set_param_idx(index)
@@ -186,7 +237,7 @@ def choose_params(benchmark: Any, params: List[str]) -> None:
 
 def load_cache(benchmark: Any, directory: str) -> None:
     """Give the benchmark what its `setup_cache` returned."""
-    if benchmark.setup_cache_key is None or not directory:
+    if benchmark.setup_cache_key is None:
         benchmark.set_cache(None)
         return
     with open(os.path.join(directory, "cache.pickle"), "rb") as file:

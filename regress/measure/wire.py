@@ -136,6 +136,8 @@ class Task:
     cache_dir: str = ""
     """Folder with the benchmark's `cache.pickle`; also its working directory."""
     quick: bool = False
+    timeout_s: float = 60.0
+    """Wall-clock seconds after which the driver gives the visit up; the worker stops sampling before that."""
 
 
 # -- commands ------------------------------------------------------------------------------------------------------------

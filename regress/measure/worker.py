@@ -7,6 +7,7 @@ so a benchmark may read, print or close them as it likes.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import importlib.metadata
 import os
 import pickle
@@ -18,8 +19,9 @@ from typing import Any, BinaryIO, Dict, List
 from .backend import Backend, choose
 from .failures import failure_of
 from .project import ProjectCode
+from .state import SeedAtImport, seed
 from .suite import Suite
-from .visit import FRAMEWORKS, Visitor, seed_everything
+from .visit import FRAMEWORKS, Visitor
 from .wire import (
     Begin,
     Broken,
@@ -37,15 +39,20 @@ from .wire import (
 )
 from .wire import Suite as SuiteMessage
 
+FIRST_FD = 500
+
 
 class Channel:
     """The private pipes. Children that a benchmark starts do not inherit them."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
-        os.set_inheritable(read_fd, False)
-        os.set_inheritable(write_fd, False)
+        # Out of the way of a benchmark that closes or writes to "all" small descriptors.
+        read_fd, write_fd = _moved(read_fd), _moved(write_fd)
         self._in: BinaryIO = os.fdopen(read_fd, "rb")
         self._out: BinaryIO = os.fdopen(write_fd, "wb")
+        self._owner = os.getpid()
+        # A forked child holds no end of the pipes: the driver sees at once when this process has died.
+        os.register_at_fork(after_in_child=lambda: os.closerange(read_fd, write_fd + 1))
 
     def receive(self) -> Any:
         """The next command; None when the driver has closed the pipe."""
@@ -53,8 +60,16 @@ class Channel:
         return decode(line) if line else None
 
     def send(self, message: Any) -> None:
+        if os.getpid() != self._owner:
+            os._exit(0)  # a child that a benchmark forked has come back from its function; it is not the worker
         self._out.write(encode(message))
         self._out.flush()
+
+
+def _moved(fd: int) -> int:
+    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FD)
+    os.close(fd)
+    return moved
 
 
 class Worker:
@@ -62,7 +77,9 @@ class Worker:
 
     def __init__(self, channel: Channel, opening: Open) -> None:
         self._channel = channel
-        seed_everything(opening.seed)
+        self._seed = opening.seed
+        seed(self._seed)
+        sys.meta_path.insert(0, SeedAtImport(self._seed))
         self._backend: Backend = choose(opening.device, opening.seed, opening.side)
         self._suite = Suite(opening.suite_dir, opening.overrides, opening.import_roots)
         self._visitor = Visitor(self._suite, self._backend, opening.seed, os.getcwd())
@@ -100,7 +117,9 @@ class Worker:
         start = time.perf_counter()
         try:
             os.chdir(command.directory)
-            cache = self._suite.get(command.name).do_setup_cache()
+            benchmark = self._suite.get(command.name)
+            seed(self._seed)
+            cache = benchmark.do_setup_cache()
             with open("cache.pickle", "wb") as file:
                 pickle.dump(cache, file)
         except BaseException as error:  # whatever a suite raises is data

@@ -55,7 +55,7 @@ def prepare(side: Side, config: Config, repository: Repository, cache: Path, not
         tree = repository.worktree(side.commit, cache / "worktrees")
         build_s = _build(side, tree, python, config, repository, cache / "builds", note)
     roots = import_roots(tree, config)
-    return Prepared(side, tree, python, roots, _variables(roots), build_s)
+    return Prepared(side, tree, python, roots, _variables(roots, cache), build_s)
 
 
 def _interpreter(config: Config) -> str:
@@ -88,7 +88,7 @@ def import_roots(tree: Path, config: Config) -> tuple[Path, ...]:
             )
         return (root,)
     source = project / "src"
-    if source.is_dir() and any((child / "__init__.py").exists() for child in source.iterdir()):
+    if any(next(source.glob(pattern), None) for pattern in ("*.py", "*/*.py", "*/*/*.py")):
         return (source,)
     return (project,)
 
@@ -98,10 +98,11 @@ def environment_name(python_version: str) -> str:
     return "worktree-py" + ".".join(python_version.split(".")[:2])
 
 
-def _variables(roots: tuple[Path, ...]) -> dict[str, str]:
+def _variables(roots: tuple[Path, ...], cache: Path) -> dict[str, str]:
     inherited = os.environ.get("PYTHONPATH", "")
-    paths = [str(root) for root in roots] + [path for path in inherited.split(os.pathsep) if path]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    paths = [str(root) for root in roots] + [os.path.abspath(path) for path in inherited.split(os.pathsep) if path]
+    compiled = str(cache / "pycache")  # or measuring would leave __pycache__ folders in the user's suite
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONPYCACHEPREFIX": compiled}
 
 
 def _build(

@@ -231,6 +231,7 @@ class _Execution:
             memory=0 <= order < self._job.settings.memory_rounds,
             cache_dir=self._caches.get((side.side.name, benchmark.setup_cache_key or ""), ""),
             quick=self._job.quick,
+            timeout_s=plan.timeout_of(benchmark, self._job.default_timeout_s),
         )
 
     def _keep(self, round: Round) -> None:

@@ -22,15 +22,20 @@ CLOSE_TIMEOUT_S = 5.0
 LOG_TAIL_BYTES = 4000
 
 REAPER = """
-import os, signal, sys
-groups = set()
+import os, shutil, signal, sys
+left = {}
 for line in sys.stdin:
-    (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
-for group in groups:
+    sign, group, home = line.rstrip("\\n").split(" ", 2)
+    if sign == "+":
+        left[int(group)] = home
+    else:
+        left.pop(int(group), None)
+for group, home in left.items():
     try:
         os.killpg(group, signal.SIGKILL)
     except OSError:
         pass
+    shutil.rmtree(home, ignore_errors=True)
 """
 
 
@@ -44,7 +49,8 @@ class Died(Exception):
     @property
     def reason(self) -> str:
         if self.returncode < 0:
-            return f"failed (signal {-self.returncode}, {signal.Signals(-self.returncode).name})"
+            known = {each.value: f", {each.name}" for each in signal.Signals}
+            return f"failed (signal {-self.returncode}{known.get(-self.returncode, '')})"
         return f"ended without a result (exit code {self.returncode})"
 
 
@@ -57,12 +63,13 @@ class TimedOut(Exception):
 
 
 class Reaper:
-    """Ends the workers when the driver itself is killed: a process that waits for the driver's pipe to close."""
+    """Ends the workers and removes their folders when the driver itself is killed: a process that waits for the driver's pipe
+    to close."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def watch(self, group: int) -> None:
+    def watch(self, group: int, home: Path) -> None:
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", REAPER],
@@ -71,10 +78,10 @@ class Reaper:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
-        self._say(b"+%d\n" % group)
+        self._say(f"+ {group} {home}\n")
 
     def release(self, group: int) -> None:
-        self._say(b"-%d\n" % group)
+        self._say(f"- {group} \n")
 
     def close(self) -> None:
         if self._process is not None and self._process.stdin is not None:
@@ -83,11 +90,11 @@ class Reaper:
             self._process.wait()
             self._process = None
 
-    def _say(self, line: bytes) -> None:
+    def _say(self, line: str) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(line)
+            self._process.stdin.write(line.encode())
             self._process.stdin.flush()
 
 
@@ -103,7 +110,7 @@ class Server:
         self._read, reply_write = os.pipe()
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [python, str(start), "--read", str(command_read), "--write", str(reply_write)],
+                [python, "-X", "faulthandler", str(start), "--read", str(command_read), "--write", str(reply_write)],
                 cwd=self._home / "cwd",
                 env={**environment, "TMPDIR": str(self._home)},
                 stdin=subprocess.DEVNULL,
@@ -114,7 +121,7 @@ class Server:
             )
         os.close(command_read)
         os.close(reply_write)
-        reaper.watch(self._process.pid)
+        reaper.watch(self._process.pid, self._home)
         self._buffer = b""
         try:
             self.send(opening)
@@ -153,11 +160,14 @@ class Server:
                 raise self._died()
             self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\n")
-        return decode(line)
+        try:
+            return decode(line)
+        except ValueError:  # something else wrote into the pipe; nothing after it can be trusted
+            self.kill()
+            raise Died(1, f"wrote into the harness's pipe: {line[:200]!r}") from None
 
     def _died(self) -> Died:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(CLOSE_TIMEOUT_S)
+        self._wait(CLOSE_TIMEOUT_S)
         returncode = self._process.returncode
         log = self.log()
         self.kill()
@@ -177,15 +187,20 @@ class Server:
         if self._write >= 0:
             os.close(self._write)
             self._write = -1
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(CLOSE_TIMEOUT_S)
+            self._wait(CLOSE_TIMEOUT_S)
         self.kill()
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for the worker's end. By polling: Ctrl-C within `Popen.wait` can leave its lock taken, and the next one hangs."""
+        deadline = time.monotonic() + seconds
+        while self._process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.002)
 
     def kill(self) -> None:
         """End the worker and everything it started; safe to call twice."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        self._wait(CLOSE_TIMEOUT_S)
         self._reaper.release(self._process.pid)
         for name in ("_write", "_read"):
             if getattr(self, name) >= 0:

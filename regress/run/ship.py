@@ -29,9 +29,11 @@ installed = [i for i, path in enumerate(rest) if path.rstrip("/").endswith(("sit
 first = installed[0] if installed else len(rest)
 sys.path[:] = [ship, *rest[:first], *paths, *rest[first:]]
 
-from {PRIVATE_NAME}.worker import start
+# Children that a benchmark starts with multiprocessing's spawn run this file again, under another name.
+if __name__ == "__main__":
+    from {PRIVATE_NAME}.worker import start
 
-start()
+    start()
 '''
 
 

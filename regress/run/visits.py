@@ -114,21 +114,25 @@ class Visits:
     ) -> Iterator[tuple[Task, Proposal | Round]]:
         """Replies to as many of the tasks as one process lives for; the one that kills it gets the failure as its reply."""
         limits = [plan.timeout_of(benchmarks[task.name], self.default_timeout_s) for task in tasks]
-        current = 0
+        current, begun = 0, -1
         try:
             with self._server(side) as server:
                 server.send(Visit(list(tasks)))
                 while current < len(tasks):
                     message = server.receive(limits[current] + GRACE_S)
-                    if isinstance(message, (Proposal, Round)):
+                    if isinstance(message, Begin):
+                        begun = current
+                    elif isinstance(message, (Proposal, Round)):
                         current += 1
                         yield tasks[current - 1], message
                     elif isinstance(message, WrongCode):
                         raise _wrong_code(side, message)
                     elif isinstance(message, Broken):
+                        if current != begun + 1 or begun < 0:  # no reply to what it was doing
+                            yield tasks[current], _failed(tasks[current], message.failure)
                         return
                     else:
-                        assert isinstance(message, Begin)
+                        raise AssertionError(message)
                 self._note_code(server)
         except TimedOut:
             if current < len(tasks):

@@ -66,7 +66,7 @@ class Bench:
             )
             for side in present
         )
-        settings = Settings(device="fake", **job.pop("settings", {}))
+        settings = Settings(**{"device": "fake", **job.pop("settings", {})})
         start = ship(Path(os.environ["REGRESS_CACHE_DIR"]))
         whole = Job(sides, self.root / "benchmarks", start, settings, rounds, patterns, **job)
         return execute(whole, lambda round, facts: self.kept.append((round, facts)), self.watch)
@@ -404,3 +404,239 @@ def track_slow():
         driver.kill()
         driver.wait()
     assert not any(alive(int(pid)) for pid in pid_file.read_text().split())
+
+
+def values_of(measured: Measured, metric: str = "value") -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for each in measured.rounds:
+        if each.values:
+            found.setdefault(str(Case(each.name, tuple(each.params))), []).append(each.values[metric].value)
+    return found
+
+
+def test_a_case_sees_nothing_that_an_earlier_one_left_in_its_instance(bench: Bench) -> None:
+    bench.write(
+        """
+class T:
+    params = [1, 2, 3]
+    def setup(self, n):
+        if not hasattr(self, "data"):
+            self.data = n
+    def track_x(self, n): return self.data
+"""
+    )
+    assert values_of(bench.run()) == {f"b.T.track_x({n})": [n, n] for n in (1, 2, 3)}
+
+
+def test_a_case_sees_nothing_that_an_earlier_one_left_in_the_process(bench: Bench) -> None:
+    bench.write(
+        """
+import gc, os, signal, sys
+def track_a_changes():
+    os.environ["LEFT"] = "1"
+    sys.path.append("/left")
+    gc.disable()
+    sys.setrecursionlimit(77777)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    sys.stdout.close()
+    return 1
+def track_b_sees():
+    import time
+    time.sleep(0.4)
+    print("still works")
+    left = ["LEFT" in os.environ, "/left" in sys.path, not gc.isenabled(), sys.getrecursionlimit() == 77777]
+    return sum(left)
+"""
+    )
+    measured = bench.run()
+    assert failures(measured) == {}
+    assert values_of(measured)["b.track_b_sees"] == [0.0, 0.0]
+
+
+def test_random_numbers_repeat_wherever_they_are_drawn(bench: Bench) -> None:
+    bench.write(
+        """
+import numpy as np
+AT_IMPORT = np.random.rand()
+class Cached:
+    def setup_cache(self): return np.random.rand()
+    def track_cache(self, cache): return cache
+def track_import(): return AT_IMPORT
+def track_call(): return np.random.rand()
+"""
+    )
+    first, second = values_of(bench.run()), values_of(bench.run())
+    assert first == second
+    assert all(len(set(each)) == 1 for each in first.values())
+
+
+def test_a_failed_setup_cache_on_one_side_is_that_sides_failure(bench: Bench) -> None:
+    suite = (
+        "import proj\nclass C:\n    def setup_cache(self): return proj.make()\n"
+        "    def track_c(self, cache=None): return len(cache or ())\n"
+    )
+    bench.write(suite, base="def make(): return [0] * 1000\n", head="def make(): raise OSError('gone')\n")
+    measured = bench.run()
+    assert failures(measured) == {"b.C.track_c": Failure("error", "setup_cache: OSError: gone", *where(measured))}
+    assert good(measured) == {}
+    assert good(measured, "base") == {"b.C.track_c": 1}
+
+
+def where(measured: Measured) -> tuple[str, str]:
+    (failure,) = failures(measured).values()
+    return failure.where, failure.detail
+
+
+def test_parameters_with_addresses_inside_are_found_again(bench: Bench) -> None:
+    bench.write(
+        """
+class K: pass
+class T:
+    params = [[(K(),), {"a": K()}, (K(),)]]
+    def track_x(self, p): return 1
+"""
+    )
+    found = values_of(bench.run())
+    assert len(found) == 3
+    assert all("0x" not in name and values == [1.0, 1.0] for name, values in found.items())
+
+
+def test_an_exception_that_cannot_be_printed_is_still_a_failure(bench: Bench) -> None:
+    bench.write(
+        """
+import os, shutil
+class E(Exception):
+    def __str__(self): raise ValueError("no")
+def track_a(): raise E()
+def track_b(): shutil.rmtree(os.getcwd()); return 2
+def track_c(): return 3
+"""
+    )
+    measured = bench.run()
+    assert failures(measured)["b.track_a"].message.startswith("benchmarks.b.E: ")
+    assert good(measured) == {"b.track_b": 2, "b.track_c": 2}
+
+
+def test_odd_ends_of_a_process_are_named(bench: Bench) -> None:
+    bench.write(
+        """
+import os, sys
+def track_a(): os.kill(os.getpid(), 40)
+def track_b():
+    for fd in range(3, 60):
+        try:
+            os.write(fd, b"x\\n")
+        except OSError:
+            pass
+    return 2
+def track_c():
+    pid = os.fork()
+    if pid == 0:
+        sys.exit(0)
+    os.waitpid(pid, 0)
+    return 3
+"""
+    )
+    measured = bench.run()
+    assert failures(measured)["b.track_a"].message == "failed (signal 40)"
+    assert values_of(measured) == {"b.track_b": [2.0, 2.0], "b.track_c": [3.0, 3.0]}
+
+
+def test_a_crash_is_seen_at_once_though_a_forked_child_lives_on(bench: Bench) -> None:
+    bench.write(
+        """
+import multiprocessing, os, signal, time
+def track_a():
+    multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,), daemon=True).start()
+    os.kill(os.getpid(), signal.SIGSEGV)
+"""
+    )
+    assert failures(bench.run(default_timeout_s=30.0))["b.track_a"].kind == "signal"
+
+
+def test_processes_that_are_spawned_do_not_start_another_worker(bench: Bench) -> None:
+    bench.write(
+        """
+import math, multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+def track_a():
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(math.sqrt, 16.0).result(20)
+"""
+    )
+    assert values_of(bench.run()) == {"b.track_a": [4.0, 4.0]}
+
+
+def test_a_slow_call_is_measured_within_its_timeout(bench: Bench) -> None:
+    bench.write(
+        """
+import time
+def time_slow(): time.sleep(0.7)
+time_slow.timeout = 2.5
+time_slow.timer = time.perf_counter_ns
+"""
+    )
+    (first, *_) = bench.run(settings={"device": "cpu"}).rounds
+    assert first.failure is None
+    assert 1 <= len(first.values["wall_time"].samples) <= 2
+
+
+def test_a_teardown_that_fails_does_not_hide_the_cause(bench: Bench) -> None:
+    bench.write(
+        """
+class T:
+    def track_x(self): return {}["cause"]
+    def teardown(self): raise AttributeError("consequence")
+class U:
+    def track_x(self): return 1
+    def teardown(self): raise AttributeError("alone")
+"""
+    )
+    found = failures(bench.run())
+    assert found["b.T.track_x"].message == "KeyError: 'cause'"
+    assert found["b.U.track_x"].message == "AttributeError: alone"
+
+
+def test_declared_counts_are_kept_to(bench: Bench) -> None:
+    bench.write(
+        """
+import regress_scripted as d
+def time_t(): d.host(0.03)
+time_t.repeat = 12
+def cudatime_c(): d.kernel("k", 5e-6)
+cudatime_c.number, cudatime_c.repeat = 7, 20
+def cudatime_reset(): d.kernel("k", 5e-6)
+cudatime_reset.reset = lambda: None
+"""
+    )
+    counts = {
+        each.name: (each.protocol.calls, len(each.values[each.protocol.metric].samples))
+        for each in bench.run().rounds
+        if each.protocol
+    }
+    assert counts == {"b.time_t": (1, 12), "b.cudatime_c": (7, 20), "b.cudatime_reset": (1, 20)}
+
+
+def test_a_thousand_cases_cost_little_each(bench: Bench) -> None:
+    bench.write("class T:\n    params = list(range(1000))\n    def track_x(self, n): return n\n")
+    measured = bench.run()
+    assert len(measured.rounds) == 2000
+    assert bench.watch.done == bench.watch.total == 3000
+
+
+def test_a_namespace_package_of_the_side_is_its_code_and_another_is_refused(bench: Bench, tmp_path: Path) -> None:
+    bench.write("import ns.pkg\ndef track_x(): return 1\n")
+    (bench.root / "head" / "ns" / "pkg").mkdir(parents=True)
+    (bench.root / "head" / "ns" / "pkg" / "__init__.py").write_text("")
+    measured = bench.run()
+    assert good(measured) == {"b.track_x": 2}
+    assert measured.warnings == []
+    elsewhere = tmp_path / "elsewhere" / "ns" / "other"
+    elsewhere.mkdir(parents=True)
+    (elsewhere / "__init__.py").write_text("")
+    (bench.root / "benchmarks" / "__init__.py").write_text(
+        f"import sys; sys.path.append({str(elsewhere.parents[1])!r})\n"
+    )
+    (bench.root / "benchmarks" / "b.py").write_text("import ns.pkg, ns.other\ndef track_x(): return 1\n")
+    with pytest.raises(NothingMeasured, match="ns was imported from elsewhere"):
+        bench.run()

@@ -124,8 +124,10 @@ class CudaBackend(DeviceBackend):
         self.clocks_hz()
 
     def synchronize(self) -> None:
-        self._open()
-        self._call("cuCtxSynchronize")
+        current = ctypes.c_void_p()
+        self._call("cuCtxGetCurrent", ctypes.byref(current))
+        if current.value:  # without a context nothing has been launched
+            self._call("cuCtxSynchronize")
 
     def use_events(self, count: int) -> None:
         self._open()

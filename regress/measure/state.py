@@ -1,0 +1,98 @@
+"""State of the process that a case must not pass on to the next: snapshots of it, seeds, and compile caches in memory."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import random
+import signal
+import sys
+from typing import Any, Iterator, Optional, Sequence
+
+GENERATORS = ("numpy", "torch", "cupy")
+"""Modules with a random generator of their own."""
+
+
+@contextlib.contextmanager
+def restored(home: str) -> Iterator[None]:
+    """Put back what a case changed: environment, path, working directory, collector, recursion limit, timers and streams."""
+    environment, path = dict(os.environ), list(sys.path)
+    collecting, depth = gc.isenabled(), sys.getrecursionlimit()
+    streams = sys.stdin, sys.stdout, sys.stderr
+    try:
+        yield
+    finally:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+        if dict(os.environ) != environment:
+            os.environ.clear()
+            os.environ.update(environment)
+        sys.path[:] = path
+        (gc.enable if collecting else gc.disable)()
+        sys.setrecursionlimit(depth)
+        sys.stdin, sys.stdout, sys.stderr = (_usable(stream, fd) for fd, stream in enumerate(streams))
+        os.makedirs(home, exist_ok=True)
+        os.chdir(home)
+
+
+def _usable(stream: Any, fd: int) -> Any:
+    """The stream, or where a case closed it, one that leads nowhere."""
+    return open(os.devnull, "r" if fd == 0 else "w") if stream is None or stream.closed else stream
+
+
+def seed(value: int, names: Sequence[str] = GENERATORS) -> None:
+    """Seed Python's generator, and those of the frameworks that are loaded."""
+    random.seed(value)
+    for name in names:
+        module = sys.modules.get(name)
+        if module is None:
+            continue
+        if name == "torch":
+            if hasattr(module, "manual_seed"):
+                module.manual_seed(value)
+        elif hasattr(module, "random"):
+            module.random.seed(value)
+
+
+class SeedAtImport(importlib.abc.MetaPathFinder):
+    """Seeds a framework at the moment it is imported, so that what a suite draws while it is imported repeats as well."""
+
+    def __init__(self, value: int) -> None:
+        self._value = value
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Optional[importlib.machinery.ModuleSpec]:
+        if name not in GENERATORS:
+            return None
+        sys.meta_path.remove(self)
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            sys.meta_path.insert(0, self)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Seeding(spec.loader, name, self._value)
+        return spec
+
+
+class _Seeding(importlib.abc.Loader):
+    def __init__(self, loader: Any, name: str, value: int) -> None:
+        self._loader, self._name, self._value = loader, name, value
+
+    def create_module(self, spec: Any) -> Any:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: Any) -> None:
+        # The module keeps its own loader: packages look their data files up through it.
+        module.__loader__ = module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        seed(self._value, (self._name,))
+
+
+def forget_compilations() -> None:
+    """Start torch.compile afresh: its limit of recompilations counts over all cases of the process, and a case that stays
+    under it by itself would fail for what earlier ones compiled."""
+    if "torch._dynamo" in sys.modules:
+        sys.modules["torch"].compiler.reset()
