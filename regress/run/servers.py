@@ -191,7 +191,7 @@ class Server:
         self.kill()
 
     def _wait(self, seconds: float) -> None:
-        """Wait for the worker's end. By polling: Ctrl-C within `Popen.wait` can leave its lock taken, and the next one hangs."""
+        """Wait for the worker's end. Polling, because Ctrl-C within `Popen.wait` can leave its lock taken, for good."""
         deadline = time.monotonic() + seconds
         while self._process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.002)

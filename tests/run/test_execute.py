@@ -409,7 +409,7 @@ def track_slow():
 def values_of(measured: Measured, metric: str = "value") -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for each in measured.rounds:
-        if each.values:
+        if metric in each.values:
             found.setdefault(str(Case(each.name, tuple(each.params))), []).append(each.values[metric].value)
     return found
 
