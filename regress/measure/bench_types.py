@@ -14,7 +14,7 @@ import re
 from typing import Any, Dict, List, Union
 
 from .backend import DeviceBackend, choose
-from .loop import DeviceLoop
+from .loop import DeviceLoop, calibrate
 from .runner import Benchmark, benchmarks, first_attr
 from .wire import Protocol
 
@@ -40,7 +40,7 @@ class CudaTimeBenchmark(Benchmark):  # type: ignore[misc]
         loop = DeviceLoop(lambda: self.func(*params), backend, device_reset(self._attr_sources, params))
         protocol = Protocol("gpu_time")
         self.func(*params)  # opens the framework's context before ours is asked for
-        backend.calibrate()
+        calibrate(backend)
         loop.warm_up(protocol.warmup_s)
         settled = loop.propose(protocol)
         found = loop.sample(settled) if settled is not None else None

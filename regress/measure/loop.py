@@ -14,10 +14,10 @@ import itertools
 import math
 import statistics
 from dataclasses import dataclass, field, replace
-from typing import Callable, List, Optional
+from typing import Callable, List, Optional, Sequence, Tuple
 
-from .backend import Backend, DeviceBackend
-from .stopping import enough, valid
+from .backend import Backend, DeviceBackend, DeviceError
+from .stopping import FEWEST, enough, valid
 from .wire import Protocol
 
 Call = Callable[[], object]
@@ -32,11 +32,16 @@ LAUNCH_S = 2.5e-6
 """Least host time of a kernel launch: a call that takes the host h seconds launches at most h / LAUNCH_S kernels."""
 BLOCK_SAMPLES = 20
 TRIES = 4
-SPARE = 1.5
+STARVED_BLOCKS = 3
+SPARE = 2.0
 """The spin is this much longer than the host is expected to need for the block."""
 LONGEST_SPIN_S = 2.0
 WAITED = 0.8
 """A window of at least this share of the spin was spent waiting for it."""
+CALIBRATION_WINDOWS = 64
+CLOCKS_UP_S = 0.1
+LEAST_STEP_S = 1e-12
+"""Smaller differences are rounding, not steps of a clock."""
 WARM_CALLS = 3
 WARM_AGREE = 0.02
 WALL_SAMPLES = 10
@@ -86,8 +91,10 @@ class DeviceLoop:
         previous = 0.0
         while backend.now() - start < limit_s:
             block = self.block(WARM_CALLS, 1)
-            if isinstance(block, Starved):
+            if self._waits:
                 return True  # nothing to settle: it will be timed by the host's clock
+            if isinstance(block, Starved):
+                continue
             level = statistics.median(block.device) if block.device else 0.0
             if previous and abs(level - previous) <= WARM_AGREE * previous:
                 return True
@@ -103,7 +110,7 @@ class DeviceLoop:
 
     def propose(self, protocol: Protocol) -> Optional[Protocol]:
         """The protocol with the calls a window that suit this call; None where the call waits for the device."""
-        block = self.block(BLOCK_SAMPLES, 1)
+        block = self._full_block(BLOCK_SAMPLES, 1)
         if isinstance(block, Starved):
             return None
         if self._reset is not None or not block.device:
@@ -114,9 +121,10 @@ class DeviceLoop:
         """Blocks until there are enough samples; None where the queue cannot be kept full."""
         found = DeviceSamples()
         for _ in range(attempts):
-            block = self.block(min(BLOCK_SAMPLES, protocol.samples_max), protocol.calls)
+            block = self._full_block(min(BLOCK_SAMPLES, protocol.samples_max), protocol.calls)
             if isinstance(block, Starved):
-                return None
+                # A host that became too slow half way takes nothing from the blocks that were full.
+                return found if len(found.device) >= FEWEST else None
             found.device += block.device
             found.host += block.host
             found.invalid += block.invalid
@@ -126,9 +134,18 @@ class DeviceLoop:
                 break
         return found
 
+    def _full_block(self, samples: int, calls: int) -> DeviceSamples | Starved:
+        """A block, with patience for a host that is slow for a while; none for a call that waits for the device."""
+        for _ in range(STARVED_BLOCKS):
+            block = self.block(samples, calls)
+            if self._waits or not isinstance(block, Starved):
+                break
+        return block
+
     def block(self, samples: int, calls: int) -> DeviceSamples | Starved:
         """One block of at most so many samples of `calls` calls each, tried again when the queue ran dry."""
-        spin_s, waited = 0.0, 0
+        spin_s = 0.0
+        starved: List[Tuple[float, float]] = []
         for tried in range(0 if self._waits else TRIES):
             sample_s = calls * self._host_call_s + 10e-6
             fit = min(LAUNCHES_A_BLOCK / (calls * self._launches()), LONGEST_SPIN_S / (SPARE * sample_s))
@@ -139,16 +156,15 @@ class DeviceLoop:
             if isinstance(found, DeviceSamples):
                 found.retried = tried
                 return found
-            # A call that lasts as long as the spin, whatever the spin's length, waits for it; once may be chance.
-            waited += found
-            if waited == 2:
+            starved.append((spin_s, found))
+            if waits_for_the_spin(starved):
                 self._waits = True
                 break
             samples = max(1, samples // 2)
         return Starved(spin_s)
 
-    def _try(self, samples: int, calls: int, spin_s: float) -> DeviceSamples | bool:
-        """One try; where the queue ran dry, whether the first window lasted as long as the spin."""
+    def _try(self, samples: int, calls: int, spin_s: float) -> DeviceSamples | float:
+        """One try; where the queue ran dry, the host's seconds for the first window."""
         backend, call, reset = self._backend, self._call, self._reset
         gate = 2 * samples
         backend.use_events(gate + 1)
@@ -167,15 +183,12 @@ class DeviceLoop:
             backend.record(2 * index + 1)
             if index == 0 and backend.passed(gate):
                 backend.synchronize()
-                if host[0] * calls >= WAITED * spin_s:
-                    return True
-                self._host_call_s = host[0]
-                return False
+                return host[0] * calls
         starved = backend.passed(gate)
         backend.synchronize()
         self._host_call_s = statistics.median(host)
         if starved:
-            return False
+            return host[0] * calls
         times = [
             (backend.elapsed(2 * index, 2 * index + 1) - backend.window_overhead_s) / calls for index in range(samples)
         ]
@@ -184,6 +197,48 @@ class DeviceLoop:
 
     def _launches(self) -> int:
         return max(1, math.ceil(self._host_call_s / LAUNCH_S))
+
+
+def waits_for_the_spin(starved: Sequence[Tuple[float, float]]) -> bool:
+    """Whether a call waits for the device, from (seconds of the spin, host's seconds of the window behind it) of starved tries.
+
+    A window that waits is longer by just as much as the spin is. A host that is merely slow, or was for a moment, is not.
+    """
+    pairs = zip(starved, starved[1:])
+    return any(
+        window >= WAITED * spin and abs((window - earlier) - (spin - shorter)) <= (1 - WAITED) * (spin - shorter)
+        for (shorter, earlier), (spin, window) in pairs
+    )
+
+
+def calibrate(backend: DeviceBackend) -> None:
+    """Measure what an empty window reads and the clock's step, and bring the device's clocks up. Once a process.
+
+    Behind a spin and with the same proof as a block: where the queue ran dry, an empty window reads the host's time between
+    two records, and every device time of the process would be too short by that. Raises DeviceError where no try was full.
+    """
+    gate = 2 * CALIBRATION_WINDOWS
+    backend.use_events(gate + 1)
+    backend.spin(CLOCKS_UP_S)
+    backend.synchronize()
+    spin_s = 1e-3
+    while spin_s <= LONGEST_SPIN_S:
+        backend.spin(spin_s)
+        backend.record(gate)
+        for index in range(CALIBRATION_WINDOWS):
+            backend.record(2 * index)
+            backend.record(2 * index + 1)
+        full = not backend.passed(gate)
+        backend.synchronize()
+        if full:
+            windows = sorted(backend.elapsed(2 * index, 2 * index + 1) for index in range(CALIBRATION_WINDOWS))
+            steps = [later - earlier for earlier, later in zip(windows, windows[1:]) if later - earlier > LEAST_STEP_S]
+            backend.window_overhead_s = statistics.median(windows)
+            backend.clock_step_s = min(steps, default=backend.clock_step_s)
+            backend.clocks_hz()
+            return
+        spin_s *= 2
+    raise DeviceError("the host is too slow to keep the device's queue full, even for empty windows")
 
 
 def calls_for(call_s: float, launches: int) -> int:

@@ -94,5 +94,6 @@ class _Seeding(importlib.abc.Loader):
 def forget_compilations() -> None:
     """Start torch.compile afresh: its limit of recompilations counts over all cases of the process, and a case that stays
     under it by itself would fail for what earlier ones compiled."""
-    if "torch._dynamo" in sys.modules:
+    utilities = sys.modules.get("torch._dynamo.utils")
+    if utilities is not None and any(utilities.counters.values()):
         sys.modules["torch"].compiler.reset()

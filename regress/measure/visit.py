@@ -11,6 +11,7 @@ from typing import Any, Callable, List, Optional, Tuple
 from . import methods
 from .backend import Backend, DeviceBackend, DeviceError
 from .failures import failure_of
+from .loop import calibrate
 from .methods import Visited
 from .state import forget_compilations, restored, seed
 from .suite import Suite, choose_params, load_cache, metric_of
@@ -78,13 +79,21 @@ class Visitor:
             if isinstance(error, DeviceError) and error.sticky:
                 self._lost = error
             return None, failure_of(error, self._suite.places)
+        finally:
+            # The case is gone: what is left are imports and caches, which the next one's collections need not look through.
+            gc.collect()
+            gc.freeze()
 
     def _measured(self, task: Task) -> Visited:
         benchmark = self._suite.get(task.name)
         if metric_of(benchmark) == "gpu_time" and not self._backend.has_device:
             raise Skipped(f"needs a CUDA device: {self._backend.why_no_device}")
         choose_params(benchmark, task.params)
-        self._freeze()
+        if not self._frozen:
+            # With torch loaded a collection between two blocks would otherwise take longer than the block.
+            gc.collect()
+            gc.freeze()
+            self._frozen = True
         if task.cache_dir:
             os.chdir(task.cache_dir)
         load_cache(benchmark, task.cache_dir)
@@ -118,7 +127,7 @@ class Visitor:
             assert isinstance(backend, DeviceBackend)
             if not self._calibrated:
                 call()  # lets the framework open its context first
-                backend.calibrate()
+                calibrate(backend)
                 self._calibrated = True
             return methods.on_device(benchmark, call, task, backend)
         if hasattr(benchmark, "_timeraw_env"):
@@ -126,14 +135,6 @@ class Visitor:
         if metric == "wall_time":
             return methods.on_host(benchmark, call, task, backend)
         return methods.as_number(benchmark, call, task, metric)
-
-    def _freeze(self) -> None:
-        """Take what the imports made out of the collector's sight, once: with torch loaded a collection between two blocks
-        would otherwise take longer than the block."""
-        if not self._frozen:
-            gc.collect()
-            gc.freeze()
-            self._frozen = True
 
 
 def loaded_frameworks() -> List[str]:

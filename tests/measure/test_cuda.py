@@ -11,7 +11,7 @@ import pytest
 
 from regress.measure.backend import DeviceError, choose
 from regress.measure.backend.cuda import CudaBackend
-from regress.measure.loop import DeviceLoop, DeviceSamples, Starved
+from regress.measure.loop import DeviceLoop, DeviceSamples, Starved, calibrate
 from regress.measure.memory import peak_of_call
 from regress.measure.stopping import round_value
 from regress.measure.wire import Protocol
@@ -30,7 +30,7 @@ def torch() -> Any:
 def device(torch: Any) -> CudaBackend:
     backend = choose("cuda")
     assert isinstance(backend, CudaBackend)
-    backend.calibrate()
+    calibrate(backend)
     return backend
 
 

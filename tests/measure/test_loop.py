@@ -6,13 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from regress.measure.backend.fake import FakeBackend
+from regress.measure.backend import DeviceError
+from regress.measure.backend.fake import WINDOW_S, FakeBackend
 from regress.measure.loop import (
     DeviceLoop,
     DeviceSamples,
     Starved,
+    calibrate,
     calls_for,
     cpu_calls,
+    waits_for_the_spin,
     wall_samples,
     warm_cpu,
 )
@@ -166,3 +169,78 @@ def test_what_runs_before_a_window_is_not_timed(device: FakeBackend) -> None:
         lambda: device.host(10e-6), device, 1, lambda: device.host(1.0), lambda samples: len(samples) == 3
     )
     assert max(samples) < 50e-6
+
+
+@pytest.mark.parametrize("record_s", [2e-6, 50e-6, 500e-6])
+def test_an_empty_window_reads_the_same_however_slow_the_host_is(
+    device: FakeBackend, monkeypatch: pytest.MonkeyPatch, record_s: float
+) -> None:
+    """With a spin that is too short the host's time between two records would be subtracted from every device time."""
+    right = device.record
+
+    def record(event: int) -> None:
+        device.host_s += record_s
+        right(event)
+
+    monkeypatch.setattr(device, "record", record)
+    device.window_overhead_s = 0.0
+    calibrate(device)
+    assert device.window_overhead_s == pytest.approx(WINDOW_S)
+
+
+def test_a_host_that_can_never_keep_up_is_an_error(device: FakeBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = device.record
+
+    def record(event: int) -> None:
+        device.host_s += 0.1
+        right(event)
+
+    monkeypatch.setattr(device, "record", record)
+    with pytest.raises(DeviceError, match="too slow"):
+        calibrate(device)
+
+
+@pytest.mark.parametrize(
+    ("tries", "waits"),
+    [
+        ([(1e-3, 1.02e-3), (2e-3, 2.02e-3)], True),
+        ([(1e-3, 6.0e-3), (2e-3, 7.0e-3)], True),
+        ([(1e-3, 1.5e-3)], False),
+        ([(1e-3, 1.5e-3), (2e-3, 1.5e-3)], False),
+        ([(1e-3, 1.0e-3), (2e-3, 4.0e-3)], False),
+        ([(1e-3, 0.2e-3), (2e-3, 0.2e-3)], False),
+        ([(1e-3, 3e-3), (2e-3, 2.1e-3), (4e-3, 4.1e-3)], True),
+    ],
+)
+def test_a_window_waits_where_it_grows_with_the_spin(tries: list[tuple[float, float]], waits: bool) -> None:
+    assert waits_for_the_spin(tries) is waits
+
+
+def test_a_host_that_is_slow_now_and_then_is_not_taken_for_waiting(device: FakeBackend) -> None:
+    """One call in seven takes the host forty times as long, as when the processor was given to somebody else."""
+    calls = 0
+
+    def call() -> None:
+        nonlocal calls
+        calls += 1
+        device.host(10e-3 if calls % 7 == 0 else 250e-6)
+        device.kernel("k", 60e-6)
+
+    found = sampled(device, call)
+    assert len(found.device) >= 5
+    assert round_value(found.device) == pytest.approx(60e-6, rel=0.02)
+
+
+def test_a_call_that_waits_is_found_out_quickly(device: FakeBackend) -> None:
+    """Also a long one: the spins must not grow with what the call waited for the last of them."""
+
+    def call() -> None:
+        device.kernel("k", 0.5)
+        device.synchronize()
+
+    loop = DeviceLoop(call, device)
+    start = device.host_s
+    assert loop.warm_up(5.0)
+    assert loop.propose(Protocol("gpu_time")) is None
+    assert loop.sample(Protocol("gpu_time")) is None
+    assert device.host_s - start < 15

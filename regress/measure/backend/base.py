@@ -70,12 +70,9 @@ class DeviceBackend(Backend):
     has_device = True
     why_no_device = ""
     window_overhead_s = 0.0
-    """Median time between two events with nothing between them; subtracted from every window."""
+    """Median time between two events with nothing between them; subtracted from every window. Set by `loop.calibrate`."""
     clock_step_s = 0.0
     """Smallest difference of two event times."""
-
-    def calibrate(self) -> None:
-        """Measure `window_overhead_s` and `clock_step_s`, and bring the clocks up. Once a process, before the first case."""
 
     def use_events(self, count: int) -> None:
         """Make sure that events 0 to count-1 exist."""

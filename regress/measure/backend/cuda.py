@@ -7,7 +7,6 @@ clock of the very moment of measuring: it watches `%globaltimer` (nanoseconds) a
 from __future__ import annotations
 
 import ctypes
-import statistics
 import sys
 from typing import Any, Dict, List, Optional
 
@@ -105,24 +104,6 @@ class CudaBackend(DeviceBackend):
 
     # -- timing ----------------------------------------------------------------------------------------------------------
 
-    def calibrate(self) -> None:
-        self._open()
-        self.use_events(2)
-        self.spin(0.1)  # brings the clocks up
-        self.synchronize()
-        windows = []
-        for _ in range(64):
-            # Behind a spin, as in a measurement: with an empty queue the host's time between two records would count.
-            self.spin(50e-6)
-            self.record(0)
-            self.record(1)
-            self.synchronize()
-            windows.append(self.elapsed(0, 1))
-        self.window_overhead_s = statistics.median(windows)
-        steps = [abs(a - b) for a, b in zip(sorted(windows), sorted(windows)[1:]) if a != b]
-        self.clock_step_s = min(steps, default=0.0)
-        self.clocks_hz()
-
     def synchronize(self) -> None:
         current = ctypes.c_void_p()
         self._call("cuCtxGetCurrent", ctypes.byref(current))
@@ -153,6 +134,7 @@ class CudaBackend(DeviceBackend):
         return bool(code == 0)
 
     def spin(self, seconds: float) -> None:
+        self._open()
         nanoseconds = ctypes.c_uint64(int(seconds * 1e9))
         out = ctypes.c_uint64(self._out + 16 * (self._spins % SPIN_SLOTS))
         self._spins += 1
