@@ -11,15 +11,15 @@ import re
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from regress import __version__
 from regress.errors import RegressError
+from regress.options import deciding, measuring, output, placing, selecting, stack, thresholds, where
 
 if TYPE_CHECKING:
     from regress.commands.session import Request
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from regress.report.progress import Progress
     from regress.report.style import Style
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-FORMATS = ("text", "json")
 USAGE = 2
 INTERRUPTED = 130
 
@@ -41,97 +38,6 @@ Examples:
   regress check v1.4 v1.5 -b softmax                two releases, the benchmarks that match
   regress run                                       measure and record this commit
 """
-
-
-class Percent(click.ParamType[float]):
-    """A relative change: 5%, 0.05."""
-
-    name = "percent"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            text = str(value).strip()
-            number = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-        except ValueError:
-            self.fail(f"{value!r} is no percentage; write 5% or 0.05", param, ctx)
-        if not 0 < number <= 1:
-            self.fail(f"{value!r} is out of range; 5% and 0.05 mean the same", param, ctx)
-        return number
-
-
-class Output(click.ParamType[tuple[str, Path]]):
-    """FORMAT=FILE; checked before anything is measured."""
-
-    name = "format=file"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Path]:
-        if isinstance(value, tuple):
-            return value
-        form, found, file = str(value).partition("=")
-        if not found or form not in FORMATS:
-            self.fail(f"{value!r} is not FORMAT=FILE with FORMAT one of {', '.join(FORMATS)}", param, ctx)
-        if not Path(file).resolve().parent.is_dir():
-            self.fail(f"the folder of {file!r} does not exist", param, ctx)
-        if Path(file).is_dir():
-            self.fail(f"{file!r} is a folder", param, ctx)
-        return form, Path(file)
-
-
-def _stack(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    def apply(function: Command) -> Command:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return apply
-
-
-where = _stack(
-    click.option(
-        "--config",
-        "config_file",
-        type=click.Path(path_type=Path),
-        help="Configuration file [asv.conf.json here or above].",
-    ),
-    click.option("--debug", is_flag=True, help="Show tracebacks."),
-)
-output = _stack(
-    click.option(
-        "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Format on stdout."
-    ),
-    click.option(
-        "--output", "outputs", type=Output(), metavar="FORMAT=FILE", multiple=True, help="Write a file too; repeatable."
-    ),
-    click.option("-q", "--quiet", is_flag=True, help="The verdict line only, no progress."),
-    click.option("-v", "--verbose", is_flag=True, help="Every row, and what failures printed."),
-    click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True),
-)
-selecting = _stack(
-    click.option(
-        "-b",
-        "--bench",
-        "patterns",
-        metavar="NAME",
-        multiple=True,
-        help="Exact name, or regular expression; repeatable.",
-    ),
-)
-placing = _stack(
-    click.option("--device", type=click.Choice(["auto", "cuda", "cpu", "fake"]), help="What to measure on [auto]."),
-    click.option("--machine", metavar="NAME", help="Name of this machine in the history."),
-)
-measuring = _stack(
-    placing,
-    click.option("--quick", is_flag=True, help="One round a case: does it run at all? Judges nothing."),
-)
-thresholds = _stack(
-    click.option("--time-threshold", type=Percent(), help="Smallest slowdown that counts [5%]."),
-    click.option("--memory-threshold", type=Percent(), help="Smallest growth that counts [10%]."),
-)
-deciding = _stack(
-    thresholds,
-    click.option("--strict", is_flag=True, help="Exit 4 when undecided, 3 when something fails on both sides."),
-)
 
 
 @click.group(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -147,7 +53,7 @@ def regress() -> None:
 @regress.command()
 @click.argument("base", required=False)
 @click.argument("head", required=False)
-@_stack(where, selecting, measuring, deciding, output)
+@stack(where, selecting, measuring, deciding, output)
 @click.option("--rounds", type=click.IntRange(min=2), help="Rounds a side [5].")
 @click.option("--record", is_flag=True, help="Keep the results in results_dir, not only in the cache.")
 def check(base: str | None, head: str | None, rounds: int | None, record: bool, **options: Any) -> None:
@@ -174,7 +80,7 @@ def check(base: str | None, head: str | None, rounds: int | None, record: bool, 
 
 @regress.command()
 @click.argument("revision", required=False, metavar="[REV]")
-@_stack(where, selecting, measuring, output)
+@stack(where, selecting, measuring, output)
 @click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case [5].")
 def run(revision: str | None, rounds: int | None, **options: Any) -> None:
     """Measure one side, print it, and record it in results_dir.
@@ -203,7 +109,7 @@ def run(revision: str | None, rounds: int | None, **options: Any) -> None:
 @regress.command()
 @click.argument("base")
 @click.argument("head")
-@_stack(where, selecting, deciding, output)
+@stack(where, selecting, deciding, output)
 @click.option("--machine", metavar="NAME", help="Whose results [this machine's].")
 @click.option("--environment", metavar="NAME", help="Which environment's results, where there are several.")
 def compare(base: str, head: str, environment: str | None, **options: Any) -> None:
@@ -223,7 +129,7 @@ def compare(base: str, head: str, environment: str | None, **options: Any) -> No
 
 
 @regress.command("list")
-@_stack(where, selecting, placing, output)
+@stack(where, selecting, placing, output)
 def list_(**options: Any) -> None:
     """The cases of the suite, with metric, tags, and what a round of each took.
 
@@ -239,7 +145,7 @@ def list_(**options: Any) -> None:
 
 
 @regress.command()
-@_stack(where, placing, thresholds, output)
+@stack(where, placing, thresholds, output)
 def config(**options: Any) -> None:
     """Effective settings, and where each came from: default, asv.conf.json or the command line.
 
@@ -255,7 +161,7 @@ def config(**options: Any) -> None:
 
 
 @regress.command()
-@_stack(where, placing, output)
+@stack(where, placing, output)
 def doctor(**options: Any) -> None:
     """Is this machine fit to measure?
 
@@ -324,6 +230,8 @@ def _errors(options: dict[str, Any]) -> Iterator[None]:
         yield
     except Exception as error:
         if options.get("debug"):
+            import traceback  # late: --help has no use for it
+
             traceback.print_exc()
         known = _explained(error, options)
         _say(known, options)

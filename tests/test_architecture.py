@@ -27,7 +27,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "run": ("model", "errors", "config", "stats", "git", "history", "measure"),
     "report": ("model", "errors", "units"),
     "commands": ("stats", "units", "errors", "measure", "model", "config", "git", "history", "compare", "run"),
-    "cli": ("commands", "report", "config", "model", "errors"),
+    "options": (),
+    "cli": ("options", "commands", "report", "config", "model", "errors"),
 }
 """Part of the package -> the parts it may import. `measure` is imported by others for its wire and types only, see below."""
 

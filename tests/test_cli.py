@@ -17,8 +17,8 @@ import pytest
 from click.testing import CliRunner
 
 from regress import __version__
-from regress.cli import Percent
 from regress.cli import regress as command_line
+from regress.options import Percent
 from tests.conftest import Project, Result, regress
 
 ROOT = Path(__file__).parents[1]

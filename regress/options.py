@@ -1,0 +1,112 @@
+"""Options of the command line, and stacks of those that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    PercentType = click.ParamType[float]
+    OutputType = click.ParamType[tuple[str, Path]]
+else:  # older versions of click have no parameters there
+    PercentType = OutputType = click.ParamType
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+FORMATS = ("text", "json")
+
+
+class Percent(PercentType):
+    """A relative change: 5%, 0.05."""
+
+    name = "percent"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            text = str(value).strip()
+            number = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        except ValueError:
+            self.fail(f"{value!r} is no percentage; write 5% or 0.05", param, ctx)
+        if not 0 < number <= 1:
+            self.fail(f"{value!r} is out of range; 5% and 0.05 mean the same", param, ctx)
+        return number
+
+
+class Output(OutputType):
+    """FORMAT=FILE; checked before anything is measured."""
+
+    name = "format=file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Path]:
+        if isinstance(value, tuple):
+            return value
+        form, found, file = str(value).partition("=")
+        if not found or form not in FORMATS:
+            self.fail(f"{value!r} is not FORMAT=FILE with FORMAT one of {', '.join(FORMATS)}", param, ctx)
+        if not Path(file).resolve().parent.is_dir():
+            self.fail(f"the folder of {file!r} does not exist", param, ctx)
+        if Path(file).is_dir():
+            self.fail(f"{file!r} is a folder", param, ctx)
+        return form, Path(file)
+
+
+def stack(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """The decorators as one, in the order given."""
+
+    def apply(function: Command) -> Command:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return apply
+
+
+where = stack(
+    click.option(
+        "--config",
+        "config_file",
+        type=click.Path(path_type=Path),
+        help="Configuration file [asv.conf.json here or above].",
+    ),
+    click.option("--debug", is_flag=True, help="Show tracebacks."),
+)
+output = stack(
+    click.option(
+        "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Format on stdout."
+    ),
+    click.option(
+        "--output", "outputs", type=Output(), metavar="FORMAT=FILE", multiple=True, help="Write a file too; repeatable."
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="The verdict line only, no progress."),
+    click.option("-v", "--verbose", is_flag=True, help="Every row, and what failures printed."),
+    click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True),
+)
+selecting = stack(
+    click.option(
+        "-b",
+        "--bench",
+        "patterns",
+        metavar="NAME",
+        multiple=True,
+        help="Exact name, or regular expression; repeatable.",
+    ),
+)
+placing = stack(
+    click.option("--device", type=click.Choice(["auto", "cuda", "cpu", "fake"]), help="What to measure on [auto]."),
+    click.option("--machine", metavar="NAME", help="Name of this machine in the history."),
+)
+measuring = stack(
+    placing,
+    click.option("--quick", is_flag=True, help="One round a case: does it run at all? Judges nothing."),
+)
+thresholds = stack(
+    click.option("--time-threshold", type=Percent(), help="Smallest slowdown that counts [5%]."),
+    click.option("--memory-threshold", type=Percent(), help="Smallest growth that counts [10%]."),
+)
+deciding = stack(
+    thresholds,
+    click.option("--strict", is_flag=True, help="Exit 4 when undecided, 3 when something fails on both sides."),
+)
