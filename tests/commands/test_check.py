@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import Any
 import pytest
 
 from regress.commands.demo import PLANTED, create
-from tests.conftest import Project, Result, regress
+from tests.conftest import Project, Result, regress, start
 
 KERNEL = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\n"
 SUITE = "import proj\ndef cudatime_work(): proj.work()\ndef cudatime_other(): proj.other()\n"
@@ -253,15 +251,7 @@ def test_without_a_device_cuda_cases_are_skipped_and_alone_they_are_5(project: C
 
 def interrupt(p: Project, cases: int) -> subprocess.CompletedProcess[str]:
     """Start a check, send Ctrl-C once the first measured rounds are on disk."""
-    root = Path(__file__).parents[2]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "regress", "check", "--format", "json", "--record"],
-        cwd=p.root,
-        env={**os.environ, "PYTHONPATH": str(root)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = start(p.root, "check", "--format", "json", "--record")
     while process.poll() is None:
         lines = [
             line for path in (p.root / "history").rglob("*.rounds.jsonl") for line in path.read_text().splitlines()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +16,7 @@ import pytest
 
 from regress.history import Recorded, Store
 from regress.report.json import schema
-from tests.conftest import Project, Result
+from tests.conftest import Project, Result, start
 
 CODE = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\ndef other(): d.kernel('o', 80e-6)\n"
 SUITE = "import proj\ndef cudatime_work(): proj.work()\ndef cudatime_other(): proj.other()\n"
@@ -200,14 +198,7 @@ def long_run(project: Callable[..., Project], tmp_path: Path) -> Iterator[tuple[
     pids.mkdir()
     p = project(run_rounds=1000)
     p.commit({"proj/__init__.py": code(), "benchmarks/b.py": PID_SUITE.format(folder=str(pids))})
-    process = subprocess.Popen(
-        [sys.executable, "-m", "regress", "run", "--format", "json"],
-        cwd=p.root,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = start(p.root, "run", "--format", "json")
     with process:
         try:
             while sum(path.read_text().count('"order"') for path in (p.root / "history").rglob("*.rounds.jsonl")) < 4:

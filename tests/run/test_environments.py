@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 import venv
@@ -21,7 +20,7 @@ from regress.errors import BuildFailed, NothingMeasured, RegressError
 from regress.git import Repository, open_repository
 from regress.model import Side
 from regress.run.environments import Prepared, environment_name, import_roots, prepare
-from tests.conftest import Project
+from tests.conftest import Project, start
 
 KERNEL = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\n"
 SUITE = "import proj\ndef cudatime_work(): proj.work()\n"
@@ -361,22 +360,10 @@ def ended(pid: int) -> bool:
     return False
 
 
-def command(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    """The command line in a process of its own, not waited for."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "regress", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
 def test_ctrl_c_ends_a_build_with_all_it_started(bench: Callable[..., Bench], tmp_path: Path) -> None:
     started = tmp_path / "started"
     b = bench(build=f"sleep 600 & echo $! > '{started}.new' && mv '{started}.new' '{started}'; wait")
-    with command(b.p.root, "list") as process:
+    with start(b.p.root, "list") as process:
         while not started.exists():
             assert process.poll() is None, process.communicate()[1]
             time.sleep(0.02)
@@ -390,7 +377,7 @@ def test_ctrl_c_ends_a_build_with_all_it_started(bench: Callable[..., Bench], tm
 def test_two_processes_that_want_one_build_build_once(bench: Callable[..., Bench], tmp_path: Path) -> None:
     build, count = counting(tmp_path)
     b = bench({"proj/__init__.py": KERNEL.format(seconds=1e-4), "benchmarks/b.py": SUITE}, build=["sleep 0.5", build])
-    processes = [command(b.p.root, "list", "-q") for _ in range(2)]
+    processes = [start(b.p.root, "list", "-q") for _ in range(2)]
     assert [process.communicate(timeout=60)[0] for process in processes] == ["b.cudatime_work\n"] * 2
     assert count() == 1
 
