@@ -53,7 +53,6 @@ class CudaBackend(DeviceBackend):
     name = "cuda"
 
     def __init__(self, ordinal: int = 0) -> None:
-        self._ordinal = ordinal
         self._events: List[ctypes.c_void_p] = []
         self._spins = 0
         self._context: Optional[ctypes.c_void_p] = None
