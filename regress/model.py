@@ -95,6 +95,7 @@ METRICS = {
         Metric("host_time", "s", "host"),
         Metric("wall_time", "s", "time"),
         Metric("cold_time", "s", "time"),
+        Metric("compile_time", "s", "time"),
         Metric("peak_memory", "B", "memory", exact=True),
         Metric("output_memory", "B", "memory", exact=True),
         Metric("left_memory", "B", "memory", exact=True),
@@ -102,6 +103,9 @@ METRICS = {
         Metric("object_size", "B", "memory"),
         Metric("launches", "count", "count", exact=True),
         Metric("synchronizations", "count", "count", exact=True),
+        Metric("recompiles", "count", "count", exact=True),
+        Metric("graph_breaks", "count", "count", exact=True),
+        Metric("allocations", "count", "count", exact=True),
     )
 }
 """The metrics with a meaning of their own; `value`, the metric of a `track_*`, takes unit and direction from the benchmark."""

@@ -155,6 +155,8 @@ class Open:
     seed: int = 0
     overrides: Dict[str, Any] = field(default_factory=dict)
     """Attributes that win over what a benchmark declares (asv's `-a name=value`)."""
+    cuda: List[str] = field(default_factory=list)
+    """Regular expressions for names of `time_*` benchmarks that are measured under the device protocol."""
     wire: int = WIRE_VERSION
 
 
@@ -169,6 +171,11 @@ class SetupCache:
 
     name: str
     directory: str
+
+
+@dataclass(frozen=True)
+class MeasureCeilings:
+    """Measure what the device can do at most; answered by `Ceilings`."""
 
 
 @dataclass(frozen=True)
@@ -205,6 +212,16 @@ class CacheReady:
 
 
 @dataclass(frozen=True)
+class Ceilings:
+    """The most the device did: bytes moved a second by a large copy (read and written), and by dtype ("float32", "tf32",
+    "bfloat16", "float16") floating point operations a second of a large matrix product. Empty where nothing can measure it."""
+
+    copy_bytes_s: float = 0.0
+    matmul_flops_s: Dict[str, float] = field(default_factory=dict)
+    failure: Optional[Failure] = nested(Failure, default=None)
+
+
+@dataclass(frozen=True)
 class Begin:
     """Task number `task` of the visit has started."""
 
@@ -223,6 +240,8 @@ class Proposal:
     seconds: float = 0.0
     """What the visit took; a measure for what a round will take."""
     flags: List[str] = field(default_factory=list)
+    values: Dict[str, Measured] = nested(Measured, many=True, default_factory=dict)
+    """Counters of one call: exact, and too dear to take while timing. The driver puts them into the side's first round."""
 
 
 @dataclass(frozen=True)
@@ -241,7 +260,17 @@ class Round:
     values: Dict[str, Measured] = nested(Measured, many=True, default_factory=dict)
     failure: Optional[Failure] = nested(Failure, default=None)
     facts: Dict[str, Any] = field(default_factory=dict)
-    """What may explain a difference: SM clock, file of the project, spins that had to be doubled."""
+    """What may explain a difference. Keys that others rely on:
+
+    `sm_clock_hz`        median SM clock of the round's spins
+    `throttled`          list of hardware or thermal slowdowns that were on while it was measured, retries used up
+    `power_capped`       true where a software power cap was on
+    `temperature_c`, `power_w`
+    `foreign_processes`  list of words for other processes that compute on the device ("pid 812 (python), 4.1 GiB")
+    `precision`          dict of precision flags: {"tf32_matmul": false, ...}
+    `output`             shape and type of what the call returns: "float32[4096, 4096]"
+    `bytes`, `flops`     work of one call as the benchmark declares it
+    """
     flags: List[str] = field(default_factory=list)
     """Doubts about the values, in words for the reader."""
 
@@ -276,10 +305,12 @@ MESSAGES = {
         Open,
         Discover,
         SetupCache,
+        MeasureCeilings,
         Visit,
         Opened,
         Suite,
         CacheReady,
+        Ceilings,
         Begin,
         Proposal,
         Round,
