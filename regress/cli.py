@@ -19,7 +19,7 @@ import click
 
 from regress import __version__
 from regress.errors import RegressError
-from regress.options import deciding, measuring, output, placing, selecting, stack, thresholds, where
+from regress.options import deciding, measuring, output, placing, selecting, stack, tagging, thresholds, where
 
 if TYPE_CHECKING:
     from regress.commands.session import Request
@@ -53,7 +53,9 @@ def regress() -> None:
 @regress.command()
 @click.argument("base", required=False)
 @click.argument("head", required=False)
-@stack(where, selecting, measuring, deciding, output)
+@stack(where, selecting, tagging)
+@click.option("--affected", is_flag=True, help="Benchmarks whose `covers`, or whose own file, match the changed files.")
+@stack(measuring, deciding, output)
 @click.option("--rounds", type=click.IntRange(min=2), help="Rounds a side [5].")
 @click.option("--record", is_flag=True, help="Keep the results in results_dir, not only in the cache.")
 def check(base: str | None, head: str | None, rounds: int | None, record: bool, **options: Any) -> None:
@@ -80,7 +82,7 @@ def check(base: str | None, head: str | None, rounds: int | None, record: bool, 
 
 @regress.command()
 @click.argument("revision", required=False, metavar="[REV]")
-@stack(where, selecting, measuring, output)
+@stack(where, selecting, tagging, measuring, output)
 @click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case [5].")
 def run(revision: str | None, rounds: int | None, **options: Any) -> None:
     """Measure one side, print it, and record it in results_dir.
@@ -129,7 +131,7 @@ def compare(base: str, head: str, environment: str | None, **options: Any) -> No
 
 
 @regress.command("list")
-@stack(where, selecting, placing, output)
+@stack(where, selecting, tagging, placing, output)
 def list_(**options: Any) -> None:
     """The cases of the suite, with metric, tags, and what a round of each took.
 
@@ -265,9 +267,12 @@ def _request(options: dict[str, Any], more: dict[str, Any]) -> Request:
         start=Path.cwd(),
         config_file=options.get("config_file"),
         patterns=tuple(options.get("patterns", ())),
+        tags=tuple(options.get("tags", ())),
+        affected=bool(options.get("affected")),
         overrides=overrides,
         quick=bool(options.get("quick")),
         strict=bool(options.get("strict", False)),
+        lock_clocks=bool(options.get("lock_clocks")),
     )
 
 

@@ -332,6 +332,7 @@ _SHARE = _Rule(lambda value: 0 < value < 1, "a number between 0 and 1")
 _RULES = {
     r".*_threshold": _Rule(lambda value: 0 < value <= 1, 'a relative change above 0 and up to 1, such as 0.05 or "5%"'),
     r"alpha|confidence": _SHARE,
+    r"clock_tolerance": _Rule(lambda value: 0 <= value < 1, "a relative difference from 0 to below 1, such as 0.01"),
     r"good_rounds": _Rule(lambda value: 0 < value <= 1, "a share above 0 and up to 1"),
     r".*_floor_s": _Rule(lambda value: value >= 0, "a number of seconds, 0 or more"),
     r".*_timeout_s": _Rule(lambda value: value > 0, "a number of seconds above 0"),
@@ -343,6 +344,9 @@ _RULES = {
     r"report_dir": _Rule(bool, "the name of a folder"),
 }
 """By regular expression of the setting's name. The first that matches the whole name counts."""
+
+_PATTERNS = frozenset({"cuda"})
+"""Settings that are regular expressions."""
 
 _TYPES = {
     float: "a number",
@@ -378,7 +382,21 @@ def _checked(name: str, value: Any, kind: Any, source: str) -> Any:
         raise ConfigError(
             f'"{name}" is {_shown(value)} ({source})', why=f"expected {expected}", fix=f'correct "{name}"'
         )
+    if name in _PATTERNS:
+        _check_patterns(name, converted, source)
     return converted
+
+
+def _check_patterns(name: str, patterns: tuple[str, ...], source: str) -> None:
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ConfigError(
+                f'"{name}" has {_shown(pattern)} ({source})',
+                why=f"it is no regular expression: {error}",
+                fix="correct that pattern",
+            ) from error
 
 
 def _converted(name: str, value: Any, kind: Any) -> Any:

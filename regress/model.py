@@ -56,6 +56,7 @@ __all__ = [
     "SuiteProblem",
     "Summary",
     "Verdict",
+    "declared_words",
     "metric_of",
 ]
 
@@ -103,6 +104,7 @@ METRICS = {
         Metric("object_size", "B", "memory"),
         Metric("launches", "count", "count", exact=True),
         Metric("synchronizations", "count", "count", exact=True),
+        Metric("copies", "count", "count", exact=True),
         Metric("recompiles", "count", "count", exact=True),
         Metric("graph_breaks", "count", "count", exact=True),
         Metric("allocations", "count", "count", exact=True),
@@ -159,6 +161,13 @@ def metric_of(name: str, unit: str = "", better: str | None = None, exact: bool 
     elif unit.lower() in _HIGHER or unit.lower().endswith("/s"):
         direction = "higher"
     return Metric(name, unit, "tracked", direction, bool(exact))
+
+
+def declared_words(benchmark: Benchmark, name: str) -> tuple[str, ...]:
+    """What a benchmark declares under that name (`tags`, `covers`, `was`): one string, or a list of them."""
+    value = benchmark.declared.get(name, ())
+    words = (value,) if isinstance(value, str) else value if isinstance(value, (list, tuple)) else ()
+    return tuple(word for word in words if isinstance(word, str) and word)
 
 
 @dataclass(frozen=True)
@@ -321,6 +330,8 @@ class Report:
     settings: tuple[Setting, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
     """Cases by verdict. A case counts once, with the most serious of its gating metrics."""
+    remark: str = ""
+    """What the last line says in place of the counts where nothing had to be judged: "nothing affected"."""
     cases: int = 0
     geomean: tuple[float, float, float, int] | None = None
     """Geometric mean of the gating time ratios with its 95 % interval, and over how many cases."""
@@ -362,11 +373,16 @@ class Settings:
     host_floor_s: float = 2e-6
     memory_floor_bytes: int = 64 * 1024
     good_rounds: float = 0.8
-    """Below this share of rounds that gave a value, the case has failed."""
+    """Below this share of rounds that gave a value, the case has failed; below this share of rounds that were not throttled,
+    nothing is claimed of it."""
+    clock_tolerance: float = 0.01
+    """Sides whose SM clocks differ by more than this, relatively, are not told apart by their times."""
     # measuring
     device: str = "auto"
     """auto, cuda, cpu, or fake (the scripted device)."""
     seed: int = 0
+    cuda: tuple[str, ...] = ()
+    """Regular expressions, searched in names: `time_*` benchmarks that are measured under the device protocol."""
     check_rounds: int = 5
     run_rounds: int = 5
     sweep_rounds: int = 2

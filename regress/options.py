@@ -94,6 +94,11 @@ selecting = stack(
         help="Exact name, or regular expression; repeatable.",
     ),
 )
+tagging = stack(
+    click.option(
+        "--tag", "tags", metavar="TAG", multiple=True, help="Benchmarks with that tag; repeatable, any of them."
+    ),
+)
 placing = stack(
     click.option("--device", type=click.Choice(["auto", "cuda", "cpu", "fake"]), help="What to measure on [auto]."),
     click.option("--machine", metavar="NAME", help="Name of this machine in the history."),
@@ -101,6 +106,7 @@ placing = stack(
 measuring = stack(
     placing,
     click.option("--quick", is_flag=True, help="One round a case: does it run at all? Judges nothing."),
+    click.option("--lock-clocks", is_flag=True, help="Lock the GPU's clocks while measuring; needs an administrator."),
 )
 thresholds = stack(
     click.option("--time-threshold", type=Percent(), help="Smallest slowdown that counts [5%]."),

@@ -288,6 +288,8 @@ def test_an_unknown_setting_is_an_error_with_the_nearest_name(project: Path, nam
         ("build", {"a": 1}, "list of strings"),
         ("machine", 1, "a string"),
         ("report_dir", "", "name of a folder"),
+        ("clock_tolerance", -0.01, "from 0 to below 1"),
+        ("cuda", [7], "list of strings"),
     ],
 )
 def test_a_bad_value_is_refused_by_name_value_and_what_was_expected(
@@ -297,6 +299,18 @@ def test_a_bad_value_is_refused_by_name_value_and_what_was_expected(
     assert f'"{name}" is {json.dumps(value)[:20]}' in message
     assert "asv.conf.json" in message
     assert expected in message
+
+
+@pytest.mark.parametrize("given", ["Matmul", ["Matmul"], ("Matmul",)])
+def test_patterns_of_the_device_protocol_are_a_string_or_a_list(project: Path, given: Any) -> None:
+    assert read(project, {"cuda": given}).settings.cuda == ("Matmul",)
+
+
+def test_a_pattern_that_is_no_expression_is_named(project: Path) -> None:
+    message = refusal(project, {"cuda": ["ops\\..*", "time_(add"]})
+    assert message.startswith('"cuda" has "time_(add" (asv.conf.json) | it is no regular expression: ')
+    with pytest.raises(ConfigError, match="command line"):
+        with_overrides(read(project), cuda=("*",))
 
 
 def test_every_number_among_the_settings_has_a_range() -> None:

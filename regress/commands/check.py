@@ -27,12 +27,19 @@ def check(request: Request, base: str | None, head: str | None, watcher: Watcher
         prepared = tuple(session.prepare(side, watcher) for side in sides)
     except BuildFailed as failed:
         return _unbuilt(sides, failed, time.monotonic() - start)
-    job = session.job(prepared, session.config.settings.check_rounds)
+    changed = session.changed(*sides) if request.affected else None
+    job = session.job(prepared, session.config.settings.check_rounds, changed)
     recorder = Recorder(session, session.config.results_dir if record else session.cache / "history", sides)
-    measured = execute(job, recorder.take, watcher)
-    recorder.finish(measured)
-    require_values(measured)
-    report = _judged(session, sides, recorder, measured, job.rounds)
+    with session.clocks(watcher) as locked:
+        measured = execute(job, recorder.take, watcher)
+    if measured.unaffected:
+        report = _unaffected(session, sides, measured, changed or ())
+    else:
+        recorder.finish(measured)
+        require_values(measured)
+        report = _judged(session, sides, recorder, measured, job.rounds)
+        extra = [f"affected by {counted(len(changed), 'changed file')}"] if changed is not None else []
+        report = replace(report, plan=", ".join([report.plan, *extra, *filter(None, [locked])]))
     return replace(report, duration_s=time.monotonic() - start)
 
 
@@ -111,6 +118,24 @@ def suggestions(command: str, base: Side, head: Side, comparisons: Sequence[Comp
     if not head.dirty:
         words.append(head.commit.short)
     return [("again", quoted(*words, "-b", str(worst[0].case)))]
+
+
+def _unaffected(session: Session, sides: tuple[Side, Side], measured: Measured, changed: Sequence[str]) -> Report:
+    """Nothing to measure is a pass; a benchmark file that cannot be imported might have been affected, and is none."""
+    fatal = any(problem.fatal for problem in measured.problems)
+    base, head = sides
+    return Report(
+        command="check",
+        exit_codes=(3,) if fatal else (0,),
+        state="FAIL" if fatal else "PASS",
+        base=base,
+        head=head,
+        plan=f"{counted(len(changed), 'changed file')}, covered by no benchmark",
+        remark="nothing affected",
+        problems=tuple(measured.problems),
+        warnings=tuple(session.warnings(measured)),
+        policy=policy(session.config.settings, session.request.strict),
+    )
 
 
 def _unbuilt(sides: tuple[Side, Side], failed: BuildFailed, duration_s: float) -> Report:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from regress.commands.check import policy, suggestions
 from regress.commands.session import Request, Session, counted, quoted, unmatched
-from regress.compare import compare, overall
+from regress.compare import compare, overall, renames
 from regress.errors import NothingMeasured
 from regress.history import Loaded, Recorded, Store
 from regress.model import Case, Report, Round, Side
-from regress.run.plan import select
+from regress.run.plan import Selection, select
 
 
 def compare_recorded(request: Request, base: str, head: str, environment: str | None = None) -> Report:
@@ -29,9 +29,11 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
     warnings += [f"{each.path}: {each.why}; fix: {each.fix}" for each in skipped]
     before, after = _pair(sides, found, environment, session, store)
     warnings += [f"{each.source.name}: {note}" for each in (before, after) for note in each.notes]
-    base_rounds, head_rounds = (_selected(each, request.patterns) for each in (before, after))
-    if request.patterns and not (base_rounds or head_rounds):
-        raise unmatched(request.patterns, f"the results of {sides[0].label} and {sides[1].label}")
+    selection = session.selection()
+    now = {old: new for new, old in renames(after.benchmarks, before.benchmarks).items()}
+    base_rounds, head_rounds = _selected(before, selection, now), _selected(after, selection)
+    if selection.words and not (base_rounds or head_rounds):
+        raise unmatched(selection, f"the results of {sides[0].label} and {sides[1].label}")
     settings = session.config.settings
     comparisons = compare(base_rounds, head_rounds, after.benchmarks, settings, before.benchmarks)
     summed = overall(comparisons, settings, strict=request.strict)
@@ -114,7 +116,9 @@ def _missing(side: Side, loaded: Loaded, session: Session, store: Store) -> Noth
     return NothingMeasured(what, why=why, fix=f"regress run {label}")
 
 
-def _selected(recorded: Recorded, patterns: Sequence[str]) -> list[Round]:
-    """The rounds of the cases that match."""
-    wanted = set(select(recorded.benchmarks.values(), patterns))
-    return [each for each in recorded.rounds if Case(each.name, tuple(each.params)) in wanted]
+def _selected(recorded: Recorded, selection: Selection, now: Mapping[str, str] | None = None) -> list[Round]:
+    """The rounds of the cases that match; `now` are the new names of benchmarks that were renamed since."""
+    names = {name: (now or {}).get(name, name) for name in recorded.benchmarks}
+    benchmarks = [replace(each, name=names[each.name]) for each in recorded.benchmarks.values()]
+    wanted = set(select(benchmarks, selection))
+    return [each for each in recorded.rounds if Case(names.get(each.name, each.name), tuple(each.params)) in wanted]

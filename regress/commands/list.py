@@ -6,7 +6,7 @@ import statistics
 
 from regress.commands.session import Request, Session, unmatched
 from regress.history import Store
-from regress.model import Benchmark, Case, Listed, Report, Side
+from regress.model import Benchmark, Case, Listed, Report, Side, declared_words
 from regress.run.execute import Watcher, discover
 from regress.run.plan import select
 
@@ -18,9 +18,10 @@ def list_cases(request: Request, watcher: Watcher) -> Report:
     prepared = session.prepare(side, watcher)
     found = discover(session.job((prepared,), 1), prepared)
     benchmarks = {each.name: each for each in found.benchmarks}
-    cases = select(found.benchmarks, request.patterns)
-    if request.patterns and not cases:
-        raise unmatched(request.patterns, str(session.config.benchmark_dir))
+    selection = session.selection()
+    cases = select(found.benchmarks, selection)
+    if selection.words and not cases:
+        raise unmatched(selection, str(session.config.benchmark_dir))
     fatal = any(problem.fatal for problem in found.problems)
     costs = _costs(session, side)
     return Report(
@@ -46,7 +47,4 @@ def _costs(session: Session, side: Side) -> dict[Case, float]:
 
 
 def _listed(case: Case, benchmark: Benchmark, cost_s: float | None) -> Listed:
-    tags = benchmark.declared.get("tags", ())
-    return Listed(
-        case, benchmark.metric, benchmark.needs_device, (tags,) if isinstance(tags, str) else tuple(tags), cost_s
-    )
+    return Listed(case, benchmark.metric, benchmark.needs_device, declared_words(benchmark, "tags"), cost_s)

@@ -25,7 +25,8 @@ def run(request: Request, revision: str | None, watcher: Watcher) -> Report:
     side = session.tree_side("head") if revision is None else session.revision_side("head", revision)
     job = session.job((session.prepare(side, watcher),), session.config.settings.run_rounds)
     recorder = Recorder(session, session.config.results_dir, (side,))
-    measured = execute(job, recorder.take, watcher)
+    with session.clocks(watcher) as locked:
+        measured = execute(job, recorder.take, watcher)
     recorder.finish(measured)
     require_values(measured)
     rows = tuple(measurements(measured.rounds, measured.benchmarks.get("head", {}), session.config.settings))
@@ -41,7 +42,9 @@ def run(request: Request, revision: str | None, watcher: Watcher) -> Report:
         head=recorder.named(side),
         machine=recorder.machine,
         device=device_line(measured.facts.get("head", {}), measured.rounds),
-        plan=f"{counted(len(cases), 'case')}, {counted(job.rounds, 'round')}",
+        plan=", ".join(
+            filter(None, [counted(len(cases), "case"), counted(job.rounds, "round"), locked]),
+        ),
         measurements=rows,
         cases=len(cases),
         problems=tuple(measured.problems),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,12 +13,16 @@ from typing import Any
 
 from regress import config as configuration
 from regress.config import Config
-from regress.errors import NothingMeasured
+from regress.errors import NothingMeasured, RegressError
 from regress.git import Repository, open_repository
 from regress.history import Store, this_machine
+from regress.measure.backend import DeviceError
+from regress.measure.backend.cuda import CudaBackend
 from regress.model import Machine, Round, Side
+from regress.run import clocks
 from regress.run.environments import Prepared, environment_name, prepare
 from regress.run.execute import Job, Measured, Watcher
+from regress.run.plan import Selection
 from regress.run.ship import ship
 
 DEVICE_FACTS = ("gpu", "gpu_uuid", "driver", "cuda")
@@ -30,9 +36,13 @@ class Request:
     start: Path
     config_file: Path | None = None
     patterns: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    affected: bool = False
+    """Only benchmarks that cover a changed file."""
     overrides: Mapping[str, Any] = field(default_factory=dict)
     quick: bool = False
     strict: bool = False
+    lock_clocks: bool = False
 
 
 class Session:
@@ -74,7 +84,20 @@ class Session:
     def prepare(self, side: Side, watcher: Watcher) -> Prepared:
         return prepare(side, self.config, self.repository, self.cache, watcher.note)
 
-    def job(self, sides: tuple[Prepared, ...], rounds: int) -> Job:
+    # -- what is measured, and how ---------------------------------------------------------------------------------------
+
+    def selection(self, changed: tuple[str, ...] | None = None) -> Selection:
+        """The cases that were asked for; with `changed` only those of benchmarks that cover one of these files."""
+        suite_parent = os.path.relpath(self.config.benchmark_dir.parent, self.repository.root)
+        return Selection(self.request.patterns, self.request.tags, changed, Path(suite_parent).as_posix())
+
+    def changed(self, base: Side, head: Side) -> tuple[str, ...]:
+        """The files that differ between the sides, relative to the repository; what we write ourselves does not count."""
+        files = self.repository.changed_between(base.commit.sha, head.commit.sha, self.own_paths)
+        files += self.repository.changed_files(self.own_paths) if head.dirty else []
+        return tuple(dict.fromkeys(files))
+
+    def job(self, sides: tuple[Prepared, ...], rounds: int, changed: tuple[str, ...] | None = None) -> Job:
         """The job of measuring these sides with the suite of the invoking checkout."""
         suite = self.config.benchmark_dir
         if not suite.is_dir():
@@ -89,10 +112,34 @@ class Session:
             start_file=ship(self.cache.parent),
             settings=self.config.settings,
             rounds=1 if self.request.quick else rounds,
-            patterns=self.request.patterns,
+            selection=self.selection(changed),
             quick=self.request.quick,
             default_timeout_s=self.config.default_benchmark_timeout_s,
         )
+
+    @contextlib.contextmanager
+    def clocks(self, watcher: Watcher) -> Iterator[str]:
+        """Locks the clocks of the measured device, if that was asked for; yields in words what was done, else nothing.
+
+        Clocks that a run which was killed has left locked are given back in any case.
+        """
+        folder = self.cache.parent / "clocks"
+        clocks.restore_left(folder, watcher.note)
+        if not self.request.lock_clocks:
+            yield ""
+            return
+        with clocks.locked(self._device_uuid(), folder, watcher.note) as words:
+            watcher.note(words)
+            yield words
+
+    def _device_uuid(self) -> str:
+        device, without = self.config.settings.device, "leave --lock-clocks out"
+        if device not in ("auto", "cuda"):
+            raise RegressError("there are no clocks to lock", why=f"the device is set to {device}", fix=without)
+        try:
+            return str(CudaBackend().facts()["gpu_uuid"])  # asking opens no context
+        except DeviceError as error:
+            raise RegressError("there are no clocks to lock", why=str(error), fix=without) from None
 
     def warnings(self, measured: Measured) -> list[str]:
         """What the reader should know about how it was measured."""
@@ -106,10 +153,9 @@ class Session:
         return found
 
 
-def unmatched(patterns: Sequence[str], where: str) -> NothingMeasured:
+def unmatched(selection: Selection, where: str) -> NothingMeasured:
     """The error where no benchmark matches what was asked for."""
-    wanted = " or ".join(repr(pattern) for pattern in patterns)
-    return NothingMeasured(f"no benchmark matches {wanted}", why=f"searched in {where}", fix="regress list")
+    return NothingMeasured(f"no benchmark matches {selection.words}", why=f"searched in {where}", fix="regress list")
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,15 +1,18 @@
 """Rounds of two sides -> Comparisons with verdicts.
 
-pairing    the rounds of a case on both sides, and whether they were measured alike
-evidence   what of one side can be tested: failed rounds and impossible values sorted out
-judge      tests of all cases, adjusted together
-rule       from the numbers of one comparison to its verdict
-overall    all comparisons, summed up: exit codes, counts, how fine the run could see
+pairing        the rounds of a case on both sides, and whether they were measured alike
+evidence       what of one side can be tested: failed rounds and impossible values sorted out
+circumstances  what forbids to claim a change, and what explains it: clocks, throttling, other processes, counters
+draft          a comparison on its way to a verdict
+judge          tests of all cases, adjusted together
+rule           from the numbers of one comparison to its verdict
+overall        all comparisons, summed up: exit codes, counts, how fine the run could see
 """
 
 from __future__ import annotations
 
 from regress.compare.judge import compare
 from regress.compare.overall import Overall, overall
+from regress.compare.pairing import renames
 
-__all__ = ["Overall", "compare", "overall"]
+__all__ = ["Overall", "compare", "overall", "renames"]

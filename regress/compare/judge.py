@@ -4,39 +4,25 @@ A case is compared on the metric it is about, which gates, as its peak memory do
 compared too and gates nothing. Where one side lost its device time, wall time stands in for it on both. Nothing is turned into
 a ratio that was not measured alike on both sides.
 
-The steps: `pairing` finds the rounds of a case on both sides, `evidence` sorts out what cannot be tested, the tests of all
-cases are adjusted together (Holm), and `rule` gives the verdicts. What gates is one family, and each metric that does not is
-one of its own, so that what is only shown costs neither the gate nor another metric anything.
+The steps: `pairing` finds the rounds of a case on both sides, `evidence` sorts out what cannot be tested, a `draft` collects
+what the verdict needs, the tests of all cases are adjusted together (Holm), and `rule` gives the verdicts; what `circumstances`
+cast doubt on is at most undecided. What gates is one family, and each metric that does not is one of its own, so that what is
+only shown costs neither the gate nor another metric anything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
-from regress.compare.evidence import Evidence, Values
-from regress.compare.pairing import Benchmarks, Suites, unlike
-from regress.compare.rule import Rule, declared_threshold
-from regress.model import (
-    METRICS,
-    Benchmark,
-    Case,
-    Comparison,
-    Failure,
-    Metric,
-    Round,
-    Settings,
-    Summary,
-    Verdict,
-    metric_of,
-)
+from regress.compare.circumstances import counter_changes, unlike_devices
+from regress.compare.draft import ALSO_GATING, Draft, Subject, Test
+from regress.compare.evidence import Evidence
+from regress.compare.pairing import Benchmarks, Suites, renames, unlike
+from regress.model import METRICS, Comparison, Failure, Round, Settings, Verdict
 from regress.stats.multiple import holm
 from regress.stats.summary import summarize
 from regress.stats.welch import min_detectable, smallest_significant, welch
-
-ALSO_GATING = frozenset({"peak_memory"})
-"""Metrics that gate beside the one that a case is about."""
 
 
 def compare(
@@ -50,140 +36,42 @@ def compare(
 
     `benchmarks` are the definitions of head and, without `base_benchmarks`, of base too. A case with rounds on one side only
     is `new` or `gone`, unless `base_benchmarks` is given and the other side's definitions have the case: then it was only not
-    measured there, and is undecided. Parameters are matched by value, and by name where their order differs.
+    measured there, and is undecided. Parameters are matched by value, and by name where their order differs; a benchmark that
+    says with `was` how it was called before is compared with what base has under that name.
 
     `noise` and `min_detectable` of a comparison are those of the rule in force, that is at the level which Holm demands of
     the first of its tests; `min_detectable` is a factor to the worse, whichever direction that is.
     """
-    suites = Suites(benchmarks or {}, base_benchmarks)
-    drafts: list[_Draft] = []
+    on_head, on_base = benchmarks or {}, {each.name for each in base} | set(base_benchmarks or {})
+    suites = Suites(on_head, base_benchmarks, renames(on_head, on_base))
+    drafts: list[Draft] = []
     for case, base_rounds, head_rounds in suites.pair(base, head):
         base_side = Evidence.of("base", base_rounds, settings.good_rounds)
         head_side = Evidence.of("head", head_rounds, settings.good_rounds)
-        drafts += _drafts(_Subject(case, base_side, head_side, suites, settings))
+        drafts += _drafts(Subject(case, base_side, head_side, suites, settings))
     return _judged(drafts, settings)
-
-
-@dataclass(frozen=True)
-class _Test:
-    """What the verdict on a test needs beside the p values of the others."""
-
-    ratio: float
-    low: float
-    high: float
-    p: float
-    df: float
-    standard_error: float
-    base: Summary
-    head: Summary
-
-
-@dataclass(frozen=True)
-class _Draft:
-    """A comparison on the way: one with a `test` gets its verdict once the p values of all are known."""
-
-    comparison: Comparison
-    rule: Rule
-    notes: tuple[str, ...] = ()
-    """Shown after the reasons of the verdict."""
-    test: _Test | None = None
-
-    def settled(self, verdict: Verdict, *reasons: str, **changes: Any) -> _Draft:
-        """With a verdict, its reasons (empty ones do not count) and further fields of the comparison."""
-        told = self.comparison.reasons + tuple(filter(None, reasons))
-        return replace(self, comparison=replace(self.comparison, verdict=verdict, reasons=told, **changes))
-
-    def noted(self, *notes: str) -> _Draft:
-        return replace(self, notes=self.notes + tuple(filter(None, notes)))
-
-    def done(self) -> Comparison:
-        return replace(self.comparison, reasons=self.comparison.reasons + self.notes)
-
-
-@dataclass(frozen=True)
-class _Subject:
-    """A case with the evidence of both sides, and what its benchmark declares about deciding."""
-
-    case: Case
-    base: Evidence
-    head: Evidence
-    suites: Suites
-    settings: Settings
-
-    @property
-    def benchmark(self) -> Benchmark | None:
-        return self.suites.definition(self.case)
-
-    @property
-    def own(self) -> str:
-        """The metric the case is about, whether it has a value or not."""
-        for each in (*self.head.rounds, *self.base.rounds):
-            if each.protocol is not None:
-                return each.protocol.metric
-        if self.benchmark is not None:
-            return self.benchmark.metric
-        present = self.base.metrics() | self.head.metrics()
-        return next((name for name in METRICS if name in present), "value")
-
-    def clock_step_s(self, metric: str) -> float:
-        """The coarser one of both sides' clock steps, a call; 0.0 for all but the metric that clock has timed."""
-        return max(self.base.clock_step_s(), self.head.clock_step_s()) if metric == self.own else 0.0
-
-    def start(self, name: str, base: Values | None, head: Values | None, *, primary: bool = True) -> _Draft:
-        """The comparison of a metric before it is decided. A declared threshold is about the primary metric only."""
-        present = [each for each in (base, head) if each is not None]
-        metric = self._metric(name, present)
-        rule = Rule.of(metric, self.settings, self.clock_step_s(name))
-        threshold, complaint = declared_threshold(self.benchmark) if primary else (None, "")
-        if threshold is not None:
-            rule = replace(rule, threshold=threshold)
-        confidence = self.settings.confidence
-        comparison = Comparison(
-            case=self.case,
-            metric=metric,
-            verdict=Verdict.UNDECIDED,
-            base=summarize(base.values, confidence) if base is not None and base.values else None,
-            head=summarize(head.values, confidence) if head is not None and head.values else None,
-            gates=primary or name in ALSO_GATING,
-            threshold=rule.threshold,
-            critical=self._declared("critical") is True,
-        )
-        return _Draft(comparison, rule).noted(complaint, *(note for each in present for note in each.notes))
-
-    def start_untested(self) -> _Draft:
-        """The one comparison of a case whose metrics are not compared."""
-        base, head = (side.values_of(self.own, every_round=False) for side in (self.base, self.head))
-        return self.start(self.own, base, head)
-
-    def _metric(self, name: str, values: Sequence[Values]) -> Metric:
-        units = sorted({unit for each in values for unit in each.units})
-        unit = units[0] if units else self.benchmark.unit if self.benchmark is not None else ""
-        better = self._declared("better")
-        exact = bool(values) and all(each.exact for each in values)
-        return metric_of(name, unit, better if isinstance(better, str) else None, exact)
-
-    def _declared(self, name: str) -> object:
-        return self.benchmark.declared.get(name) if self.benchmark is not None else None
 
 
 # -- one case ------------------------------------------------------------------------------------------------------------
 
 
-def _drafts(subject: _Subject) -> Iterator[_Draft]:
+def _drafts(subject: Subject) -> Iterator[Draft]:
     """The comparisons of a case: one that says why nothing can be tested, or one a metric."""
     base, head = subject.base, subject.head
     if not base.rounds or not head.rounds:
         yield _one_sided(subject)
         return
-    doubts = (*base.notes, *head.notes, *base.flags(), *head.flags())
+    was = subject.suites.renamed.get(subject.case.name)
+    renamed = [f"renamed: {was} on the base"] if was is not None else []
+    doubts = (*renamed, *base.notes, *head.notes, *base.flags(), *head.flags())
     if base.failure is not None or head.failure is not None:
         yield _without_numbers(subject.start_untested().noted(*doubts), base.failure, head.failure)
         return
-    if differences := [*subject.suites.differences(subject.case), *unlike(base, head)]:
+    if differences := _differences(subject):
         yield subject.start_untested().settled(Verdict.INCOMPARABLE, *differences).noted(*doubts)
         return
     primary, why = _primary(subject)
-    yield _metric_draft(subject, primary, why, primary=True).noted(*doubts)
+    yield _metric_draft(subject, primary, why, primary=True).noted(*counter_changes(base, head), *doubts)
     both, either = base.metrics() & head.metrics(), base.metrics() | head.metrics()
     # A device time that only one side has is what `why` speaks of.
     others = (both | (either & ALSO_GATING)) - {primary, subject.own}
@@ -191,7 +79,14 @@ def _drafts(subject: _Subject) -> Iterator[_Draft]:
         yield _metric_draft(subject, name, primary=False)
 
 
-def _one_sided(subject: _Subject) -> _Draft:
+def _differences(subject: Subject) -> list[str]:
+    """Why the two sides are not two measurements of the same thing, in words; empty if they are."""
+    base, head = subject.base, subject.head
+    device = unlike_devices(base, head) if subject.on_device else ""
+    return [*subject.suites.differences(subject.case), *unlike(base, head), *filter(None, [device])]
+
+
+def _one_sided(subject: Subject) -> Draft:
     """A case with rounds on one side only."""
     missing, present = ("base", subject.head) if not subject.base.rounds else ("head", subject.base)
     draft = subject.start_untested().noted(*present.notes, *present.flags())
@@ -206,14 +101,14 @@ def _one_sided(subject: _Subject) -> _Draft:
     return draft.settled(Verdict.NEW)
 
 
-def _without_numbers(draft: _Draft, base: Failure | None, head: Failure | None, *reasons: str) -> _Draft:
+def _without_numbers(draft: Draft, base: Failure | None, head: Failure | None, *reasons: str) -> Draft:
     """What a failure on one side or on both comes to."""
     skipped = all(each.kind == "skipped" for each in (base, head) if each is not None)
     verdict = Verdict.SKIPPED if skipped else Verdict.FAILED
     return draft.settled(verdict, *reasons, base_failure=base, head_failure=head)
 
 
-def _primary(subject: _Subject) -> tuple[str, str]:
+def _primary(subject: Subject) -> tuple[str, str]:
     """The metric that speaks for the case, and why it is not the one the case is about."""
     base, head = subject.base.has("gpu_time"), subject.head.has("gpu_time")
     if subject.own != "gpu_time" or (base and head):
@@ -232,7 +127,7 @@ def _rank(metric: str) -> int:
 # -- one metric ----------------------------------------------------------------------------------------------------------
 
 
-def _metric_draft(subject: _Subject, name: str, why: str = "", *, primary: bool) -> _Draft:
+def _metric_draft(subject: Subject, name: str, why: str = "", *, primary: bool) -> Draft:
     """The comparison of one metric of a case that was measured alike on both sides."""
     base, head = (side.values_of(name, every_round=primary) for side in (subject.base, subject.head))
     draft = subject.start(name, base, head, primary=primary).settled(Verdict.UNDECIDED, why)
@@ -256,7 +151,7 @@ def _metric_draft(subject: _Subject, name: str, why: str = "", *, primary: bool)
     return _tested(subject, draft, base_draws, head_draws)
 
 
-def _draws(subject: _Subject, draft: _Draft, values: tuple[float, ...]) -> tuple[float, ...]:
+def _draws(subject: Subject, draft: Draft, values: tuple[float, ...]) -> tuple[float, ...]:
     """The values that are draws of their own: rounds share a setup_cache, and what was tracked in it is one value."""
     shared = subject.benchmark is not None and subject.benchmark.setup_cache_key is not None
     if draft.comparison.metric.kind == "tracked" and shared and len(set(values)) == 1:
@@ -264,7 +159,7 @@ def _draws(subject: _Subject, draft: _Draft, values: tuple[float, ...]) -> tuple
     return values
 
 
-def _exact(draft: _Draft, base: float, head: float) -> _Draft:
+def _exact(draft: Draft, base: float, head: float) -> Draft:
     """Two values that repeat exactly: no test could add to them."""
     if base == 0 or head == 0:
         return draft.settled(*draft.rule.decide_zero(summarize([base]), summarize([head]), exact=True), exact=True)
@@ -273,7 +168,7 @@ def _exact(draft: _Draft, base: float, head: float) -> _Draft:
     return draft.settled(verdict, reason, exact=True, ratio=ratio, low=ratio, high=ratio)
 
 
-def _tested(subject: _Subject, draft: _Draft, base: tuple[float, ...], head: tuple[float, ...]) -> _Draft:
+def _tested(subject: Subject, draft: Draft, base: tuple[float, ...], head: tuple[float, ...]) -> Draft:
     """Welch's test where there can be one, else the reason why there is none."""
     settings = subject.settings
     sides = summarize(base, settings.confidence), summarize(head, settings.confidence)
@@ -284,17 +179,17 @@ def _tested(subject: _Subject, draft: _Draft, base: tuple[float, ...], head: tup
     if found.low is None or found.high is None or found.p is None or found.df is None or found.standard_error is None:
         single = [f"the {side}" for side, values in (("base", base), ("head", head)) if len(values) < 2]
         return draft.settled(Verdict.UNDECIDED, f"n = 1 on {' and '.join(single)}", ratio=found.ratio)
-    test = _Test(found.ratio, found.low, found.high, found.p, found.df, found.standard_error, *sides)
+    test = Test(found.ratio, found.low, found.high, found.p, found.df, found.standard_error, *sides)
     return replace(draft, test=test)
 
 
 # -- all of them ---------------------------------------------------------------------------------------------------------
 
 
-def _judged(drafts: Sequence[_Draft], settings: Settings) -> tuple[Comparison, ...]:
+def _judged(drafts: Sequence[Draft], settings: Settings) -> tuple[Comparison, ...]:
     """The comparisons with their verdicts, once every p of a family is known."""
     done = list(drafts)
-    families: dict[str, dict[int, _Test]] = {}
+    families: dict[str, dict[int, Test]] = {}
     for index, each in enumerate(drafts):
         if each.test is not None:
             family = "gates" if each.comparison.gates else each.comparison.metric.name
@@ -306,7 +201,7 @@ def _judged(drafts: Sequence[_Draft], settings: Settings) -> tuple[Comparison, .
     return tuple(each.done() for each in done)
 
 
-def _decided(draft: _Draft, test: _Test, p_adjusted: float, alpha: float, tests: int) -> _Draft:
+def _decided(draft: Draft, test: Test, p_adjusted: float, alpha: float, tests: int) -> Draft:
     """The verdict of one test out of so many."""
     rule, significant = draft.rule, p_adjusted < alpha
     verdict, reason = rule.decide(

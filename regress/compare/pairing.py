@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from regress.compare.evidence import Evidence
-from regress.model import PROTOCOL_IDENTITY, Benchmark, Case, Round
+from regress.model import PROTOCOL_IDENTITY, Benchmark, Case, Round, declared_words
 
 SAMPLING = ("number", "repeat", "rounds", "warmup_time", "sample_time")
 """Declared attributes that change how samples are taken."""
@@ -16,10 +16,14 @@ Benchmarks = Mapping[str, Benchmark]
 
 @dataclass(frozen=True)
 class Suites:
-    """The definitions of both sides. Without `base_given` those of head are taken for both."""
+    """The definitions of both sides. Without `base_given` those of head are taken for both.
+
+    `renamed` has the old name of each benchmark that base knows under another name. A case bears its name on head.
+    """
 
     head: Benchmarks
     base_given: Benchmarks | None = None
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def base(self) -> Benchmarks:
@@ -32,11 +36,14 @@ class Suites:
         return [(case, bases.get(case, []), heads.get(case, [])) for case in cases]
 
     def definition(self, case: Case) -> Benchmark | None:
-        return self.head.get(case.name) or self.base.get(case.name)
+        return self.head.get(case.name) or self._on_base(case)
+
+    def _on_base(self, case: Case) -> Benchmark | None:
+        return self.base.get(self.renamed.get(case.name, case.name))
 
     def is_defined(self, case: Case, side: str) -> bool:
         """Whether each side's own definitions are known, and those of `side` have the case."""
-        found = (self.head if side == "head" else self.base).get(case.name)
+        found = self.head.get(case.name) if side == "head" else self._on_base(case)
         if self.base_given is None or found is None or len(found.params) != len(case.params):
             return False
         # In any axis: the axes of base may stand in another order.
@@ -44,11 +51,12 @@ class Suites:
 
     def differences(self, case: Case) -> list[str]:
         """Why results of base and head are not results of the same benchmark, in words; empty if they are."""
-        base, head = self.base.get(case.name), self.head.get(case.name)
+        base, head = self._on_base(case), self.head.get(case.name)
         if base is None or head is None:
             return []
         found = []
-        if base.version != head.version:
+        # asv's version is a hash of the code with its name in it; that the code is the same under both names, `was` says.
+        if base.version != head.version and case.name not in self.renamed:
             found.append("version differs: the code of the benchmark is not the same on both sides")
         if params := self.params_differ(case):
             found.append(params)
@@ -60,25 +68,50 @@ class Suites:
 
     def params_differ(self, case: Case) -> str:
         """How base and head name the parameters of the benchmark, if they name other ones; else empty."""
-        base, head = self.base.get(case.name), self.head.get(case.name)
+        base, head = self._on_base(case), self.head.get(case.name)
         if base is None or head is None or sorted(base.param_names) == sorted(head.param_names):
             return ""
         return _differ("parameters", ", ".join(base.param_names) or "none", ", ".join(head.param_names) or "none")
 
     def _base_case(self, each: Round) -> Case:
-        """The case of a base round, its parameters in the order in which head names them."""
-        base, head = self.base.get(each.name), self.head.get(each.name)
+        """The case of a base round, under its name on head, its parameters in the order in which head names them."""
+        now = next((new for new, old in self.renamed.items() if old == each.name), each.name)
+        case = Case(now, tuple(each.params))
+        base, head = self.base.get(each.name), self.head.get(now)
         if base is None or head is None or base.param_names == head.param_names:
-            return _case(each)
+            return case
         named = dict(zip(base.param_names, each.params, strict=False))
         if len(named) != len(each.params) or sorted(named) != sorted(head.param_names):
-            return _case(each)
-        return Case(each.name, tuple(named[name] for name in head.param_names))
+            return case
+        return Case(now, tuple(named[name] for name in head.param_names))
 
     def _place(self, case: Case) -> tuple[str, list[int], Case]:
         definition = self.definition(case)
         axes = definition.params if definition is not None and len(definition.params) == len(case.params) else []
         return case.name, [_index(axis, value) for axis, value in zip(axes, case.params, strict=False)], case
+
+
+def renames(head: Benchmarks, base_names: Collection[str]) -> dict[str, str]:
+    """Of each benchmark of head that base has under another name, which the author declares with `was`: that old name.
+
+    What base has under its name of today was not renamed. An old name that head has too, or that several benchmarks of head
+    claim, is nobody's.
+    """
+    claims: dict[str, list[str]] = {}
+    for benchmark in head.values():
+        old = next((name for name in _old_names(benchmark) if name in base_names and name not in head), None)
+        if old is not None and benchmark.name not in base_names:
+            claims.setdefault(old, []).append(benchmark.name)
+    return {names[0]: old for old, names in claims.items() if len(names) == 1}
+
+
+def _old_names(benchmark: Benchmark) -> Iterator[str]:
+    """The names that `was` may mean: a benchmark's, or, declared on a class or a module, that class's or module's."""
+    parts = benchmark.name.split(".")
+    for was in declared_words(benchmark, "was"):
+        yield was
+        for start in range(1, len(parts)):
+            yield ".".join([was, *parts[start:]])
 
 
 def unlike(base: Evidence, head: Evidence) -> list[str]:

@@ -28,8 +28,9 @@ class Rule:
 
     @classmethod
     def of(cls, metric: Metric, settings: Settings, clock_step_s: float = 0.0) -> Rule:
-        """The rule for a metric by the settings; two steps of the clock are a floor of their own."""
-        thresholds = {"host": settings.host_threshold, "memory": settings.memory_threshold}
+        """The rule for a metric by the settings; two steps of the clock are a floor of their own. One more or less of what is
+        counted is a change."""
+        thresholds = {"host": settings.host_threshold, "memory": settings.memory_threshold, "count": 0.0}
         floors = {
             "time": max(settings.time_floor_s, 2 * clock_step_s),
             "host": settings.host_floor_s,

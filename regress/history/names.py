@@ -19,6 +19,10 @@ FURTHER_FILE = "further_metrics.jsonl"
 Further = dict[str, dict[str, str]]
 """The further metrics of each benchmark, with their units."""
 
+OUR_METRICS = {"cudatime": "gpu_time", "cudacold": "cold_time"}
+"""The types that asv does not have, by the beginning of the function's name (in any case: CudaTimeX too): what each is about.
+To asv they are of type "time"."""
+
 _ASV_METRICS = {"time": "wall_time", "memory": "object_size", "peakmemory": "peak_rss", "track": "value"}
 _ASV_UNITS = {"s": "seconds", "B": "bytes"}
 _OUR_UNITS = {asv: ours for ours, asv in _ASV_UNITS.items()}
@@ -42,9 +46,13 @@ _PLAIN = (
 
 def own_metric(name: str, kind: str) -> str:
     """The metric under the own name of a benchmark of asv's type `kind`, where nothing else is known of it."""
-    if name.rpartition(".")[2].lower().startswith("cudatime"):
-        return "gpu_time"
-    return _ASV_METRICS.get(kind, "value")
+    return _our_metric(name) or _ASV_METRICS.get(kind, "value")
+
+
+def _our_metric(name: str) -> str:
+    """What a benchmark of a type of ours is about; empty for the types that are asv's own."""
+    function = name.rpartition(".")[2].lower()
+    return next((metric for start, metric in OUR_METRICS.items() if function.startswith(start)), "")
 
 
 def own_metric_of(benchmark: Benchmark, rounds: Iterable[Round]) -> str:
@@ -53,9 +61,8 @@ def own_metric_of(benchmark: Benchmark, rounds: Iterable[Round]) -> str:
     A type that is asv's own keeps what asv measures, also when the device protocol measures more of it; for a type of ours it
     is what the newest protocol says the case is about.
     """
-    kept = own_metric(benchmark.name, benchmark.type)
-    if kept != "gpu_time":
-        return kept
+    if not _our_metric(benchmark.name):
+        return own_metric(benchmark.name, benchmark.type)
     about = [each.protocol.metric for each in rounds if each.protocol is not None]
     return about[-1] if about else benchmark.metric
 
@@ -128,7 +135,7 @@ def benchmark_of(name: str, entry: Mapping[str, Any], version: str | None, param
         param_names=names if len(names) == len(params) else [f"param{i + 1}" for i in range(len(params))],
         version=version or entry.get("version") or "",
         metric=metric,
-        needs_device=metric == "gpu_time",
+        needs_device=metric in OUR_METRICS.values(),
         timeout_s=entry.get("timeout"),
         setup_cache_key=entry.get("setup_cache_key"),
         declared={key: value for key, value in entry.items() if key not in _PLAIN},
@@ -138,7 +145,7 @@ def benchmark_of(name: str, entry: Mapping[str, Any], version: str | None, param
 
 def _type_by_name(name: str) -> str:
     function = name.rpartition(".")[2].lower()
-    kinds = {"peakmem": "peakmemory", "mem": "memory", "time": "time", "cudatime": "time"}
+    kinds = {"peakmem": "peakmemory", "mem": "memory", "time": "time", **dict.fromkeys(OUR_METRICS, "time")}
     return next((kind for start, kind in kinds.items() if function.startswith(start)), "track")
 
 

@@ -7,6 +7,7 @@ protocol has harness 0, asv's own way of measuring: such a value is not comparab
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from regress.history.names import benchmark_of, further_version, our_unit
@@ -35,14 +36,16 @@ def rounds_of_rows(
             continue
         benchmark = benchmark_of(name, entries.get(name, {}), row.get("version"), axes_of(row))
         metrics = {benchmark.metric: row, **{metric: rows[other] for metric, other in further.get(name, {}).items()}}
+        # A `time_*` that was measured under the device protocol keeps its wall time under its own name, and is about the other.
+        about = "gpu_time" if "gpu_time" in metrics else benchmark.metric
         taken = [
             each
-            for each in _rounds(benchmark, metrics)
+            for each in _rounds(benchmark, metrics, about)
             if name not in covered or (tuple(each.params) not in covered[name] and _has_outcome(each))
         ]
         rounds += taken
         if taken:
-            benchmarks[name] = benchmark
+            benchmarks[name] = replace(benchmark, metric=about, needs_device=benchmark.needs_device or about == "gpu_time")
     return rounds, benchmarks
 
 
@@ -56,7 +59,7 @@ def _further(rows: Mapping[str, Row]) -> dict[str, dict[str, str]]:
     return further
 
 
-def _rounds(benchmark: Benchmark, rows: Mapping[str, Row]) -> list[Round]:
+def _rounds(benchmark: Benchmark, rows: Mapping[str, Row], about: str) -> list[Round]:
     own = rows[benchmark.metric]
     columns = {metric: cells_of(row) for metric, row in rows.items()}
     started_ms, duration_s = own.get("started_at"), own.get("duration")
@@ -74,7 +77,7 @@ def _rounds(benchmark: Benchmark, rows: Mapping[str, Row]) -> list[Round]:
                 order=0,
                 started_at=started_ms / 1000 if started_ms else 0.0,
                 duration_s=duration_s or 0.0,
-                protocol=Protocol(benchmark.metric, harness=ASV_HARNESS),
+                protocol=Protocol(about, harness=ASV_HARNESS),
                 values=values,
                 failure=None if values else _failure(cell),
                 flags=[ASV_FLAG],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from typing import Sequence
+from typing import Dict, List, Sequence
 
 from .wire import Protocol
 
@@ -48,6 +48,28 @@ def round_value(samples: Sequence[float], step_s: float = 0.0, calls: int = 1) -
     ordered = sorted(samples)
     cut = len(ordered) // 5
     return statistics.fmean(ordered[cut : len(ordered) - cut])
+
+
+def lane_value(samples: Sequence[float], lanes: Sequence[int], step_s: float = 0.0, calls: int = 1) -> float:
+    """The value of a round whose samples were taken on several lanes: the mean of the lanes' values. A median of all would
+    jump between two levels where the lanes have two."""
+    return statistics.fmean(round_value(group, step_s, calls) for group in _by_lane(samples, lanes).values())
+
+
+def centred(samples: Sequence[float], lanes: Sequence[int]) -> List[float]:
+    """The samples with every lane brought to the mean level: what varies within the lanes."""
+    if not samples:
+        return []
+    groups = {lane: statistics.median(group) for lane, group in _by_lane(samples, lanes).items()}
+    level = statistics.fmean(groups.values())
+    return [sample * level / groups[lane] for sample, lane in zip(samples, lanes)]
+
+
+def _by_lane(samples: Sequence[float], lanes: Sequence[int]) -> Dict[int, List[float]]:
+    groups: Dict[int, List[float]] = {}
+    for sample, lane in zip(samples, lanes):
+        groups.setdefault(lane, []).append(sample)
+    return groups
 
 
 def valid(sample: float) -> bool:

@@ -14,7 +14,7 @@ import traceback
 from types import ModuleType
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from .bench_types import CudaTimeBenchmark, SizeBenchmark, load
+from .bench_types import CudaColdBenchmark, CudaTimeBenchmark, SizeBenchmark, load
 from .failures import last_line, place_of
 from .runner import PeakMemBenchmark, TimeBenchmark, first_attr
 from .wire import Benchmark, SuiteProblem
@@ -37,7 +37,12 @@ DECIDING = (
 DECLARED = (*SAMPLING, *DECIDING)
 """Attributes of a benchmark that say how to measure it or how to decide on it."""
 
-METRICS = {TimeBenchmark: "wall_time", PeakMemBenchmark: "peak_rss", SizeBenchmark: "object_size"}
+METRICS = {
+    CudaColdBenchmark: "cold_time",
+    TimeBenchmark: "wall_time",
+    PeakMemBenchmark: "peak_rss",
+    SizeBenchmark: "object_size",
+}
 """The types whose metric is ours; everything else is a tracked `value`."""
 
 ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
@@ -46,7 +51,9 @@ ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 class Suite:
     """The benchmarks of a folder. Modules are imported when first needed, so that one case does not import the whole suite."""
 
-    def __init__(self, folder: str, overrides: Dict[str, Any], roots: Sequence[str] = ()) -> None:
+    def __init__(
+        self, folder: str, overrides: Dict[str, Any], roots: Sequence[str] = (), cuda: Sequence[str] = ()
+    ) -> None:
         load()
         from asv_runner._aux import update_sys_path
 
@@ -54,6 +61,7 @@ class Suite:
         self.places = [self.folder, *roots]
         """Where the user's own code is: what a failure's line is looked for in."""
         self.package = os.path.basename(self.folder)
+        self._cuda = [re.compile(pattern) for pattern in cuda]
         self._overrides = type("Overrides", (), dict(overrides)) if overrides else None
         self._found: Dict[str, _Recipe] = {}
         self._discovered = False
@@ -76,6 +84,7 @@ class Suite:
             benchmark = recipe.make()
             if benchmark is None or benchmark.name in self._found:
                 return []
+            self._choose_protocol(benchmark)
             found = describe(benchmark, self.folder)
         except BaseException as error:  # a constructor that needs arguments or exits, unreadable parameters, ...
             problem = recipe.problem(error)
@@ -113,7 +122,15 @@ class Suite:
         benchmark = recipe.make()
         if self._overrides is not None:
             benchmark._attr_sources.insert(0, self._overrides)
+        self._choose_protocol(benchmark)
         return benchmark
+
+    def _choose_protocol(self, benchmark: Any) -> None:
+        """Mark a `time_*` that is measured under the device protocol, because it says so or a pattern does."""
+        timed = isinstance(benchmark, TimeBenchmark) and not hasattr(benchmark, "_timeraw_env")
+        asked = first_attr(benchmark._attr_sources, "cuda", False) is True
+        asked = asked or any(pattern.search(benchmark.name) for pattern in self._cuda)
+        benchmark._device_protocol = timed and asked
 
     def _by_module(self, name: str) -> Optional[_Recipe]:
         parts = name.split(".")
@@ -190,7 +207,6 @@ def describe(benchmark: Any, folder: str) -> Benchmark:
     params = param_texts(benchmark)
     if "params" in entry:
         entry["params"] = params
-    needs_device = isinstance(benchmark, CudaTimeBenchmark)
     file, line = _source(benchmark.func, folder)
     return Benchmark(
         name=benchmark.name,
@@ -200,7 +216,7 @@ def describe(benchmark: Any, folder: str) -> Benchmark:
         param_names=benchmark.param_names,
         version=benchmark.version,
         metric=metric_of(benchmark),
-        needs_device=needs_device,
+        needs_device=needs_device(benchmark),
         timeout_s=_number(benchmark.timeout),
         setup_cache_key=benchmark.setup_cache_key,
         setup_cache_timeout_s=_number(benchmark.setup_cache_timeout),
@@ -213,9 +229,16 @@ def describe(benchmark: Any, folder: str) -> Benchmark:
 
 def metric_of(benchmark: Any) -> str:
     """The metric of a benchmark, by its class: an author may set `type` of a tracked number to anything."""
-    if isinstance(benchmark, CudaTimeBenchmark):
-        return "gpu_time"
+    if isinstance(benchmark, CudaTimeBenchmark) or getattr(benchmark, "_device_protocol", False):
+        return "wall_time" if first_attr(benchmark._attr_sources, "clock", "gpu") == "wall" else "gpu_time"
     return next((metric for kind, metric in METRICS.items() if isinstance(benchmark, kind)), "value")
+
+
+def needs_device(benchmark: Any) -> bool:
+    """Whether the benchmark is nothing without a CUDA device: by its type, its protocol, or because it says so."""
+    if isinstance(benchmark, (CudaTimeBenchmark, CudaColdBenchmark)) or getattr(benchmark, "_device_protocol", False):
+        return True
+    return str(first_attr(benchmark._attr_sources, "device", "")).startswith("cuda")
 
 
 def param_texts(benchmark: Any) -> List[List[str]]:

@@ -6,18 +6,23 @@ import gc
 import os
 import sys
 import time
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from . import methods
 from .backend import Backend, DeviceBackend, DeviceError
+from .bench_types import declared_work
+from .calibration import calibrate
 from .failures import failure_of
-from .loop import calibrate
-from .methods import Visited
+from .methods import Visited, measured
+from .precision import flags as precision_flags
+from .precision import restored_flags
 from .state import forget_compilations, restored, seed
-from .suite import Suite, choose_params, load_cache, metric_of
+from .suite import Suite, choose_params, load_cache, metric_of, needs_device
 from .wire import Failure, Proposal, Round, Task
 
 FRAMEWORKS = ("torch", "cupy", "jax", "triton", "numpy")
+
+PRECISION = ("tf32_matmul", "tf32_cudnn", "bf16_reduction", "fp16_reduction", "default_dtype", "jax_matmul_precision")
+"""The settings that are kept with every round."""
 
 
 class Skipped(Exception):
@@ -27,8 +32,9 @@ class Skipped(Exception):
 class Visitor:
     """Visits cases one after the other in this process."""
 
-    def __init__(self, suite: Suite, backend: Backend, seed: int, home: str) -> None:
+    def __init__(self, suite: Suite, backend: Backend, seed: int, home: str, foreign: Sequence[str] = ()) -> None:
         self._suite, self._backend, self._seed, self._home = suite, backend, seed, home
+        self._foreign = list(foreign)
         self._calibrated = self._frozen = False
         self._lost: Optional[DeviceError] = None
 
@@ -37,8 +43,9 @@ class Visitor:
         start = time.perf_counter()
         found, failure = self._visit(task)
         seconds = time.perf_counter() - start
-        protocol = found.protocol if found is not None else None
-        return Proposal(task.name, task.params, task.side, protocol, failure, seconds, found.flags if found else [])
+        if found is None:
+            return Proposal(task.name, task.params, task.side, None, failure, seconds)
+        return Proposal(task.name, task.params, task.side, found.protocol, None, seconds, found.flags, found.values)
 
     def measure(self, task: Task) -> Round:
         """The measured visit, by the task's protocol."""
@@ -71,8 +78,11 @@ class Visitor:
 
     def _visit(self, task: Task) -> Tuple[Optional[Visited], Optional[Failure]]:
         try:
-            with restored(self._home):
-                return self._measured(task), None
+            with restored(self._home), restored_flags() as changed:
+                found = self._measured(task)
+            if changed:
+                found.flags.append(f"changes {', '.join(changed)} and leaves it so; it was put back")
+            return found, None
         except Skipped as skipped:
             return None, Failure("skipped", str(skipped))
         except BaseException as error:  # whatever a benchmark raises is data
@@ -85,8 +95,9 @@ class Visitor:
             gc.freeze()
 
     def _measured(self, task: Task) -> Visited:
+        started = self._backend.now()
         benchmark = self._suite.get(task.name)
-        if metric_of(benchmark) == "gpu_time" and not self._backend.has_device:
+        if needs_device(benchmark) and not self._backend.has_device:
             raise Skipped(f"needs a CUDA device: {self._backend.why_no_device}")
         choose_params(benchmark, task.params)
         if not self._frozen:
@@ -103,7 +114,7 @@ class Visitor:
         try:
             if benchmark.do_setup():
                 raise Skipped("skipped by its setup (NotImplementedError) or by skip_params")
-            visited = self._by_method(benchmark, task)
+            visited = self._by_method(benchmark, task, started)
         except BaseException:
             # The first error is the cause; what teardown makes of a case that failed half way is not.
             self._end(benchmark, task, tolerant=True)
@@ -121,20 +132,23 @@ class Visitor:
             if not tolerant:
                 self._backend.synchronize()  # an error of this case must not surface in the next
 
-    def _by_method(self, benchmark: Any, task: Task) -> Visited:
+    def _by_method(self, benchmark: Any, task: Task, started: float) -> Visited:
         call, metric, backend = _bound(benchmark), metric_of(benchmark), self._backend
-        if metric == "gpu_time":
+        if metric == "gpu_time" and not self._calibrated:
             assert isinstance(backend, DeviceBackend)
-            if not self._calibrated:
-                call()  # lets the framework open its context first
-                calibrate(backend)
-                self._calibrated = True
-            return methods.on_device(benchmark, call, task, backend)
-        if hasattr(benchmark, "_timeraw_env"):
-            return methods.in_child(benchmark, task)
-        if metric == "wall_time":
-            return methods.on_host(benchmark, call, task, backend)
-        return methods.as_number(benchmark, call, task, metric)
+            call()  # lets the framework open its context first
+            calibrate(backend)
+            self._calibrated = True
+        visited = measured(benchmark, call, task, backend, metric, started)
+        visited.facts.update(declared_work(benchmark))
+        if needs_device(benchmark):
+            visited.facts.update(self._circumstances())
+        return visited
+
+    def _circumstances(self) -> Dict[str, Any]:
+        """What else may explain a device's time."""
+        precision = {name: value for name, value in precision_flags().items() if name in PRECISION}
+        return {"precision": precision, **({"foreign_processes": self._foreign} if self._foreign else {})}
 
 
 def loaded_frameworks() -> List[str]:

@@ -49,13 +49,15 @@ class Protocol:
     """Calls a window; a sample is the window's time divided by it."""
     wall_calls: int = 1
     """Calls a window of `wall_time` that is taken beside `gpu_time`."""
+    lanes: int = 1
+    """Streams on which the samples of a round are taken in turn."""
     cache: str = "hot"
     setup_each: bool = False
     """Run the benchmark's setup again before every sample (asv's `number = 1`)."""
     samples_min: int = 20
     samples_max: int = 200
     window_budget_s: float = 0.1
-    """Stop sampling when the windows add up to this."""
+    """Stop sampling when the windows add up to this many seconds."""
     warmup_s: float = 5.0
     """Give up waiting for two equal windows after this."""
     process: str = "fresh"

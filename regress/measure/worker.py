@@ -29,6 +29,7 @@ from .wire import (
     Discover,
     End,
     Failure,
+    MeasureCeilings,
     Open,
     Opened,
     SetupCache,
@@ -81,8 +82,10 @@ class Worker:
         seed(self._seed)
         sys.meta_path.insert(0, SeedAtImport(self._seed))
         self._backend: Backend = choose(opening.device, opening.seed, opening.side)
-        self._suite = Suite(opening.suite_dir, opening.overrides, opening.import_roots)
-        self._visitor = Visitor(self._suite, self._backend, opening.seed, os.getcwd())
+        self._suite = Suite(opening.suite_dir, opening.overrides, opening.import_roots, opening.cuda)
+        # Asked before a context of ours is open; where its id may be one of ours, it is no evidence.
+        foreign = [str(each) for each in self._backend.processes() if not each.unreliable]
+        self._visitor = Visitor(self._suite, self._backend, opening.seed, os.getcwd(), foreign)
         self._code = ProjectCode(opening.import_roots, self._suite.package)
         self._roots = opening.import_roots
         channel.send(Opened(os.getpid(), facts(self._backend)))
@@ -93,6 +96,10 @@ class Worker:
             self._channel.send(SuiteMessage(benchmarks, problems))
         elif isinstance(command, SetupCache):
             self._channel.send(self._setup_cache(command))
+        elif isinstance(command, MeasureCeilings):
+            from . import ceilings  # most workers are never asked
+
+            self._channel.send(ceilings.measure(self._backend))
         elif isinstance(command, Visit):
             self._visit(command)
         else:

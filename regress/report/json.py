@@ -79,6 +79,7 @@ def _judged(report: Report) -> dict[str, Any]:
     noise = dict(zip(("median", "largest", "case"), report.noise_floor, strict=True)) if report.noise_floor else None
     return _measured(report) | {
         "verdict": report.state,
+        "remark": report.remark or None,
         "geomean": geomean,
         "noise_floor": noise,
         "min_detectable": report.min_detectable,

@@ -129,13 +129,15 @@ def _warnings(report: Report, style: Style) -> list[str]:
 
 def _verdict(report: Report, style: Style) -> list[str]:
     """The verdict line and, below it, how small a change this run could have seen."""
-    if not (report.state or report.cases or report.counts):
+    if not (report.state or report.cases or report.counts or report.remark):
         return []
     state = f"{paint(visible(report.state), _STATE_COLORS.get(report.state, 'bold'), style)}  " if report.state else ""
     cases = "1 case" if report.cases == 1 else f"{report.cases} cases"
     counts = _counts(report)
     parts = [f"{cases}: {counts}" if report.cases and counts else counts or cases]
-    if report.checks and not report.cases and not counts:
+    if report.remark:
+        parts = [visible(report.remark)]
+    elif report.checks and not report.cases and not counts:
         parts = []
     if report.geomean is not None:
         ratio, low, high, over = report.geomean

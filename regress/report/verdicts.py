@@ -142,12 +142,13 @@ def _one_a_case(comparisons: Sequence[Comparison]) -> list[Comparison]:
 def _not_gating(comparisons: Sequence[Comparison], verbose: bool) -> list[Section]:
     """What regressed in a metric that fails no check: by itself no verdict on the change, but often its explanation.
 
-    A time that contains the gating one (wall time beside GPU time) repeats its regression: one change, one row.
+    A time that contains the gating one (wall time beside GPU time) repeats its regression: one change, one row. A counter is
+    among the reasons of the row that gates.
     """
     told = {each.case for each in comparisons if _regressed(each) and each.gates and each.metric.kind == "time"}
     found: dict[str, list[Comparison]] = {}
     for each in comparisons:
-        repeated = each.metric.kind == "time" and each.case in told
+        repeated = each.metric.kind == "count" or (each.metric.kind == "time" and each.case in told)
         if _regressed(each) and not each.gates and (verbose or not repeated):
             found.setdefault(f"{metric_words(each.metric.name)} (does not gate)", []).append(each)
     return list(found.items())

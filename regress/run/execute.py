@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from typing import Protocol as Interface
@@ -16,8 +16,10 @@ from regress.errors import NothingMeasured
 from regress.measure.wire import Proposal, Task
 from regress.measure.wire import Suite as SuiteMessage
 from regress.model import Benchmark, Case, Failure, Protocol, Round, Settings, SuiteProblem
+from regress.model import Measured as Value
 from regress.run import plan
 from regress.run.environments import Prepared
+from regress.run.plan import Selection
 from regress.run.visits import Visits
 
 
@@ -44,6 +46,8 @@ class Measured:
     """By side: the facts of its first process."""
     problems: list[SuiteProblem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    unaffected: bool = False
+    """Nothing was measured, because no benchmark covers what was changed."""
     interrupted: bool = False
 
     def of(self, side: str) -> list[Round]:
@@ -59,7 +63,7 @@ class Job:
     start_file: Path
     settings: Settings
     rounds: int
-    patterns: tuple[str, ...] = ()
+    selection: Selection = field(default_factory=Selection)
     quick: bool = False
     default_timeout_s: float = 60.0
 
@@ -86,13 +90,15 @@ def execute(job: Job, sink: Sink, watcher: Watcher) -> Measured:
         run = _Execution(job, measured, visits, sink, watcher, Path(scratch))
         try:
             run.select()
-            run.settle()
-            run.measure()
+            if not measured.unaffected:
+                run.settle()
+                run.measure()
         except KeyboardInterrupt:
             measured.interrupted = True
         finally:
             visits.close()
-    measured.facts, measured.warnings = visits.first_facts, visits.warnings
+    measured.facts = visits.first_facts
+    measured.warnings += visits.warnings
     return measured
 
 
@@ -108,32 +114,36 @@ class _Execution:
         self._protocols: dict[Case, Protocol] = {}
         self._caches: dict[tuple[str, str], str] = {}
         """Folder of each (side, setup_cache key); empty where it failed."""
+        self._counters: dict[tuple[str, Case], dict[str, Value]] = {}
+        """What the unmeasured visits counted, until a round has taken it along."""
         self._dead: set[tuple[str, Case]] = set()
-        """Cases that failed in the unmeasured visit of a side."""
+        """Cases that failed before the first round of a side."""
         self._failures: dict[tuple[str, Case], int] = {}
 
     # -- before measuring ------------------------------------------------------------------------------------------------
 
     def select(self) -> None:
-        """Discover the suite on each side, and choose the cases that match."""
+        """Discover the suite on each side, and choose the cases that are wanted."""
         job, measured = self._job, self._measured
-        problems: dict[str, list[SuiteProblem]] = {}
-        for side in job.sides:
-            found = self._visits.discover(side)
-            problems[side.side.name] = found.problems
-            cases = plan.select(found.benchmarks, job.patterns)
+        suites = {side.side.name: self._visits.discover(side) for side in job.sides}
+        for name, found in suites.items():
+            cases = plan.select(found.benchmarks, job.selection)
             names = {case.name for case in cases}
-            self._cases[side.side.name] = cases
-            measured.benchmarks[side.side.name] = {each.name: each for each in found.benchmarks if each.name in names}
-        measured.problems = plan.problems_of(problems)
+            self._cases[name] = cases
+            measured.benchmarks[name] = {each.name: each for each in found.benchmarks if each.name in names}
+        measured.problems = plan.problems_of({name: found.problems for name, found in suites.items()})
+        asked = [each for found in suites.values() for each in found.benchmarks]
+        measured.warnings += plan.complaints(asked, job.selection)
         if not any(self._cases.values()):
-            raise self._nothing_selected()
+            measured.unaffected = bool(plan.select(asked, replace(job.selection, changed=None)))
+            if not measured.unaffected:
+                raise self._nothing_selected()
 
     def _nothing_selected(self) -> NothingMeasured:
         job, problems = self._job, [each for each in self._measured.problems if each.fatal]
-        if job.patterns:
-            wanted = " or ".join(repr(pattern) for pattern in job.patterns)
-            return NothingMeasured(f"no benchmark matches {wanted}", why=f"searched in {job.suite}", fix="regress list")
+        if job.selection.words:
+            what = f"no benchmark matches {job.selection.words}"
+            return NothingMeasured(what, why=f"searched in {job.suite}", fix="regress list")
         if problems:
             return NothingMeasured(
                 f"no benchmark in {job.suite} could be imported",
@@ -142,7 +152,7 @@ class _Execution:
             )
         return NothingMeasured(
             f"there is no benchmark in {job.suite}",
-            why="no function or method there is named time_*, cudatime_*, track_*, mem_*, peakmem_* or timeraw_*",
+            why="no function or method there is named time_*, cudatime_*, cudacold_*, track_*, mem_*, peakmem_* or timeraw_*",
             fix='set "benchmark_dir" in asv.conf.json, or write one',
         )
 
@@ -153,6 +163,7 @@ class _Execution:
         self._watcher.start(total * (1 + job.rounds), "measuring")
         proposals: dict[Case, dict[str, Proposal]] = {}
         for side in job.sides:
+            self._refuse(side.side.name)
             self._setup_caches(side)
             cases = [case for case in self._cases[side.side.name] if (side.side.name, case) not in self._dead]
             tasks = [self._task(case, side) for case in cases]
@@ -160,6 +171,7 @@ class _Execution:
                 assert isinstance(reply, Proposal)
                 case = Case(task.name, tuple(task.params))
                 proposals.setdefault(case, {})[side.side.name] = reply
+                self._counters[side.side.name, case] = reply.values
                 if reply.failure is not None:
                     self._bury(case, side.side.name, reply.failure)
                 self._watcher.advance(f"first visit, {side.side.name}: {case}")
@@ -169,13 +181,20 @@ class _Execution:
             if protocol is not None:
                 self._protocols[case] = protocol
 
+    def _refuse(self, side: str) -> None:
+        """What cannot be measured here at all is not tried."""
+        for case in self._cases[side]:
+            failure = plan.refusal(self._measured.benchmarks[side][case.name])
+            if failure is not None:
+                self._bury(case, side, failure)
+
     def _setup_caches(self, side: Prepared) -> None:
         """Run each setup_cache of the side once; what depends on a failed one fails with its reason."""
         name = side.side.name
         benchmarks = self._measured.benchmarks[name]
         for benchmark in benchmarks.values():
             key = benchmark.setup_cache_key
-            if key is None or (name, key) in self._caches:
+            if key is None or (name, key) in self._caches or plan.refusal(benchmark) is not None:
                 continue
             directory = Path(tempfile.mkdtemp(dir=self._scratch))
             failure = self._visits.setup_cache(side, benchmark, directory)
@@ -205,11 +224,18 @@ class _Execution:
             ]
             for task, reply in self._visits.visit(sides[name], tasks, self._measured.benchmarks[name]):
                 assert isinstance(reply, Round)
-                self._keep(reply)
+                self._keep(self._with_counters(reply))
                 self._watcher.advance(
                     f"round {order + 1} of {job.rounds}, {name}: {Case(task.name, tuple(task.params))}"
                 )
             self._watcher.advance("", len(known) - len(tasks))
+
+    def _with_counters(self, round: Round) -> Round:
+        """The first round with values takes along what was counted in the unmeasured visit of its side."""
+        if not round.values:
+            return round
+        counted = self._counters.pop((round.side, Case(round.name, tuple(round.params))), {})
+        return replace(round, values={**round.values, **counted}) if counted else round
 
     def _worth(self, case: Case, name: str, order: int) -> bool:
         """Whether to visit the case again: not where it fails, and once only where it fails on the other side, to prove

@@ -1,17 +1,38 @@
-"""Who is visited when and by which protocol. Pure functions: no process, no clock, no files."""
+"""Which cases are visited, who when, and by which protocol. Pure functions: no process, no clock, no files."""
 
 from __future__ import annotations
 
+import fnmatch
 import itertools
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from regress.measure.wire import Proposal
-from regress.model import SYNCHRONIZES, Benchmark, Case, Failure, Protocol, Round, SuiteProblem
+from regress.model import SYNCHRONIZES, Benchmark, Case, Failure, Protocol, Round, SuiteProblem, declared_words
 
-ALONE = {"peak_rss"}
-"""Metrics that need a process of their own: everything else in the process would count."""
+ALONE = {"peak_rss", "cold_time"}
+"""Metrics that need a process of their own: everything else in the process would count, or would have warmed it up."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which cases are wanted: those that pass every kind of selection that is given, and within a kind any of its entries."""
+
+    patterns: tuple[str, ...] = ()
+    """Exact names, or regular expressions."""
+    tags: tuple[str, ...] = ()
+    changed: tuple[str, ...] | None = None
+    """Changed files, relative to the repository: only benchmarks that cover one of them. None: whatever they cover."""
+    suite_parent: str = ""
+    """Folder that holds the suite, relative to the repository; the file of a benchmark is named from there."""
+
+    @property
+    def words(self) -> str:
+        """What a case has to match by name and tag; empty where neither is asked for."""
+        names, tags = (" or ".join(map(repr, kind)) for kind in (self.patterns, self.tags))
+        return " and ".join(filter(None, (names, tags and f"the tag {tags}")))
 
 
 def cases_of(benchmark: Benchmark) -> Iterator[Case]:
@@ -20,18 +41,37 @@ def cases_of(benchmark: Benchmark) -> Iterator[Case]:
         yield Case(benchmark.name, tuple(combination))
 
 
-def select(benchmarks: Iterable[Benchmark], patterns: Sequence[str]) -> list[Case]:
-    """The cases that match any of the patterns; all of them where there is no pattern.
+def select(benchmarks: Iterable[Benchmark], selection: Selection) -> list[Case]:
+    """The cases that are wanted; all of them where nothing is asked for.
 
     A pattern that is the exact name of a benchmark or case selects that; any other is a regular expression that is searched in
     `name(params)`, as in asv. Raises re.error for a pattern that is neither.
     """
-    cases = [case for benchmark in benchmarks for case in cases_of(benchmark)]
-    if not patterns:
+    by_benchmark = [(benchmark, list(cases_of(benchmark))) for benchmark in benchmarks]
+    cases = [case for benchmark, own in by_benchmark if _wanted(benchmark, selection) for case in own]
+    if not selection.patterns:
         return cases
-    exact = {case.name for case in cases} | {str(case) for case in cases}
-    wanted = [(pattern, None if pattern in exact else re.compile(pattern)) for pattern in patterns]
+    exact = {name for _, own in by_benchmark for case in own for name in (case.name, str(case))}
+    wanted = [(pattern, None if pattern in exact else re.compile(pattern)) for pattern in selection.patterns]
     return [case for case in cases if any(_matches(case, pattern, search) for pattern, search in wanted)]
+
+
+def _wanted(benchmark: Benchmark, selection: Selection) -> bool:
+    tagged = not selection.tags or not set(selection.tags).isdisjoint(declared_words(benchmark, "tags"))
+    return tagged and (selection.changed is None or affected(benchmark, selection.changed, selection.suite_parent))
+
+
+def affected(benchmark: Benchmark, changed: Iterable[str], suite_parent: str = "") -> bool:
+    """Whether one of the changed files is what the benchmark covers, or the file that it stands in itself."""
+    own = posixpath.normpath(posixpath.join(suite_parent, benchmark.file)) if benchmark.file else ""
+    patterns = declared_words(benchmark, "covers")
+    return any(file == own or any(covers(pattern, file) for pattern in patterns) for file in changed)
+
+
+def covers(pattern: str, file: str) -> bool:
+    """Whether a declared pattern covers a file: `*` matches across folders, `dir/` and `dir/**` are everything below it."""
+    pattern = pattern.removeprefix("./")
+    return fnmatch.fnmatchcase(file, pattern + "*" if pattern.endswith("/") else pattern)
 
 
 def _matches(case: Case, pattern: str, search: re.Pattern[str] | None) -> bool:
@@ -82,6 +122,33 @@ def problems_of(by_side: Mapping[str, Sequence[SuiteProblem]]) -> list[SuiteProb
 def failed_round(name: str, params: Sequence[str], side: str, failure: Failure, order: int = 0) -> Round:
     """The record of a visit that gave no value."""
     return Round(name, list(params), side, order, failure=failure)
+
+
+def gpus_of(benchmark: Benchmark) -> tuple[int, str]:
+    """How many GPUs a benchmark declares that it needs (`gpus`), and what is wrong with a value that is no such number."""
+    value = benchmark.declared.get("gpus", 1)
+    if type(value) is int and value >= 0:  # exactly: True is an int too
+        return value, ""
+    return 1, f"{benchmark.name}: the declared gpus {value!r} is no number of GPUs, so it is measured with one"
+
+
+def refusal(benchmark: Benchmark) -> Failure | None:
+    """Why a benchmark cannot be measured here at all; None where it can."""
+    gpus, _ = gpus_of(benchmark)
+    return Failure("skipped", f"needs {gpus} GPUs: one is measured for now") if gpus > 1 else None
+
+
+def complaints(benchmarks: Iterable[Benchmark], selection: Selection) -> list[str]:
+    """What the reader should know about declarations that decide what is measured; each once."""
+    by_name = {each.name: each for each in benchmarks}
+    names = dict.fromkeys(case.name for case in select(by_name.values(), replace(selection, changed=None)))
+    wanted = [by_name[name] for name in names]
+    said = [complaint for each in wanted if (complaint := gpus_of(each)[1])]
+    silent = sum(not declared_words(each, "covers") for each in wanted)
+    if selection.changed is not None and silent:
+        left = f"{silent} of {len(wanted)} benchmarks declare no `covers`"
+        said.append(f"{left}: of all changes, only one of their own file selects them")
+    return said
 
 
 def hopeless(failures: int, planned: int, good_share: float) -> bool:

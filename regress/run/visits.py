@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ from regress.measure.wire import (
 from regress.measure.wire import Suite as SuiteMessage
 from regress.model import Benchmark, Failure, Round, Settings
 from regress.run import plan
+from regress.run.caches import compile_caches
 from regress.run.environments import Prepared
 from regress.run.servers import Died, Reaper, Server, TimedOut
 
@@ -44,10 +46,15 @@ class Visits:
     """By side: the facts of its first process."""
     warnings: list[str] = field(default_factory=list)
     _reaper: Reaper = field(default_factory=Reaper)
+    _caches: tempfile.TemporaryDirectory[str] = field(
+        default_factory=lambda: tempfile.TemporaryDirectory(prefix="regress-compiled-", ignore_cleanup_errors=True)
+    )
+    """Compile caches: a folder a side, filled by the unmeasured visit."""
 
     def close(self) -> None:
         """No process is started after this."""
         self._reaper.close()
+        self._caches.cleanup()
 
     # -- the suite -------------------------------------------------------------------------------------------------------
 
@@ -116,7 +123,7 @@ class Visits:
         limits = [plan.timeout_of(benchmarks[task.name], self.default_timeout_s) for task in tasks]
         current, begun = 0, -1
         try:
-            with self._server(side) as server:
+            with self._server(side, cold=benchmarks[tasks[0].name].metric == "cold_time") as server:
                 server.send(Visit(list(tasks)))
                 while current < len(tasks):
                     message = server.receive(limits[current] + GRACE_S)
@@ -151,16 +158,20 @@ class Visits:
         if isinstance(end, End) and not end.project_files and text not in self.warnings:
             self.warnings.append(text)
 
-    def _server(self, side: Prepared) -> Server:
+    def _server(self, side: Prepared, cold: bool = False) -> Server:
+        """A process of the side; with `cold` its compile caches are empty, and nobody else's."""
+        root = Path(self._caches.name)
+        caches = compile_caches(Path(tempfile.mkdtemp(dir=root)) if cold else root / side.side.name)
         opening = Open(
             suite_dir=str(self.suite),
             import_roots=[str(root) for root in side.import_roots],
             side=side.side.name,
             device=self.settings.device,
             seed=self.settings.seed,
+            cuda=list(self.settings.cuda),
         )
         try:
-            server = Server(self.start_file, side.python, side.variables, opening, self._reaper)
+            server = Server(self.start_file, side.python, {**side.variables, **caches}, opening, self._reaper)
         except (Died, TimedOut) as error:
             why = error.reason if isinstance(error, Died) else str(error)
             raise NothingMeasured(

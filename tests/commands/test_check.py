@@ -6,15 +6,21 @@ import json
 import re
 import signal
 import subprocess
+import sys
 import time
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from regress.commands import session as session_module
 from regress.commands.demo import PLANTED, create
+from regress.commands.session import Request, Session
 from tests.conftest import Project, Result, regress, start
+from tests.run.test_clocks import RESETS, UUID, Nvml
+from tests.run.test_execute import Watch
 
 KERNEL = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\n"
 SUITE = "import proj\ndef cudatime_work(): proj.work()\ndef cudatime_other(): proj.other()\n"
@@ -286,3 +292,174 @@ def test_an_output_that_cannot_be_written_is_refused_before_measuring(project: C
         result = p.regress("check", "--output", output)
         assert (result.code, result.out) == (2, ""), output
         assert output.partition("=")[2] in result.err
+
+
+# -- which benchmarks ----------------------------------------------------------------------------------------------------
+
+COVERED = """
+import proj
+class Soft:
+    tags = ["core"]
+    covers = ["lib/soft/"]
+    def cudatime_work(self): proj.work()
+def cudatime_other(): proj.other()
+cudatime_other.covers = "lib/other.py"
+"""
+
+
+def test_affected_measures_what_covers_a_changed_file(project: Callable[..., Project]) -> None:
+    p = project(check_rounds=2)
+    p.commit({"proj/__init__.py": code(), "benchmarks/b.py": COVERED, "benchmarks/c.py": SUITE})
+    p.commit({"lib/soft/k.cu": "1", "docs/a.md": "1"})
+    result = p.regress("check", "--affected", "--format", "json", "--output", "text=seen.txt")
+    report = document(result)
+    assert {each["name"] for each in report["benchmarks"]} == {"b.Soft.cudatime_work"}
+    assert "affected by 2 changed files" in (p.root / "seen.txt").read_text()
+    assert any("2 of 4 benchmarks declare no `covers`" in warning for warning in report["warnings"])
+    (p.root / "seen.txt").unlink()
+    # The working tree counts too, on top of what was committed since the base.
+    p.write({"lib/other.py": "2"})
+    report = document(p.regress("check", "HEAD~1", "--affected", "--format", "json"))
+    assert {each["name"] for each in report["benchmarks"]} == {"b.Soft.cudatime_work", "b.cudatime_other"}
+    report = document(p.regress("check", "--affected", "--format", "json"))
+    assert {each["name"] for each in report["benchmarks"]} == {"b.cudatime_other"}
+    p.write({"benchmarks/c.py": SUITE + "# edited"})
+    report = document(p.regress("check", "--affected", "--format", "json", "-b", "work"))
+    assert {each["name"] for each in report["benchmarks"]} == {"c.cudatime_work"}
+
+
+def test_nothing_affected_is_a_pass_unless_something_could_not_be_asked(project: Callable[..., Project]) -> None:
+    p = project()
+    p.commit({"proj/__init__.py": code(), "benchmarks/b.py": COVERED})
+    p.commit({"docs/a.md": "1"})
+    result = p.regress("check", "--affected")
+    assert result.code == 0, result.err
+    assert re.search(r"^PASS  nothing affected ", result.out, re.MULTILINE)
+    assert "plan  1 changed file, covered by no benchmark" in result.out
+    report = document(p.regress("check", "--affected", "--format", "json"))
+    assert (report["verdict"], report["remark"], report["benchmarks"]) == ("PASS", "nothing affected", [])
+    assert p.regress("check", "--affected", "-b", "softmx", "-q").code == 5, "no such benchmark"
+    p.commit({"benchmarks/broken.py": "import missing_thing\n"})
+    assert p.regress("check", "--affected", "-q").code == 3, "it may cover what was changed"
+
+
+def test_a_tag_selects(project: Callable[..., Project]) -> None:
+    p = project(check_rounds=2, run_rounds=2)
+    p.commit({"proj/__init__.py": code(), "benchmarks/b.py": COVERED})
+    p.commit({})
+    for command in ("check", "run"):
+        report = document(p.regress(command, "--tag", "core", "--format", "json"))
+        assert {each["name"] for each in report["benchmarks"]} == {"b.Soft.cudatime_work"}
+    missing = p.regress("run", "--tag", "cores")
+    assert (missing.code, missing.err.splitlines()[-3]) == (5, "error: no benchmark matches the tag 'cores'")
+
+
+# -- what benchmarks declare ---------------------------------------------------------------------------------------------
+
+DECLARING = """
+import proj
+{}
+def cudatime_work(): proj.work()
+class Class:
+    {}
+    def cudatime_work(self): proj.work()
+    def cudatime_own(self): proj.work()
+    {}
+def track_score(): return proj.SCORE
+track_score.exact = True
+"""
+
+
+def test_declarations_count_on_functions_classes_and_modules(project: Callable[..., Project]) -> None:
+    p = project(check_rounds=3)
+    p.commit(
+        {
+            "proj/__init__.py": code() + "SCORE = 1.0\n",
+            "benchmarks/plain.py": DECLARING.format("", "pass", ""),
+            "benchmarks/module.py": DECLARING.format("threshold = 0.5\ncritical = True\nbetter = 'higher'", "pass", ""),
+            "benchmarks/class_.py": DECLARING.format(
+                "", "threshold = 0.5; critical = True", "cudatime_own.threshold = 0.1"
+            ),
+            "benchmarks/function.py": DECLARING.format(
+                "", "pass", "cudatime_own.threshold = 0.5; cudatime_own.critical = True"
+            )
+            + "track_score.better = 'lower'\n",
+        }
+    )
+    p.commit({"proj/__init__.py": code(60e-6) + "SCORE = 2.0\n"})
+    report = document(p.regress("check", "--format", "json"))
+    rows = {each["name"]: each for each in report["benchmarks"] if each["metric"] in ("gpu_time", "value")}
+    assert {
+        name: (each["verdict"], each["critical"]) for name, each in rows.items() if each["metric"] == "gpu_time"
+    } == {
+        "plain.cudatime_work": ("regressed", False),
+        "plain.Class.cudatime_work": ("regressed", False),
+        "plain.Class.cudatime_own": ("regressed", False),
+        "module.cudatime_work": ("unchanged", True),
+        "module.Class.cudatime_work": ("unchanged", True),
+        "module.Class.cudatime_own": ("unchanged", True),
+        "class_.cudatime_work": ("regressed", False),
+        "class_.Class.cudatime_work": ("unchanged", True),
+        "class_.Class.cudatime_own": ("regressed", True),
+        "function.cudatime_work": ("regressed", False),
+        "function.Class.cudatime_work": ("regressed", False),
+        "function.Class.cudatime_own": ("unchanged", True),
+    }
+    assert {name: (each["verdict"], each["better"]) for name, each in rows.items() if each["metric"] == "value"} == {
+        "plain.track_score": ("changed", "unknown"),
+        "module.track_score": ("improved", "higher"),
+        "class_.track_score": ("changed", "unknown"),
+        "function.track_score": ("regressed", "lower"),
+    }
+
+
+def test_a_case_for_several_gpus_is_a_row_with_its_reason(project: Callable[..., Project]) -> None:
+    p = project(check_rounds=2, run_rounds=2)
+    suite = SUITE + "cudatime_other.gpus = 2\n"
+    p.commit({"proj/__init__.py": code(), "benchmarks/b.py": suite})
+    p.commit({})
+    result = p.regress("check")
+    assert result.code == 0, result.err
+    assert "b.cudatime_other\n    on both sides: needs 2 GPUs: one is measured for now" in result.out
+    report = document(p.regress("run", "--format", "json"))
+    assert report["exit_code"] == 0
+    (skipped,) = [each for each in report["benchmarks"] if each["name"] == "b.cudatime_other"]
+    assert skipped["failure"]["message"] == "needs 2 GPUs: one is measured for now"
+
+
+# -- clocks --------------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_gpu_there_are_no_clocks_to_lock(project: Callable[..., Project]) -> None:
+    p = project()
+    p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE})
+    p.commit({})
+    for command in ("check", "run"):
+        result = p.regress(command, "--lock-clocks")
+        assert (result.code, result.out) == (2, "")
+        assert result.err.splitlines()[-3:] == [
+            "error: there are no clocks to lock",
+            "why:   the device is set to fake",
+            "fix:   leave --lock-clocks out",
+        ]
+
+
+def test_the_clocks_of_the_measured_device_are_locked_while_it_is_measured(
+    project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p = project(device="cuda", cache_dir="cache")
+    nvml, watch = Nvml(), Watch()
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    monkeypatch.setattr(session_module, "CudaBackend", lambda: types.SimpleNamespace(facts=lambda: {"gpu_uuid": UUID}))
+    session = Session(Request(start=p.root, lock_clocks=True))
+    with session.clocks(watch) as words:
+        assert words.startswith("SM clock locked at 1980 MHz")
+        assert [name for name, _ in nvml.calls] == ["SetGpu", "SetMemory"]
+    assert nvml.calls[2:] == RESETS
+    with Session(Request(start=p.root)).clocks(watch) as words:
+        assert (words, nvml.calls[4:]) == ("", [])
+    # What a killed run has left is given back also where nobody asks for a lock.
+    (file,) = (p.root / "cache" / "clocks").iterdir()
+    file.write_text(json.dumps({"uuid": UUID, "pid": 1}))
+    with Session(Request(start=p.root)).clocks(watch):
+        assert nvml.calls[4:] == RESETS

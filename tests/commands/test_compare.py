@@ -192,3 +192,19 @@ def test_a_file_that_cannot_be_read_is_named_and_the_rest_is_used(checked: tuple
     assert error.what == f"no results of {short(p, 'HEAD')} on this machine ({HERE})"
     assert error.why.startswith(f"{results} cannot be used: ")
     assert error.fix
+
+
+def test_a_renamed_benchmark_is_compared_and_found_by_its_new_name(tmp_path: Path) -> None:
+    p = Project(tmp_path / "renamed", {"run_rounds": 3, "machine": HERE})
+    p.commit({"proj/__init__.py": CODE.format(seconds=50e-6), "benchmarks/b.py": SUITE})
+    assert p.regress("run", "-q").code == 0
+    suite = SUITE.replace("cudatime_work", "cudatime_fast") + "cudatime_fast.was = 'b.cudatime_work'\n"
+    p.commit({"proj/__init__.py": CODE.format(seconds=60e-6), "benchmarks/b.py": suite})
+    assert p.regress("run", "-q").code == 0
+    for patterns in ((), ("b.cudatime_fast",)):
+        found = {each.case.name: each for each in compared(p, "HEAD~1", "HEAD", None, *patterns).comparisons if each.gates
+                 and each.metric.name == "gpu_time"}  # fmt: skip
+        assert set(found) == ({"b.cudatime_fast"} if patterns else {"b.cudatime_fast", "b.cudatime_other"})
+        assert str(found["b.cudatime_fast"].verdict) == "regressed"
+        assert found["b.cudatime_fast"].ratio == pytest.approx(1.2, rel=0.02)
+    assert p.regress("compare", "HEAD~1", "HEAD", "-q").code == 1

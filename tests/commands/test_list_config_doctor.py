@@ -85,6 +85,36 @@ def test_list_without_a_match_is_5(project: Callable[..., Project]) -> None:
     ]
 
 
+def test_tags_stand_on_functions_classes_and_modules_and_the_nearest_counts(project: Callable[..., Project]) -> None:
+    p = project()
+    suite = """
+tags = "core"
+def time_plain(): pass
+def time_own(): pass
+time_own.tags = ("slow", "quick")
+class Soft:
+    tags = ["nightly", "slow"]
+    def time_of_class(self): pass
+    def time_of_method(self): pass
+    time_of_method.tags = "core"
+"""
+    p.commit({"benchmarks/b.py": suite})
+
+    def named(*tags: str) -> list[str]:
+        return p.regress("list", "-q", *(word for tag in tags for word in ("--tag", tag))).out.split()
+
+    assert named("core") == ["b.time_plain", "b.Soft.time_of_method"]
+    assert named("slow") == ["b.time_own", "b.Soft.time_of_class"]
+    assert named("quick", "nightly") == ["b.time_own", "b.Soft.time_of_class"]
+    both = p.regress("list", "-q", "-b", "Soft", "--tag", "core")
+    assert both.out.split() == ["b.Soft.time_of_method"]
+    missing = p.regress("list", "-b", "Soft", "--tag", "cores")
+    assert (missing.code, missing.err.splitlines()[0]) == (
+        5,
+        "error: no benchmark matches 'Soft' and the tag 'cores'",
+    )
+
+
 def test_list_names_a_module_that_cannot_be_imported_and_shows_the_others(project: Callable[..., Project]) -> None:
     p = project()
     p.commit({"proj/__init__.py": CODE, "benchmarks/b.py": SUITE, "benchmarks/bad.py": "\nimport not_there\n"})

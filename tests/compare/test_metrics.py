@@ -101,3 +101,28 @@ def test_thresholds_come_from_the_settings() -> None:
     assert one(base, head, settings=replace(SETTINGS, time_threshold=0.10)).verdict is Verdict.UNCHANGED
     assert one(base, head, settings=replace(SETTINGS, time_floor_s=1e-3)).verdict is Verdict.UNDECIDED
     assert one(base, head, settings=replace(SETTINGS, alpha=1e-12)).verdict is Verdict.UNDECIDED
+
+
+def test_a_cold_start_gates_by_the_threshold_of_times_and_what_compiling_costs_does_not() -> None:
+    base, head = (
+        rounds("m.cudacold_f", metric="cold_time", cold_time=scaled(center), compile_time=scaled(center / 2))
+        for center in (8.0, 9.0)
+    )
+    found = by_metric(compare(base, head, known(benchmark("m.cudacold_f", metric="cold_time")), SETTINGS))
+    assert {name: (str(each.verdict), each.gates, each.threshold) for name, each in found.items()} == {
+        "cold_time": ("regressed", True, 0.05),
+        "compile_time": ("regressed", False, 0.05),
+    }
+
+
+def test_a_time_of_asvs_under_the_device_protocol_is_about_its_device_time() -> None:
+    base, head = (
+        rounds("m.time_f", gpu_time=scaled(center), host_time=scaled(1e-5), wall_time=scaled(2e-3))
+        for center in (1e-3, 2e-3)
+    )
+    found = by_metric(compare(base, head, known(benchmark("m.time_f", metric="gpu_time")), SETTINGS))
+    assert {name: (str(each.verdict), each.gates) for name, each in found.items()} == {
+        "gpu_time": ("regressed", True),
+        "host_time": ("unchanged", False),
+        "wall_time": ("unchanged", False),
+    }

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from regress.compare import compare
-from regress.model import Case, Protocol, Verdict
+from regress.model import Case, Comparison, Protocol, Verdict
 
 from .rounds import SETTINGS, benchmark, broken, known, one, rounds, scaled
 
@@ -48,6 +48,99 @@ def test_without_definitions_of_base_the_rounds_say_what_exists() -> None:
     side = rounds(gpu_time=scaled(1e-3))
     assert one(side, [], benchmark()).verdict is Verdict.GONE
     assert one([], side, benchmark()).verdict is Verdict.NEW
+
+
+# -- renamed -----------------------------------------------------------------------------------------------------------
+
+
+def renamed(
+    was: object, name: str = "ops.Fast.cudatime_add", old: str = "ops.cudatime_old", **changes: Any
+) -> Comparison:
+    """The one comparison of a benchmark that was measured on base under its old name."""
+    before, after = (
+        benchmark(old, version="1"),
+        benchmark(name, **{"version": "2", "declared": {"was": was}, **changes}),
+    )
+    base, head = rounds(old, gpu_time=scaled(1e-3)), rounds(name, gpu_time=scaled(2e-3))
+    (found,) = compare(base, head, known(after), SETTINGS, known(before))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("was", "old"),
+    [
+        ("ops.cudatime_old", "ops.cudatime_old"),
+        (["ops.cudatime_older", "ops.cudatime_old"], "ops.cudatime_old"),
+        (("ops.cudatime_old",), "ops.cudatime_old"),
+        ("ops.Slow", "ops.Slow.cudatime_add"),  # declared on the class
+        ("operators", "operators.Fast.cudatime_add"),  # declared in the module
+    ],
+)
+def test_a_benchmark_that_says_how_it_was_called_is_compared(was: object, old: str) -> None:
+    found = renamed(was, old=old)
+    assert (found.case.name, found.verdict) == ("ops.Fast.cudatime_add", Verdict.REGRESSED)
+    assert found.ratio == pytest.approx(2)
+    assert found.reasons == (f"renamed: {old} on the base",)
+
+
+def test_a_renamed_benchmark_is_found_by_the_rounds_alone() -> None:
+    base, head = rounds("ops.cudatime_old", gpu_time=scaled(1e-3)), rounds("ops.cudatime_new", gpu_time=scaled(1e-3))
+    found = one(base, head, benchmark("ops.cudatime_new", declared={"was": "ops.cudatime_old"}))
+    assert (found.case.name, found.verdict) == ("ops.cudatime_new", Verdict.UNCHANGED)
+
+
+def test_a_renamed_benchmark_is_held_to_its_parameters_and_sampling() -> None:
+    assert (
+        renamed("ops.cudatime_old", declared={"was": "ops.cudatime_old", "repeat": 3}).verdict is Verdict.INCOMPARABLE
+    )
+    assert renamed("ops.cudatime_old", param_names=["n"], params=[["1"]]).verdict is Verdict.INCOMPARABLE
+    old = benchmark("ops.cudatime_old", param_names=["n", "dtype"], params=[["64"], ["'fp16'"]])
+    new = benchmark(
+        "ops.cudatime_new",
+        param_names=["dtype", "n"],
+        params=[["'fp16'"], ["64", "128"]],
+        declared={"was": "ops.cudatime_old"},
+    )
+    base = rounds("ops.cudatime_old", params=["64", "'fp16'"], gpu_time=scaled(1e-3))
+    head = [
+        each for n in ("64", "128") for each in rounds("ops.cudatime_new", params=["'fp16'", n], gpu_time=scaled(1e-3))
+    ]
+    found = compare(base, head, known(new), SETTINGS, known(old))
+    assert [(str(each.case), each.verdict) for each in found] == [
+        ("ops.cudatime_new('fp16', 64)", Verdict.UNCHANGED),
+        ("ops.cudatime_new('fp16', 128)", Verdict.NEW),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("was", "verdicts", "beside"),
+    [
+        ("nothing.of_that_name", {"old": "gone", "new": "new"}, ""),
+        (7, {"old": "gone", "new": "new"}, ""),
+        # base has it under its name of today too
+        ("old", {"old": "gone", "new": "unchanged"}, "new on base"),
+        # the old name is still in use on head
+        ("old", {"old": "unchanged", "new": "new"}, "old on head"),
+        # two say that it was them
+        ("old", {"old": "gone", "new": "new", "other": "new"}, "other on head"),
+    ],
+)
+def test_a_rename_that_is_none_is_gone_and_new(was: object, verdicts: dict[str, str], beside: str) -> None:
+    side = {name: rounds(name, gpu_time=scaled(1e-3)) for name in ("old", "new", "other")}
+    claim = {"declared": {"was": was}}
+    before, after = {"old": side["old"]}, {"new": side["new"]}
+    definitions = [benchmark("new", **claim)]
+    if beside == "new on base":
+        before["new"] = side["new"]
+    if beside == "old on head":
+        after["old"] = side["old"]
+        definitions.append(benchmark("old"))
+    if beside == "other on head":
+        after["other"] = side["other"]
+        definitions.append(benchmark("other", **claim))
+    base, head = ([each for own in part.values() for each in own] for part in (before, after))
+    found = compare(base, head, known(*definitions), SETTINGS, known(*(benchmark(name) for name in before)))
+    assert {each.case.name: str(each.verdict) for each in found} == verdicts
 
 
 # -- not measured alike ------------------------------------------------------------------------------------------------

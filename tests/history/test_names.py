@@ -23,6 +23,8 @@ from .samples import benchmark
         ("a.timeraw_f", "time", "wall_time"),
         ("a.Suite.cudatime_f", "time", "gpu_time"),
         ("a.CudaTimeF", "time", "gpu_time"),
+        ("a.Suite.cudacold_f", "time", "cold_time"),
+        ("a.CudaColdF", "time", "cold_time"),
         ("a.mem_f", "memory", "object_size"),
         ("a.peakmem_f", "peakmemory", "peak_rss"),
         ("a.track_f", "track", "value"),
@@ -105,6 +107,7 @@ def test_a_benchmark_of_a_row_has_the_rows_version_and_parameters() -> None:
     [
         ("a.time_f", "time", "seconds", "wall_time"),
         ("a.cudatime_f", "time", "seconds", "gpu_time"),
+        ("a.cudacold_f", "time", "seconds", "cold_time"),
         ("a.peakmem_f", "peakmemory", "bytes", "peak_rss"),
         ("a.mem_f", "memory", "bytes", "object_size"),
         ("a.track_f", "track", "unit", "value"),
@@ -113,4 +116,5 @@ def test_a_benchmark_of_a_row_has_the_rows_version_and_parameters() -> None:
 def test_a_benchmark_that_is_no_longer_listed_is_told_by_its_name(name: str, kind: str, unit: str, metric: str) -> None:
     found = benchmark_of(name, {}, None, [["1"]])
     assert (found.type, found.unit, found.metric, found.version) == (kind, unit, metric, "")
+    assert found.needs_device is (metric in ("gpu_time", "cold_time"))
     assert found.param_names == ["param1"]

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -133,6 +134,50 @@ def test_what_asv_saves_after_us_and_before_us_is_all_there(tmp_path: Path) -> N
     again, listed = Results.load(str(path)), asv_benchmarks(tmp_path)
     values = {name: by_case(again, listed, name)[()] for name in again.get_result_keys(listed)}
     assert values == {ADD: 1.0, "x.time_f": 0.5, "ops.cudatime_mul": 2.0}
+
+
+def test_a_time_of_asvs_under_the_device_protocol_keeps_its_wall_time(tmp_path: Path) -> None:
+    """One and the same `time_f`, first as asv measures it and then under the device protocol: its series goes on."""
+    name, wall, device = "x.time_f", Protocol("wall_time"), Protocol("gpu_time")
+    before = benchmark(name, metric="wall_time")
+    after = replace(before, metric="gpu_time", needs_device=True)
+    fill(tmp_path, [taken(name, protocol=wall, wall_time=0.5)], [before])
+    times = {"gpu_time": 0.25, "host_time": 0.125, "wall_time": 0.75}
+    path = fill(tmp_path, [taken(name, protocol=device, values=times)], [after])
+    results, listed = Results.load(str(path)), asv_benchmarks(tmp_path)
+    assert {each: by_case(results, listed, each)[()] for each in listed} == {
+        "x.time_f": 0.75,
+        "x.time_f.gpu_time": 0.25,
+        "x.time_f.host_time": 0.125,
+    }
+    assert listed["x.time_f"]["type"] == listed["x.time_f.gpu_time"]["type"] == "time"
+
+    (found,) = only(tmp_path).rounds
+    assert {metric: each.value for metric, each in found.values.items()} == times
+    assert found.protocol == device
+    for sidecar in tmp_path.rglob("*.rounds.jsonl"):
+        sidecar.unlink()
+    recorded = only(tmp_path)
+    (read,) = recorded.rounds
+    assert {metric: each.value for metric, each in read.values.items()} == times
+    assert read.protocol is not None
+    assert read.protocol.metric == "gpu_time", "the case is about its device time, which gates"
+    assert (recorded.benchmarks[name].metric, recorded.benchmarks[name].needs_device) == ("gpu_time", True)
+
+
+def test_a_cold_start_is_a_time_to_asv(tmp_path: Path) -> None:
+    name = "x.Model.cudacold_forward"
+    times = {"cold_time": 8.5, "compile_time": 6.0}
+    bench = benchmark(name, metric="cold_time")
+    path = fill(tmp_path, [taken(name, protocol=Protocol("cold_time"), values=times)], [bench])
+    results, listed = Results.load(str(path)), asv_benchmarks(tmp_path)
+    assert {each: by_case(results, listed, each)[()] for each in listed} == {name: 8.5, f"{name}.compile_time": 6.0}
+    assert {each: entry["unit"] for each, entry in listed.items()} == dict.fromkeys(listed, "seconds")
+    for sidecar in tmp_path.rglob("*.rounds.jsonl"):
+        sidecar.unlink()
+    (read,) = only(tmp_path).rounds
+    assert read.protocol is not None
+    assert (read.protocol.metric, read.values["cold_time"].value) == ("cold_time", 8.5)
 
 
 def test_asv_reads_our_machine(tmp_path: Path) -> None:

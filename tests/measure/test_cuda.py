@@ -11,8 +11,9 @@ import pytest
 
 from regress.measure.backend import DeviceError, choose
 from regress.measure.backend.cuda import CudaBackend
-from regress.measure.loop import DeviceLoop, DeviceSamples, Starved, calibrate
-from regress.measure.memory import peak_of_call
+from regress.measure.calibration import calibrate
+from regress.measure.loop import DeviceLoop, DeviceSamples, Starved
+from regress.measure.memory import memory_of_call
 from regress.measure.stopping import round_value
 from regress.measure.wire import Protocol
 
@@ -152,15 +153,15 @@ def test_peak_memory_is_what_was_asked_for_and_repeats(torch: Any, device: CudaB
     x = torch.randn(1 << 20, device="cuda")
     probe = device.memory()
     assert probe is not None
-    found = {peak_of_call(lambda: (x + x) + x, device, probe).value for _ in range(3)}
+    found = {memory_of_call(lambda: (x + x) + x, device, probe)["peak_memory"].value for _ in range(3)}
     assert found == {2 * 4.0 * (1 << 20)}
 
 
 def test_peak_memory_of_a_case_does_not_hold_another_cases(torch: Any, device: CudaBackend) -> None:
     probe = device.memory()
     assert probe is not None
-    big = peak_of_call(lambda: torch.empty(1 << 28, device="cuda"), device, probe)
-    small = peak_of_call(lambda: torch.empty(1 << 10, device="cuda"), device, probe)
+    big = memory_of_call(lambda: torch.empty(1 << 28, device="cuda"), device, probe)["peak_memory"]
+    small = memory_of_call(lambda: torch.empty(1 << 10, device="cuda"), device, probe)["peak_memory"]
     assert (big.value, small.value) == (4.0 * (1 << 28), 4.0 * (1 << 10))
 
 

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from regress.measure.backend import DeviceError
-from regress.measure.backend.fake import WINDOW_S, FakeBackend
-from regress.measure.loop import (
-    DeviceLoop,
-    DeviceSamples,
-    Starved,
-    calibrate,
-    calls_for,
-    cpu_calls,
-    waits_for_the_spin,
-    wall_samples,
-    warm_cpu,
-)
+from regress.measure.backend.fake import FIRST_LANE, WINDOW_S, FakeBackend
+from regress.measure.calibration import calibrate
+from regress.measure.loop import LANES, DeviceLoop, DeviceSamples, Starved, calls_for, waits_for_the_spin
 from regress.measure.stopping import round_value
+from regress.measure.windows import cpu_calls, wall_samples, warm_cpu
 from regress.measure.wire import Protocol
 
 
@@ -244,3 +237,155 @@ def test_a_call_that_waits_is_found_out_quickly(device: FakeBackend) -> None:
     assert loop.propose(Protocol("gpu_time")) is None
     assert loop.sample(Protocol("gpu_time")) is None
     assert device.host_s - start < 15
+
+
+# -- lanes, streams, caches ----------------------------------------------------------------------------------------------
+
+
+class TwoLevels(FakeBackend):
+    """Streams are served by hardware queues of two speeds, and which one the default stream gets is drawn by the process."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.slow_first = seed % 2
+
+    def _append(self, seconds: float, stream: int) -> float:
+        slow = (max(stream - FIRST_LANE, 0) + self.slow_first) % 2
+        return super()._append(seconds * (1.09 if slow and seconds < 1e-3 else 1.0), stream)
+
+
+def test_lanes_average_over_the_levels_of_the_queues() -> None:
+    """Two processes whose default streams have unlike queues agree, as a single lane does not."""
+    single, several = [], []
+    for seed in (0, 1):
+        device = TwoLevels(seed)
+        loop = DeviceLoop(lambda device=device: device.kernel("k", 60e-6), device)
+        loop.warm_up(1.0)
+        protocol = loop.propose(Protocol("gpu_time"))
+        assert protocol is not None
+        assert protocol.lanes == LANES
+        found, alone = loop.sample(protocol), loop.sample(replace(protocol, lanes=1))
+        assert found is not None
+        assert alone is not None
+        assert len(found.device) == 20
+        assert sorted(set(found.lanes)) == list(range(LANES))
+        several.append(found.value())
+        single.append(alone.value())
+    assert single[1] / single[0] == pytest.approx(1.09, rel=0.015)
+    assert several[1] / several[0] == pytest.approx(1.0, rel=0.012)
+
+
+def test_a_call_that_keeps_to_its_own_stream_gets_one_lane(device: FakeBackend) -> None:
+    """On another current stream its work would run beside the spin, and the window would be empty."""
+    loop = DeviceLoop(lambda: device.kernel("k", 60e-6, stream=0), device)
+    loop.warm_up(1.0)
+    protocol = loop.propose(Protocol("gpu_time"))
+    assert protocol is not None
+    assert protocol.lanes == 1
+    found = loop.sample(protocol)
+    assert found is not None
+    assert found.value() == pytest.approx(60e-6, rel=0.015)
+
+
+def test_a_call_that_fails_on_another_stream_gets_one_lane(device: FakeBackend) -> None:
+    def call() -> None:
+        if device.use_stream(device._stream) != 0:
+            raise RuntimeError("expected all tensors on one stream")
+        device.kernel("k", 60e-6)
+
+    loop = DeviceLoop(call, device)
+    loop.warm_up(1.0)
+    protocol = loop.propose(Protocol("gpu_time"))
+    assert protocol is not None
+    assert protocol.lanes == 1
+
+
+def test_long_calls_get_as_many_lanes_as_their_budget_allows(device: FakeBackend) -> None:
+    loop = DeviceLoop(lambda: device.kernel("k", 30e-3), device)
+    loop.warm_up(1.0)
+    protocol = loop.propose(Protocol("gpu_time"))
+    assert protocol is not None
+    assert protocol.lanes == 3
+
+
+def test_work_on_a_side_stream_escapes_unless_it_is_declared(device: FakeBackend) -> None:
+    def call() -> None:
+        device.kernel("main", 50e-6)
+        device.kernel("side", 200e-6, stream=7)
+
+    calibrate(device)
+    assert DeviceLoop(call, device).escapes()
+    declared = DeviceLoop(call, device, streams=[7])
+    assert not declared.escapes()
+    block = declared.block(10, 1)
+    assert isinstance(block, DeviceSamples)
+    assert round_value(block.device) == pytest.approx(200e-6, rel=0.015), "both run at once, the longer one counts"
+
+
+def test_a_call_without_side_streams_does_not_escape(device: FakeBackend) -> None:
+    calibrate(device)
+    assert not DeviceLoop(lambda: device.kernel("k", 50e-6), device).escapes()
+
+
+def test_cold_caches_are_emptied_before_each_sample_outside_the_window(device: FakeBackend) -> None:
+    def call() -> None:
+        device.kernel("k", 50e-6, cold=30e-6)
+
+    hot, cold = DeviceLoop(call, device).block(10, 1), DeviceLoop(call, device, cold=True).block(10, 1)
+    assert isinstance(hot, DeviceSamples)
+    assert isinstance(cold, DeviceSamples)
+    assert round_value(hot.device) == pytest.approx(50e-6, rel=0.015)
+    assert round_value(cold.device) == pytest.approx(80e-6, rel=0.015)
+
+
+def test_short_calls_with_cold_caches_are_timed_one_by_one(device: FakeBackend) -> None:
+    loop = DeviceLoop(lambda: device.kernel("k", 5e-6), device, cold=True)
+    loop.warm_up(1.0)
+    protocol = loop.propose(Protocol("gpu_time", cache="cold"))
+    assert protocol is not None
+    assert protocol.calls == 1
+
+
+def test_what_prepares_a_sample_may_wait_for_the_device(device: FakeBackend) -> None:
+    order = []
+
+    def prepare() -> None:
+        order.append("prepare")
+        device.kernel("fill", 500e-6)
+        device.synchronize()
+
+    def call() -> None:
+        order.append("call")
+        device.kernel("k", 50e-6)
+
+    loop = DeviceLoop(call, device, prepare=prepare)
+    loop.warm_up(1.0)
+    protocol = loop.propose(Protocol("gpu_time"))
+    assert protocol is not None
+    order.clear()
+    found = loop.sample(protocol)
+    assert found is not None
+    assert found.value() == pytest.approx(50e-6, rel=0.015)
+    assert order == ["prepare", "call"] * (len(order) // 2)
+
+
+def test_warm_up_goes_on_while_something_is_compiled(device: FakeBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two equal windows prove nothing while each call compiles something else."""
+    compiled = 0
+
+    def growth() -> tuple[int, ...]:
+        nonlocal compiled
+        compiled += compiled < 6
+        return (compiled,)
+
+    monkeypatch.setattr("regress.measure.loop.growth", growth)
+    calls = 0
+
+    def call() -> None:
+        nonlocal calls
+        calls += 1
+        device.kernel("k", 50e-6)
+
+    assert DeviceLoop(call, device).warm_up(5.0)
+    assert compiled == 6
+    assert calls >= 3 * 6

@@ -126,6 +126,16 @@ def test_other_metrics_that_do_not_gate_are_shown_and_marked_when_verbose(verdic
     assert "does not gate" in text(host, style=Style(verbose=True))
 
 
+@pytest.mark.parametrize("verdict", [Verdict.REGRESSED, Verdict.IMPROVED, Verdict.UNCHANGED])
+def test_counters_are_rows_only_when_verbose(verdict: Verdict) -> None:
+    gpu = compared(CASE, "gpu_time", Verdict.UNDECIDED, 1.0, 1.04, "kernel launches 12 -> 14 a call")
+    counter = compared(CASE, "launches", verdict, 12.0, 14.0, gates=False)
+    output = text(gpu, counter)
+    assert output.count("a.time_x") == 1
+    assert "kernel launches 12 -> 14 a call" in output
+    assert text(gpu, counter, style=Style(verbose=True)).count("a.time_x") == 2
+
+
 def test_a_case_without_numbers_is_one_row_with_the_metric_that_gates() -> None:
     rows = [
         compared(CASE, "host_time", Verdict.NEW, None, 1e-5, gates=False),
@@ -209,6 +219,11 @@ def test_verdict_line() -> None:
         "      noise floor 0.6 % (median), 2.8 % (topk.time_x); smallest regression it could confirm 5.7 % (median)"
     )
     assert render(report, Style(quiet=True)) == first + "\n"
+
+
+def test_where_nothing_had_to_be_judged_the_last_line_says_so() -> None:
+    report = Report("check", state="PASS", remark="nothing affected", duration_s=2.0)
+    assert render(report, Style()) == render(report, Style(quiet=True)) == "PASS  nothing affected   2.0 s\n"
 
 
 def test_quiet_is_the_verdict_line_only() -> None:

@@ -16,6 +16,7 @@ from regress.errors import NothingMeasured
 from regress.model import Case, Commit, Failure, Round, Settings, Side
 from regress.run.environments import Prepared
 from regress.run.execute import Job, Measured, execute
+from regress.run.plan import Selection
 from regress.run.ship import ship
 
 COMMIT = Commit("a" * 40, "subject", "Ada", 0.0)
@@ -68,7 +69,7 @@ class Bench:
         )
         settings = Settings(**{"device": "fake", **job.pop("settings", {})})
         start = ship(Path(os.environ["REGRESS_CACHE_DIR"]))
-        whole = Job(sides, self.root / "benchmarks", start, settings, rounds, patterns, **job)
+        whole = Job(sides, self.root / "benchmarks", start, settings, rounds, Selection(patterns), **job)
         return execute(whole, lambda round, facts: self.kept.append((round, facts)), self.watch)
 
 
@@ -112,7 +113,9 @@ timeraw_r.repeat = 2
     measured = bench.run()
     assert failures(measured) == {}
     values = {each.name.removeprefix("b."): {k: v.value for k, v in each.values.items()} for each in measured.rounds}
-    assert set(values["cudatime_c"]) == {"gpu_time", "host_time", "wall_time", "peak_memory"}
+    counters = {"launches", "synchronizations", "copies", "allocations"}
+    memory = {"peak_memory", "output_memory", "left_memory"}
+    assert set(values["cudatime_c"]) - counters == {"gpu_time", "host_time", "wall_time"} | memory
     assert values["cudatime_c"]["gpu_time"] == pytest.approx(50e-6, rel=0.015)
     assert values["cudatime_c"]["peak_memory"] == 1 << 20
     assert values["time_t"]["wall_time"] == pytest.approx(100e-6, rel=0.15)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from regress.measure.wire import Benchmark, Failure, Proposal, Protocol
 from regress.model import SYNCHRONIZES, Case
 from regress.run import plan
+from regress.run.plan import Selection
 
 
 def benchmark(name: str, *params: list[str]) -> Benchmark:
@@ -32,12 +35,119 @@ SUITE = [benchmark("a.Soft.time_x", ["1", "2"], ["'f'"]), benchmark("a.Soft.time
 def test_an_exact_name_selects_itself_and_anything_else_is_searched(
     patterns: tuple[str, ...], cases: list[str]
 ) -> None:
-    assert [str(case) for case in plan.select(SUITE, patterns)] == cases
+    assert [str(case) for case in plan.select(SUITE, Selection(patterns))] == cases
 
 
 def test_a_pattern_that_is_neither_is_an_error() -> None:
     with pytest.raises(re.error):
-        plan.select(SUITE, ["("])
+        plan.select(SUITE, Selection(("(",)))
+
+
+def declaring(name: str, file: str = "benchmarks/a.py", **declared: Any) -> Benchmark:
+    return replace(benchmark(name), file=file, declared=declared)
+
+
+def names(selection: Selection, *benchmarks: Benchmark) -> list[str]:
+    return [case.name for case in plan.select(benchmarks, selection)]
+
+
+TAGGED = (
+    declaring("one", tags="core"),
+    declaring("two", tags=["slow", "core"]),
+    declaring("none"),
+    declaring("odd", tags=7),
+)
+
+
+@pytest.mark.parametrize(
+    ("tags", "found"),
+    [((), ["one", "two", "none", "odd"]), (("core",), ["one", "two"]), (("slow", "x"), ["two"]), (("cor",), [])],
+)
+def test_a_case_has_any_of_the_tags(tags: tuple[str, ...], found: list[str]) -> None:
+    assert names(Selection(tags=tags), *TAGGED) == found
+
+
+def test_names_and_tags_both_have_to_match() -> None:
+    assert names(Selection(("one", "none"), ("core",)), *TAGGED) == ["one"]
+    # "one" is the name of a benchmark, tagged or not: it does not become an expression that others match.
+    others = declaring("one", tags="slow"), declaring("one_more", tags="core")
+    assert names(Selection(("one",), ("core",)), *others) == []
+
+
+@pytest.mark.parametrize(
+    ("selection", "words"),
+    [
+        (Selection(), ""),
+        (Selection(changed=("a",)), ""),
+        (Selection(("a", "b")), "'a' or 'b'"),
+        (Selection(tags=("core",)), "the tag 'core'"),
+        (Selection(("a",), ("x", "y")), "'a' and the tag 'x' or 'y'"),
+    ],
+)
+def test_a_selection_in_words(selection: Selection, words: str) -> None:
+    assert selection.words == words
+
+
+@pytest.mark.parametrize(
+    ("pattern", "file", "covered"),
+    [
+        ("src/ops.py", "src/ops.py", True),
+        ("./src/ops.py", "src/ops.py", True),
+        ("src/ops.py", "lib/src/ops.py", False),
+        ("src/", "src/a/b.py", True),
+        ("src/**", "src/a/b.py", True),
+        ("src", "src/a.py", False),
+        ("src/", "srcs/a.py", False),
+        ("src/*.cu", "src/deep/k.cu", True),
+        ("src/*.cu", "src/k.cuh", False),
+        ("SRC/", "src/a.py", False),
+    ],
+)
+def test_what_a_pattern_covers(pattern: str, file: str, covered: bool) -> None:
+    assert plan.covers(pattern, file) is covered
+
+
+def test_affected_is_what_covers_a_changed_file_or_stands_in_one() -> None:
+    suite = (
+        declaring("softmax", covers=["lib/softmax/", "lib/common.py"]),
+        declaring("matmul", covers="lib/matmul/**"),
+        declaring("silent"),
+        declaring("elsewhere", file="benchmarks/b.py"),
+    )
+    found = {
+        ("lib/softmax/k.cu",): ["softmax"],
+        ("lib/common.py", "lib/matmul/k.cu"): ["softmax", "matmul"],
+        ("README",): [],
+        (): [],
+        ("sub/benchmarks/a.py",): ["softmax", "matmul", "silent"],
+        ("benchmarks/a.py",): [],  # the suite lies in sub/
+    }
+    for changed, expected in found.items():
+        assert names(Selection(changed=changed, suite_parent="sub"), *suite) == expected, changed
+    assert names(Selection(changed=("benchmarks/b.py",), suite_parent="."), *suite) == ["elsewhere"]
+    assert names(Selection(("mat",), changed=("lib/common.py",)), *suite) == []
+
+
+@pytest.mark.parametrize("value", ["two", -1, True, 1.5, [2]])
+def test_a_number_of_gpus_that_is_none_is_said_and_measured(value: Any) -> None:
+    odd = declaring("odd", gpus=value)
+    assert plan.refusal(odd) is None
+    (said,) = plan.complaints([odd, declaring("good", gpus=1)], Selection())
+    assert said == f"odd: the declared gpus {value!r} is no number of GPUs, so it is measured with one"
+    assert plan.complaints([odd], Selection(("other",))) == [], "only what is asked for"
+
+
+def test_more_than_one_gpu_is_refused() -> None:
+    assert plan.refusal(declaring("two", gpus=2)) == Failure("skipped", "needs 2 GPUs: one is measured for now")
+    assert plan.refusal(declaring("one")) is None
+
+
+def test_benchmarks_that_declare_no_covers_are_counted_where_it_matters() -> None:
+    suite = [declaring("a", covers="lib/"), declaring("b"), declaring("b"), declaring("c", tags="x")]
+    assert plan.complaints(suite, Selection()) == []
+    (said,) = plan.complaints(suite, Selection(changed=("lib/a.py",)))
+    assert said.startswith("2 of 3 benchmarks declare no `covers`")
+    assert plan.complaints(suite, Selection(("a",), changed=())) == []
 
 
 def test_sides_alternate_so_that_drift_hits_both() -> None:

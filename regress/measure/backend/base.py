@@ -6,8 +6,12 @@ offers the host clock alone.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from typing import Any, Dict, List, Optional
+from dataclasses import dataclass, field
+from typing import Any, ContextManager, Dict, Iterator, List, Optional, Sequence
+
+from .nvml import Foreign
 
 
 class DeviceError(RuntimeError):
@@ -19,9 +23,17 @@ class DeviceError(RuntimeError):
 
 
 class MemoryProbe:
-    """Reads the memory that an allocator handed out, in requested bytes."""
+    """Reads the memory that an allocator handed out, in requested bytes. What is read counts from where it was opened."""
 
     name = ""
+    exact = True
+    """The same code gives the same bytes; False where other things move the reading too."""
+
+    def __enter__(self) -> MemoryProbe:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
     def current(self) -> int:
         """Bytes requested and not yet given back."""
@@ -36,6 +48,22 @@ class MemoryProbe:
     def peak(self) -> int:
         """Largest value of `current` since `reset_peak`."""
         raise NotImplementedError
+
+    def allocations(self) -> Optional[int]:
+        """Allocations handed out so far, or None where they are not counted."""
+        return None
+
+
+@dataclass
+class Calls:
+    """What the device was asked to do while it was counted; `unavailable` says why that is not known."""
+
+    launches: int = 0
+    synchronizations: int = 0
+    copies: int = 0
+    kernels: Dict[str, None] = field(default_factory=dict)
+    """Names of the kernels, each once, in the order of their first launch."""
+    unavailable: str = ""
 
 
 class Backend:
@@ -56,12 +84,28 @@ class Backend:
     def synchronize(self) -> None:
         """Wait until the device has done everything. Raises DeviceError where earlier work failed."""
 
+    def pause(self, seconds: float) -> None:
+        """Do nothing for that long."""
+        time.sleep(seconds)
+
     def begin_case(self, name: str, order: int) -> None:
         """Called before each case; the scripted device draws its noise from it."""
 
     def memory(self) -> Optional[MemoryProbe]:
         """The probe of the allocator in use, or None where none can be read."""
         return None
+
+    def counting(self) -> ContextManager[Calls]:
+        """Count what the device is asked to do while this is open; the counts are there when it is closed."""
+        return _uncounted("there is no device")
+
+    def device_state(self) -> Dict[str, Any]:
+        """Temperature, power and what holds the clocks back right now, for a `DeviceWatch`; empty where it is not known."""
+        return {}
+
+    def processes(self) -> List[Foreign]:
+        """Other processes that compute on the device. Ask before the first benchmark opens a context."""
+        return []
 
 
 class DeviceBackend(Backend):
@@ -70,9 +114,42 @@ class DeviceBackend(Backend):
     has_device = True
     why_no_device = ""
     window_overhead_s = 0.0
-    """Median time between two events with nothing between them; subtracted from every window. Set by `loop.calibrate`."""
+    """Median time between two events with nothing between them; taken off every window. Set by `calibration.calibrate`."""
     clock_step_s = 0.0
     """Smallest difference of two event times."""
+
+    idle_synchronize_s = 0.0
+    """Host seconds of a synchronize with nothing to wait for. Set by `calibration.calibrate`."""
+
+    def lanes(self, count: int) -> List[ContextManager[object]]:
+        """At most so many contexts; in each, another stream is the current one. The first may be the current stream itself.
+
+        One where no framework in use can be told which stream to work on.
+        """
+        return [contextlib.nullcontext()]
+
+    def hold_stream(self) -> None:
+        """Look up the current stream; events and spins go there until it is looked up again."""
+
+    def stream_handle(self, stream: Any) -> int:
+        """The driver's handle of a framework's stream object. Raises TypeError for what is none."""
+        raise TypeError(f"{type(stream).__name__} is no stream of this device")
+
+    def fork(self, event: int, streams: Sequence[int]) -> None:
+        """Let the streams wait for the event, which was recorded in the current stream."""
+        raise NotImplementedError
+
+    def join(self, streams: Sequence[int]) -> None:
+        """Let the current stream wait for what the streams hold by now."""
+        raise NotImplementedError
+
+    def flush(self) -> None:
+        """Enqueue work that leaves nothing of earlier calls in the device's caches."""
+        raise NotImplementedError
+
+    def idle(self) -> bool:
+        """Whether the current stream has nothing left to do; does not wait."""
+        raise NotImplementedError
 
     def use_events(self, count: int) -> None:
         """Make sure that events 0 to count-1 exist."""
@@ -97,3 +174,11 @@ class DeviceBackend(Backend):
     def clocks_hz(self) -> List[float]:
         """SM clocks seen during the spins since the last call; needs a synchronized device."""
         return []
+
+    def counting(self) -> ContextManager[Calls]:
+        return _uncounted("this kind of device does not report its calls")
+
+
+@contextlib.contextmanager
+def _uncounted(why: str) -> Iterator[Calls]:
+    yield Calls(unavailable=why)

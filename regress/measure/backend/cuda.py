@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Any, Dict, List, Optional
+from typing import Any, ContextManager, Dict, List, Optional, Sequence
 
-from .base import DeviceBackend, DeviceError, MemoryProbe
+from .allocators import memory_probe
+from .base import Calls, DeviceBackend, DeviceError, MemoryProbe
+from .cupti import Cupti
+from .frameworks import DEFAULT_STREAM, current_stream, in_use
+from .lanes import make_lanes
+from .nvml import Foreign, Nvml
 
 SPIN_PTX = b"""
 .version 6.0
@@ -45,6 +50,10 @@ STICKY = {700, 702, 709, 710, 714, 715, 716, 717, 718, 719}
 """Errors after which the context is lost: illegal address, launch timeout, assert, hardware stack, ..."""
 
 UUID_BYTES = 16
+L2_CACHE_SIZE = 38
+"""CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE"""
+FLUSH_TIMES = 2
+"""A flush writes this many times the L2 cache."""
 
 
 class CudaBackend(DeviceBackend):
@@ -54,8 +63,14 @@ class CudaBackend(DeviceBackend):
 
     def __init__(self, ordinal: int = 0) -> None:
         self._events: List[ctypes.c_void_p] = []
+        self._ends: Dict[int, ctypes.c_void_p] = {}
+        """By declared stream: the event at its end that the current stream waits for."""
+        self._lanes: List[ContextManager[object]] = []
+        self._lanes_of: List[str] = []
+        self._flushed: Optional[ctypes.c_void_p] = None
         self._spins = 0
         self._context: Optional[ctypes.c_void_p] = None
+        self._stream = ctypes.c_void_p(DEFAULT_STREAM)
         try:
             self._cuda = ctypes.CDLL("libcuda.so.1")
         except OSError:
@@ -67,6 +82,7 @@ class CudaBackend(DeviceBackend):
             raise DeviceError("the CUDA driver sees no device (check CUDA_VISIBLE_DEVICES)")
         self._device = ctypes.c_int()
         self._call("cuDeviceGet", ctypes.byref(self._device), ordinal)
+        self._nvml, self._cupti = Nvml(self._uuid()), Cupti()
 
     # -- the driver ------------------------------------------------------------------------------------------------------
 
@@ -112,12 +128,15 @@ class CudaBackend(DeviceBackend):
     def use_events(self, count: int) -> None:
         self._open()
         while len(self._events) < count:
-            event = ctypes.c_void_p()
-            self._call("cuEventCreate", ctypes.byref(event), 0)
-            self._events.append(event)
+            self._events.append(self._new_event())
+
+    def _new_event(self) -> ctypes.c_void_p:
+        event = ctypes.c_void_p()
+        self._call("cuEventCreate", ctypes.byref(event), 0)
+        return event
 
     def record(self, event: int) -> None:
-        code = self._cuda.cuEventRecord(self._events[event], self._stream())
+        code = self._cuda.cuEventRecord(self._events[event], self._stream)
         if code:
             raise self._error("cuEventRecord", code)
 
@@ -140,7 +159,7 @@ class CudaBackend(DeviceBackend):
         arguments = (ctypes.c_void_p * 2)(
             ctypes.cast(ctypes.byref(nanoseconds), ctypes.c_void_p), ctypes.cast(ctypes.byref(out), ctypes.c_void_p)
         )
-        self._call("cuLaunchKernel", self._spin, 1, 1, 1, 1, 1, 1, 0, self._stream(), arguments, None)
+        self._call("cuLaunchKernel", self._spin, 1, 1, 1, 1, 1, 1, 0, self._stream, arguments, None)
 
     def clocks_hz(self) -> List[float]:
         if self._context is None:
@@ -149,74 +168,91 @@ class CudaBackend(DeviceBackend):
         pairs = [(self._clocks[2 * slot], self._clocks[2 * slot + 1]) for slot in range(count)]
         return [cycles / (nanoseconds * 1e-9) for cycles, nanoseconds in pairs if nanoseconds]
 
-    def _stream(self) -> ctypes.c_void_p:
-        """The stream the benchmark's framework enqueues into right now; the default stream where none is loaded."""
-        torch = sys.modules.get("torch")
-        if torch is not None and torch.cuda.is_initialized():
-            return ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        cupy = sys.modules.get("cupy")
-        if cupy is not None:
-            return ctypes.c_void_p(cupy.cuda.get_current_stream().ptr)
-        return ctypes.c_void_p(0)
+    # -- streams and caches ----------------------------------------------------------------------------------------------
+
+    def hold_stream(self) -> None:
+        self._stream = ctypes.c_void_p(current_stream(self._device.value))
+
+    def lanes(self, count: int) -> List[ContextManager[object]]:
+        frameworks = in_use(self._device.value)
+        if len(self._lanes) < count or self._lanes_of != frameworks:
+            # Kept for all cases: allocators hold memory for every stream that they have seen.
+            self._lanes, self._lanes_of = make_lanes(count, frameworks), frameworks
+        return self._lanes[:count]
+
+    def stream_handle(self, stream: Any) -> int:
+        for attribute in ("cuda_stream", "ptr", "handle"):  # torch and Warp, CuPy, numba
+            handle = getattr(stream, attribute, None)
+            if handle is not None:
+                return int(getattr(handle, "value", handle) or 0)
+        return stream if isinstance(stream, int) else super().stream_handle(stream)
+
+    def fork(self, event: int, streams: Sequence[int]) -> None:
+        for stream in streams:
+            self._call("cuStreamWaitEvent", ctypes.c_void_p(stream), self._events[event], 0)
+
+    def join(self, streams: Sequence[int]) -> None:
+        for stream in streams:
+            if stream not in self._ends:
+                self._ends[stream] = self._new_event()
+            end = self._ends[stream]
+            self._call("cuEventRecord", end, ctypes.c_void_p(stream))
+            self._call("cuStreamWaitEvent", self._stream, end, 0)
+
+    def flush(self) -> None:
+        self._open()
+        if self._flushed is None:
+            size = ctypes.c_int()
+            self._call("cuDeviceGetAttribute", ctypes.byref(size), L2_CACHE_SIZE, self._device)
+            flushed = ctypes.c_void_p()
+            self._flushed_bytes = FLUSH_TIMES * size.value
+            self._call("cuMemAlloc_v2", ctypes.byref(flushed), ctypes.c_size_t(self._flushed_bytes))
+            self._flushed = flushed
+        self._call(
+            "cuMemsetD8Async", self._flushed, ctypes.c_ubyte(0), ctypes.c_size_t(self._flushed_bytes), self._stream
+        )
+
+    def idle(self) -> bool:
+        current = ctypes.c_void_p()
+        self._call("cuCtxGetCurrent", ctypes.byref(current))
+        if not current.value:
+            return True
+        code = self._cuda.cuStreamQuery(ctypes.c_void_p(current_stream(self._device.value)))
+        if code not in (0, NOT_READY):
+            raise self._error("cuStreamQuery", code)
+        return bool(code == 0)
 
     # -- facts and memory ------------------------------------------------------------------------------------------------
 
     def facts(self) -> Dict[str, Any]:
         name = ctypes.create_string_buffer(128)
         self._call("cuDeviceGetName", name, len(name), self._device)
-        uuid = (ctypes.c_ubyte * UUID_BYTES)()
-        self._call("cuDeviceGetUuid", uuid, self._device)
         version = ctypes.c_int()
         self._call("cuDriverGetVersion", ctypes.byref(version))
-        raw = bytes(uuid).hex()
-        dashed = "-".join((raw[:8], raw[8:12], raw[12:16], raw[16:20], raw[20:]))
         facts = {
             "gpu": name.value.decode(errors="replace"),
-            "gpu_uuid": f"GPU-{dashed}",
+            "gpu_uuid": self._uuid(),
             "cuda": f"{version.value // 1000}.{version.value % 1000 // 10}",
         }
-        driver = _driver_version()
+        driver = self._nvml.driver_version()
         if driver:
             facts["driver"] = driver
         return facts
 
+    def _uuid(self) -> str:
+        uuid = (ctypes.c_ubyte * UUID_BYTES)()
+        self._call("cuDeviceGetUuid", uuid, self._device)
+        raw = bytes(uuid).hex()
+        return "GPU-" + "-".join((raw[:8], raw[8:12], raw[12:16], raw[16:20], raw[20:]))
+
     def memory(self) -> Optional[MemoryProbe]:
-        torch = sys.modules.get("torch")
-        if torch is not None and torch.cuda.is_available():
-            return TorchMemory(torch)
-        return None
+        return memory_probe(sys.modules, self._cuda if self._context is not None else None, self._device.value)
 
+    def counting(self) -> ContextManager[Calls]:
+        return self._cupti.counting()
 
-class TorchMemory(MemoryProbe):
-    """Requested bytes of torch's caching allocator: allocated bytes would depend on how blocks happen to be split."""
+    def device_state(self) -> Dict[str, Any]:
+        return self._nvml.state()
 
-    name = "torch"
-
-    def __init__(self, torch: Any) -> None:
-        self._cuda = torch.cuda
-
-    def current(self) -> int:
-        return int(self._cuda.memory_stats().get("requested_bytes.all.current", 0))
-
-    def release(self) -> None:
-        self._cuda.empty_cache()
-
-    def reset_peak(self) -> None:
-        self._cuda.reset_peak_memory_stats()
-
-    def peak(self) -> int:
-        return int(self._cuda.memory_stats().get("requested_bytes.all.peak", 0))
-
-
-def _driver_version() -> str:
-    """The kernel driver's version as NVML gives it (580.159.04); empty where it cannot be read."""
-    try:
-        nvml = ctypes.CDLL("libnvidia-ml.so.1")
-        if nvml.nvmlInit_v2():
-            return ""
-        text = ctypes.create_string_buffer(96)
-        failed = nvml.nvmlSystemGetDriverVersion(text, len(text))
-        nvml.nvmlShutdown()
-        return "" if failed else text.value.decode(errors="replace")
-    except (OSError, AttributeError):
-        return ""
+    def processes(self) -> List[Foreign]:
+        return self._nvml.processes()

@@ -7,6 +7,7 @@ Code reaches it as the module `regress_scripted` (the worker installs it when th
     regress_scripted.kernel("softmax", 27.4e-6)    # enqueue device work
     regress_scripted.host(5e-6)                    # Python work
     regress_scripted.synchronize()                 # the host waits for the device
+    regress_scripted.hold_back("hw_thermal", 2)    # the next two readings of the device's state give that reason
 
 The device runs its queue in order while the host goes on, as a CUDA stream does; a stream that runs dry waits for the host.
 Costs vary from round to round and from sample to sample by a noise that depends on the seed, the side, the case and the index
@@ -15,12 +16,13 @@ of the round only, so that a run repeats exactly.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import sys
 import types
-from typing import Any, Dict, List, Optional
+from typing import Any, ContextManager, Dict, Iterator, List, Optional, Sequence
 
-from .base import DeviceBackend, MemoryProbe
+from .base import Calls, DeviceBackend, MemoryProbe
 
 LAUNCH_S = 4e-6
 RECORD_S = 2e-6
@@ -29,6 +31,9 @@ SYNCHRONIZE_S = 10e-6
 CALL_S = 50e-9
 """What reading the host clock costs: no virtual time stands still."""
 WINDOW_S = 1.25e-6
+FLUSH_S = 40e-6
+FIRST_LANE = 1000
+"""Numbers of streams from here up are lanes."""
 CLOCK_HZ = 1.98e9
 
 ROUND_SD = 0.003
@@ -52,10 +57,11 @@ class ScriptedMemory(MemoryProbe):
     name = "scripted"
 
     def __init__(self) -> None:
-        self._current = self._peak = 0
+        self._current = self._peak = self._allocations = 0
 
     def change(self, nbytes: int) -> None:
         self._current += nbytes
+        self._allocations += nbytes > 0
         self._peak = max(self._peak, self._current)
 
     def current(self) -> int:
@@ -66,6 +72,22 @@ class ScriptedMemory(MemoryProbe):
 
     def peak(self) -> int:
         return self._peak
+
+    def allocations(self) -> int:
+        return self._allocations
+
+
+class _Lane:
+    """While it is open, another stream is the current one."""
+
+    def __init__(self, backend: FakeBackend, stream: int) -> None:
+        self._backend, self._stream = backend, stream
+
+    def __enter__(self) -> None:
+        self._before = self._backend.use_stream(self._stream)
+
+    def __exit__(self, *_: object) -> None:
+        self._backend.use_stream(self._before)
 
 
 class FakeBackend(DeviceBackend):
@@ -78,12 +100,17 @@ class FakeBackend(DeviceBackend):
     def __init__(self, seed: int = 0, side: str = "") -> None:
         self.seed, self.side = seed, side
         self.host_s = 0.0
-        self.device_s = 0.0
+        self._stream = 0
+        self._busy_until: Dict[int, float] = {0: 0.0}
+        """By stream: when it will have done what it holds."""
+        self._flushed = False
         self._events: List[float] = []
         self.probe = ScriptedMemory()
         self._random = random.Random(seed)
         self._level = self._host_level = 1.0
         self._spun = False
+        self._calls = Calls()
+        self._reasons: List[str] = []
         self.begin_case("", -1)
 
     def begin_case(self, name: str, order: int) -> None:
@@ -94,9 +121,16 @@ class FakeBackend(DeviceBackend):
 
     # -- what code under test calls --------------------------------------------------------------------------------------
 
-    def kernel(self, name: str, seconds: float) -> None:
-        """Enqueue device work that takes `seconds`, give or take the noise. `name` is for readers of a trace."""
-        self._enqueue(seconds * self._level * self._random.lognormvariate(0.0, SAMPLE_SD))
+    def kernel(self, name: str, seconds: float, stream: Optional[int] = None, cold: float = 0.0) -> None:
+        """Enqueue device work that takes `seconds`, give or take the noise, and `cold` more where the caches are empty.
+
+        `stream` is the number of one beside the current stream. `name` is for readers of a trace.
+        """
+        self._calls.launches += 1
+        self._calls.kernels.setdefault(name)
+        seconds += cold if self._flushed else 0.0
+        self._flushed = False
+        self._enqueue(seconds * self._level * self._random.lognormvariate(0.0, SAMPLE_SD), stream)
 
     def host(self, seconds: float) -> None:
         """Let the host work for `seconds`."""
@@ -106,8 +140,13 @@ class FakeBackend(DeviceBackend):
         """Device memory of that many bytes."""
         return Buffer(self.probe, nbytes)
 
+    def hold_back(self, reason: str, readings: int) -> None:
+        """Let the next `readings` of the device's state give that reason for slow clocks."""
+        self._reasons += [reason] * readings
+
     def synchronize(self) -> None:
-        self.host_s = max(self.host_s, self.device_s) + SYNCHRONIZE_S * self._host_level
+        self._calls.synchronizations += 1
+        self.host_s = max(self.host_s, *self._busy_until.values()) + SYNCHRONIZE_S * self._host_level
 
     # -- what the measuring loop calls -----------------------------------------------------------------------------------
 
@@ -115,13 +154,44 @@ class FakeBackend(DeviceBackend):
         self.host_s += CALL_S
         return self.host_s
 
+    def lanes(self, count: int) -> List[ContextManager[object]]:
+        return [_Lane(self, FIRST_LANE + number if number else 0) for number in range(count)]
+
+    def use_stream(self, stream: int) -> int:
+        """Make a stream the current one; the one before is returned."""
+        before, self._stream = self._stream, stream
+        self._busy_until.setdefault(stream, 0.0)
+        return before
+
+    def stream_handle(self, stream: Any) -> int:
+        if isinstance(stream, bool) or not isinstance(stream, int):
+            return super().stream_handle(stream)
+        return stream
+
+    def fork(self, event: int, streams: Sequence[int]) -> None:
+        for stream in streams:
+            self._busy_until[stream] = max(self._busy_until.get(stream, 0.0), self._events[event])
+
+    def join(self, streams: Sequence[int]) -> None:
+        last = max(self._busy_until.get(stream, 0.0) for stream in streams)
+        self._busy_until[self._stream] = max(self._busy_until[self._stream], last)
+
+    def flush(self) -> None:
+        self._enqueue(FLUSH_S)
+        self._flushed = True
+
+    def idle(self) -> bool:
+        return self._busy_until[self._stream] <= self.now()
+
+    def pause(self, seconds: float) -> None:
+        self.host_s += seconds
+
     def use_events(self, count: int) -> None:
         self._events.extend([0.0] * (count - len(self._events)))
 
     def record(self, event: int) -> None:
         self.host_s += RECORD_S
-        self.device_s = max(self.device_s, self.host_s) + WINDOW_S / 2
-        self._events[event] = self.device_s
+        self._events[event] = self._append(WINDOW_S / 2, self._stream)
 
     def elapsed(self, start: int, end: int) -> float:
         return self._events[end] - self._events[start] + WINDOW_S / 2
@@ -141,16 +211,32 @@ class FakeBackend(DeviceBackend):
     def memory(self) -> Optional[MemoryProbe]:
         return self.probe
 
+    @contextlib.contextmanager
+    def counting(self) -> Iterator[Calls]:
+        self._calls = Calls()
+        try:
+            yield self._calls
+        finally:
+            self._calls = Calls()  # what is called from here on is not counted there
+
+    def device_state(self) -> Dict[str, Any]:
+        return {"temperature_c": 40, "power_w": 100.0, "reasons": [self._reasons.pop(0)] if self._reasons else []}
+
     def facts(self) -> Dict[str, Any]:
         return {"gpu": "scripted device", "gpu_uuid": "scripted", "scripted": True}
 
-    def _enqueue(self, seconds: float) -> None:
+    def _enqueue(self, seconds: float, stream: Optional[int] = None) -> None:
         self.host_s += LAUNCH_S * self._host_level
-        self.device_s = max(self.device_s, self.host_s) + seconds
+        self._append(seconds, self._stream if stream is None else stream)
+
+    def _append(self, seconds: float, stream: int) -> float:
+        """Put device work into a stream, and tell when it will be done."""
+        self._busy_until[stream] = max(self._busy_until.get(stream, 0.0), self.host_s) + seconds
+        return self._busy_until[stream]
 
     def install(self) -> None:
         """Offer the device to the code under test as the module `regress_scripted`."""
         module = types.ModuleType("regress_scripted", __doc__)
-        for name in ("kernel", "host", "alloc", "synchronize"):
+        for name in ("kernel", "host", "alloc", "synchronize", "hold_back"):
             setattr(module, name, getattr(self, name))
         sys.modules["regress_scripted"] = module

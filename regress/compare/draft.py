@@ -1,0 +1,135 @@
+"""A comparison on its way to a verdict: the case with its evidence, the draft, and the numbers of its test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from regress.compare.circumstances import disturbances
+from regress.compare.evidence import Evidence, Values
+from regress.compare.pairing import Suites
+from regress.compare.rule import Rule, declared_threshold
+from regress.model import METRICS, Benchmark, Case, Comparison, Metric, Settings, Summary, Verdict, metric_of
+from regress.stats.summary import summarize
+
+ALSO_GATING = frozenset({"peak_memory"})
+"""Metrics that gate beside the one that a case is about."""
+
+DEVICE_METRICS = frozenset({"gpu_time", "cold_time"})
+"""What a case on a device is about."""
+
+
+@dataclass(frozen=True)
+class Test:
+    """What the verdict on a test needs beside the p values of the others."""
+
+    ratio: float
+    low: float
+    high: float
+    p: float
+    df: float
+    standard_error: float
+    base: Summary
+    head: Summary
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A comparison on the way: one with a `test` gets its verdict once the p values of all are known."""
+
+    comparison: Comparison
+    rule: Rule
+    doubts: tuple[str, ...] = ()
+    """Why nothing may be claimed, whatever the numbers say."""
+    notes: tuple[str, ...] = ()
+    """Shown after the reasons of the verdict."""
+    test: Test | None = None
+
+    def settled(self, verdict: Verdict, *reasons: str, **changes: Any) -> Draft:
+        """With a verdict, its reasons (empty ones do not count) and further fields of the comparison."""
+        told = self.comparison.reasons + tuple(filter(None, reasons))
+        return replace(self, comparison=replace(self.comparison, verdict=verdict, reasons=told, **changes))
+
+    def noted(self, *notes: str) -> Draft:
+        return replace(self, notes=self.notes + tuple(filter(None, notes)))
+
+    def done(self) -> Comparison:
+        verdict = self.comparison.verdict
+        if self.doubts and verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
+            verdict = Verdict.UNDECIDED
+        return replace(self.comparison, verdict=verdict, reasons=self.comparison.reasons + self.doubts + self.notes)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A case with the evidence of both sides, and what its benchmark declares about deciding."""
+
+    case: Case
+    base: Evidence
+    head: Evidence
+    suites: Suites
+    settings: Settings
+
+    @property
+    def benchmark(self) -> Benchmark | None:
+        return self.suites.definition(self.case)
+
+    @property
+    def own(self) -> str:
+        """The metric the case is about, whether it has a value or not."""
+        for each in (*self.head.rounds, *self.base.rounds):
+            if each.protocol is not None:
+                return each.protocol.metric
+        if self.benchmark is not None:
+            return self.benchmark.metric
+        present = self.base.metrics() | self.head.metrics()
+        return next((name for name in METRICS if name in present), "value")
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the case computes on a device."""
+        return self.own in DEVICE_METRICS or (self.benchmark is not None and self.benchmark.needs_device)
+
+    def clock_step_s(self, metric: str) -> float:
+        """The coarser one of both sides' clock steps, a call; 0.0 for all but the metric that clock has timed."""
+        return max(self.base.clock_step_s(), self.head.clock_step_s()) if metric == self.own else 0.0
+
+    def start(self, name: str, base: Values | None, head: Values | None, *, primary: bool = True) -> Draft:
+        """The comparison of a metric before it is decided. A declared threshold is about the primary metric only."""
+        present = [each for each in (base, head) if each is not None]
+        metric = self._metric(name, present)
+        rule = Rule.of(metric, self.settings, self.clock_step_s(name))
+        threshold, complaint = declared_threshold(self.benchmark) if primary else (None, "")
+        if threshold is not None:
+            rule = replace(rule, threshold=threshold)
+        confidence = self.settings.confidence
+        comparison = Comparison(
+            case=self.case,
+            metric=metric,
+            verdict=Verdict.UNDECIDED,
+            base=summarize(base.values, confidence) if base is not None and base.values else None,
+            head=summarize(head.values, confidence) if head is not None and head.values else None,
+            gates=primary or name in ALSO_GATING,
+            threshold=rule.threshold,
+            critical=self._declared("critical") is True,
+        )
+        disturbed = self.on_device and metric.kind == "time"
+        doubts = disturbances(self.base, self.head, self.settings) if disturbed else []
+        draft = Draft(comparison, rule, tuple(doubts))
+        return draft.noted(complaint, *(note for each in present for note in each.notes))
+
+    def start_untested(self) -> Draft:
+        """The one comparison of a case whose metrics are not compared."""
+        base, head = (side.values_of(self.own, every_round=False) for side in (self.base, self.head))
+        return self.start(self.own, base, head)
+
+    def _metric(self, name: str, values: Sequence[Values]) -> Metric:
+        units = sorted({unit for each in values for unit in each.units})
+        unit = units[0] if units else self.benchmark.unit if self.benchmark is not None else ""
+        better = self._declared("better")
+        exact = bool(values) and all(each.exact for each in values)
+        return metric_of(name, unit, better if isinstance(better, str) else None, exact)
+
+    def _declared(self, name: str) -> object:
+        return self.benchmark.declared.get(name) if self.benchmark is not None else None

@@ -1,0 +1,207 @@
+"""What is asked of the frameworks that are loaded: the stream in use, and their ways to wait for the device.
+
+Nothing is imported to find out, and no context is opened: a framework counts once it has opened one by itself.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+Reader = Callable[[], int]
+Hook = Callable[[str, Callable[..., Any], Tuple[Any, ...], Dict[str, Any]], Any]
+
+DEFAULT_STREAM = 0
+PER_THREAD_STREAM = 2
+"""The driver's handle for the calling thread's own default stream."""
+
+SYNCHRONIZES = (
+    ("torch.cuda", "synchronize"),
+    ("torch.cuda", "Stream.synchronize"),
+    ("torch.cuda", "Event.synchronize"),
+    ("torch.accelerator", "synchronize"),
+    ("cupy.cuda", "Stream.synchronize"),
+    ("cupy.cuda", "ExternalStream.synchronize"),
+    ("cupy.cuda", "Event.synchronize"),
+    ("cupy.cuda", "Device.synchronize"),
+    ("cupy.cuda.runtime", "deviceSynchronize"),
+    ("cupy.cuda.runtime", "streamSynchronize"),
+    ("cupy.cuda.runtime", "eventSynchronize"),
+    ("numba.cuda", "synchronize"),
+    ("numba.cuda.cudadrv.driver", "Stream.synchronize"),
+    ("numba.cuda.cudadrv.driver", "Event.synchronize"),
+    ("warp", "synchronize"),
+    ("warp", "synchronize_device"),
+    ("warp", "synchronize_stream"),
+    ("warp", "synchronize_event"),
+    ("regress_scripted", "synchronize"),
+)
+"""Module and name of every known call that waits for the device. `torch.Stream` and `torch.Event` are built-in types, whose
+methods cannot be replaced."""
+
+
+# -- streams -------------------------------------------------------------------------------------------------------------
+
+
+def current_stream(device: int = 0) -> int:
+    """Handle of the stream that the framework in use enqueues into right now; 0, the default stream, where none is in use."""
+    return stream_reader(device)()
+
+
+def stream_reader(device: int = 0) -> Reader:
+    """A function that reads the current stream's handle and is cheap enough to be called for every event: which framework is
+    asked is settled here. The first of those in use wins: torch, CuPy, numba, Warp."""
+    return next(iter(_readers(device).values()), _default_stream)
+
+
+def in_use(device: int = 0) -> List[str]:
+    """Names of the frameworks that have opened their context: "torch", "cupy", "numba", "warp"."""
+    return list(_readers(device))
+
+
+def _readers(device: int) -> Dict[str, Reader]:
+    found = {"torch": _torch(device), "cupy": _cupy(), "numba": _numba(), "warp": _warp(device)}
+    return {name: reader for name, reader in found.items() if reader is not None}
+
+
+def _default_stream() -> int:
+    return DEFAULT_STREAM
+
+
+def _torch(device: int) -> Optional[Reader]:
+    torch: Any = sys.modules.get("torch")
+    cuda = getattr(torch, "cuda", None)
+    if cuda is None or not cuda.is_initialized():
+        return None
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    if raw is not None:  # makes no Stream object
+        return lambda: int(raw(device))
+    return lambda: int(cuda.current_stream(device).cuda_stream)
+
+
+def _cupy() -> Optional[Reader]:
+    cupy: Any = sys.modules.get("cupy")
+    cuda = getattr(cupy, "cuda", None)
+    if cuda is None:
+        return None
+
+    def read() -> int:
+        return int(cuda.get_current_stream().ptr)
+
+    # CuPy does not tell whether it has opened a context; memory in its pool or a stream of its own shows that it is in use.
+    used = read() != DEFAULT_STREAM or cupy.get_default_memory_pool().total_bytes() > 0
+    return read if used else None
+
+
+def _numba() -> Optional[Reader]:
+    driver = getattr(sys.modules.get("numba.cuda.cudadrv.driver"), "driver", None)
+    if not getattr(driver, "is_initialized", False):
+        return None
+    # numba has no current stream: where none is given it launches into the default one, of the thread if so configured.
+    per_thread = getattr(getattr(sys.modules.get("numba"), "config", None), "CUDA_PER_THREAD_DEFAULT_STREAM", 0)
+    return lambda: PER_THREAD_STREAM if per_thread else DEFAULT_STREAM
+
+
+def _warp(device: int) -> Optional[Reader]:
+    warp: Any = sys.modules.get("warp")
+    inside = sys.modules.get("warp._src.context") or sys.modules.get("warp.context")
+    if warp is None or getattr(inside, "runtime", None) is None or not warp.is_cuda_available():
+        return None
+
+    def read() -> int:
+        handle = warp.get_stream(f"cuda:{device}").cuda_stream
+        return int(getattr(handle, "value", handle) or DEFAULT_STREAM)
+
+    return read
+
+
+# -- synchronizes --------------------------------------------------------------------------------------------------------
+
+
+def synchronizers() -> List[Tuple[Any, str]]:
+    """(owner, attribute) of the known synchronize calls of the loaded frameworks, and of the names under which other modules
+    have imported them. Attributes that cannot be set are left out."""
+    return [(owner, attribute) for owner, attribute, _ in _found()]
+
+
+def _found() -> List[Tuple[Any, str, str]]:
+    """(owner, attribute, the name to count it under)."""
+    known: List[Tuple[Any, str, str]] = []
+    functions: Dict[int, Tuple[Any, str]] = {}
+    for module_name, path in SYNCHRONIZES:
+        owner: Any = sys.modules.get(module_name)
+        holder, _, attribute = path.rpartition(".")
+        if holder and owner is not None:
+            owner = vars(owner).get(holder)
+        function = getattr(owner, attribute, None) if owner is not None else None
+        if function is None or not _settable(owner, attribute):
+            continue
+        known.append((owner, attribute, f"{module_name}.{path}"))
+        if not holder:
+            functions[id(function)] = (function, f"{module_name}.{path}")
+    owners = {id(owner) for owner, _, _ in known}
+    for module in {id(module): module for module in list(sys.modules.values())}.values():  # some have two names
+        if not isinstance(module, types.ModuleType) or id(module) in owners:
+            continue
+        for name, value in list(vars(module).items()):
+            if id(value) in functions:
+                known.append((module, name, functions[id(value)][1]))
+    return known
+
+
+def _settable(owner: Any, attribute: str) -> bool:
+    try:
+        _replace(owner, attribute, vars(owner).get(attribute, getattr(owner, attribute)))()
+    except (AttributeError, TypeError):  # a type that is written in C
+        return False
+    return True
+
+
+def _replace(owner: Any, attribute: str, value: Any) -> Callable[[], None]:
+    """Set the attribute; the function returned puts back exactly what was there, or removes what was only inherited."""
+    own = vars(owner)
+    inherited, before = attribute not in own, own.get(attribute)
+    setattr(owner, attribute, value)
+    if inherited:
+        return lambda: delattr(owner, attribute)
+    return lambda: setattr(owner, attribute, before)
+
+
+def really(name: str, original: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+    """The hook that lets every call do what it is there for."""
+    return original(*args, **kwargs)
+
+
+class QuietSynchronizes:
+    """While it is open, the known synchronize calls are counted and do nothing, or what `hook` does in their place.
+
+    The hook is given the call's name, the function it stands for, and the arguments. `calls` holds the names in order.
+    """
+
+    def __init__(self, hook: Optional[Hook] = None) -> None:
+        self._hook = hook
+        self._undo: List[Callable[[], None]] = []
+        self.calls: List[str] = []
+
+    @property
+    def count(self) -> int:
+        return len(self.calls)
+
+    def __enter__(self) -> QuietSynchronizes:
+        for owner, attribute, name in _found():
+            self._undo.append(_replace(owner, attribute, self._stand_in(name, getattr(owner, attribute))))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    def _stand_in(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        calls, hook = self.calls, self._hook
+
+        def stand_in(*args: Any, **kwargs: Any) -> Any:
+            calls.append(name)
+            return hook(name, original, args, kwargs) if hook is not None else None
+
+        return stand_in

@@ -1,0 +1,39 @@
+"""How each kind of benchmark is measured.
+
+common      the result of a visit, what a benchmark declares about sampling, the memory probe
+device      `cudatime_*`, and `time_*` under the device protocol
+jax_arrays  the same where the call returns arrays of JAX
+host        `time_*`, and what blocks the host by nature
+cold        `cudacold_*`
+tracked     `timeraw_*`, `track_*`, `mem_*`, `peakmem_*`
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..backend import Backend, DeviceBackend
+from ..wire import Task
+from .cold import cold_start
+from .common import Call, Visited
+from .device import on_device
+from .host import on_host
+from .jax_arrays import is_jax, on_jax
+from .tracked import as_number, in_child
+
+__all__ = ["Visited", "measured"]
+
+
+def measured(benchmark: Any, call: Call, task: Task, backend: Backend, metric: str, started: float) -> Visited:
+    """The visit to a benchmark that is set up, by the method for its metric. `started` is the backend's clock before the
+    benchmark was imported."""
+    if metric == "cold_time":
+        return cold_start(benchmark, call, task, backend, started)
+    if metric == "gpu_time":
+        assert isinstance(backend, DeviceBackend)
+        return on_jax(benchmark, call, task) if is_jax(call) else on_device(benchmark, call, task, backend)
+    if hasattr(benchmark, "_timeraw_env"):
+        return in_child(benchmark, task)
+    if metric == "wall_time":
+        return on_host(benchmark, call, task, backend)
+    return as_number(benchmark, call, task, metric)

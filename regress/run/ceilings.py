@@ -1,0 +1,87 @@
+"""What a device does at most: kept by GPU in one file of the cache, measured by one more worker where it is not there.
+
+    {"format": 1, "devices": {UUID: {"driver", "harness", "copy_bytes_s", "matmul_flops_s": {dtype: ...}}}}
+
+A value belongs to one card, one driver and one version of the harness. The file is a cache: what cannot be read is measured
+again, and no failure here fails a command.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from regress.errors import RegressError
+from regress.history.disk import locked, replace_file
+from regress.measure.wire import HARNESS_VERSION, Ceilings
+from regress.model import Failure
+
+FILE = "ceilings.json"
+FORMAT = 1
+LOCK_TIMEOUT_S = 10.0
+
+
+def ceilings_of(facts: Mapping[str, Any], folder: Path, measure: Callable[[], Ceilings]) -> Ceilings:
+    """The ceilings of the device that a worker's facts name: those in the folder, else what `measure` finds, which is kept.
+
+    Empty without a reason where there is no device to speak of (none, or a scripted one); with one where measuring or keeping
+    failed. What was measured only in part is used, and measured again the next time.
+    """
+    if not facts.get("gpu_uuid") or facts.get("scripted"):
+        return Ceilings()
+    kept = known(folder, facts)
+    if kept is not None:
+        return kept
+    try:
+        found = measure()
+        if found.failure is None:
+            keep(folder, facts, found)
+    except RegressError as error:
+        return Ceilings(failure=Failure("error", f"{error.what} ({error.why})" if error.why else error.what))
+    return found
+
+
+def known(folder: Path, facts: Mapping[str, Any]) -> Ceilings | None:
+    """The ceilings kept for that card and driver; None where there are none."""
+    entry = _devices(folder / FILE).get(str(facts["gpu_uuid"]))
+    if not isinstance(entry, dict) or {key: entry.get(key) for key in ("driver", "harness")} != _measured_with(facts):
+        return None
+    copy, products = entry.get("copy_bytes_s"), entry.get("matmul_flops_s")
+    if not _is_rate(copy) or not isinstance(products, dict) or not all(map(_is_rate, products.values())):
+        return None
+    return Ceilings(copy, products)
+
+
+def keep(folder: Path, facts: Mapping[str, Any], found: Ceilings) -> None:
+    """Keep the ceilings of that card, in place of those it had. Raises StoreError where the folder cannot be written."""
+    entry = {
+        **_measured_with(facts),
+        "copy_bytes_s": found.copy_bytes_s,
+        "matmul_flops_s": found.matmul_flops_s,
+    }
+    with locked(folder, LOCK_TIMEOUT_S):
+        devices = {**_devices(folder / FILE), str(facts["gpu_uuid"]): entry}
+        text = json.dumps({"format": FORMAT, "devices": devices}, indent=2, sort_keys=True, allow_nan=False)
+        replace_file(folder / FILE, f"{text}\n".encode())
+
+
+def _measured_with(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What has to be the same for a value to hold."""
+    return {"driver": facts.get("driver", ""), "harness": HARNESS_VERSION}
+
+
+def _devices(path: Path) -> dict[str, Any]:
+    """Entries of the file by UUID; none where it is missing, broken, or of another format."""
+    try:
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    devices = data.get("devices") if isinstance(data, dict) and data.get("format") == FORMAT else None
+    return devices if isinstance(devices, dict) else {}
+
+
+def _is_rate(value: object) -> TypeGuard[float]:
+    return isinstance(value, float) and 0 < value < math.inf
