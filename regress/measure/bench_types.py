@@ -116,8 +116,14 @@ def declared_loop(benchmark: Any, call: Callable[[], object], backend: DeviceBac
 
 def redone_setup(benchmark: Any) -> Any:
     """The benchmark's setup where it runs again before every sample, as asv has it for a declared `number = 1`; else None."""
-    once = int(first_attr(benchmark._attr_sources, "number", 0)) == 1
-    return benchmark.redo_setup if once and benchmark._setups else None
+    if int(first_attr(benchmark._attr_sources, "number", 0)) != 1 or not benchmark._setups:
+        return None
+
+    def again() -> None:  # asv_runner's own redo_setup does nothing the first time
+        benchmark.do_teardown()
+        benchmark.do_setup()
+
+    return again
 
 
 def ready(benchmark: Any) -> Any:
