@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -259,7 +260,7 @@ def test_lanes_average_over_the_levels_of_the_queues() -> None:
     single, several = [], []
     for seed in (0, 1):
         device = TwoLevels(seed)
-        loop = DeviceLoop(lambda device=device: device.kernel("k", 60e-6), device)
+        loop = DeviceLoop(partial(device.kernel, "k", 60e-6), device)
         loop.warm_up(1.0)
         protocol = loop.propose(Protocol("gpu_time"))
         assert protocol is not None
