@@ -5,7 +5,7 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 BIN := .venv/bin
 
-.PHONY: check test lint gpu clean
+.PHONY: check test lint gpu acceptance clean
 
 check: .venv/ready
 	@$(BIN)/regress check HEAD~1; code=$$?; \
@@ -23,6 +23,10 @@ lint: .venv/ready
 GPU_PYTHON ?= $(BIN)/python
 gpu:
 	$(GPU_PYTHON) -m pytest -m gpu -p no:cacheprovider
+
+# The tables of docs/measuring.md, measured anew on a machine with a CUDA device
+acceptance:
+	$(GPU_PYTHON) -m tests.acceptance --out $(or $(OUT),build/acceptance)
 
 .venv/ready: pyproject.toml Makefile
 	$(PYTHON) -m venv .venv

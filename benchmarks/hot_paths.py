@@ -51,6 +51,8 @@ class Stopping:
 class Start:
     """What every command pays before it does anything."""
 
+    repeat = 3
+
     def time_help(self) -> None:
         subprocess.run([sys.executable, "-m", "regress", "--help"], check=True, capture_output=True)
 
@@ -68,6 +70,8 @@ def taken(side: str, cases: int, count: int = 5) -> list[Round]:
 
 class Judging:
     """A large suite: 1,000 cases with five rounds a side."""
+
+    repeat = 3
 
     def setup(self) -> None:
         self.base, self.head = taken("base", 1000), taken("head", 1000)

@@ -30,6 +30,7 @@ def host_seconds(call: Call, calls: int = 5) -> float:
 class Speedup:
     """NumPy's time over the GPU's, for n x n matrices: below some size the GPU is the slower one."""
 
+    device = "cuda"
     params = [["add", "matmul"], [32, 128, 1024]]
     param_names = ["operation", "n"]
     unit = "ratio"

@@ -43,6 +43,7 @@ def chain(x: Array, y: Array) -> Array:
 class Ratio:
     """Wrapped over raw: 1.0 is free."""
 
+    device = "cuda"
     params = [[1 << 10, 10 << 10, 100 << 10, 1 << 20, 1 << 24]]
     param_names = ["elements"]
     tags = ("wrapper",)

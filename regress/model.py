@@ -55,6 +55,7 @@ __all__ = [
     "Side",
     "SuiteProblem",
     "Summary",
+    "Throughput",
     "Verdict",
     "declared_words",
     "metric_of",
@@ -232,6 +233,17 @@ class Verdict(str, enum.Enum):
 
 
 @dataclass(frozen=True)
+class Throughput:
+    """Work a second of one case on one side, and its share of what the device does at most (0.5 is half); None where not
+    known."""
+
+    bytes_per_s: float | None = None
+    flops_per_s: float | None = None
+    share_of_copy: float | None = None
+    share_of_matmul: float | None = None
+
+
+@dataclass(frozen=True)
 class Comparison:
     """One case and metric, base against head.
 
@@ -261,6 +273,8 @@ class Comparison:
     critical: bool = False
     base_failure: Failure | None = None
     head_failure: Failure | None = None
+    base_throughput: Throughput | None = None
+    head_throughput: Throughput | None = None
 
 
 @dataclass(frozen=True)
@@ -274,6 +288,7 @@ class Measurement:
     flags: tuple[str, ...] = ()
     primary: bool = True
     """The metric the case is about; others are shown with -v."""
+    throughput: Throughput | None = None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ __all__ = [
     "format_number",
     "format_pair",
     "format_percent",
+    "format_rate",
     "format_time",
     "format_value",
 ]
@@ -30,6 +31,7 @@ Scales = tuple[tuple[str, float], ...]
 
 _TIMES: Scales = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 _SIZES: Scales = (("TiB", 2.0**40), ("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("B", 1.0))
+_PREFIXES: Scales = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))
 _SCALES = {
     "s": _TIMES,
     "second": _TIMES,
@@ -73,6 +75,12 @@ def format_bytes(size: float | None) -> str:
 def format_value(value: float | None, unit: str) -> str:
     """A value of a metric. Seconds and bytes are scaled, a count stands alone, a tracked unit stays as it was declared."""
     return _scaled(value, _scale_of((value,), unit))
+
+
+def format_rate(value: float | None, unit: str) -> str:
+    """Something a second with decimal prefixes, as data sheets have it: "1.48 TB/s", "610 TFLOP/s"."""
+    scales = tuple((f"{prefix}{unit}/s", factor) for prefix, factor in _PREFIXES)
+    return _scaled(value, _fitting((value,), scales))
 
 
 def format_pair(first: float | None, second: float | None, unit: str) -> tuple[str, str]:
@@ -168,7 +176,11 @@ def _scale_of(values: tuple[float | None, ...], unit: str) -> tuple[str, float]:
     The mean keeps both ends of an extreme pair readable (1 us beside 1 s is "0.001 ms", "1000 ms"), which neither the
     scale of the smaller nor that of the larger value does.
     """
-    scales = _SCALES.get(unit, ((unit, 1.0),))
+    return _fitting(values, _SCALES.get(unit, ((unit, 1.0),)))
+
+
+def _fitting(values: tuple[float | None, ...], scales: Scales) -> tuple[str, float]:
+    """The one of these scales that suits the values."""
     sizes = [abs(value) for value in values if value is not None and math.isfinite(value) and value != 0]
     if not sizes:
         return ("B", 1.0) if scales is _SIZES else scales[0]

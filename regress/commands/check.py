@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from regress.commands.session import Recorder, Request, Session, counted, device_line, quoted, require_values
+from regress.commands.throughput import Rates
 from regress.compare import compare, overall
 from regress.errors import BuildFailed
+from regress.measure.wire import Ceilings
 from regress.model import Comparison, Report, Settings, Side, Verdict
-from regress.run.execute import Measured, Watcher, execute
+from regress.run.execute import Job, Measured, Watcher, execute
 
 
 def check(request: Request, base: str | None, head: str | None, watcher: Watcher, *, record: bool = False) -> Report:
@@ -37,7 +39,7 @@ def check(request: Request, base: str | None, head: str | None, watcher: Watcher
     else:
         recorder.finish(measured)
         require_values(measured)
-        report = _judged(session, sides, recorder, measured, job.rounds)
+        report = _judged(session, sides, recorder, measured, job)
         extra = [f"affected by {counted(len(changed), 'changed file')}"] if changed is not None else []
         report = replace(report, plan=", ".join([report.plan, *extra, *filter(None, [locked])]))
     return replace(report, duration_s=time.monotonic() - start)
@@ -52,7 +54,7 @@ def choose_sides(session: Session, base: str | None, head: str | None) -> tuple[
     return session.revision_side("base", revision, how), head_side
 
 
-def _judged(session: Session, sides: tuple[Side, Side], recorder: Recorder, measured: Measured, rounds: int) -> Report:
+def _judged(session: Session, sides: tuple[Side, Side], recorder: Recorder, measured: Measured, job: Job) -> Report:
     settings = session.config.settings
     comparisons = compare(
         measured.of("base"),
@@ -61,10 +63,12 @@ def _judged(session: Session, sides: tuple[Side, Side], recorder: Recorder, meas
         settings,
         measured.benchmarks.get("base"),
     )
+    ceilings = session.ceilings(job, measured)
+    comparisons = with_throughput(comparisons, measured, ceilings)
     summed = overall(comparisons, settings, strict=session.request.strict, problems=measured.problems)
     codes = (130, *summed.exit_codes) if measured.interrupted else summed.exit_codes
     base, head = (recorder.named(side) for side in sides)
-    warnings = session.warnings(measured)
+    warnings = session.warnings(measured, ceilings)
     if head.dirty:
         warnings.append(f"the head has uncommitted changes: it is not recorded as {head.commit.short}")
     elif session.repository.resolve("HEAD").sha == head.commit.sha and session.is_dirty():
@@ -81,7 +85,7 @@ def _judged(session: Session, sides: tuple[Side, Side], recorder: Recorder, meas
         head=head,
         machine=recorder.machine,
         device=device_line(measured.facts.get("head", measured.facts.get("base", {})), measured.rounds),
-        plan=f"{counted(summed.cases, 'case')}, interleaved, {counted(rounds, 'round')} a side",
+        plan=f"{counted(summed.cases, 'case')}, interleaved, {counted(job.rounds, 'round')} a side",
         comparisons=comparisons,
         counts=summed.counts,
         cases=summed.cases,
@@ -93,6 +97,21 @@ def _judged(session: Session, sides: tuple[Side, Side], recorder: Recorder, meas
         suggestions=tuple(suggestions("check", base, head, comparisons)),
         policy=policy(settings, session.request.strict),
         recorded=str(recorder.root),
+    )
+
+
+def with_throughput(
+    comparisons: Sequence[Comparison], measured: Measured, ceilings: Ceilings
+) -> tuple[Comparison, ...]:
+    """The comparisons with the work a second of either side, where the case declares its work."""
+    base, head = (Rates.of(measured.of(name), measured.benchmarks.get(name, {}), ceilings) for name in ("base", "head"))
+    return tuple(
+        replace(
+            each,
+            base_throughput=base.of_time(each.case, each.metric, each.base),
+            head_throughput=head.of_time(each.case, each.metric, each.head),
+        )
+        for each in comparisons
     )
 
 
@@ -133,7 +152,7 @@ def _unaffected(session: Session, sides: tuple[Side, Side], measured: Measured, 
         plan=f"{counted(len(changed), 'changed file')}, covered by no benchmark",
         remark="nothing affected",
         problems=tuple(measured.problems),
-        warnings=tuple(session.warnings(measured)),
+        warnings=tuple(session.warnings(measured, Ceilings())),
         policy=policy(session.config.settings, session.request.strict),
     )
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from regress.commands.session import Recorder, Request, Session, counted, device_line, quoted, require_values
+from regress.commands.throughput import Rates
 from regress.errors import RevisionError
 from regress.model import Benchmark, Case, Failure, Measurement, Report, Round, Settings, metric_of
 from regress.run.execute import Measured, Watcher, execute
@@ -29,10 +31,15 @@ def run(request: Request, revision: str | None, watcher: Watcher) -> Report:
         measured = execute(job, recorder.take, watcher)
     recorder.finish(measured)
     require_values(measured)
-    rows = tuple(measurements(measured.rounds, measured.benchmarks.get("head", {}), session.config.settings))
+    benchmarks, ceilings = measured.benchmarks.get("head", {}), session.ceilings(job, measured)
+    rates = Rates.of(measured.rounds, benchmarks, ceilings)
+    rows = tuple(
+        replace(row, throughput=rates.of_time(row.case, row.metric, row.summary))
+        for row in measurements(measured.rounds, benchmarks, session.config.settings)
+    )
     cases = {row.case for row in rows}
     codes = exit_codes(rows, measured)
-    warnings = session.warnings(measured)
+    warnings = session.warnings(measured, ceilings)
     if side.dirty:
         warnings.append(f"the tree has uncommitted changes: the results are not recorded as {side.commit.short}")
     return Report(

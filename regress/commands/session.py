@@ -12,14 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from regress import config as configuration
+from regress.commands.throughput import declares_work
 from regress.config import Config
 from regress.errors import NothingMeasured, RegressError
 from regress.git import Repository, open_repository
 from regress.history import Store, this_machine
 from regress.measure.backend import DeviceError
 from regress.measure.backend.cuda import CudaBackend
+from regress.measure.wire import Ceilings
 from regress.model import Machine, Round, Side
 from regress.run import clocks
+from regress.run.ceilings import ceilings_of
 from regress.run.environments import Prepared, environment_name, prepare
 from regress.run.execute import Job, Measured, Watcher
 from regress.run.plan import Selection
@@ -141,9 +144,22 @@ class Session:
         except DeviceError as error:
             raise RegressError("there are no clocks to lock", why=str(error), fix=without) from None
 
-    def warnings(self, measured: Measured) -> list[str]:
+    def ceilings(self, job: Job, measured: Measured) -> Ceilings:
+        """What the device of the head does at most, where a benchmark declares work to hold against it; none after Ctrl-C."""
+        if measured.interrupted or not any(map(declares_work, measured.rounds)):
+            return Ceilings()
+        visits = job.visits()
+        try:
+            facts = measured.facts.get("head", {})
+            return ceilings_of(facts, self.cache.parent, lambda: visits.ceilings(job.sides[-1]))
+        finally:
+            visits.close()
+
+    def warnings(self, measured: Measured, ceilings: Ceilings) -> list[str]:
         """What the reader should know about how it was measured."""
         found = [*self.config.warnings, *measured.warnings]
+        if ceilings.failure is not None:
+            found.append(f"shares of what the device does at most are not all known: {ceilings.failure.message}")
         skipped = {(each.name, *each.params) for each in measured.rounds if _needs_device(each)}
         if skipped:
             facts: Mapping[str, Any] = next(iter(measured.facts.values()), {})

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from regress.measure.wire import Ceilings
-from regress.model import Benchmark, Case, Metric, Round, Summary
+from regress.model import Benchmark, Case, Metric, Round, Summary, Throughput
 
 DTYPES = {
     "float32": "float32",
@@ -25,16 +25,6 @@ DEVICE_TIME = "gpu_time"
 TIMES = (DEVICE_TIME, "wall_time")
 """Metrics that work can be divided by, the first that a case has. Wall time holds the host's part too, so it has no share of
 what the device can do."""
-
-
-@dataclass(frozen=True)
-class Throughput:
-    """Work a second of one case on one side, and its share of the device's ceiling (0.5 is half); None where not known."""
-
-    bytes_per_s: float | None = None
-    flops_per_s: float | None = None
-    share_of_copy: float | None = None
-    share_of_matmul: float | None = None
 
 
 @dataclass(frozen=True)

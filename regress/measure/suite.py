@@ -33,6 +33,7 @@ DECIDING = (
     "better",
     "was",
     "exact",
+    "dtype",
 )
 DECLARED = (*SAMPLING, *DECIDING)
 """Attributes of a benchmark that say how to measure it or how to decide on it."""

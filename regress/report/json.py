@@ -6,6 +6,7 @@ Keys are sorted and the text is ASCII, so that equal reports give equal bytes. W
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.resources
 import json
 import math
@@ -13,7 +14,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from regress.model import Case, Comparison, Failure, Listed, Measurement, Report, Side, Summary
+from regress.model import Case, Comparison, Failure, Listed, Measurement, Report, Side, Summary, Throughput
 from regress.report.style import Style
 
 __all__ = ["VERSION", "document", "render", "schema"]
@@ -154,6 +155,7 @@ def _comparison(report: Report, each: Comparison) -> dict[str, Any]:
         "threshold": each.threshold,
         "noise": each.noise,
         "min_detectable": each.min_detectable,
+        "throughput": _throughputs(each.base_throughput, each.head_throughput),
         "repro": _again(report, each.case),
     }
 
@@ -164,6 +166,7 @@ def _measurement(report: Report, each: Measurement) -> dict[str, Any]:
         "value": each.summary.center if each.summary else None,
         "summary": _summary(each.summary),
         "n": each.summary.n if each.summary else 0,
+        "throughput": _throughput(each.throughput),
         "primary": each.primary,
         "flags": each.flags,
         "failure": _failure(each.failure) if each.failure else None,
@@ -186,6 +189,14 @@ def _summary(summary: Summary | None) -> dict[str, Any] | None:
     if summary is None:
         return None
     return {"low": summary.low, "high": summary.high, "confidence": summary.confidence, "spread": summary.spread}
+
+
+def _throughputs(base: Throughput | None, head: Throughput | None) -> dict[str, Any] | None:
+    return {"base": _throughput(base), "head": _throughput(head)} if base or head else None
+
+
+def _throughput(throughput: Throughput | None) -> dict[str, Any] | None:
+    return None if throughput is None else dataclasses.asdict(throughput)
 
 
 def _listed(each: Listed) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from regress.model import Case, Check, Failure, Listed, Measurement, Report, Setting
 from regress.report.style import Style, paint, visible
 from regress.report.table import Layout, Row
+from regress.report.throughput import throughput_words
 from regress.report.verdicts import failure_lines, metric_words
 from regress.units import format_duration, format_estimate, format_percent, format_time
 
@@ -21,9 +22,10 @@ def measurements(report: Report, style: Style) -> list[str]:
     values = [each for each in report.measurements if each.summary is not None and (each.primary or style.verbose)]
     lines: list[str] = []
     if values:
-        heading = Row(("measured", "value", "rounds", "spread", "", ""), color="bold", accent=0)
+        declared = "throughput" if any(each.throughput is not None for each in values) else ""
+        heading = Row(("measured", "value", declared, "rounds", "spread", "", ""), color="bold", accent=0)
         rows = [heading, *map(_measurement, values)]
-        lines += [*_table(rows, "lrrrll", style), ""]
+        lines += [*_table(rows, "lrlrrll", style), ""]
     failed: dict[Case, Failure] = {}
     for each in report.measurements:
         if each.failure is not None:
@@ -84,7 +86,8 @@ def _measurement(measurement: Measurement) -> Row:
     spread = "exact" if measurement.metric.exact else format_percent(summary.spread)
     flags = ", ".join(visible(flag) for flag in measurement.flags)
     name = visible(str(measurement.case))
-    return Row((name, value, str(summary.n), spread, metric_words(measurement.metric.name), flags))
+    words = throughput_words(measurement.throughput)
+    return Row((name, value, words, str(summary.n), spread, metric_words(measurement.metric.name), flags))
 
 
 def _listed(each: Listed) -> Row:

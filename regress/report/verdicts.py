@@ -8,6 +8,7 @@ from dataclasses import replace
 from regress.model import Case, Comparison, Failure, Report, Verdict
 from regress.report.style import Style, paint, visible
 from regress.report.table import Layout, Row
+from regress.report.throughput import throughput_words
 from regress.units import format_change, format_interval, format_pair, format_percent
 
 __all__ = ["MARKS", "ORDER", "failure_lines", "metric_words", "sections"]
@@ -49,9 +50,9 @@ _WITHOUT_NUMBERS = (Verdict.INCOMPARABLE, Verdict.NEW, Verdict.GONE, Verdict.SKI
 _LISTS = (Verdict.FAILED.value, Verdict.SKIPPED.value)
 """Titles of the sections that are no tables: what counts there is the reason, not a number."""
 
-_ALIGNS = "lrrrlllll"
+_ALIGNS = "lrrlrlllll"
 _BLANK = ("",) * (len(_ALIGNS) - 1)
-_CHANGE = 3
+_CHANGE = 4
 _ROOMY = 120
 """Columns from which on a terminal has room for rounds and spread; elsewhere they are shown with -v."""
 
@@ -197,7 +198,8 @@ def _header(report: Report, style: Style) -> tuple[str, ...]:
     confidence = report.policy.get("confidence")
     interval = f"{format_percent(confidence)} interval" if isinstance(confidence, float) else "interval"
     rounds = ("rounds", "spread") if _detailed(style) else ("", "")
-    return ("base", "head", "change", interval, *rounds, "", "")
+    declared = style.verbose and any(each.head_throughput is not None for each in report.comparisons)
+    return ("base", "head", "throughput" if declared else "", "change", interval, *rounds, "", "")
 
 
 def _row(comparison: Comparison, style: Style) -> Row:
@@ -206,6 +208,7 @@ def _row(comparison: Comparison, style: Style) -> Row:
     columns = (
         visible(str(comparison.case)),
         *_values(comparison),
+        throughput_words(comparison.head_throughput) if style.verbose else "",
         change,
         _interval(comparison),
         *(_rounds(comparison) if _detailed(style) else ("", "")),

@@ -13,8 +13,10 @@ from regress.measure.wire import (
     Begin,
     Broken,
     CacheReady,
+    Ceilings,
     Discover,
     End,
+    MeasureCeilings,
     Open,
     Proposal,
     SetupCache,
@@ -31,6 +33,7 @@ from regress.run.servers import Died, Reaper, Server, TimedOut
 
 GRACE_S = 10.0
 """Beyond a case's timeout: what the worker may need around it."""
+CEILINGS_TIMEOUT_S = 60.0
 
 
 @dataclass
@@ -98,6 +101,18 @@ class Visits:
         if failure is None:
             return None
         return Failure(failure.kind, f"setup_cache: {failure.message}", failure.where, failure.detail)
+
+    def ceilings(self, side: Prepared) -> Ceilings:
+        """What the device does at most, measured in a process of its own; without some of it, the reason."""
+        try:
+            with self._server(side) as server:
+                server.send(MeasureCeilings())
+                found = server.receive(CEILINGS_TIMEOUT_S)
+        except TimedOut as late:
+            return Ceilings(failure=Failure("timeout", f"took longer than {late.seconds:.3g} s"))
+        except Died as died:
+            return Ceilings(failure=Failure("error", died.reason, detail=died.log))
+        return found if isinstance(found, Ceilings) else Ceilings(failure=Failure("error", found.failure.message))
 
     # -- cases -----------------------------------------------------------------------------------------------------------
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from regress.commands.throughput import Rates, Throughput, Work, declares_work, product_of, throughput
+from regress.commands.throughput import Rates, Work, declares_work, product_of, throughput
 from regress.measure.wire import Ceilings
-from regress.model import METRICS, Benchmark, Case, Measured, Round, Summary
+from regress.model import METRICS, Benchmark, Case, Measured, Round, Summary, Throughput
 
 CEILINGS = Ceilings(2.8e12, {"float32": 5e13, "tf32": 4e14, "bfloat16": 8e14})
 NO_TF32, TF32 = {"tf32_matmul": False}, {"tf32_matmul": True}

@@ -21,6 +21,7 @@ from regress.model import (
     Side,
     SuiteProblem,
     Summary,
+    Throughput,
     Verdict,
     metric_of,
 )
@@ -49,6 +50,7 @@ MACHINE = Machine("gpu-box", {"gpu": "NVIDIA H100 80GB HBM3", "os": "Linux 6.8"}
 DEVICE = "H100 80GB HBM3  driver 580.65  CUDA 13.0  torch 2.11  SM clock 1980 MHz"
 
 OOM = Failure("oom", "asked for 60.0 GiB, 12.1 GiB were free", "benchmarks/big.py:17")
+THROUGHPUT = Throughput(2.45e12, 5.1e12, 0.874, None)
 BOOM = Failure(
     "error",
     "RuntimeError: shape '[0, 3]'\nis invalid",
@@ -197,7 +199,7 @@ def run() -> Report:
         device=DEVICE,
         plan="6 cases, 5 rounds, about 40 s",
         measurements=(
-            Measurement(SOFTMAX, METRICS["gpu_time"], summary(27.42e-6, 0.0061)),
+            Measurement(SOFTMAX, METRICS["gpu_time"], summary(27.42e-6, 0.0061), throughput=THROUGHPUT),
             Measurement(SOFTMAX, METRICS["host_time"], summary(11.0e-6, 0.04), primary=False),
             Measurement(SOFTMAX, METRICS["peak_memory"], exact(512 * 2.0**20), primary=False),
             Measurement(SOFTMAX, METRICS["launches"], exact(3.0), primary=False),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,12 @@ import pytest
 
 from regress.errors import NothingMeasured
 from regress.measure.wire import HARNESS_VERSION, Ceilings
-from regress.model import Failure
+from regress.model import Commit, Failure, Settings, Side
 from regress.run import ceilings
 from regress.run.ceilings import FILE, ceilings_of, known
+from regress.run.environments import Prepared
+from regress.run.ship import ship
+from regress.run.visits import Visits
 
 CARD = {"gpu_uuid": "GPU-1", "driver": "580.1"}
 FOUND = Ceilings(2.8e12, {"float32": 5.1e13, "bfloat16": 7.8e14})
@@ -110,3 +115,22 @@ def test_without_a_real_device_nothing_is_started(tmp_path: Path, facts: dict[st
     measure = Measuring()
     assert ceilings_of(facts, tmp_path, measure) == Ceilings()
     assert measure.asked == 0
+
+
+def test_a_worker_is_asked_and_one_that_dies_is_a_reason(tmp_path: Path) -> None:
+    suite = tmp_path / "benchmarks"
+    suite.mkdir()
+    (suite / "__init__.py").write_text("")
+    side = Side("head", Commit("a" * 40, "subject", "Ada", 0.0), "head")
+    for code, said in (("", "scripted"), ("import os; os._exit(3)", "exit code 3")):
+        start = ship(tmp_path / "cache")
+        if code:
+            worker = start.parent / "_regress_measure" / "ceilings.py"
+            worker.write_text(code)
+        visits = Visits(suite, start, Settings(device="fake"))
+        try:
+            found = visits.ceilings(Prepared(side, tmp_path, sys.executable, (tmp_path,), dict(os.environ)))
+        finally:
+            visits.close()
+        assert found.failure is not None
+        assert said in found.failure.message
