@@ -5,7 +5,6 @@ Only this folder is put on the path of the process under test, so an installed o
 
 from __future__ import annotations
 
-import compileall
 import hashlib
 import importlib.util
 import os
@@ -55,8 +54,6 @@ def ship(cache: Path) -> Path:
     shutil.copytree(measure, fresh / PRIVATE_NAME, ignore=ignored)
     shutil.copytree(runner, fresh / "asv_runner", ignore=ignored)
     (fresh / start.name).write_text(START)
-    # Images for containers often forbid Python to write bytecode: every worker would compile all of this anew.
-    compileall.compile_dir(fresh, quiet=2)
     try:
         os.rename(fresh, folder)
     except OSError:  # another process was first

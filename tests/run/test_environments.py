@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import signal
@@ -21,7 +20,6 @@ from regress.errors import BuildFailed, NothingMeasured, RegressError
 from regress.git import Repository, open_repository
 from regress.model import Side
 from regress.run.environments import Prepared, environment_name, import_roots, prepare
-from regress.run.ship import ship
 from tests.conftest import Project, start
 
 KERNEL = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\n"
@@ -413,13 +411,3 @@ def test_a_built_extension_is_imported_from_the_worktree_on_both_sides(
         assert (timed["verdict"], timed["ratio"]) == ("regressed", pytest.approx(1.3, rel=0.03))
         assert count() == 2, "once a side, and a second check finds both built"
     assert not (p.root / "proj" / "_ext.py").exists(), "nothing is built in the user's own tree"
-
-
-def test_workers_find_their_code_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the environment forbids Python to write bytecode, every round would compile all of it again."""
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    start = ship(tmp_path)
-    code = list(start.parent.rglob("*.py"))
-    assert len(code) > 40
-    missing = [file for file in code if not Path(importlib.util.cache_from_source(str(file))).exists()]
-    assert missing == []
