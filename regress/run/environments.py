@@ -102,7 +102,11 @@ def _variables(roots: tuple[Path, ...], cache: Path) -> dict[str, str]:
     inherited = os.environ.get("PYTHONPATH", "")
     paths = [str(root) for root in roots] + [os.path.abspath(path) for path in inherited.split(os.pathsep) if path]
     compiled = str(cache / "pycache")  # or measuring would leave __pycache__ folders in the user's suite
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONPYCACHEPREFIX": compiled}
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONPYCACHEPREFIX": compiled}
+    # Images for containers often forbid bytecode. There it would cost every round a compilation of all it imports, torch and the
+    # standard library too; and what is kept here is in nobody's way.
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    return variables
 
 
 def _build(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 import venv
@@ -411,3 +412,17 @@ def test_a_built_extension_is_imported_from_the_worktree_on_both_sides(
         assert (timed["verdict"], timed["ratio"]) == ("regressed", pytest.approx(1.3, rel=0.03))
         assert count() == 2, "once a side, and a second check finds both built"
     assert not (p.root / "proj" / "_ext.py").exists(), "nothing is built in the user's own tree"
+
+
+def test_what_rounds_import_stays_compiled(bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the environment forbids Python to write bytecode: every round would compile torch anew."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    made = bench()
+    prepared = made.prepare()
+    code = "import sys; print(sys.dont_write_bytecode, sys.pycache_prefix)"
+    done = subprocess.run(
+        [prepared.python, "-c", code], env=prepared.variables, capture_output=True, text=True, check=True
+    )
+    forbidden, prefix = done.stdout.split()
+    assert forbidden == "False"
+    assert made.cache in Path(prefix).parents
