@@ -5,6 +5,7 @@ They repeat exactly while the code is the same, so one call is enough, and they 
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional
@@ -32,7 +33,7 @@ def count(call: Callable[[], object], backend: Backend, reset: Optional[Callable
         reset()
     backend.synchronize()
     probe = backend.memory()
-    with backend.counting() as calls:
+    with probe or contextlib.nullcontext(), backend.counting() as calls:
         before = probe.allocations() if probe is not None else None
         output = call()
         after = probe.allocations() if probe is not None else None

@@ -7,7 +7,7 @@ the body does, and is kept.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .backend import DeviceBackend
 from .backend.frameworks import QuietSynchronizes, really
@@ -23,10 +23,11 @@ NOTHING_S = 0.5e-6
 
 class QuietCall:
     """A call whose last synchronizes do nothing while the context is open. `kept` of them, in the order of the body, are
-    followed by more device work and do what they are there for; `left_out` names the others."""
+    followed by more device work and do what they are there for; `left_out` names the others. A body that fails without them,
+    because it reads what it waited for, keeps them all. `before` runs ahead of every call that is made to find out."""
 
-    def __init__(self, call: Call, backend: DeviceBackend) -> None:
-        self._call, self._backend = call, backend
+    def __init__(self, call: Call, backend: DeviceBackend, before: Optional[Call] = None) -> None:
+        self._call, self._backend, self._before = call, backend, before
         self._seen = 0
         self._quiet = QuietSynchronizes(self._hook)
         self.kept = 0
@@ -37,11 +38,29 @@ class QuietCall:
         return self._call()
 
     def __enter__(self) -> QuietCall:
-        self._call()  # what the first call compiles or allocates would look like work between two synchronizes
-        names, self.kept = self._classified()
-        self.left_out = names[self.kept :]
+        self._prepared()  # what the first call compiles or allocates would look like work between two synchronizes
+        try:
+            names, self.kept = self._classified()
+            self.left_out = names[self.kept :]
+            if self.left_out:
+                with self._quiet:
+                    self._prepared()
+        except Exception:  # it ran with them, and fails without: it reads what it waited for
+            self.kept, self.left_out = self._counted(), []
+        self._backend.synchronize()
         self._quiet.__enter__()
         return self
+
+    def _prepared(self) -> None:
+        if self._before is not None:
+            self._before()
+        self()
+
+    def _counted(self) -> int:
+        """The synchronizes of a call that does them all."""
+        with QuietSynchronizes(really) as counting:
+            self._prepared()
+        return counting.count
 
     def __exit__(self, *error: object) -> None:
         self._quiet.__exit__(*error)
@@ -59,6 +78,8 @@ class QuietCall:
         spin_s = SHORTEST_SPIN_S
         while True:
             stretches = _Stretches(self._backend, spin_s)
+            if self._before is not None:
+                self._before()
             with QuietSynchronizes(stretches.hook):
                 self._call()
             stretches.end()

@@ -22,7 +22,7 @@ from typing import Callable, ContextManager, List, Optional, Sequence, Tuple
 
 from .backend import DeviceBackend, DeviceError
 from .growth import growth
-from .stopping import FEWEST, centred, enough, lane_value, valid
+from .stopping import FEWEST, FEWEST_LONG, LONG_CALL_S, centred, enough, lane_value, valid
 from .wire import Protocol
 
 Call = Callable[[], object]
@@ -34,7 +34,7 @@ WINDOW_S = 200e-6
 LAUNCHES_A_BLOCK = 500
 LAUNCH_S = 2.5e-6
 """Least host time of a kernel launch: a call that takes the host h seconds launches at most h / LAUNCH_S kernels."""
-BLOCK_SAMPLES = 20
+BLOCK_SAMPLES = 24
 TRIES = 4
 STARVED_BLOCKS = 3
 SPARE = 2.0
@@ -52,6 +52,10 @@ LANE_TOLERANCE = 0.25
 ESCAPE_TRIES = 3
 ESCAPED_S = 20e-6
 ESCAPED_SHARE = 0.02
+AHEAD_S = 50e-6
+AHEAD_SHARE = 0.1
+"""Wider than for what is left behind: the latencies of an empty queue are in it."""
+ESCAPES = "works on a stream that it does not name in streams(): no device time"
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,8 @@ class DeviceLoop:
         """What a call costs the host; a running estimate that sizes the spin."""
         self._around_s = AROUND_CALLS_S
         """What a sample costs the host beside its calls."""
+        self._wall_call_s = 0.0
+        """What a call takes until the device has done it; bounds a block by the budget of its windows."""
         self._waits = False
         """The call was seen to wait for the device; there is no use in trying again."""
 
@@ -123,9 +129,15 @@ class DeviceLoop:
         self._once()
         backend.synchronize()
         start = backend.now()
+        walls: List[float] = []
         for _ in range(WARM_CALLS):
+            before_s = backend.now()
             self._host_call_s = self._once()
             backend.synchronize()
+            walls.append(backend.now() - before_s)
+        self._wall_call_s = min(walls)
+        if self._wall_call_s > LONG_CALL_S:  # two blocks of it would take longer than they can tell
+            return abs(walls[-1] - walls[-2]) <= WARM_AGREE * walls[-2]
         previous, grown = 0.0, growth()
         while backend.now() - start < limit_s:
             block = self.block(WARM_CALLS, 1)
@@ -155,7 +167,7 @@ class DeviceLoop:
 
     def propose(self, protocol: Protocol) -> Optional[Protocol]:
         """The protocol with the calls a window and the lanes that suit this call; None where it waits for the device."""
-        block = self._full_block(BLOCK_SAMPLES, 1)
+        block = self._full_block(self._affordable(protocol), 1)
         if isinstance(block, Starved):
             return None
         if not block.device:
@@ -174,7 +186,7 @@ class DeviceLoop:
         try:
             with lanes[-1]:
                 self._once()
-                escaped = self.escapes(protocol.calls)
+                escaped = self.escapes(protocol.calls, call_s)
                 block = self._full_block(WARM_CALLS, protocol.calls)
         except DeviceError:
             raise
@@ -186,8 +198,9 @@ class DeviceLoop:
             return 1
         return wanted if abs(statistics.median(block.device) / call_s - 1) <= LANE_TOLERANCE else 1
 
-    def escapes(self, calls: int = 1) -> bool:
-        """Whether the device is still at work after everything in the current and the declared streams has passed.
+    def escapes(self, calls: int = 1, call_s: float = math.inf) -> bool:
+        """Whether the device works for the call elsewhere than on the current and the declared streams: it is still at work
+        after they have passed, or they wait for more than the `call_s` seconds that a call takes behind a spin.
 
         The queue is left empty on purpose: work on another stream does not wait for a spin.
         """
@@ -197,34 +210,60 @@ class DeviceLoop:
             self._ready()
             backend.synchronize()
             backend.hold_stream()
-            self._window(0, 1, calls)
+            host_s = calls * self._window(0, 1, calls)
             while not backend.passed(1):
                 pass
             before = backend.now()
             backend.synchronize()
             left_s = backend.now() - before - backend.idle_synchronize_s
-            if left_s <= max(ESCAPED_S, ESCAPED_SHARE * backend.elapsed(0, 1)):
+            window_s = backend.elapsed(0, 1)
+            # Work that the stream waits for, but that did not wait for it, was over before the spin was.
+            ahead_s = window_s - host_s - calls * call_s
+            late = left_s > max(ESCAPED_S, ESCAPED_SHARE * window_s)
+            early = ahead_s > max(AHEAD_S, AHEAD_SHARE * window_s)
+            if not late and not early:
                 return False
         return True
 
     # -- measuring -------------------------------------------------------------------------------------------------------
 
-    def sample(self, protocol: Protocol, attempts: int = 50) -> Optional[DeviceSamples]:
+    def sample(self, protocol: Protocol) -> Optional[DeviceSamples]:
         """Blocks on each lane in turn until there are enough samples; None where the queue cannot be kept full."""
-        found = DeviceSamples()
+        found, warm = DeviceSamples(), set()
         lanes = self._backend.lanes(protocol.lanes)
-        share, rest = divmod(min(BLOCK_SAMPLES, protocol.samples_max), len(lanes))
-        for turn in range(attempts):
+        while True:
+            left = protocol.samples_max - len(found.device) - found.invalid
+            share, rest = divmod(min(self._affordable(protocol), left), len(lanes))
             for lane, stream in enumerate(lanes):
-                samples = max(1, share + (lane < rest))
-                block = self._on(stream, samples, protocol.calls, first=turn == 0 and len(lanes) > 1)
+                samples = share + (lane < rest)
+                if not samples:
+                    continue
+                block = self._on(stream, samples, protocol.calls, first=len(lanes) > 1 and lane not in warm)
+                warm.add(lane)
                 if isinstance(block, Starved):
                     # A host that became too slow half way takes nothing from the blocks that were full.
                     return found if len(found.device) >= FEWEST else None
                 found.add(block, lane)
-            if enough(centred(found.device, found.lanes), protocol) or found.invalid >= protocol.samples_max:
-                break
-        return found
+            taken = len(found.device) + found.invalid
+            if taken >= protocol.samples_max or enough(centred(found.device, found.lanes), protocol):
+                return found
+
+    def doubt(self, found: DeviceSamples, protocol: Protocol) -> str:
+        """Why the samples are no device time of the call, in words; empty where they are."""
+        step_s, calls = self._backend.clock_step_s, protocol.calls
+        if found.invalid >= len(found.device):
+            return f"no device work was seen: {found.invalid} event times are invalid"
+        value_s = found.value(step_s, calls)
+        if value_s * calls < step_s:
+            return "no device work was seen: the windows are as short as empty ones"
+        return ESCAPES if self.escapes(calls, value_s) else ""
+
+    def _affordable(self, protocol: Protocol) -> int:
+        """Samples of a block whose windows stay within the budget, but never fewer than a round needs."""
+        window_s = protocol.calls * self._wall_call_s
+        fewest = min(FEWEST_LONG if window_s > LONG_CALL_S else FEWEST, protocol.samples_min)
+        within = int(protocol.window_budget_s / window_s) if window_s > 0 else BLOCK_SAMPLES
+        return max(fewest, min(BLOCK_SAMPLES, within, protocol.samples_max))
 
     def _on(self, stream: ContextManager[object], samples: int, calls: int, first: bool) -> DeviceSamples | Starved:
         """A block on that stream. Its first call there is apart: allocators and libraries keep something for each stream."""
@@ -251,8 +290,7 @@ class DeviceLoop:
             fit = min(LAUNCHES_A_BLOCK / (calls * self._launches()), LONGEST_SPIN_S / (SPARE * sample_s))
             samples = 1 if self._prepare is not None else max(1, min(samples, int(fit)))
             spin_s = max(SPARE * samples * sample_s + 100e-6, 2 * spin_s)
-            gc.collect()
-            found = self._try(samples, calls, spin_s)
+            found = self._collected(samples, calls, spin_s)
             if isinstance(found, DeviceSamples):
                 found.retried = tried
                 return found
@@ -262,6 +300,17 @@ class DeviceLoop:
                 break
             samples = max(1, samples // 2)
         return Starved(spin_s)
+
+    def _collected(self, samples: int, calls: int, spin_s: float) -> DeviceSamples | float:
+        """One try, with garbage collected before it and not within."""
+        gc.collect()
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            return self._try(samples, calls, spin_s)
+        finally:
+            if collecting:
+                gc.enable()
 
     def _try(self, samples: int, calls: int, spin_s: float) -> DeviceSamples | float:
         """One try; where the queue ran dry, the host's seconds for the first window."""

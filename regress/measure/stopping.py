@@ -12,6 +12,8 @@ RELATIVE_HALF_WIDTH = 0.005
 """More samples are taken only while the 95 % interval of the median is wider than this to either side."""
 FEWEST = 5
 FEWEST_LONG = 3
+LEAST_FOR_INTERVAL = 6
+"""Between the smallest and the largest of n values the median lies with a probability of 1 - 2 / 2^n."""
 LONG_CALL_S = 0.5
 COARSE_STEPS = 20
 """Under this many clock steps a median jumps from step to step, and a trimmed mean says more."""
@@ -31,7 +33,9 @@ def enough(samples: Sequence[float], protocol: Protocol) -> bool:
 
 def _half_width(samples: Sequence[float]) -> float:
     """Half the 95 % interval of the median over the median: order statistics by the normal approximation of the
-    binomial (Conover, Practical Nonparametric Statistics, section 3.2)."""
+    binomial (Conover, Practical Nonparametric Statistics, section 3.2). Infinite for so few that no interval has 95 %."""
+    if len(samples) < LEAST_FOR_INTERVAL:
+        return math.inf
     ordered = sorted(samples)
     middle, reach = len(ordered) / 2, 1.96 * math.sqrt(len(ordered)) / 2
     low = ordered[max(0, math.floor(middle - reach))]

@@ -6,11 +6,11 @@ import gc
 import os
 import sys
 import time
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .backend import Backend, DeviceBackend, DeviceError
-from .bench_types import declared_work
 from .calibration import calibrate
+from .declared import bound, ready, work
 from .failures import failure_of
 from .methods import Visited, measured
 from .precision import flags as precision_flags
@@ -77,9 +77,13 @@ class Visitor:
     # -- one case --------------------------------------------------------------------------------------------------------
 
     def _visit(self, task: Task) -> Tuple[Optional[Visited], Optional[Failure]]:
+        started = self._backend.now()
         try:
+            # What a module sets when it is imported is the module's, and stays: only the case's own changes are put back.
+            seed(self._seed)
+            benchmark = self._suite.get(task.name)
             with restored(self._home), restored_flags() as changed:
-                found = self._measured(task)
+                found = self._measured(benchmark, task, started)
             if changed:
                 found.flags.append(f"changes {', '.join(changed)} and leaves it so; it was put back")
             return found, None
@@ -94,9 +98,7 @@ class Visitor:
             gc.collect()
             gc.freeze()
 
-    def _measured(self, task: Task) -> Visited:
-        started = self._backend.now()
-        benchmark = self._suite.get(task.name)
+    def _measured(self, benchmark: Any, task: Task, started: float) -> Visited:
         if needs_device(benchmark) and not self._backend.has_device:
             raise Skipped(f"needs a CUDA device: {self._backend.why_no_device}")
         choose_params(benchmark, task.params)
@@ -133,14 +135,20 @@ class Visitor:
                 self._backend.synchronize()  # an error of this case must not surface in the next
 
     def _by_method(self, benchmark: Any, task: Task, started: float) -> Visited:
-        call, metric, backend = _bound(benchmark), metric_of(benchmark), self._backend
+        call, metric, backend = bound(benchmark), metric_of(benchmark), self._backend
         if metric == "gpu_time" and not self._calibrated:
             assert isinstance(backend, DeviceBackend)
+            before = ready(benchmark)
+            if before is not None:
+                before()
             call()  # lets the framework open its context first
             calibrate(backend)
             self._calibrated = True
         visited = measured(benchmark, call, task, backend, metric, started)
-        visited.facts.update(declared_work(benchmark))
+        try:
+            visited.facts.update(work(benchmark))
+        except Exception as error:  # the values are good whatever the author says of them
+            visited.flags.append(f"bytes or flops cannot be read: {type(error).__name__}: {error}")
         if needs_device(benchmark):
             visited.facts.update(self._circumstances())
         return visited
@@ -154,9 +162,3 @@ class Visitor:
 def loaded_frameworks() -> List[str]:
     """The frameworks that this process has imported."""
     return [name for name in FRAMEWORKS if name in sys.modules]
-
-
-def _bound(benchmark: Any) -> Callable[[], object]:
-    params = benchmark._build_params()
-    func = benchmark.func
-    return (lambda: func(*params)) if params else func

@@ -83,12 +83,14 @@ class Worker:
         sys.meta_path.insert(0, SeedAtImport(self._seed))
         self._backend: Backend = choose(opening.device, opening.seed, opening.side)
         self._suite = Suite(opening.suite_dir, opening.overrides, opening.import_roots, opening.cuda)
-        # Asked before a context of ours is open; where its id may be one of ours, it is no evidence.
-        foreign = [str(each) for each in self._backend.processes() if not each.unreliable]
-        self._visitor = Visitor(self._suite, self._backend, opening.seed, os.getcwd(), foreign)
+        # Asked before a context of ours is open; where an id may be one of ours, it is no evidence.
+        foreign = self._backend.processes()
+        certain = [str(each) for each in foreign if not each.unreliable]
+        self._visitor = Visitor(self._suite, self._backend, opening.seed, os.getcwd(), certain)
         self._code = ProjectCode(opening.import_roots, self._suite.package)
         self._roots = opening.import_roots
-        channel.send(Opened(os.getpid(), facts(self._backend)))
+        warnings = [f"on the device when a round began: {each}" for each in foreign if each.unreliable]
+        channel.send(Opened(os.getpid(), facts(self._backend), warnings))
 
     def answer(self, command: Any) -> None:
         if isinstance(command, Discover):

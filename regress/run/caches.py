@@ -20,6 +20,17 @@ VARIABLES = {
 """Environment variable -> folder."""
 
 
+LOCK = "lock"
+"""What torch calls the file that says that an extension is being built."""
+
+
+def release_locks(root: Path) -> None:
+    """Remove what a process that was killed in the middle of a build left behind: the next one would wait for it for ever."""
+    for folder in root.rglob(VARIABLES["TORCH_EXTENSIONS_DIR"]):
+        for lock in folder.rglob(LOCK):
+            lock.unlink(missing_ok=True)
+
+
 def compile_caches(root: Path) -> dict[str, str]:
     """The environment that puts every known compile cache below `root`."""
     return {variable: str(root / folder) for variable, folder in VARIABLES.items()}

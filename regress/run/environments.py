@@ -103,8 +103,8 @@ def _variables(roots: tuple[Path, ...], cache: Path) -> dict[str, str]:
     paths = [str(root) for root in roots] + [os.path.abspath(path) for path in inherited.split(os.pathsep) if path]
     compiled = str(cache / "pycache")  # or measuring would leave __pycache__ folders in the user's suite
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONPYCACHEPREFIX": compiled}
-    # Images for containers often forbid bytecode. There it would cost every round a compilation of all it imports, torch and the
-    # standard library too; and what is kept here is in nobody's way.
+    # Images for containers often forbid bytecode. There it would cost every round a compilation of all it imports, torch and
+    # the standard library too; and what is kept here is in nobody's way.
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
     return variables
 

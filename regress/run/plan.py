@@ -47,6 +47,9 @@ def select(benchmarks: Iterable[Benchmark], selection: Selection) -> list[Case]:
     A pattern that is the exact name of a benchmark or case selects that; any other is a regular expression that is searched in
     `name(params)`, as in asv. Raises re.error for a pattern that is neither.
     """
+    benchmarks = list(benchmarks)
+    if selection.changed is not None and _helper_changed(benchmarks, selection):
+        selection = replace(selection, changed=None)
     by_benchmark = [(benchmark, list(cases_of(benchmark))) for benchmark in benchmarks]
     cases = [case for benchmark, own in by_benchmark if _wanted(benchmark, selection) for case in own]
     if not selection.patterns:
@@ -56,6 +59,16 @@ def select(benchmarks: Iterable[Benchmark], selection: Selection) -> list[Case]:
     return [case for case in cases if any(_matches(case, pattern, search) for pattern, search in wanted)]
 
 
+def _helper_changed(benchmarks: Sequence[Benchmark], selection: Selection) -> bool:
+    """Whether a file of the suite has changed that no benchmark stands in: any of them may use it."""
+    own = {own_file(benchmark, selection.suite_parent) for benchmark in benchmarks}
+    suites = {posixpath.join(selection.suite_parent, benchmark.file.partition("/")[0]) for benchmark in benchmarks}
+    folders = tuple(posixpath.normpath(suite) + "/" for suite in suites)
+    return any(
+        file.startswith(folders) and file.endswith(".py") and file not in own for file in selection.changed or ()
+    )
+
+
 def _wanted(benchmark: Benchmark, selection: Selection) -> bool:
     tagged = not selection.tags or not set(selection.tags).isdisjoint(declared_words(benchmark, "tags"))
     return tagged and (selection.changed is None or affected(benchmark, selection.changed, selection.suite_parent))
@@ -63,9 +76,14 @@ def _wanted(benchmark: Benchmark, selection: Selection) -> bool:
 
 def affected(benchmark: Benchmark, changed: Iterable[str], suite_parent: str = "") -> bool:
     """Whether one of the changed files is what the benchmark covers, or the file that it stands in itself."""
-    own = posixpath.normpath(posixpath.join(suite_parent, benchmark.file)) if benchmark.file else ""
+    own = own_file(benchmark, suite_parent)
     patterns = declared_words(benchmark, "covers")
     return any(file == own or any(covers(pattern, file) for pattern in patterns) for file in changed)
+
+
+def own_file(benchmark: Benchmark, suite_parent: str) -> str:
+    """The file the benchmark stands in, relative to the repository; empty where it is not known."""
+    return posixpath.normpath(posixpath.join(suite_parent, benchmark.file)) if benchmark.file else ""
 
 
 def covers(pattern: str, file: str) -> bool:
@@ -101,7 +119,9 @@ def settle(proposals: Mapping[str, Proposal]) -> Protocol | None:
     if not working:
         return None
     free = [proposal for proposal in working if SYNCHRONIZES not in proposal.flags]
-    return (free or working)[0].protocol
+    settled = (free or working)[0].protocol
+    assert settled is not None
+    return replace(settled, lanes=min(each.protocol.lanes for each in free or working if each.protocol is not None))
 
 
 def problems_of(by_side: Mapping[str, Sequence[SuiteProblem]]) -> list[SuiteProblem]:

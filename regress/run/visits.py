@@ -27,7 +27,7 @@ from regress.measure.wire import (
 from regress.measure.wire import Suite as SuiteMessage
 from regress.model import Benchmark, Failure, Round, Settings
 from regress.run import plan
-from regress.run.caches import compile_caches
+from regress.run.caches import compile_caches, release_locks
 from regress.run.environments import Prepared
 from regress.run.servers import Died, Reaper, Server, TimedOut
 
@@ -157,6 +157,7 @@ class Visits:
                         raise AssertionError(message)
                 self._note_code(server)
         except TimedOut:
+            release_locks(Path(self._caches.name))
             if current < len(tasks):
                 yield (
                     tasks[current],
@@ -195,6 +196,7 @@ class Visits:
                 fix=f"{side.python} --version",
             ) from None
         self.facts = server.opened.facts
+        self.warnings += [text for text in server.opened.warnings if text not in self.warnings]
         self.first_facts.setdefault(side.side.name, dict(server.opened.facts))
         return server
 

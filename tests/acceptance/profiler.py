@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from regress.measure.backend import DeviceBackend, DeviceError
-from regress.measure.bench_types import declared_loop, device_reset
+from regress.measure.declared import device_loop, ready
 from regress.measure.failures import last_line
 from regress.measure.state import forget_compilations, seed
 from regress.measure.suite import Suite, choose_params
@@ -142,7 +142,7 @@ def _compared(suite: Suite, case: Case, device: DeviceBackend, torch: Any) -> Ro
         def call() -> object:
             return benchmark.func(*params)
 
-        loop = declared_loop(benchmark, call, device)
+        loop = device_loop(benchmark, call, device)
         loop.warm_up(WARMUP_S)
         protocol = loop.propose(Protocol("gpu_time"))
         # On the current stream alone: the profiler is asked about the very kernels that are timed.
@@ -158,7 +158,7 @@ def _compared(suite: Suite, case: Case, device: DeviceBackend, torch: Any) -> Ro
 
 def _traced(call: Call, benchmark: Any, device: DeviceBackend, torch: Any) -> list[list[Kernel]]:
     """The kernels of each of a few calls. Raises RuntimeError where the queue ran dry whatever the spin."""
-    reset = device_reset(benchmark._attr_sources, benchmark._build_params())
+    reset = ready(benchmark)
     once = _trace(call, reset, 1, device, torch)
     kernels = sum(map(len, once)) + 2
     calls = max(1, min(CALLS, KERNELS_A_TRACE // kernels))

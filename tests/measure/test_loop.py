@@ -268,7 +268,7 @@ def test_lanes_average_over_the_levels_of_the_queues() -> None:
         found, alone = loop.sample(protocol), loop.sample(replace(protocol, lanes=1))
         assert found is not None
         assert alone is not None
-        assert len(found.device) == 20
+        assert len(found.device) == 3 * LANES
         assert sorted(set(found.lanes)) == list(range(LANES))
         several.append(found.value())
         single.append(alone.value())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regress.measure.methods.device import ESCAPES
+from regress.measure.loop import ESCAPES
 from regress.measure.methods.host import LAUNCH_ONLY
 from regress.model import SYNCHRONIZES, Round
 from tests.run.test_execute import Bench, failures
@@ -217,7 +217,7 @@ class Hot:
     def setup(self): d.hold_back("hw_thermal", 2)
     def cudatime_once(self): d.kernel("k", 50e-6)
 class Hotter:
-    def setup(self): d.hold_back("hw_thermal", 6)
+    def setup(self): d.hold_back("hw_thermal", 8)
     def cudatime_always(self): d.kernel("k", 50e-6)
 """
     )
@@ -242,3 +242,192 @@ def time_cpu(): sum(range(10))
     assert set(found) == {"b.time_on_cuda", "b.cudacold_c", "b.time_retimed"}
     assert {each.kind for each in found.values()} == {"skipped"}
     assert "needs a CUDA device" in found["b.time_on_cuda"].message
+
+
+# -- what a review of the whole found ------------------------------------------------------------------------------------
+
+
+def test_what_a_module_sets_at_import_is_the_modules(bench: Bench) -> None:
+    """It is neither undone after the module's first case, nor laid at that case's door."""
+    bench.write(
+        """
+import os, random, sys
+os.environ["OF_THE_SUITE"] = "1"
+sys.setrecursionlimit(4321)
+DATA = random.random()
+def track_a_first():
+    os.environ["OF_A_CASE"] = "1"
+    [random.random() for _ in range(os.getpid() % 7)]
+    return int(os.environ["OF_THE_SUITE"])
+def track_b_second(): return int(os.environ["OF_THE_SUITE"]) + ("OF_A_CASE" in os.environ)
+def track_c_depth(): return sys.getrecursionlimit()
+"""
+    )
+    (bench.root / "benchmarks" / "c.py").write_text(
+        "import random\nDATA = random.random()\ndef track_data(): return DATA\n"
+    )
+    measured = bench.run()
+    assert failures(measured) == {}
+    values = {each.name: each.values["value"].value for each in measured.rounds}
+    assert (values["b.track_a_first"], values["b.track_b_second"], values["b.track_c_depth"]) == (1, 1, 4321)
+    data = {each.values["value"].value for each in measured.rounds if each.name == "c.track_data"}
+    assert len(data) == 1, "drawn from the same seed, whatever ran before"
+
+
+def test_a_head_that_can_use_one_lane_only_gives_both_sides_one(bench: Bench) -> None:
+    """Its work on another lane would run beside the spin: a false improvement."""
+    suite = "import proj\ndef cudatime_c(): proj.work()\n"
+    code = "import regress_scripted as d\ndef work():\n    d.kernel('small', 2e-6)\n    d.kernel('k', 50e-6{})\n"
+    bench.write(suite, base=code.format(""), head=code.format(", stream=0"))
+    measured = bench.run()
+    assert {each.protocol.lanes for each in measured.rounds if each.protocol} == {1}
+    for side in ("base", "head"):
+        assert measured.of(side)[0].values["gpu_time"].value == pytest.approx(52e-6, rel=0.02)
+
+
+def test_no_device_work_is_no_device_time(bench: Bench) -> None:
+    bench.write(
+        """
+import regress_scripted as d
+def cudatime_host(): d.host(20e-6)
+def cudatime_generator():
+    yield d.kernel("k", 50e-6)
+"""
+    )
+    for round_ in by_name(bench).values():
+        assert "gpu_time" not in round_.values
+        assert any("no device work was seen" in flag for flag in round_.flags)
+
+
+def test_a_long_call_is_called_a_few_times_only(bench: Bench, tmp_path: Path) -> None:
+    """Every call of two seconds costs two; twenty samples of it would not end within the time limit."""
+    count = tmp_path / "count"
+    bench.write(
+        f"""
+import regress_scripted as d
+def cudatime_long():
+    open({str(count)!r}, "a").write("x")
+    d.kernel("k", 2.0)
+"""
+    )
+    round_ = by_name(bench, rounds=2)["cudatime_long"]
+    assert len(round_.values["gpu_time"].samples) == 3
+    assert round_.flags == []
+    assert len(count.read_text()) <= 60, "a first visit and two rounds with memory"
+
+
+def test_teardown_finds_what_the_call_left(bench: Bench, tmp_path: Path) -> None:
+    """With setup before every sample, a setup that no call has used is not torn down."""
+    left = tmp_path / "left"
+    bench.write(
+        f"""
+import os
+import regress_scripted as d
+class Writes:
+    number = 1
+    def setup(self): assert not os.path.exists({str(left)!r})
+    def teardown(self): os.remove({str(left)!r})
+    def cudatime_device(self):
+        open({str(left)!r}, "w").close()
+        d.kernel("k", 50e-6)
+    def time_host(self):
+        open({str(left)!r}, "w").close()
+"""
+    )
+    rounds = by_name(bench)
+    assert "gpu_time" in rounds["Writes.cudatime_device"].values
+    assert "wall_time" in rounds["Writes.time_host"].values
+
+
+def test_a_body_that_reads_what_it_waited_for_keeps_its_synchronizes(bench: Bench) -> None:
+    bench.write(
+        """
+import regress_scripted as d
+def time_reads():
+    d.kernel("k", 50e-6)
+    d.synchronize()
+    assert d.idle()
+time_reads.cuda = True
+"""
+    )
+    round_ = by_name(bench)["time_reads"]
+    assert round_.facts["synchronizes_kept"] == 1
+    assert "wall_time" in round_.values
+
+
+def test_names_of_a_module_by_chance_declare_nothing(bench: Bench) -> None:
+    bench.write(
+        """
+from functools import cache
+import regress_scripted as d
+def reset(model): raise AssertionError("a helper of the suite")
+def cudatime_device(): d.kernel("k", 50e-6)
+def time_host(): d.host(1e-5)
+"""
+    )
+    rounds = by_name(bench)
+    assert rounds["cudatime_device"].values["gpu_time"].value == pytest.approx(50e-6, rel=0.02)
+
+
+def test_work_that_cannot_be_read_costs_no_value(bench: Bench) -> None:
+    bench.write(
+        """
+import regress_scripted as d
+def cudatime_c(): d.kernel("k", 50e-6)
+def wrong(): raise ValueError("typo")
+cudatime_c.bytes = wrong
+"""
+    )
+    round_ = by_name(bench)["cudatime_c"]
+    assert "gpu_time" in round_.values
+    assert round_.flags == ["bytes or flops cannot be read: ValueError: typo"]
+
+
+def test_a_call_that_another_stream_is_waited_for_escapes(bench: Bench) -> None:
+    """The side stream's work is done while the spin holds the current one, so the window would not have it."""
+    bench.write(
+        """
+import regress_scripted as d
+def cudatime_joined():
+    d.kernel("side", 80e-6, stream=7)
+    d.wait_for(7)
+    d.kernel("main", 30e-6)
+"""
+    )
+    round_ = by_name(bench)["cudatime_joined"]
+    assert "gpu_time" not in round_.values
+    assert round_.flags == [ESCAPES]
+
+
+def test_a_killed_builds_lock_is_removed(bench: Bench, tmp_path: Path) -> None:
+    """torch waits for the lock of an extension's build for ever, also when the builder is dead."""
+    tried = tmp_path / "tried"
+    bench.write(
+        f"""
+import os, time
+def build():
+    lock = os.path.join(os.environ["TORCH_EXTENSIONS_DIR"], "ext", "lock")
+    os.makedirs(os.path.dirname(lock), exist_ok=True)
+    if not os.path.exists({str(tried)!r}):
+        open({str(tried)!r}, "w").close()
+        open(lock, "w").close()
+        time.sleep(60)
+    assert not os.path.exists(lock)
+def track_first():
+    build()
+    return 1
+track_first.timeout = 0.3
+def track_later():
+    build()
+    return 1
+"""
+    )
+    import regress.run.visits as module
+
+    before = module.GRACE_S
+    module.GRACE_S = 0.3
+    try:
+        measured = bench.run()
+    finally:
+        module.GRACE_S = before
+    assert set(failures(measured)) == {"b.track_first"}

@@ -6,11 +6,12 @@ from .base import Backend, DeviceBackend, DeviceError, MemoryProbe
 
 __all__ = ["KINDS", "Backend", "DeviceBackend", "DeviceError", "MemoryProbe", "choose"]
 
-KINDS = ("auto", "cuda", "cpu", "fake")
+KINDS = ("auto", "cuda", "torch", "cpu", "fake")
 
 
 def choose(kind: str, seed: int = 0, side: str = "") -> Backend:
-    """The backend of that kind; `auto` is cuda where a CUDA device answers, else cpu, with the reason kept."""
+    """The backend of that kind; `auto` is cuda where a CUDA device answers, torch where torch drives an AMD device, else cpu,
+    with the reasons kept. Raises DeviceError where the kind that is asked for is not to be had."""
     if kind == "fake":
         from .fake import FakeBackend
 
@@ -20,12 +21,19 @@ def choose(kind: str, seed: int = 0, side: str = "") -> Backend:
     if kind == "cpu":
         return Backend()
     from .cuda import CudaBackend
+    from .torch_events import TorchBackend, amd_backend
 
-    try:
-        return CudaBackend()
-    except DeviceError as error:
-        if kind == "cuda":
-            raise
-        backend = Backend()
-        backend.why_no_device = str(error)
-        return backend
+    if kind != "auto":
+        return TorchBackend() if kind == "torch" else CudaBackend()
+    reasons = []
+    for device in (CudaBackend, amd_backend):
+        try:
+            found = device()
+        except DeviceError as error:
+            reasons.append(str(error))
+            continue
+        if found is not None:
+            return found
+    backend = Backend()
+    backend.why_no_device = "; ".join(reasons)
+    return backend

@@ -45,7 +45,7 @@ again:
 SPIN_SLOTS = 64
 """Spins whose clock is kept until it is read; later ones overwrite the first."""
 
-NOT_READY = 600
+NO_DEVICE, NOT_READY = 100, 600
 STICKY = {700, 702, 709, 710, 714, 715, 716, 717, 718, 719}
 """Errors after which the context is lost: illegal address, launch timeout, assert, hardware stack, ..."""
 
@@ -75,16 +75,24 @@ class CudaBackend(DeviceBackend):
             self._cuda = ctypes.CDLL("libcuda.so.1")
         except OSError:
             raise DeviceError("no CUDA driver: libcuda.so.1 cannot be loaded") from None
-        self._call("cuInit", 0)
-        count = ctypes.c_int()
-        self._call("cuDeviceGetCount", ctypes.byref(count))
-        if count.value <= ordinal:
+        if self._visible() <= ordinal:
             raise DeviceError("the CUDA driver sees no device (check CUDA_VISIBLE_DEVICES)")
         self._device = ctypes.c_int()
         self._call("cuDeviceGet", ctypes.byref(self._device), ordinal)
         self._nvml, self._cupti = Nvml(self._uuid()), Cupti()
 
     # -- the driver ------------------------------------------------------------------------------------------------------
+
+    def _visible(self) -> int:
+        """How many devices the driver shows; where CUDA_VISIBLE_DEVICES hides all of them, it does not even start."""
+        code = self._cuda.cuInit(0)
+        if code == NO_DEVICE:
+            return 0
+        if code:
+            raise self._error("cuInit", code)
+        count = ctypes.c_int()
+        self._call("cuDeviceGetCount", ctypes.byref(count))
+        return count.value
 
     def _call(self, function: str, *arguments: Any) -> None:
         code = getattr(self._cuda, function)(*arguments)
@@ -241,7 +249,9 @@ class CudaBackend(DeviceBackend):
 
     def _uuid(self) -> str:
         uuid = (ctypes.c_ubyte * UUID_BYTES)()
-        self._call("cuDeviceGetUuid", uuid, self._device)
+        # The older function, all that drivers before 11.4 have, names the whole device where ours is a slice of it (MIG).
+        newer = hasattr(self._cuda, "cuDeviceGetUuid_v2")
+        self._call("cuDeviceGetUuid_v2" if newer else "cuDeviceGetUuid", uuid, self._device)
         raw = bytes(uuid).hex()
         return "GPU-" + "-".join((raw[:8], raw[8:12], raw[12:16], raw[16:20], raw[20:]))
 

@@ -7,6 +7,8 @@ Code reaches it as the module `regress_scripted` (the worker installs it when th
     regress_scripted.kernel("softmax", 27.4e-6)    # enqueue device work
     regress_scripted.host(5e-6)                    # Python work
     regress_scripted.synchronize()                 # the host waits for the device
+    regress_scripted.wait_for(7)                   # the current stream waits for stream 7
+    regress_scripted.idle()                        # whether the current stream has nothing left to do
     regress_scripted.hold_back("hw_thermal", 2)    # the next two readings of the device's state give that reason
 
 The device runs its queue in order while the host goes on, as a CUDA stream does; a stream that runs dry waits for the host.
@@ -140,6 +142,10 @@ class FakeBackend(DeviceBackend):
         """Device memory of that many bytes."""
         return Buffer(self.probe, nbytes)
 
+    def wait_for(self, stream: int) -> None:
+        """Let the current stream wait for what another one holds by now."""
+        self.join([stream])
+
     def hold_back(self, reason: str, readings: int) -> None:
         """Let the next `readings` of the device's state give that reason for slow clocks."""
         self._reasons += [reason] * readings
@@ -237,6 +243,6 @@ class FakeBackend(DeviceBackend):
     def install(self) -> None:
         """Offer the device to the code under test as the module `regress_scripted`."""
         module = types.ModuleType("regress_scripted", __doc__)
-        for name in ("kernel", "host", "alloc", "synchronize", "hold_back"):
+        for name in ("kernel", "host", "alloc", "synchronize", "wait_for", "idle", "hold_back"):
             setattr(module, name, getattr(self, name))
         sys.modules["regress_scripted"] = module

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional
 
@@ -20,6 +21,8 @@ VIOLATIONS = {"power": 0, "thermal": 1}
 SM_CLOCK, GPU_TEMPERATURE = 1, 0
 INSUFFICIENT_SIZE = 7
 NOT_AVAILABLE = 2**64 - 1
+SETTLE_S = 0.1
+"""What the driver may need to forget a process that has ended."""
 INITIAL_PID_NAMESPACE = "pid:[4026531836]"
 """The kernel gives the namespace of the host this fixed number."""
 
@@ -99,7 +102,11 @@ class Nvml:
         root = os.getppid() if ours is None else ours
         family = set(_ancestors(os.getpid()))
         foreign = []
-        for entry in self._compute_processes():
+        entries = self._compute_processes()
+        if not unreliable and any(not os.path.exists(f"/proc/{entry.pid}") for entry in entries):
+            time.sleep(SETTLE_S)  # one of ours that has just ended, as likely as not
+            entries = self._compute_processes()
+        for entry in entries:
             pid = int(entry.pid)
             line = [pid, *_ancestors(pid)]
             if not unreliable and (os.getpid() in line or root in line or pid in family):
@@ -150,9 +157,9 @@ class Nvml:
         return None
 
     def _violation_ns(self, policy: int) -> Optional[int]:
-        time = _ViolationTime()
-        done = self._of_device("nvmlDeviceGetViolationStatus", policy, ctypes.byref(time))
-        return int(time.violation_ns) if done else None
+        taken = _ViolationTime()
+        done = self._of_device("nvmlDeviceGetViolationStatus", policy, ctypes.byref(taken))
+        return int(taken.violation_ns) if done else None
 
     def _compute_processes(self) -> List[_ProcessInfo]:
         for function in ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"):

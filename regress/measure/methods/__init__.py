@@ -1,6 +1,6 @@
 """How each kind of benchmark is measured.
 
-common      the result of a visit, what a benchmark declares about sampling, the memory probe
+common      the result of a visit, the cut for a quick look, the memory probe
 device      `cudatime_*`, and `time_*` under the device protocol
 jax_arrays  the same where the call returns arrays of JAX
 host        `time_*`, and what blocks the host by nature
@@ -31,7 +31,7 @@ def measured(benchmark: Any, call: Call, task: Task, backend: Backend, metric: s
         return cold_start(benchmark, call, task, backend, started)
     if metric == "gpu_time":
         assert isinstance(backend, DeviceBackend)
-        return on_jax(benchmark, call, task) if is_jax(call) else on_device(benchmark, call, task, backend)
+        return on_jax(benchmark, call, task) if is_jax(benchmark, call) else on_device(benchmark, call, task, backend)
     if hasattr(benchmark, "_timeraw_env"):
         return in_child(benchmark, task)
     if metric == "wall_time":

@@ -6,8 +6,9 @@ import statistics
 from typing import Any
 
 from ..backend import Backend
+from ..declared import ready, sampling
 from ..wire import Measured, Protocol, Task
-from .common import Call, Visited, declared
+from .common import Call, Visited
 
 COLD_CALLS = 5
 STEADY_FROM = 2
@@ -17,18 +18,21 @@ STEADY_FROM = 2
 def cold_start(benchmark: Any, call: Call, task: Task, backend: Backend, started: float) -> Visited:
     """Seconds from nothing to the first result, and what compiling cost of it. The process is fresh, and so are its
     compile caches; `started` is the host clock before the suite was imported."""
-    visited = Visited(task.protocol or declared(Protocol("cold_time"), benchmark))
+    before = ready(benchmark)
+    visited = Visited(task.protocol or sampling(Protocol("cold_time"), benchmark))
     if task.protocol is None:
         call()
         backend.synchronize()
         return visited
     taken = []
     for _ in range(COLD_CALLS):
+        if before is not None:
+            before()
         backend.synchronize()
-        before = backend.now()
+        start = backend.now()
         call()
         backend.synchronize()
-        taken.append(backend.now() - before)
+        taken.append(backend.now() - start)
         if len(taken) == 1:
             first_result_s = backend.now() - started
     steady = taken[STEADY_FROM:]

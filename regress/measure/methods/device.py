@@ -10,32 +10,30 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 from .. import counters
 from ..backend import Backend, DeviceBackend
 from ..backend.nvml import DeviceWatch
-from ..bench_types import declared_loop, ready, redone_setup
+from ..declared import device_loop, device_protocol, number, ready
 from ..existing import QuietCall
 from ..loop import DeviceLoop, DeviceSamples
-from ..runner import first_attr
 from ..stopping import FEWEST_LONG, round_value
 from ..windows import WALL_SAMPLES, wall_samples
 from ..wire import SYNCHRONIZES, Measured, Protocol, Task
-from .common import Call, Visited, declared, probe_memory, quick
+from .common import Call, Visited, probe_memory, quick
 
 WALL_BUDGET_S = 1.0
 """Wall time beside a device time stops after this, with 3 windows at least."""
-SLOWED_TRIES = 3
+SLOWED_TRIES = 4
 COOLING_S = 2.0
 """Pause before measuring again what was measured while the device protected itself from heat."""
-ESCAPES = "works on a stream that it does not name in streams(): no device time"
 
 
 def on_device(benchmark: Any, call: Call, task: Task, backend: DeviceBackend) -> Visited:
     """Device time, host time of the same pass, wall time beside it, and memory where the task asks for it."""
-    protocol = task.protocol or quick(declared(_device_protocol(benchmark), benchmark), task)
+    protocol = task.protocol or quick(device_protocol(benchmark), task)
     visited = Visited(protocol)
     compiled = counters.CompileWatch()
     compiled.start()
     with _quiet(benchmark, call, backend, visited) as timed:
-        loop = declared_loop(benchmark, timed, backend)
-        if not loop.warm_up(protocol.warmup_s) and not task.quick:
+        loop = device_loop(benchmark, timed, backend)
+        if not loop.warm_up(protocol.warmup_s) and protocol.warmup_s:
             visited.flags.append("unstable warm-up")
         if task.protocol is None:
             _propose(benchmark, loop, visited)
@@ -52,20 +50,13 @@ def on_device(benchmark: Any, call: Call, task: Task, backend: DeviceBackend) ->
     return visited
 
 
-def _device_protocol(benchmark: Any) -> Protocol:
-    cache = first_attr(benchmark._attr_sources, "cache", "hot")
-    if cache not in ("hot", "cold"):
-        raise ValueError(f'cache = {cache!r}: the caches are "hot" or "cold"')
-    return Protocol("gpu_time", cache=cache, setup_each=redone_setup(benchmark) is not None)
-
-
 @contextlib.contextmanager
 def _quiet(benchmark: Any, call: Call, backend: DeviceBackend, visited: Visited) -> Iterator[Call]:
     """The call to time: of a `time_*`, one whose last synchronizes do nothing."""
     if not getattr(benchmark, "_device_protocol", False):
         yield call
         return
-    with QuietCall(call, backend) as quiet:
+    with QuietCall(call, backend, ready(benchmark)) as quiet:
         visited.facts["synchronizes_left_out"] = len(quiet.left_out)
         visited.facts["synchronizes_kept"] = quiet.kept
         yield quiet
@@ -77,8 +68,7 @@ def _propose(benchmark: Any, loop: DeviceLoop, visited: Visited) -> None:
     if settled is None:
         visited.flags.append(SYNCHRONIZES)
         return
-    number = int(first_attr(benchmark._attr_sources, "number", 0))
-    visited.protocol = replace(settled, calls=number) if number else settled
+    visited.protocol = replace(settled, calls=number(benchmark)) if number(benchmark) else settled
 
 
 def _time(loop: DeviceLoop, visited: Visited, backend: DeviceBackend) -> None:
@@ -88,18 +78,21 @@ def _time(loop: DeviceLoop, visited: Visited, backend: DeviceBackend) -> None:
     visited.facts.update(state)
     if found is None:
         visited.flags.append(SYNCHRONIZES)
-    elif loop.escapes(protocol.calls):
-        visited.flags.append(ESCAPES)
-    elif not found.device:
-        visited.flags.append(f"no device work was seen: all {found.invalid} event times are invalid")
-    else:
-        value = found.value(backend.clock_step_s, protocol.calls)
-        visited.values["gpu_time"] = Measured(value, found.device, invalid=found.invalid)
-        visited.values["host_time"] = Measured(round_value(found.host), found.host)
-        visited.facts["clock_step_s"] = backend.clock_step_s
-        visited.facts["spins_repeated"] = found.retried
-        if found.clocks_hz:
-            visited.facts["sm_clock_hz"] = statistics.median_low(found.clocks_hz)
+        return
+    doubt = loop.doubt(found, protocol)
+    if doubt:
+        visited.flags.append(doubt)
+        return
+    value = found.value(backend.clock_step_s, protocol.calls)
+    visited.values["gpu_time"] = Measured(value, found.device, invalid=found.invalid)
+    visited.values["host_time"] = Measured(round_value(found.host), found.host)
+    visited.facts["clock_step_s"] = backend.clock_step_s
+    visited.facts["spins_repeated"] = found.retried
+    visited.facts["lanes"] = lanes = len(set(found.lanes))
+    if lanes < min(protocol.lanes, len(found.device)):
+        visited.flags.append(f"measured on {lanes} of {protocol.lanes} lanes: another framework came into use")
+    if found.clocks_hz:
+        visited.facts["sm_clock_hz"] = statistics.median_low(found.clocks_hz)
 
 
 def _unslowed(

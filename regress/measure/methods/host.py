@@ -8,26 +8,24 @@ from typing import Any, Callable, List, Optional
 
 from .. import counters
 from ..backend import Backend, DeviceBackend
-from ..bench_types import ready
+from ..declared import number, ready, redone_setup, sampling
 from ..runner import first_attr, wall_timer
 from ..stopping import enough, round_value, valid
 from ..windows import CPU_WINDOW_S, cpu_calls, wall_samples, warm_cpu, window_s
 from ..wire import Measured, Protocol, Task
-from .common import Call, Visited, declared, probe_memory, quick
+from .common import PATIENCE, Call, Visited, probe_memory, quick
 
 CPU_WARMUP_S = 0.1
 """asv's own default for CPython."""
-PATIENCE = 0.8
-"""No sample is begun that may not end within this share of the case's timeout."""
-LAUNCH_ONLY = "measures the launch only: device work was left behind (declare cuda = True on it)"
+LAUNCH_ONLY = "leaves device work behind: asv times the launch only, here it was waited for (declare cuda = True on it)"
 
 
 def on_host(benchmark: Any, call: Call, task: Task, backend: Backend) -> Visited:
     """`time_*`, and what blocks the host by nature (`clock = "wall"`): wall time in windows of at least a millisecond."""
     started = time.perf_counter()
-    number = int(first_attr(benchmark._attr_sources, "number", 0))
-    before = ready(benchmark)
-    protocol = task.protocol or quick(_host_protocol(benchmark, call, number, before, backend), task)
+    blocks = first_attr(benchmark._attr_sources, "clock", "") == "wall"
+    before = ready(benchmark) if blocks else redone_setup(benchmark)
+    protocol = task.protocol or quick(_host_protocol(benchmark, call, before, backend), task)
     if task.protocol is None:
         return Visited(protocol, counters.count(call, backend, before).values if backend.has_device else {})
     warm_cpu(call, backend, protocol.calls, protocol.warmup_s, before)
@@ -45,30 +43,33 @@ def on_host(benchmark: Any, call: Call, task: Task, backend: Backend) -> Visited
     if not good:
         raise RuntimeError("the clock did not move during any sample")
     measured = Measured(round_value(good), good, invalid=len(samples) - len(good))
-    visited = Visited(protocol, {"wall_time": measured}, flags=_left_behind(call, before, backend))
-    if first_attr(benchmark._attr_sources, "clock", "") == "wall":
+    visited = Visited(protocol, {"wall_time": measured})
+    if blocks:
         probe_memory(call, task, backend, before, visited)
+    elif _leaves_work(call, before, backend):
+        visited.flags.append(LAUNCH_ONLY)
     return visited
 
 
-def _left_behind(call: Call, before: Optional[Call], backend: Backend) -> List[str]:
-    """The flag of a call that returns while the device is still at work on it."""
+def _leaves_work(call: Call, before: Optional[Call], backend: Backend) -> bool:
+    """Whether the call returns while the device is still at work on it."""
     if not isinstance(backend, DeviceBackend):
-        return []
+        return False
     if before is not None:
         before()
     backend.synchronize()
     call()
     behind = not backend.idle()
     backend.synchronize()
-    return [LAUNCH_ONLY] if behind else []
+    return behind
 
 
-def _host_protocol(benchmark: Any, call: Call, number: int, before: Optional[Call], backend: Backend) -> Protocol:
-    protocol = declared(Protocol("wall_time", setup_each=before is not None, warmup_s=CPU_WARMUP_S), benchmark)
-    if number or before is not None:
+def _host_protocol(benchmark: Any, call: Call, before: Optional[Call], backend: Backend) -> Protocol:
+    setup_each = redone_setup(benchmark) is not None
+    protocol = sampling(Protocol("wall_time", setup_each=setup_each, warmup_s=CPU_WARMUP_S), benchmark)
+    if number(benchmark) or before is not None:
         window_s(call, backend, 1, before)
-        return replace(protocol, calls=number or 1)
+        return replace(protocol, calls=number(benchmark) or 1)
     return replace(protocol, calls=cpu_calls(call, backend, CPU_WINDOW_S))
 
 

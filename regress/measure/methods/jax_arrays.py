@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import Any, List
+from typing import Any, List, Optional
 
 from ..backend import Backend
+from ..declared import device_protocol, number, ready
 from ..stopping import enough, round_value
 from ..windows import CPU_WINDOW_S, WALL_SAMPLES, cpu_calls, wall_samples, warm_cpu
-from ..wire import SYNCHRONIZES, Measured, Protocol, Task
-from .common import Call, Visited, declared, quick
+from ..wire import SYNCHRONIZES, Measured, Task
+from .common import Call, Visited, quick
 
 WALL_ONLY = "JAX names no stream: wall time in place of device time"
 """The flag of a round that was measured this way."""
 
 
-def is_jax(call: Call) -> bool:
+def is_jax(benchmark: Any, call: Call) -> bool:
     """Whether the call returns arrays of JAX. It is called to find out, but only where JAX is loaded."""
     jax: Any = sys.modules.get("jax")
-    return jax is not None and any(isinstance(leaf, jax.Array) for leaf in jax.tree_util.tree_leaves(call()))
+    if jax is None:
+        return False
+    before = ready(benchmark)
+    if before is not None:
+        before()
+    return any(isinstance(leaf, jax.Array) for leaf in jax.tree_util.tree_leaves(call()))
 
 
 class JaxCall:
@@ -53,23 +59,26 @@ class JaxClock(Backend):
 
 def on_jax(benchmark: Any, call: Call, task: Task) -> Visited:
     """Wall time until every output is there, and the host's time to hand a call over."""
+    before = ready(benchmark)
     kept = JaxCall(call)
     clock = JaxClock(kept)
-    protocol = task.protocol or quick(declared(Protocol("gpu_time"), benchmark), task)
+    protocol = task.protocol or quick(device_protocol(benchmark), task)
     if task.protocol is None:
-        calls = cpu_calls(kept, clock, CPU_WINDOW_S)
+        calls = number(benchmark) or (1 if before is not None else cpu_calls(kept, clock, CPU_WINDOW_S))
         return Visited(replace(protocol, calls=calls, wall_calls=calls), flags=[SYNCHRONIZES])
-    warm_cpu(kept, clock, protocol.calls, protocol.warmup_s)
-    wall = wall_samples(kept, clock, protocol.calls, None, lambda samples: enough(samples, protocol))
-    host = [_dispatch_s(kept, clock) for _ in range(WALL_SAMPLES)]
+    warm_cpu(kept, clock, protocol.calls, protocol.warmup_s, before)
+    wall = wall_samples(kept, clock, protocol.calls, before, lambda samples: enough(samples, protocol))
+    host = [_dispatch_s(kept, clock, before) for _ in range(min(WALL_SAMPLES, protocol.samples_max))]
     visited = Visited(protocol, flags=[SYNCHRONIZES, WALL_ONLY])
     visited.values = {"wall_time": Measured(round_value(wall), wall), "host_time": Measured(round_value(host), host)}
     return visited
 
 
-def _dispatch_s(call: JaxCall, clock: JaxClock) -> float:
-    before = clock.now()
+def _dispatch_s(call: JaxCall, clock: JaxClock, before: Optional[Call]) -> float:
+    if before is not None:
+        before()
+    start = clock.now()
     call()
-    taken_s = clock.now() - before
+    taken_s = clock.now() - start
     call.finish()
     return taken_s

@@ -6,20 +6,18 @@ import time
 from dataclasses import replace
 from typing import Any, List
 
+from ..declared import sampling
 from ..memory import peak_rss
 from ..runner import first_attr
 from ..stopping import round_value
 from ..wire import Measured, Protocol, Task
-from .common import Call, Visited, declared, quick
-
-PATIENCE = 0.8
-"""No sample is begun that may not end within this share of the case's timeout."""
+from .common import PATIENCE, Call, Visited, quick
 
 
 def in_child(benchmark: Any, task: Task) -> Visited:
     """`timeraw_*`: asv_runner times a statement in a Python process of its own, one process a sample."""
     started = time.perf_counter()
-    asked = declared(Protocol("wall_time", samples_min=3, samples_max=5), benchmark)
+    asked = sampling(Protocol("wall_time", samples_min=3, samples_max=5), benchmark)
     protocol = task.protocol or quick(replace(asked, calls=max(1, int(benchmark.number))), task)
     timer = benchmark._get_timer(*benchmark._build_params())
     samples: List[float] = []

@@ -1,0 +1,126 @@
+"""What a benchmark declares about how it is measured, read off its attributes.
+
+As in asv the function is asked first, then its class, then its module; what is a method of ours is never taken from a module,
+where a helper may have that name by chance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import ModuleType
+from typing import Any, Callable, Dict, List, Optional
+
+from .backend import DeviceBackend
+from .loop import DeviceLoop
+from .runner import first_attr
+from .wire import Protocol
+
+Call = Callable[[], object]
+
+ENDLESS_S = 1e9
+"""No budget: the count alone decides. Not infinite, because JSON has no word for that."""
+
+
+def number(benchmark: Any) -> int:
+    """Calls a window that the author wants; 0 leaves it to us."""
+    return int(first_attr(benchmark._attr_sources, "number", 0))
+
+
+def sampling(protocol: Protocol, benchmark: Any) -> Protocol:
+    """The protocol with asv's `repeat` (a count, or fewest, most and seconds) and `warmup_time` honoured."""
+    sources = benchmark._attr_sources
+    warmup_s = first_attr(sources, "warmup_time", -1)
+    if warmup_s >= 0:
+        protocol = replace(protocol, warmup_s=float(warmup_s))
+    repeat = first_attr(sources, "repeat", 0)
+    if isinstance(repeat, (tuple, list)):
+        fewest, most, seconds = repeat
+        return replace(protocol, samples_min=int(fewest), samples_max=int(most), window_budget_s=float(seconds))
+    if repeat:
+        return replace(protocol, samples_min=int(repeat), samples_max=int(repeat), window_budget_s=ENDLESS_S)
+    return protocol
+
+
+def device_protocol(benchmark: Any) -> Protocol:
+    """The protocol for device time, before the call itself was asked. Raises ValueError for caches that are neither hot nor
+    cold."""
+    cache = first_attr(benchmark._attr_sources, "cache", "hot")
+    if not isinstance(cache, str):  # functools.cache, say, in a module that imports it
+        cache = "hot"
+    if cache not in ("hot", "cold"):
+        raise ValueError(f'cache = {cache!r}: the caches are "hot" or "cold"')
+    setup_each = redone_setup(benchmark) is not None
+    return sampling(Protocol("gpu_time", cache=cache, setup_each=setup_each), benchmark)
+
+
+def device_loop(benchmark: Any, call: Call, backend: DeviceBackend) -> DeviceLoop:
+    """The loop for a benchmark that is set up, with its `reset`, `streams` and `cache`, and its setup before every sample
+    where it wants that."""
+    streams = _method(benchmark, "streams")
+    return DeviceLoop(
+        call,
+        backend,
+        _method(benchmark, "reset"),
+        prepare=redone_setup(benchmark),
+        streams=[backend.stream_handle(stream) for stream in streams()] if streams is not None else (),
+        cold=device_protocol(benchmark).cache == "cold",
+    )
+
+
+def bound(benchmark: Any) -> Call:
+    """The benchmark's function with its parameters."""
+    params, func = benchmark._build_params(), benchmark.func
+    if redone_setup(benchmark) is None:
+        return (lambda: func(*params)) if params else func
+
+    def call() -> object:
+        benchmark._used = True
+        return func(*params)
+
+    return call
+
+
+def redone_setup(benchmark: Any) -> Optional[Call]:
+    """Teardown and setup, for a benchmark that wants them before every sample (asv's `number = 1`); else None. A setup that no
+    call has used yet is left as it is."""
+    if number(benchmark) != 1 or not benchmark._setups:
+        return None
+
+    def again() -> None:
+        if getattr(benchmark, "_used", False):
+            benchmark.do_teardown()
+            benchmark.do_setup()
+            benchmark._used = False
+
+    return again
+
+
+def ready(benchmark: Any) -> Optional[Call]:
+    """What has to run before a call on the device so that it finds things as it wants to: setup, `reset`, both, or None."""
+    steps = [step for step in (redone_setup(benchmark), _method(benchmark, "reset")) if step is not None]
+    if not steps:
+        return None
+
+    def run() -> None:
+        for step in steps:
+            step()
+
+    return run
+
+
+def work(benchmark: Any) -> Dict[str, float]:
+    """`bytes` and `flops` of one call, as far as they are declared, as a number or a function of the parameters."""
+    found: Dict[str, float] = {}
+    for name in ("bytes", "flops"):
+        amount = first_attr([benchmark.func, *benchmark._attr_sources], name, None)
+        if amount is not None:
+            found[name] = float(amount(*benchmark._build_params()) if callable(amount) else amount)
+    return found
+
+
+def _method(benchmark: Any, name: str) -> Any:
+    """The function or method of that name, bound to the benchmark's parameters, or None."""
+    sources: List[Any] = [source for source in benchmark._attr_sources if not isinstance(source, ModuleType)]
+    found = first_attr(sources, name, None)
+    params = benchmark._build_params()
+    return None if found is None else (lambda: found(*params))

@@ -1,0 +1,28 @@
+"""The device of the machine, for tests that are marked `gpu`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from regress.measure.backend import choose
+from regress.measure.backend.cuda import CudaBackend
+from regress.measure.calibration import calibrate
+
+
+@pytest.fixture(scope="module")
+def torch() -> Any:
+    """torch, with its context open on the device."""
+    module = pytest.importorskip("torch")
+    module.cuda.init()
+    return module
+
+
+@pytest.fixture(scope="module")
+def device(torch: Any) -> CudaBackend:
+    """The CUDA device, calibrated."""
+    backend = choose("cuda")
+    assert isinstance(backend, CudaBackend)
+    calibrate(backend)
+    return backend
