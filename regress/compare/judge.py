@@ -19,7 +19,7 @@ from regress.compare.circumstances import counter_changes, unlike_devices
 from regress.compare.draft import ALSO_GATING, Draft, Subject, Test
 from regress.compare.evidence import Evidence
 from regress.compare.pairing import Benchmarks, Suites, renames, unlike
-from regress.model import METRICS, Comparison, Failure, Round, Settings, Verdict
+from regress.model import METRICS, SYNCHRONIZES, Comparison, Failure, Round, Settings, Verdict
 from regress.stats.multiple import holm
 from regress.stats.summary import summarize
 from regress.stats.welch import min_detectable, smallest_significant, welch
@@ -114,10 +114,15 @@ def _primary(subject: Subject) -> tuple[str, str]:
     if subject.own != "gpu_time" or (base and head):
         return subject.own, ""
     if base:
-        return "wall_time", "became synchronous: gpu_time exists only on the base"
+        return "wall_time", _lost("became synchronous", subject.head, "gpu_time exists only on the base")
     if head:
-        return "wall_time", "no longer synchronous: gpu_time exists only on the head"
+        return "wall_time", _lost("no longer synchronous", subject.base, "gpu_time exists only on the head")
     return "wall_time", "gpu_time exists on neither side"
+
+
+def _lost(word: str, without: Evidence, what: str) -> str:
+    """What became of the device time: the word if the side without it waits for the device, else its flags say why."""
+    return f"{word}: {what}" if any(SYNCHRONIZES in each.flags for each in without.good) else what
 
 
 def _rank(metric: str) -> int:

@@ -25,6 +25,7 @@ def rounds(
     exact: frozenset[str] | set[str] = frozenset(),
     unit: str = "",
     protocol: Mapping[str, Any] | None = None,
+    flags: Sequence[str] = (),
     **values: Sequence[float],
 ) -> list[Round]:
     """One round for each value of the longest sequence; shorter sequences are metrics of the first rounds only."""
@@ -36,6 +37,7 @@ def rounds(
             side="",
             order=order,
             protocol=Protocol(metric, **(protocol or {})),
+            flags=list(flags),
             values={
                 key: Measured(series[order], [series[order]], unit=unit or units.get(key, "s"), exact=key in exact)
                 for key, series in values.items()

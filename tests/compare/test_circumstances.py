@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from regress.compare import compare
-from regress.model import Comparison, Measured, Round, Verdict
+from regress.model import SYNCHRONIZES, Comparison, Measured, Round, Verdict
 
 from .rounds import MIB, SETTINGS, benchmark, by_metric, known, one, rounds, scaled
 
@@ -137,7 +137,7 @@ def test_a_case_of_the_cpu_is_not_disturbed_by_the_device() -> None:
 def test_what_became_synchronous_is_doubted_too() -> None:
     """V10 on a device that is not alone: the reason is named, and nothing is claimed."""
     base = rounds(gpu_time=scaled(1e-3), wall_time=scaled(1e-3))
-    head = rounds(wall_time=scaled(2e-3))
+    head = rounds(wall_time=scaled(2e-3), flags=[SYNCHRONIZES])
     alone = one(base, head)
     assert (alone.verdict, alone.metric.name) == (Verdict.REGRESSED, "wall_time")
     found = one(base, under(head, foreign_processes=["pid 1 (x), 1 GiB"]))

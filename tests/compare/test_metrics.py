@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from regress.compare import compare
-from regress.model import Verdict
+from regress.model import SYNCHRONIZES, Verdict
 
 from .rounds import MIB, SETTINGS, benchmark, by_metric, known, one, rounds, scaled
 
@@ -24,13 +24,21 @@ def test_wall_time_beside_gpu_time_does_not_gate() -> None:
 
 def test_a_head_that_became_synchronous_is_compared_on_wall_time() -> None:
     base = rounds(gpu_time=scaled(100e-6), host_time=scaled(10e-6), wall_time=scaled(150e-6))
-    head = rounds(wall_time=scaled(300e-6))
+    head = rounds(wall_time=scaled(300e-6), flags=[SYNCHRONIZES])
     (there,) = compare(base, head, None, SETTINGS)
     assert (there.metric.name, there.verdict, there.gates) == ("wall_time", Verdict.REGRESSED, True)
     assert there.reasons == ("became synchronous: gpu_time exists only on the base",)
     (back,) = compare(head, base, None, SETTINGS)
     assert (back.metric.name, back.verdict) == ("wall_time", Verdict.IMPROVED)
     assert back.reasons == ("no longer synchronous: gpu_time exists only on the head",)
+
+
+def test_a_head_that_lost_its_device_time_otherwise_did_not_become_synchronous() -> None:
+    base = rounds(gpu_time=scaled(100e-6), wall_time=scaled(150e-6))
+    head = rounds(wall_time=scaled(300e-6), flags=["works on a stream that it does not name"])
+    (found,) = compare(base, head, None, SETTINGS)
+    assert found.reasons[0] == "gpu_time exists only on the base"
+    assert found.reasons[1].startswith("works on a stream that it does not name")
 
 
 def test_a_device_time_in_few_rounds_is_none() -> None:

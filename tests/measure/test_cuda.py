@@ -2,48 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from regress.measure.backend import DeviceError, choose
+from regress.measure.backend import DeviceError
 from regress.measure.backend.cuda import CudaBackend
-from regress.measure.calibration import calibrate
-from regress.measure.loop import DeviceLoop, DeviceSamples, Starved
+from regress.measure.loop import LANES, DeviceLoop, DeviceSamples, Starved
 from regress.measure.memory import memory_of_call
 from regress.measure.stopping import round_value
 from regress.measure.wire import Protocol
 
 pytestmark = pytest.mark.gpu
 
-
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    module = pytest.importorskip("torch")
-    module.cuda.init()
-    return module
+BUSY_S = 20e-6
 
 
-@pytest.fixture(scope="module")
-def device(torch: Any) -> CudaBackend:
-    backend = choose("cuda")
-    assert isinstance(backend, CudaBackend)
-    calibrate(backend)
-    return backend
-
-
-def sampled(
-    device: CudaBackend, call: Callable[[], object], reset: Callable[[], object] | None = None
-) -> DeviceSamples:
-    loop = DeviceLoop(call, device, reset)
+def sampled(device: CudaBackend, call: Callable[[], object], **how: Any) -> DeviceSamples:
+    """A round of the call, measured as it proposes itself."""
+    loop = DeviceLoop(call, device, **how)
     loop.warm_up(5.0)
     protocol = loop.propose(Protocol("gpu_time"))
     assert protocol is not None, "has no device time"
     found = loop.sample(protocol)
     assert found is not None
+    assert loop.doubt(found, protocol) == ""
     return found
 
 
@@ -95,18 +84,149 @@ def test_a_hidden_item_leaves_no_device_time(torch: Any, device: CudaBackend) ->
     assert isinstance(DeviceLoop(lambda: x.sum().item(), device).block(10, 1), Starved)
 
 
-def test_a_host_sleep_grows_host_time_alone(torch: Any, device: CudaBackend) -> None:
-    x = torch.randn(1 << 22, device="cuda")
+# -- attribution ---------------------------------------------------------------------------------------------------------
 
-    def slow() -> object:
-        end = time.perf_counter() + 30e-6
+
+def busy(call: Callable[[], object]) -> Callable[[], object]:
+    """The call, after the host was busy for a while."""
+
+    def slowed() -> object:
+        end = time.perf_counter() + BUSY_S
         while time.perf_counter() < end:
             pass
-        return x + x
+        return call()
 
-    plain, slowed = sampled(device, lambda: x + x), sampled(device, slow)
-    assert round_value(slowed.device) == pytest.approx(round_value(plain.device), rel=0.03)
-    assert round_value(slowed.host) - round_value(plain.host) > 20e-6
+    return slowed
+
+
+def test_a_busy_host_raises_host_time_alone(torch: Any, device: CudaBackend) -> None:
+    x = torch.randn(1 << 26, device="cuda")
+    plain, slowed = sampled(device, lambda: x + x), sampled(device, busy(lambda: x + x))
+    assert slowed.value() == pytest.approx(plain.value(), rel=0.01)
+    assert round_value(slowed.host) - round_value(plain.host) > 0.9 * BUSY_S
+
+
+def test_a_kernel_7_percent_longer_raises_device_time_alone(torch: Any, device: CudaBackend) -> None:
+    x = torch.randn(1 << 26, device="cuda")
+    y = torch.randn(round(1.07 * (1 << 26)), device="cuda")
+    short, long = sampled(device, lambda: x + x), sampled(device, lambda: y + y)
+    assert 1.05 < long.value() / short.value() < 1.09
+    before = round_value(short.host)
+    assert round_value(long.host) - before < max(0.2 * before, 2e-6)
+
+
+# -- streams, lanes and caches -------------------------------------------------------------------------------------------
+
+
+def protocol_of(loop: DeviceLoop) -> Protocol:
+    loop.warm_up(1.0)
+    found = loop.propose(Protocol("gpu_time"))
+    assert found is not None
+    return found
+
+
+def test_a_plain_call_is_measured_on_all_lanes(torch: Any, device: CudaBackend) -> None:
+    x = torch.randn(1 << 20, device="cuda")
+    assert protocol_of(DeviceLoop(lambda: x + x, device)).lanes == LANES
+    assert set(sampled(device, lambda: x + x).lanes) == set(range(LANES))
+
+
+def test_a_call_with_a_stream_of_its_own_is_measured_there(torch: Any, device: CudaBackend) -> None:
+    x, own = torch.randn(1 << 26, device="cuda"), torch.cuda.Stream()
+    torch.cuda.synchronize()
+
+    def call() -> object:
+        with torch.cuda.stream(own):
+            return x + x
+
+    loop = DeviceLoop(call, device, streams=[device.stream_handle(own)])
+    protocol = protocol_of(loop)
+    assert protocol.lanes == 1
+    found = loop.sample(protocol)
+    assert found is not None
+    assert loop.doubt(found, protocol) == ""
+    assert found.value() == pytest.approx(sampled(device, lambda: x + x).value(), rel=0.05)
+
+
+def test_a_call_with_a_stream_of_its_own_that_it_does_not_name_has_no_device_time(
+    torch: Any, device: CudaBackend
+) -> None:
+    x, own = torch.randn(1 << 24, device="cuda"), torch.cuda.Stream()
+    torch.cuda.synchronize()
+
+    def call() -> object:
+        with torch.cuda.stream(own):
+            return x + x
+
+    loop = DeviceLoop(call, device)
+    protocol = protocol_of(loop)
+    assert protocol.lanes == 1
+    found = loop.sample(protocol)
+    assert found is not None
+    assert loop.doubt(found, protocol)
+
+
+SHORT_CYCLES, LONG_CYCLES = 20_000, 600_000
+"""Of one thread block each, so that two beside one another do not share anything: about 10 and 300 us."""
+
+
+def sleeping(torch: Any, cycles: int, side: Any = None, side_cycles: int = 0) -> Callable[[], None]:
+    """A call that keeps the current stream busy, and a stream beside it."""
+
+    def call() -> None:
+        if side is not None:
+            with torch.cuda.stream(side):
+                torch.cuda._sleep(side_cycles)
+        torch.cuda._sleep(cycles)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("main", "beside"), [(SHORT_CYCLES, LONG_CYCLES), (LONG_CYCLES, SHORT_CYCLES), (LONG_CYCLES, LONG_CYCLES)]
+)
+def test_with_a_declared_stream_it_is_the_longer_of_both(
+    torch: Any, device: CudaBackend, main: int, beside: int
+) -> None:
+    side = torch.cuda.Stream()
+    found = sampled(device, sleeping(torch, main, side, beside), streams=[device.stream_handle(side)])
+    alone = sampled(device, sleeping(torch, LONG_CYCLES))
+    # Of the way to the other stream and back, a few microseconds each.
+    assert found.value() == pytest.approx(alone.value(), rel=0.03, abs=10e-6)
+
+
+def test_work_that_a_call_leaves_behind_on_another_stream_is_noticed(torch: Any, device: CudaBackend) -> None:
+    side = torch.cuda.Stream()
+    call = sleeping(torch, SHORT_CYCLES, side, LONG_CYCLES)
+    alone = sampled(device, sleeping(torch, SHORT_CYCLES)).value()
+    assert DeviceLoop(call, device).escapes(1, alone)
+    declared = [device.stream_handle(side)]
+    both = sampled(device, call, streams=declared).value()
+    assert not DeviceLoop(call, device, streams=declared).escapes(1, both)
+
+
+def test_work_on_another_stream_that_is_over_first_changes_nothing(torch: Any, device: CudaBackend) -> None:
+    call = sleeping(torch, LONG_CYCLES, torch.cuda.Stream(), SHORT_CYCLES)
+    alone = sampled(device, sleeping(torch, LONG_CYCLES))
+    assert sampled(device, call).value() == pytest.approx(alone.value(), rel=0.03)
+
+
+def test_what_fits_the_cache_is_slower_from_a_cold_one(torch: Any, device: CudaBackend) -> None:
+    x = torch.randn(1 << 22, device="cuda")
+    if 4 * x.numel() > torch.cuda.get_device_properties(0).L2_cache_size:
+        pytest.skip("16 MiB do not fit the L2 cache of this device")
+    values = []
+    for cold in (False, True):
+        loop = DeviceLoop(lambda: x.sum(), device, cold=cold)
+        loop.warm_up(5.0)
+        found = loop.sample(Protocol("gpu_time", calls=1))  # one call a window both times
+        assert found is not None
+        values.append(found.value())
+    hot, cold_s = values
+    assert cold_s > 1.2 * hot
+
+
+# -- many, few and in place ----------------------------------------------------------------------------------------------
 
 
 def test_an_operation_in_place_starts_from_reset_each_time(torch: Any, device: CudaBackend) -> None:
@@ -163,6 +283,60 @@ def test_peak_memory_of_a_case_does_not_hold_another_cases(torch: Any, device: C
     big = memory_of_call(lambda: torch.empty(1 << 28, device="cuda"), device, probe)["peak_memory"]
     small = memory_of_call(lambda: torch.empty(1 << 10, device="cuda"), device, probe)["peak_memory"]
     assert (big.value, small.value) == (4.0 * (1 << 28), 4.0 * (1 << 10))
+
+
+def test_a_list_that_grows_is_a_leak(torch: Any, device: CudaBackend) -> None:
+    probe, kept = device.memory(), []
+    assert probe is not None
+    found = memory_of_call(lambda: kept.append(torch.empty(1 << 18, device="cuda")), device, probe)
+    assert found["left_memory"].value == 5 * 4.0 * (1 << 18)
+    assert found["output_memory"].value == 0
+
+
+# -- the device's own word -----------------------------------------------------------------------------------------------
+
+
+def test_the_state_of_the_device_has_a_temperature(device: CudaBackend) -> None:
+    state = device.device_state()
+    assert 5 < state["temperature_c"] < 110
+    assert state["power_w"] > 0
+
+
+COMPUTES = """
+import os, sys, time
+if os.fork():  # the one that goes on belongs to nobody
+    os._exit(0)
+os.setsid()
+import torch
+x = torch.randn(1024, 1024, device="cuda")
+(x @ x).sum().item()
+print(os.getpid(), flush=True)
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def another_process() -> Iterator[int]:
+    """The id of a process that has computed on the device and holds memory there; it ends with the context."""
+    with subprocess.Popen(
+        [sys.executable, "-c", COMPUTES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.wait()  # for the one that it left behind, nothing is
+        line = process.stdout.readline()
+        assert line, "the other process came to nothing"
+        yield int(line)
+
+
+def test_another_process_on_the_device_is_listed(device: CudaBackend) -> None:
+    before = device.processes()
+    with another_process() as pid:
+        found = device.processes()
+    if len(found) == len(before):
+        pytest.skip("NVML does not list the processes of this device")
+    # In a container the ids are the host's, and ours is not known there.
+    assert all(each.unreliable for each in found) or pid in {each.pid for each in found}
 
 
 def test_an_error_of_the_driver_has_a_name(device: CudaBackend) -> None:
