@@ -340,7 +340,9 @@ _RULES = {
     r"memory_rounds": _Rule(lambda value: value >= 0, "0 or more"),
     r"(check|run|sweep)_rounds": _Rule(lambda value: value >= 2, "2 or more, as one round shows no spread"),
     r"seed": _Rule(lambda value: value >= 0, "0 or more"),
-    r"device": _Rule(lambda value: value in ("auto", "cuda", "cpu", "fake"), '"auto", "cuda", "cpu" or "fake"'),
+    r"device": _Rule(
+        lambda value: value in ("auto", "cuda", "torch", "cpu", "fake"), '"auto", "cuda", "torch", "cpu" or "fake"'
+    ),
     r"report_dir": _Rule(bool, "the name of a folder"),
 }
 """By regular expression of the setting's name. The first that matches the whole name counts."""

@@ -100,7 +100,9 @@ tagging = stack(
     ),
 )
 placing = stack(
-    click.option("--device", type=click.Choice(["auto", "cuda", "cpu", "fake"]), help="What to measure on [auto]."),
+    click.option(
+        "--device", type=click.Choice(["auto", "cuda", "torch", "cpu", "fake"]), help="What to measure on [auto]."
+    ),
     click.option("--machine", metavar="NAME", help="Name of this machine in the history."),
 )
 measuring = stack(

@@ -210,6 +210,8 @@ class Recorder:
         self._machine = session.machine
         self._environments: dict[str, str] = {}
         self._python: dict[str, str] = {}
+        self._gpu = self._store.machine_facts(self._machine.name).get("gpu", "")
+        """The device that this machine is recorded with."""
         self.root = root
 
     @property
@@ -218,11 +220,19 @@ class Recorder:
         return self._machine
 
     def take(self, round: Round, facts: Mapping[str, Any]) -> None:
-        """Keep one round; it is on disk when this returns."""
+        """Keep one round; it is on disk when this returns. Raises NothingMeasured where numbers of the CPU would be filed
+        under a machine with a device: a benchmark that takes what is there would go on with another series' values."""
+        if self._gpu and "no_device" in facts:
+            raise NothingMeasured(
+                f"{self._machine.name} is recorded as a machine with a device ({self._gpu}), and none is used now",
+                why=f"{facts['no_device']}; numbers of the CPU are not filed under a device's",
+                fix="regress doctor, or --machine NAME for an entry of its own",
+            )
         python = str(facts.get("python", "")) or "unknown"
         environment = self._environments.setdefault(round.side, environment_name(python))
         self._python.setdefault(round.side, ".".join(python.split(".")[:2]))
-        device = {key: str(facts[key]) for key in DEVICE_FACTS if key in facts}
+        known = {**round.facts, **facts}
+        device = {key: str(known[key]) for key in DEVICE_FACTS if key in known}
         self._machine = replace(self._machine, facts={**self._machine.facts, **device})
         side = self._sides.get(round.side)
         if side is not None:

@@ -182,6 +182,11 @@ class Store:
 
     # -- reading ---------------------------------------------------------------------------------------------------------
 
+    def machine_facts(self, name: str) -> Mapping[str, Any]:
+        """What machine.json says of that machine; empty where there is none."""
+        path = _folder(self.root, name) / MACHINE_FILE
+        return _for_merging(path, lambda data: parse_json(data, MACHINE_VERSION)) or {}
+
     def load(self, revision_sha: str, machine_name: str | None = None, environment: str | None = None) -> Loaded:
         """What is recorded of a commit, one Recorded for each machine and environment; all of them where none is named.
 

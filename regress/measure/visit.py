@@ -36,6 +36,8 @@ class Visitor:
         self._suite, self._backend, self._seed, self._home = suite, backend, seed, home
         self._foreign = list(foreign)
         self._calibrated = self._frozen = False
+        self._named = bool(backend.facts())
+        """What the device is was said when the process began; torch can tell only now that it is in use."""
         self._lost: Optional[DeviceError] = None
 
     def propose(self, task: Task) -> Proposal:
@@ -156,7 +158,8 @@ class Visitor:
     def _circumstances(self) -> Dict[str, Any]:
         """What else may explain a device's time."""
         precision = {name: value for name, value in precision_flags().items() if name in PRECISION}
-        return {"precision": precision, **({"foreign_processes": self._foreign} if self._foreign else {})}
+        device = {} if self._named else self._backend.facts()
+        return {**device, "precision": precision, **({"foreign_processes": self._foreign} if self._foreign else {})}
 
 
 def loaded_frameworks() -> List[str]:

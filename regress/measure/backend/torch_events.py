@@ -13,7 +13,7 @@ import importlib.util
 import os
 import re
 import sys
-from typing import Any, Callable, ContextManager, Dict, List, Optional, Sequence, TypeVar, cast
+from typing import Any, Callable, ContextManager, Dict, List, Optional, Sequence, Tuple, TypeVar, cast
 
 from .allocators import memory_probe
 from .base import DeviceBackend, DeviceError, MemoryProbe
@@ -45,9 +45,9 @@ FLUSH_TIMES = 2
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def built_for() -> str:
-    """What the installed torch is built for: "hip", "cuda", or "" for neither; torch is not imported. Raises DeviceError
-    where it is not installed."""
+def built_for() -> Tuple[str, str]:
+    """What the installed torch is built for, "hip" or "cuda", and its version; ("", "") for the CPU alone. torch is not
+    imported to find out. Raises DeviceError where it is not installed."""
     spec = importlib.util.find_spec("torch")
     if spec is None:
         raise DeviceError("torch is not installed")
@@ -57,15 +57,15 @@ def built_for() -> str:
                 found = dict(re.findall(r"^(hip|cuda)\b[^=\n]*=\s*['\"]([^'\"]+)", file.read(), re.MULTILINE))
         except OSError:
             continue
-        return "hip" if "hip" in found else "cuda" if "cuda" in found else ""
-    return ""
+        return next(((kind, found[kind]) for kind in ("hip", "cuda") if kind in found), ("", ""))
+    return "", ""
 
 
 def amd_backend() -> Optional[TorchBackend]:
     """The backend of an AMD device, or None without one. Raises DeviceError where torch is not there for it."""
     if not os.path.exists(AMD_DEVICE):
         return None
-    if built_for() != "hip":
+    if built_for()[0] != "hip":
         raise DeviceError("there is an AMD device, but the installed torch is not built for ROCm")
     return TorchBackend()
 
@@ -92,7 +92,7 @@ class TorchBackend(DeviceBackend):
     name = "torch"
 
     def __init__(self) -> None:
-        if not built_for():
+        if not built_for()[0]:
             raise DeviceError("the installed torch is built for the CPU only")
         self._torch: Any = None
         self._synchronize: Optional[Callable[[], None]] = None
