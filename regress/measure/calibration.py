@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import statistics
-from typing import List
 
 from .backend import DeviceBackend, DeviceError
 from .loop import LONGEST_SPIN_S
 
 CALIBRATION_WINDOWS = 64
-IDLE_SYNCHRONIZES = 16
 CLOCKS_UP_S = 0.1
 LEAST_STEP_S = 1e-12
 """Smaller differences are rounding, not steps of a clock."""
 
 
 def calibrate(backend: DeviceBackend) -> None:
-    """Measure what an empty window reads, the clock's step and an idle synchronize, and bring the clocks up. Once a process.
+    """Measure what an empty window reads and the clock's step, and bring the device's clocks up. Once a process.
 
     Behind a spin and with the same proof as a block: where the queue ran dry, an empty window reads the host's time between
     two records, and every device time of the process would be too short by that. Raises DeviceError where no try was full.
@@ -39,18 +37,7 @@ def calibrate(backend: DeviceBackend) -> None:
             steps = [later - earlier for earlier, later in zip(windows, windows[1:]) if later - earlier > LEAST_STEP_S]
             backend.window_overhead_s = statistics.median(windows)
             backend.clock_step_s = min(steps, default=backend.clock_step_s)
-            backend.idle_synchronize_s = _idle_synchronize_s(backend)
             backend.clocks_hz()
             return
         spin_s *= 2
     raise DeviceError("the host is too slow to keep the device's queue full, even for empty windows")
-
-
-def _idle_synchronize_s(backend: DeviceBackend) -> float:
-    """Median host seconds of a synchronize with nothing to wait for."""
-    taken: List[float] = []
-    for _ in range(IDLE_SYNCHRONIZES):
-        before = backend.now()
-        backend.synchronize()
-        taken.append(backend.now() - before)
-    return statistics.median(taken)

@@ -49,11 +49,12 @@ WARM_AGREE = 0.02
 LANES = 8
 LANE_TOLERANCE = 0.25
 """A lane whose time differs from the current stream's by more than this does not hold all of the call's work."""
-ESCAPE_TRIES = 3
+ESCAPE_TRIES = 5
 ESCAPED_S = 20e-6
 ESCAPED_SHARE = 0.02
+SHORTEST_CONTROL_S = 50e-6
 AHEAD_S = 50e-6
-AHEAD_SHARE = 0.1
+AHEAD_SHARE = 0.5
 """Wider than for what is left behind: the latencies of an empty queue are in it."""
 ESCAPES = "works on a stream that it does not name in streams(): no device time"
 
@@ -211,19 +212,27 @@ class DeviceLoop:
             backend.synchronize()
             backend.hold_stream()
             host_s = calls * self._window(0, 1, calls)
-            while not backend.passed(1):
-                pass
-            before = backend.now()
-            backend.synchronize()
-            left_s = backend.now() - before - backend.idle_synchronize_s
-            window_s = backend.elapsed(0, 1)
-            # Work that the stream waits for, but that did not wait for it, was over before the spin was.
+            left_s, window_s = self._left_after(1), backend.elapsed(0, 1)
+            # What a synchronize takes after so much work that is in the stream for certain.
+            backend.spin(max(window_s, SHORTEST_CONTROL_S))
+            backend.record(1)
+            left_s -= self._left_after(1)
+            # Work that the stream waits for, but that did not wait for it, was over before the spin of a block was.
             ahead_s = window_s - host_s - calls * call_s
             late = left_s > max(ESCAPED_S, ESCAPED_SHARE * window_s)
             early = ahead_s > max(AHEAD_S, AHEAD_SHARE * window_s)
             if not late and not early:
                 return False
         return True
+
+    def _left_after(self, event: int) -> float:
+        """Host seconds for which the device is at work after the event has passed."""
+        backend = self._backend
+        while not backend.passed(event):
+            pass
+        before = backend.now()
+        backend.synchronize()
+        return backend.now() - before
 
     # -- measuring -------------------------------------------------------------------------------------------------------
 

@@ -118,9 +118,6 @@ class DeviceBackend(Backend):
     clock_step_s = 0.0
     """Smallest difference of two event times."""
 
-    idle_synchronize_s = 0.0
-    """Host seconds of a synchronize with nothing to wait for. Set by `calibration.calibrate`."""
-
     def lanes(self, count: int) -> List[ContextManager[object]]:
         """At most so many contexts; in each, another stream is the current one. The first may be the current stream itself.
 
