@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 
 from .backend import DeviceBackend, DeviceError
-from .loop import LONGEST_SPIN_S
+from .blocks import LONGEST_SPIN_S
 
 CALIBRATION_WINDOWS = 64
 CLOCKS_UP_S = 0.1

@@ -12,8 +12,8 @@ import pytest
 from regress.measure import ceilings
 from regress.measure.backend import Backend
 from regress.measure.backend.fake import FakeBackend
+from regress.measure.blocks import DeviceSamples
 from regress.measure.ceilings import copy_bytes, matrix_size, measure
-from regress.measure.loop import DeviceSamples
 from regress.measure.wire import Ceilings, decode, encode
 
 GIB = 1 << 30

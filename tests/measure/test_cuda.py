@@ -14,7 +14,8 @@ import pytest
 
 from regress.measure.backend import DeviceError
 from regress.measure.backend.cuda import CudaBackend
-from regress.measure.loop import LANES, DeviceLoop, DeviceSamples, Starved
+from regress.measure.blocks import DeviceSamples, Starved
+from regress.measure.loop import LANES, DeviceLoop
 from regress.measure.memory import memory_of_call
 from regress.measure.stopping import round_value
 from regress.measure.wire import Protocol

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from regress.measure.backend.cuda import CudaBackend
+from regress.measure.blocks import Starved
 from regress.measure.counters import CompileWatch, count
 from regress.measure.existing import QuietCall
-from regress.measure.loop import DeviceLoop, Starved
+from regress.measure.loop import DeviceLoop
 from regress.measure.methods.jax_arrays import WALL_ONLY
 from regress.model import Round
 from tests.measure.test_cuda import profiled, sampled

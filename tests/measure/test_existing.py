@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from regress.measure.backend.fake import FakeBackend
+from regress.measure.blocks import DeviceSamples, Starved
 from regress.measure.existing import QuietCall
-from regress.measure.loop import DeviceLoop, DeviceSamples, Starved
+from regress.measure.loop import DeviceLoop
 
 Body = Callable[[Any], None]
 

@@ -10,8 +10,9 @@ import pytest
 
 from regress.measure.backend import DeviceError
 from regress.measure.backend.fake import FIRST_LANE, WINDOW_S, FakeBackend
+from regress.measure.blocks import DeviceSamples, Starved, waits_for_the_spin
 from regress.measure.calibration import calibrate
-from regress.measure.loop import LANES, DeviceLoop, DeviceSamples, Starved, calls_for, waits_for_the_spin
+from regress.measure.loop import LANES, DeviceLoop, calls_for
 from regress.measure.stopping import round_value
 from regress.measure.windows import cpu_calls, wall_samples, warm_cpu
 from regress.measure.wire import Protocol

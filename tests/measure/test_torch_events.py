@@ -17,10 +17,11 @@ import pytest
 from regress.measure.backend import Backend, DeviceError, choose, torch_events
 from regress.measure.backend.cuda import CudaBackend
 from regress.measure.backend.torch_events import LONG_SPIN_S, TorchBackend, built_for
+from regress.measure.blocks import DeviceSamples, Starved
 from regress.measure.calibration import calibrate
 from regress.measure.existing import QuietCall
 from regress.measure.failures import failure_of
-from regress.measure.loop import LANES, DeviceLoop, DeviceSamples, Starved
+from regress.measure.loop import LANES, DeviceLoop
 from regress.measure.stopping import round_value
 from regress.measure.wire import Protocol
 

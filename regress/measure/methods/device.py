@@ -10,9 +10,10 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 from .. import counters
 from ..backend import Backend, DeviceBackend
 from ..backend.nvml import DeviceWatch
+from ..blocks import DeviceSamples
 from ..declared import device_loop, device_protocol, number, ready
 from ..existing import QuietCall
-from ..loop import DeviceLoop, DeviceSamples
+from ..loop import DeviceLoop
 from ..stopping import FEWEST_LONG, round_value
 from ..windows import WALL_SAMPLES, wall_samples
 from ..wire import SYNCHRONIZES, Measured, Protocol, Task
