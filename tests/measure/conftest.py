@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -21,7 +22,10 @@ def torch() -> Any:
 
 @pytest.fixture(scope="module")
 def device(torch: Any) -> CudaBackend:
-    """The CUDA device, calibrated."""
+    """The CUDA device, calibrated. With torch loaded a collection before every block would take longer than the block, so what is
+    there by now is left out of it, as in a worker."""
+    gc.collect()
+    gc.freeze()
     backend = choose("cuda")
     assert isinstance(backend, CudaBackend)
     calibrate(backend)
