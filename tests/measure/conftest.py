@@ -22,8 +22,8 @@ def torch() -> Any:
 
 @pytest.fixture(scope="module")
 def device(torch: Any) -> CudaBackend:
-    """The CUDA device, calibrated. With torch loaded a collection before every block would take longer than the block, so what is
-    there by now is left out of it, as in a worker."""
+    """The CUDA device, calibrated. What is there by now is left out of garbage collections, as in a worker: with torch loaded
+    one before every block would take longer than the block."""
     gc.collect()
     gc.freeze()
     backend = choose("cuda")
