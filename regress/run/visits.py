@@ -48,6 +48,8 @@ class Visits:
     first_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By side: the facts of its first process."""
     warnings: list[str] = field(default_factory=list)
+    _imported: bool | None = None
+    """Whether any process has imported code of the repository; None before the first has ended."""
     _reaper: Reaper = field(default_factory=Reaper)
     _caches: tempfile.TemporaryDirectory[str] = field(
         default_factory=lambda: tempfile.TemporaryDirectory(prefix="regress-compiled-", ignore_cleanup_errors=True)
@@ -58,6 +60,8 @@ class Visits:
         """No process is started after this."""
         self._reaper.close()
         self._caches.cleanup()
+        if self._imported is False:
+            self.warnings.append("the suite imports nothing of this repository: it measures installed packages only")
 
     # -- the suite -------------------------------------------------------------------------------------------------------
 
@@ -170,9 +174,8 @@ class Visits:
 
     def _note_code(self, server: Server) -> None:
         end = server.receive(GRACE_S)
-        text = "the suite imports nothing of this repository: it measures installed packages only"
-        if isinstance(end, End) and not end.project_files and text not in self.warnings:
-            self.warnings.append(text)
+        if isinstance(end, End):
+            self._imported = bool(self._imported or end.project_files)
 
     def _server(self, side: Prepared, cold: bool = False) -> Server:
         """A process of the side; with `cold` its compile caches are empty, and nobody else's."""

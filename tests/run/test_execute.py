@@ -643,3 +643,11 @@ def test_a_namespace_package_of_the_side_is_its_code_and_another_is_refused(benc
     (bench.root / "benchmarks" / "b.py").write_text("import ns.pkg, ns.other\ndef track_x(): return 1\n")
     with pytest.raises(NothingMeasured, match="ns was imported from elsewhere"):
         bench.run()
+
+
+def test_one_process_that_imports_nothing_of_the_project_is_no_warning(bench: Bench) -> None:
+    """A case that runs alone may need nothing of it; the suite does."""
+    text = "the suite imports nothing of this repository"
+    bench.write("def track_here():\n    import proj\n    return 1\ndef peakmem_alone(): pass\n")
+    assert not any(text in each for each in bench.run().warnings)
+    assert any(text in each for each in bench.run(patterns=("alone",)).warnings)
