@@ -16,6 +16,7 @@ from .backend import DeviceError
 from .blocks import LAUNCHES_A_BLOCK, Blocks, DeviceSamples, Starved
 from .growth import growth
 from .stopping import FEWEST, FEWEST_LONG, LONG_CALL_S, centred, enough
+from .windows import WARM_AGREE
 from .wire import Protocol
 
 ONE_CALL_FROM_S = 20e-6
@@ -24,7 +25,6 @@ WINDOW_S = 200e-6
 """Below it, a window has as many calls as fill this."""
 BLOCK_SAMPLES = 24
 WARM_CALLS = 3
-WARM_AGREE = 0.02
 LANES = 8
 LANE_TOLERANCE = 0.25
 """A lane whose time differs from the current stream's by more than this does not hold all of the call's work."""
