@@ -10,7 +10,7 @@ import ctypes
 import os
 from typing import Any, Dict, Mapping, Optional
 
-from .base import MemoryProbe
+from .base import MemoryProbe, ReckonedMemory
 
 POOL_USED, POOL_USED_HIGH = 7, 8
 """CU_MEMPOOL_ATTR_USED_MEM_CURRENT and _HIGH."""
@@ -75,7 +75,7 @@ class TorchMemory(MemoryProbe):
         return int(self._cuda.memory_stats().get(key, 0))
 
 
-class CupyMemory(MemoryProbe):
+class CupyMemory(ReckonedMemory):
     """Requested bytes of CuPy's pool, from a memory hook: the pool itself knows only rounded sizes, and no peak.
 
     It sees what this thread allocates while it is open. A block from before that is given back counts with its rounded size.
@@ -85,8 +85,8 @@ class CupyMemory(MemoryProbe):
 
     def __init__(self, cupy: Any) -> None:
         self._cupy = cupy
+        super().__init__()
         self._sizes: Dict[int, int] = {}
-        self._current = self._peak = self._allocations = 0
         taken, given = self._taken, self._given
 
         class Hook(cupy.cuda.MemoryHook):  # type: ignore[misc]
@@ -111,27 +111,13 @@ class CupyMemory(MemoryProbe):
         if not address:  # out of memory
             return
         self._sizes[address] = size
-        self._allocations += 1
-        self._current += size
-        self._peak = max(self._peak, self._current)
+        self.change(size)
 
     def _given(self, address: int, rounded: int) -> None:
-        self._current -= self._sizes.pop(address, rounded)
-
-    def current(self) -> int:
-        return self._current
+        self.change(-self._sizes.pop(address, rounded))
 
     def release(self) -> None:
         self._cupy.get_default_memory_pool().free_all_blocks()
-
-    def reset_peak(self) -> None:
-        self._peak = self._current
-
-    def peak(self) -> int:
-        return self._peak
-
-    def allocations(self) -> int:
-        return self._allocations
 
 
 class DriverPool(MemoryProbe):

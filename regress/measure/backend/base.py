@@ -54,6 +54,31 @@ class MemoryProbe:
         return None
 
 
+class ReckonedMemory(MemoryProbe):
+    """Memory that is reckoned up from what an allocator tells of every block."""
+
+    def __init__(self) -> None:
+        self._current = self._peak = self._allocations = 0
+
+    def change(self, nbytes: int) -> None:
+        """So many bytes were handed out, or given back where there are fewer than none."""
+        self._current += nbytes
+        self._allocations += nbytes > 0
+        self._peak = max(self._peak, self._current)
+
+    def current(self) -> int:
+        return self._current
+
+    def reset_peak(self) -> None:
+        self._peak = self._current
+
+    def peak(self) -> int:
+        return self._peak
+
+    def allocations(self) -> int:
+        return self._allocations
+
+
 @dataclass
 class Calls:
     """What the device was asked to do while it was counted; `unavailable` says why that is not known."""

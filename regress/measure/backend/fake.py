@@ -24,7 +24,7 @@ import sys
 import types
 from typing import Any, ContextManager, Dict, Iterator, List, Optional, Sequence
 
-from .base import Calls, DeviceBackend, MemoryProbe
+from .base import Calls, DeviceBackend, MemoryProbe, ReckonedMemory
 
 LAUNCH_S = 4e-6
 RECORD_S = 2e-6
@@ -55,28 +55,8 @@ class Buffer:
         self._probe.change(-self.nbytes)
 
 
-class ScriptedMemory(MemoryProbe):
+class ScriptedMemory(ReckonedMemory):
     name = "scripted"
-
-    def __init__(self) -> None:
-        self._current = self._peak = self._allocations = 0
-
-    def change(self, nbytes: int) -> None:
-        self._current += nbytes
-        self._allocations += nbytes > 0
-        self._peak = max(self._peak, self._current)
-
-    def current(self) -> int:
-        return self._current
-
-    def reset_peak(self) -> None:
-        self._peak = self._current
-
-    def peak(self) -> int:
-        return self._peak
-
-    def allocations(self) -> int:
-        return self._allocations
 
 
 class _Lane:
