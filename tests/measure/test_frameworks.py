@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -14,7 +15,6 @@ from regress.measure.backend.frameworks import (
     in_use,
     really,
     stream_reader,
-    synchronizers,
 )
 
 Load = Callable[..., ModuleType]
@@ -212,16 +212,44 @@ def test_an_exception_puts_everything_back(load: Load) -> None:
     assert warp.synchronize is len
 
 
-def test_methods_of_types_written_in_c_are_left_out(load: Load) -> None:
-    torch = pytest.importorskip("torch")
-    load("cupy")
-    load("cupy.cuda", Device=torch.Stream, Stream=Child)
-    owners = [owner for owner, _ in synchronizers()]
-    assert Child in owners
-    assert torch.Stream not in owners
+def test_a_subclass_stands_in_for_a_type_written_in_c(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As CuPy's Device is; deque.clear plays the part of its synchronize."""
+    monkeypatch.setattr(frameworks, "SYNCHRONIZES", (("c_types", "deque.clear"),))
+    c_types, suite = load("c_types", deque=deque), load("some_suite", Device=deque)
+    made_before = deque([1])
+    with QuietSynchronizes() as quiet:
+        for kind in (c_types.deque, suite.Device):
+            made = kind([1, 2])
+            assert made.clear() is None
+            assert list(made) == [1, 2]
+            assert isinstance(made, deque)
+            assert isinstance(made_before, kind)
+        made_before.clear()
+    assert quiet.calls == ["c_types.deque.clear"] * 2, "the object from before has really been cleared"
+    assert not made_before
+    assert c_types.deque is suite.Device is deque
+
+
+def test_a_subclass_can_do_what_the_type_does(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frameworks, "SYNCHRONIZES", (("c_types", "deque.clear"),))
+    c_types = load("c_types", deque=deque)
+    with QuietSynchronizes(really) as quiet:
+        made = c_types.deque([1])
+        made.clear()
+    assert not made
+    assert quiet.count == 1
+
+
+def test_a_type_that_cannot_be_inherited_from_is_left_out(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frameworks, "SYNCHRONIZES", (("c_types", "range.index"),))
+    c_types = load("c_types", range=range)
+    with QuietSynchronizes() as quiet:
+        assert c_types.range(3).index(2) == 2
+    assert quiet.count == 0
 
 
 def test_what_is_not_loaded_is_not_imported() -> None:
     before = set(sys.modules)
-    synchronizers()
+    with QuietSynchronizes():
+        pass
     assert set(sys.modules) == before

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 Reader = Callable[[], int]
 Hook = Callable[[str, Callable[..., Any], Tuple[Any, ...], Dict[str, Any]], Any]
@@ -37,8 +37,8 @@ SYNCHRONIZES = (
     ("warp", "synchronize_event"),
     ("regress_scripted", "synchronize"),
 )
-"""Module and name of every known call that waits for the device. `torch.Stream` and `torch.Event` are built-in types, whose
-methods cannot be replaced."""
+"""Module and name of every known call that waits for the device. `torch.Stream` and `torch.Event` are missing: they are written
+in C, and torch tells their instances by the very type."""
 
 
 # -- streams -------------------------------------------------------------------------------------------------------------
@@ -119,35 +119,66 @@ def _warp(device: int) -> Optional[Reader]:
 # -- synchronizes --------------------------------------------------------------------------------------------------------
 
 
-def synchronizers() -> List[Tuple[Any, str]]:
-    """(owner, attribute) of the known synchronize calls of the loaded frameworks, and of the names under which other modules
-    have imported them. Attributes that cannot be set are left out."""
-    return [(owner, attribute) for owner, attribute, _ in _found()]
+class _Place(NamedTuple):
+    """Where a known synchronize call, or the type that has it as a method, is looked up when it is called."""
+
+    owner: Any
+    attribute: str
+    name: str
+    """What the call is counted under."""
+    method: str = ""
+    """Of the type that stands here: a type written in C cannot be changed, so a subclass has to take its place."""
 
 
-def _found() -> List[Tuple[Any, str, str]]:
-    """(owner, attribute, the name to count it under)."""
-    known: List[Tuple[Any, str, str]] = []
-    functions: Dict[int, Tuple[Any, str]] = {}
+def _places() -> List[_Place]:
+    """Of the known calls of the loaded frameworks, and of the names under which other modules have imported them. Types that
+    can be neither changed nor inherited from are left out."""
+    known: List[_Place] = []
+    elsewhere: Dict[int, _Place] = {}
     for module_name, path in SYNCHRONIZES:
         owner: Any = sys.modules.get(module_name)
-        holder, _, attribute = path.rpartition(".")
+        name, (holder, _, attribute) = f"{module_name}.{path}", path.rpartition(".")
+        place = _Place(owner, attribute, name)
         if holder and owner is not None:
-            owner = vars(owner).get(holder)
-        function = getattr(owner, attribute, None) if owner is not None else None
-        if function is None or not _settable(owner, attribute):
+            kind = vars(owner).get(holder)
+            place = _Place(kind, attribute, name)
+            if isinstance(kind, type) and not _settable(kind, attribute):
+                if not _inheritable(kind):
+                    continue
+                place = _Place(owner, holder, name, attribute)
+        found = getattr(place.owner, place.attribute, None) if place.owner is not None else None
+        missing = found is None or not hasattr(found, place.method or "__call__")
+        if missing or not _settable(place.owner, place.attribute):
             continue
-        known.append((owner, attribute, f"{module_name}.{path}"))
-        if not holder:
-            functions[id(function)] = (function, f"{module_name}.{path}")
-    owners = {id(owner) for owner, _, _ in known}
+        known.append(place)
+        if place.owner is owner:  # what a module holds, another one may have imported
+            elsewhere[id(found)] = place
+    owners = {id(place.owner) for place in known}
     for module in {id(module): module for module in list(sys.modules.values())}.values():  # some have two names
         if not isinstance(module, types.ModuleType) or id(module) in owners:
             continue
-        for name, value in list(vars(module).items()):
-            if id(value) in functions:
-                known.append((module, name, functions[id(value)][1]))
+        for attribute, value in list(vars(module).items()):
+            if id(value) in elsewhere:
+                known.append(elsewhere[id(value)]._replace(owner=module, attribute=attribute))
     return known
+
+
+def _inheritable(kind: type) -> bool:
+    try:
+        types.new_class(kind.__name__, (kind,))
+    except TypeError:
+        return False
+    return True
+
+
+def _with_method(kind: type, name: str, function: Callable[..., Any]) -> type:
+    """A subclass with another method, of which every instance of the type itself counts as an instance."""
+
+    class Instances(type(kind)):  # type: ignore[misc]  # the base is known at run time only
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, kind)
+
+    return types.new_class(kind.__name__, (kind,), {"metaclass": Instances}, lambda body: body.update({name: function}))
 
 
 def _settable(owner: Any, attribute: str) -> bool:
@@ -189,8 +220,13 @@ class QuietSynchronizes:
         return len(self.calls)
 
     def __enter__(self) -> QuietSynchronizes:
-        for owner, attribute, name in _found():
-            self._undo.append(_replace(owner, attribute, self._stand_in(name, getattr(owner, attribute))))
+        for place in _places():
+            found = getattr(place.owner, place.attribute)
+            original = getattr(found, place.method) if place.method else found
+            value: Any = self._stand_in(place.name, original)
+            if place.method:
+                value = _with_method(found, place.method, value)
+            self._undo.append(_replace(place.owner, place.attribute, value))
         return self
 
     def __exit__(self, *_: object) -> None:
