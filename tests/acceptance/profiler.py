@@ -16,6 +16,7 @@ from typing import Any
 from regress.measure.backend import DeviceBackend, DeviceError
 from regress.measure.declared import device_loop, ready
 from regress.measure.failures import last_line
+from regress.measure.methods.jax_arrays import WALL_ONLY, is_jax
 from regress.measure.state import forget_compilations, seed
 from regress.measure.suite import Suite, choose_params
 from regress.measure.wire import Benchmark, Protocol
@@ -142,6 +143,8 @@ def _compared(suite: Suite, case: Case, device: DeviceBackend, torch: Any) -> Ro
         def call() -> object:
             return benchmark.func(*params)
 
+        if is_jax(benchmark, call):
+            raise NotImplementedError(WALL_ONLY)
         loop = device_loop(benchmark, call, device)
         loop.warm_up(WARMUP_S)
         protocol = loop.propose(Protocol("gpu_time"))

@@ -65,7 +65,7 @@ def test_asv_finds_the_same_times_and_publishes_ours(project: Callable[..., Proj
 
     def asv(*words: str) -> None:
         path = os.pathsep.join([str(site), bench.environment()["PYTHONPATH"]])
-        environment = bench.environment(HOME=str(tmp_path), ASV_PYTHONPATH=path)
+        environment = bench.environment(HOME=str(tmp_path), PYTHONPATH=path)
         command = [sys.executable, "-m", "asv", *words]
         done = subprocess.run(
             command, cwd=p.root, env=environment, capture_output=True, text=True, timeout=240, check=False
