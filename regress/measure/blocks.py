@@ -53,6 +53,8 @@ class DeviceSamples:
     invalid: int = 0
     retried: int = 0
     clocks_hz: List[float] = field(default_factory=list)
+    cut: bool = False
+    """Whether sampling ended before its time, because a block could no longer be kept full."""
 
     def value(self, step_s: float = 0.0, calls: int = 1) -> float:
         """The device time of the round: the mean over the lanes."""

@@ -159,6 +159,7 @@ class DeviceLoop(Blocks):
                 warm.add(lane)
                 if isinstance(block, Starved):
                     # A host that became too slow half way takes nothing from the blocks that were full.
+                    found.cut = True
                     return found if len(found.device) >= FEWEST else None
                 found.add(block, lane)
             taken = len(found.device) + found.invalid

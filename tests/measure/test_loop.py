@@ -277,6 +277,22 @@ def test_lanes_average_over_the_levels_of_the_queues() -> None:
     assert several[1] / several[0] == pytest.approx(1.0, rel=0.012)
 
 
+def test_lanes_that_a_slow_host_has_cut_are_kept_and_known_as_cut(
+    device: FakeBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = DeviceLoop(partial(device.kernel, "k", 60e-6), device)
+    loop.warm_up(1.0)
+    protocol = loop.propose(Protocol("gpu_time"))
+    assert protocol is not None
+    full, taken = loop.full_block, iter(range(100))
+    monkeypatch.setattr(loop, "full_block", lambda *of: full(*of) if next(taken) < 6 else Starved(1.0))
+    found = loop.sample(protocol)
+    assert found is not None
+    assert found.cut
+    assert sorted(set(found.lanes)) == list(range(6))
+    assert found.value() == pytest.approx(60e-6, rel=0.015)
+
+
 def test_a_call_that_keeps_to_its_own_stream_gets_one_lane(device: FakeBackend) -> None:
     """On another current stream its work would run beside the spin, and the window would be empty."""
     loop = DeviceLoop(lambda: device.kernel("k", 60e-6, stream=0), device)

@@ -91,7 +91,8 @@ def _time(loop: DeviceLoop, visited: Visited, backend: DeviceBackend) -> None:
     visited.facts["spins_repeated"] = found.retried
     visited.facts["lanes"] = lanes = len(set(found.lanes))
     if lanes < min(protocol.lanes, len(found.device)):
-        visited.flags.append(f"measured on {lanes} of {protocol.lanes} lanes: another framework came into use")
+        why = "the host became too slow to fill the queue" if found.cut else "another framework came into use"
+        visited.flags.append(f"measured on {lanes} of {protocol.lanes} lanes: {why}")
     if found.clocks_hz:
         visited.facts["sm_clock_hz"] = statistics.median_low(found.clocks_hz)
 
