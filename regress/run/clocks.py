@@ -41,15 +41,18 @@ def locked(uuid: str, folder: Path, note: Callable[[str], None], nvml: Any = Non
             )
         device = _device(api, uuid)
         claim.write(uuid)
-        done: list[str] = []
+        refused = False
         try:
-            done.append(_lock_sm(api, device, uuid))
-            done.append(_lock_memory(api, device, uuid))
-            yield ", ".join(done)
+            try:
+                sm = _lock_sm(api, device, uuid)
+            except RegressError:
+                refused = True
+                raise
+            yield ", ".join((sm, _lock_memory(api, device, uuid)))
         finally:
-            # Also where nothing is known to be locked: Ctrl-C may come between a lock and the line that tells of it.
+            # Whatever happened but a refusal may have locked something: Ctrl-C may come right behind the call that did.
             failure = _reset(api, device)
-            if failure and done:
+            if failure and not refused:
                 note(_left_locked(uuid, failure))
             else:
                 claim.clear()

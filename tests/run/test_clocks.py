@@ -194,6 +194,21 @@ def test_clocks_that_cannot_be_given_back_are_said_and_tried_again(tmp_path: Pat
     assert (len(notes), left(tmp_path)) == (3, "")
 
 
+def test_ctrl_c_right_behind_the_call_that_locked_keeps_the_claim(tmp_path: Path, notes: Notes) -> None:
+    nvml = Nvml("ResetGpu", "ResetMemory")
+    lock = nvml.nvmlDeviceSetGpuLockedClocks
+
+    def interrupted(*of: Any) -> None:
+        lock(*of)
+        raise KeyboardInterrupt
+
+    nvml.nvmlDeviceSetGpuLockedClocks = interrupted  # type: ignore[assignment]
+    with pytest.raises(KeyboardInterrupt), clocks.locked(UUID, tmp_path, notes, nvml):
+        pass
+    assert "may still be locked" in notes[0]
+    assert UUID in left(tmp_path)
+
+
 def test_a_run_that_goes_on_keeps_its_clocks(tmp_path: Path, notes: Notes) -> None:
     first, second = Nvml(), Nvml()
     with clocks.locked(UUID, tmp_path, notes, first):
