@@ -340,6 +340,7 @@ _RULES = {
     r"memory_rounds": _Rule(lambda value: value >= 0, "0 or more"),
     r"(check|run|sweep)_rounds": _Rule(lambda value: value >= 2, "2 or more, as one round shows no spread"),
     r"seed": _Rule(lambda value: value >= 0, "0 or more"),
+    r"process": _Rule(lambda value: value in ("auto", "fresh"), '"auto" or "fresh"'),
     r"device": _Rule(
         lambda value: value in ("auto", "cuda", "torch", "cpu", "fake"), '"auto", "cuda", "torch", "cpu" or "fake"'
     ),

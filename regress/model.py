@@ -4,7 +4,7 @@
     Metric      what a number is: gpu_time, host_time, wall_time, peak_memory, ..., its unit, and which direction is better
     Side        what is measured: a commit, or the working tree, in an environment
     Protocol    how a case is measured; fixed once a case, the same for every round of both sides
-    Round       one visit of one fresh process to one case on one side (asv's word; "launch" means a kernel launch only)
+    Round       one visit to one case on one side; its process takes part in no other (asv's word; a "launch" is a kernel's)
     Summary     centre, interval and spread of the round values of one side
     Comparison  one case and metric, base against head, with a verdict and its reasons
     Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
@@ -395,6 +395,9 @@ class Settings:
     # measuring
     device: str = "auto"
     """auto, cuda, cpu, or fake (the scripted device)."""
+    process: str = "auto"
+    """How the process of a round begins: auto (forked from one that has imported the suite, where a trial shows that this
+    works), or fresh (an interpreter of its own, which imports everything again)."""
     seed: int = 0
     cuda: tuple[str, ...] = ()
     """Regular expressions, searched in names: `time_*` benchmarks that are measured under the device protocol."""

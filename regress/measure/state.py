@@ -11,32 +11,51 @@ import os
 import random
 import signal
 import sys
-from typing import Any, Iterator, Optional, Sequence
+from typing import Any, Iterator, List, Optional, Sequence
 
 GENERATORS = ("numpy", "torch", "cupy")
 """Modules with a random generator of their own."""
 
 
 @contextlib.contextmanager
-def restored(home: str) -> Iterator[None]:
-    """Put back what a case changed: environment, path, working directory, collector, recursion limit, timers and streams."""
+def restored(home: str, start: str = "") -> Iterator[List[str]]:
+    """Run the block in the folder `start`, and put back what a case changed there: environment, path, working directory,
+    collector, recursion limit, timers and streams. The list holds, once it is closed, the names of what others would have
+    noticed."""
     environment, path = dict(os.environ), list(sys.path)
     collecting, depth = gc.isenabled(), sys.getrecursionlimit()
     streams = sys.stdin, sys.stdout, sys.stderr
+    start = start or home
+    os.chdir(start)
+    changed: List[str] = []
     try:
-        yield
+        yield changed
     finally:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0.0)
-        if dict(os.environ) != environment:
+        now = dict(os.environ)
+        changed += [f"${name}" for name in sorted({*now, *environment}) if now.get(name) != environment.get(name)]
+        if now != environment:
             os.environ.clear()
             os.environ.update(environment)
+        changed += ["sys.path"] if sys.path != path else []
         sys.path[:] = path
+        changed += ["the garbage collector"] if gc.isenabled() != collecting else []
         (gc.enable if collecting else gc.disable)()
+        changed += ["the recursion limit"] if sys.getrecursionlimit() != depth else []
         sys.setrecursionlimit(depth)
         sys.stdin, sys.stdout, sys.stderr = (_usable(stream, fd) for fd, stream in enumerate(streams))
+        changed += ["the working directory"] if not _is_in(start) else []
         os.makedirs(home, exist_ok=True)
         os.chdir(home)
+
+
+def _is_in(folder: str) -> bool:
+    """Whether it is the working directory."""
+    try:
+        return os.path.samefile(os.curdir, folder)
+    except OSError:  # one of them has been removed
+        return False
 
 
 def _usable(stream: Any, fd: int) -> Any:

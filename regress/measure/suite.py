@@ -12,7 +12,7 @@ import pkgutil
 import re
 import traceback
 from types import ModuleType
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from .bench_types import CudaColdBenchmark, CudaTimeBenchmark, SizeBenchmark, load
 from .failures import last_line, place_of
@@ -49,6 +49,9 @@ METRICS = {
 ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
+Found = Tuple[List[Benchmark], List[SuiteProblem]]
+
+
 class Suite:
     """The benchmarks of a folder. Modules are imported when first needed, so that one case does not import the whole suite."""
 
@@ -70,11 +73,12 @@ class Suite:
 
     # -- discovery -------------------------------------------------------------------------------------------------------
 
-    def discover(self) -> Tuple[List[Benchmark], List[SuiteProblem]]:
-        """Every benchmark of the suite, and what could not be imported or used."""
+    def discover(self, announce: Callable[[str], None] = lambda module: None) -> Found:
+        """Every benchmark of the suite, and what could not be imported or used. `announce` is told of each module before it is
+        imported."""
         problems: List[SuiteProblem] = []
         described: List[Benchmark] = []
-        for module in self._modules(self.package, problems):
+        for module in self._modules(self.package, problems, announce):
             for recipe in _recipes(module):
                 described += self._described(recipe, problems)
         self._discovered = True
@@ -95,7 +99,10 @@ class Suite:
         self._found[found.name] = recipe
         return [found]
 
-    def _modules(self, name: str, problems: List[SuiteProblem]) -> Iterator[ModuleType]:
+    def _modules(
+        self, name: str, problems: List[SuiteProblem], announce: Callable[[str], None]
+    ) -> Iterator[ModuleType]:
+        announce(name)
         try:
             module = importlib.import_module(name)
         except BaseException as error:  # a suite may call sys.exit() at import
@@ -104,7 +111,7 @@ class Suite:
             return
         yield module
         for _, child, _ in pkgutil.iter_modules(getattr(module, "__path__", []), f"{name}."):
-            yield from self._modules(child, problems)
+            yield from self._modules(child, problems, announce)
 
     # -- one benchmark ---------------------------------------------------------------------------------------------------
 

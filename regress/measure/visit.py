@@ -47,7 +47,8 @@ class Visitor:
         seconds = time.perf_counter() - start
         if found is None:
             return Proposal(task.name, task.params, task.side, None, failure, seconds)
-        return Proposal(task.name, task.params, task.side, found.protocol, None, seconds, found.flags, found.values)
+        kept = found.flags, found.values, found.leaves
+        return Proposal(task.name, task.params, task.side, found.protocol, None, seconds, *kept)
 
     def measure(self, task: Task) -> Round:
         """The measured visit, by the task's protocol."""
@@ -64,7 +65,7 @@ class Visitor:
             protocol=task.protocol,
             values=found.values if found is not None else {},
             failure=failure,
-            facts={**(found.facts if found is not None else {}), "loaded": loaded_frameworks()},
+            facts={**_facts(found), "loaded": loaded_frameworks()},
             flags=found.flags if found is not None else [],
         )
 
@@ -84,10 +85,11 @@ class Visitor:
             # What a module sets when it is imported is the module's, and stays: only the case's own changes are put back.
             seed(self._seed)
             benchmark = self._suite.get(task.name)
-            with restored(self._home), restored_flags() as changed:
+            with restored(self._home, task.cache_dir) as changed, restored_flags() as flags:
                 found = self._measured(benchmark, task, started)
-            if changed:
-                found.flags.append(f"changes {', '.join(changed)} and leaves it so; it was put back")
+            found.leaves = [*flags, *changed]
+            if found.leaves:
+                found.flags.append(f"changes {', '.join(found.leaves)} and leaves it so; it was put back")
             return found, None
         except Skipped as skipped:
             return None, Failure("skipped", str(skipped))
@@ -109,8 +111,6 @@ class Visitor:
             gc.collect()
             gc.freeze()
             self._frozen = True
-        if task.cache_dir:
-            os.chdir(task.cache_dir)
         load_cache(benchmark, task.cache_dir)
         forget_compilations()
         seed(self._seed)
@@ -160,6 +160,12 @@ class Visitor:
         precision = {name: value for name, value in precision_flags().items() if name in PRECISION}
         device = {} if self._named else self._backend.facts()
         return {**device, "precision": precision, **({"foreign_processes": self._foreign} if self._foreign else {})}
+
+
+def _facts(found: Optional[Visited]) -> Dict[str, Any]:
+    if found is None:
+        return {}
+    return {**found.facts, **({"leaves": found.leaves} if found.leaves else {})}
 
 
 def loaded_frameworks() -> List[str]:

@@ -14,7 +14,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Type, TypeVar
 
-WIRE_VERSION = 1
+WIRE_VERSION = 2
 """Version of this file's messages; both ends are shipped together, so a difference means a broken installation."""
 
 HARNESS_VERSION = 1
@@ -164,7 +164,31 @@ class Open:
 
 @dataclass(frozen=True)
 class Discover:
-    """Import the whole suite and list its benchmarks; answered by `Suite`."""
+    """Import the whole suite and list its benchmarks; answered by `Importing` for each module, and by `Suite`."""
+
+
+@dataclass(frozen=True)
+class Fork:
+    """To a fork server: fork a worker that runs from the folder `home`. Its three descriptors (commands, replies, log) follow
+    through the socket. Answered by `Forked`."""
+
+    home: str
+
+
+@dataclass(frozen=True)
+class Reap:
+    """To a fork server: whether the child has ended; answered by `Reaped`."""
+
+    pid: int
+
+
+@dataclass(frozen=True)
+class Probe:
+    """To the first child of a fork server: try what a fork may have broken. Answered by `Trying` before each step, then by
+    `Works`."""
+
+    device: bool = False
+    """Whether device work is tried too."""
 
 
 @dataclass(frozen=True)
@@ -201,9 +225,44 @@ class Opened:
 
 
 @dataclass(frozen=True)
+class Importing:
+    """This module of the suite is imported next."""
+
+    module: str
+
+
+@dataclass(frozen=True)
 class Suite:
     benchmarks: List[Benchmark] = nested(Benchmark, many=True)
     problems: List[SuiteProblem] = nested(SuiteProblem, many=True)
+    unforkable: str = ""
+    """Why a fork of the process that imported the suite could not measure; empty where nothing speaks against it."""
+    threads: List[str] = field(default_factory=list)
+    """Modules whose import started threads, which a fork does not have."""
+
+
+@dataclass(frozen=True)
+class Forked:
+    pid: int
+
+
+@dataclass(frozen=True)
+class Reaped:
+    """`returncode` as in subprocess, negative for a signal; None while the child runs."""
+
+    returncode: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Trying:
+    """This is tried next; if no answer follows, it does not work in a fork."""
+
+    step: str
+
+
+@dataclass(frozen=True)
+class Works:
+    """All that was tried works in a fork."""
 
 
 @dataclass(frozen=True)
@@ -244,6 +303,8 @@ class Proposal:
     flags: List[str] = field(default_factory=list)
     values: Dict[str, Measured] = nested(Measured, many=True, default_factory=dict)
     """Counters of one call: exact, and too dear to take while timing. The driver puts them into the side's first round."""
+    leaves: List[str] = field(default_factory=list)
+    """State of the process that the case changed and did not put back."""
 
 
 @dataclass(frozen=True)
@@ -270,6 +331,7 @@ class Round:
     `temperature_c`, `power_w`
     `foreign_processes`  list of words for other processes that compute on the device ("pid 812 (python), 4.1 GiB")
     `precision`          dict of precision flags: {"tf32_matmul": false, ...}
+    `leaves`             names of the state of the process that the case changed and did not put back
     `output`             shape and type of what the call returns: "float32[4096, 4096]"
     `bytes`, `flops`     work of one call as the benchmark declares it
     """
@@ -306,11 +368,19 @@ MESSAGES = {
     for kind in (
         Open,
         Discover,
+        Fork,
+        Reap,
+        Probe,
         SetupCache,
         MeasureCeilings,
         Visit,
         Opened,
+        Importing,
         Suite,
+        Forked,
+        Reaped,
+        Trying,
+        Works,
         CacheReady,
         Ceilings,
         Begin,

@@ -1,22 +1,21 @@
 """The process under test: answers the driver's commands until the pipe closes.
 
-Started as a file with two file descriptors, `--read N --write M`. Standard input is empty and standard output goes to a log,
-so a benchmark may read, print or close them as it likes.
+Standard input is empty and standard output goes to a log, so a benchmark may read, print or close them as it likes.
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
+import functools
 import importlib.metadata
 import os
 import pickle
 import platform
 import sys
 import time
-from typing import Any, BinaryIO, Dict, List
+from typing import Any, Dict, Mapping, Optional
 
-from .backend import Backend, choose
+from .backend import Backend, choose, imported_by_suites
+from .channel import Channel
 from .failures import failure_of
 from .project import ProjectCode
 from .state import SeedAtImport, seed
@@ -29,60 +28,38 @@ from .wire import (
     Discover,
     End,
     Failure,
+    Importing,
     MeasureCeilings,
     Open,
     Opened,
+    Probe,
     SetupCache,
     Visit,
+    Works,
     WrongCode,
-    decode,
-    encode,
 )
 from .wire import Suite as SuiteMessage
 
-FIRST_FD = 500
 
+class Imported:
+    """The suite of an opening, and what has to be there before it is imported."""
 
-class Channel:
-    """The private pipes. Children that a benchmark starts do not inherit them."""
-
-    def __init__(self, read_fd: int, write_fd: int) -> None:
-        # Out of the way of a benchmark that closes or writes to "all" small descriptors.
-        read_fd, write_fd = _moved(read_fd), _moved(write_fd)
-        self._in: BinaryIO = os.fdopen(read_fd, "rb")
-        self._out: BinaryIO = os.fdopen(write_fd, "wb")
-        self._owner = os.getpid()
-        # A forked child holds no end of the pipes: the driver sees at once when this process has died.
-        os.register_at_fork(after_in_child=lambda: os.closerange(read_fd, write_fd + 1))
-
-    def receive(self) -> Any:
-        """The next command; None when the driver has closed the pipe."""
-        line = self._in.readline()
-        return decode(line) if line else None
-
-    def send(self, message: Any) -> None:
-        if os.getpid() != self._owner:
-            os._exit(0)  # a child that a benchmark forked has come back from its function; it is not the worker
-        self._out.write(encode(message))
-        self._out.flush()
-
-
-def _moved(fd: int) -> int:
-    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FD)
-    os.close(fd)
-    return moved
+    def __init__(self, opening: Open) -> None:
+        seed(opening.seed)
+        sys.meta_path.insert(0, SeedAtImport(opening.seed))
+        self.backend: Optional[Backend] = imported_by_suites(opening.device, opening.seed, opening.side)
+        self.suite = Suite(opening.suite_dir, opening.overrides, opening.import_roots, opening.cuda)
 
 
 class Worker:
     """One side's process: a suite, a device, and the cases it is asked to visit."""
 
-    def __init__(self, channel: Channel, opening: Open) -> None:
+    def __init__(self, channel: Channel, opening: Open, imported: Imported) -> None:
         self._channel = channel
         self._seed = opening.seed
         seed(self._seed)
-        sys.meta_path.insert(0, SeedAtImport(self._seed))
-        self._backend: Backend = choose(opening.device, opening.seed, opening.side)
-        self._suite = Suite(opening.suite_dir, opening.overrides, opening.import_roots, opening.cuda)
+        self._backend: Backend = imported.backend or choose(opening.device)
+        self._suite = imported.suite
         # Asked before a context of ours is open; where an id may be one of ours, it is no evidence.
         foreign = self._backend.processes()
         certain = [str(each) for each in foreign if not each.unreliable]
@@ -94,8 +71,13 @@ class Worker:
 
     def answer(self, command: Any) -> None:
         if isinstance(command, Discover):
-            benchmarks, problems = self._suite.discover()
+            benchmarks, problems = self._suite.discover(lambda module: self._channel.send(Importing(module)))
             self._channel.send(SuiteMessage(benchmarks, problems))
+        elif isinstance(command, Probe):
+            from . import probe  # one worker of a run is asked
+
+            probe.tried(self._backend if command.device else None, self._channel.send)
+            self._channel.send(Works())
         elif isinstance(command, SetupCache):
             self._channel.send(self._setup_cache(command))
         elif isinstance(command, MeasureCeilings):
@@ -136,14 +118,22 @@ class Worker:
         return CacheReady(command.name, time.perf_counter() - start)
 
 
-def facts(backend: Backend) -> Dict[str, Any]:
-    """Interpreter, device and the versions of the frameworks that are installed. Nothing is imported to find out."""
+@functools.lru_cache(maxsize=None)
+def installed() -> Mapping[str, Any]:
+    """Interpreter and versions of the frameworks that are installed. Nothing is imported to find out. Kept: a fork server asks
+    once for all its children."""
     found: Dict[str, Any] = {"python": platform.python_version(), "implementation": platform.python_implementation()}
     for name in FRAMEWORKS:
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
+    return found
+
+
+def facts(backend: Backend) -> Dict[str, Any]:
+    """What is installed, the processors and the device."""
+    found: Dict[str, Any] = dict(installed())
     found["cpus"] = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES"):
         if variable in os.environ:
@@ -154,13 +144,10 @@ def facts(backend: Backend) -> Dict[str, Any]:
     return found
 
 
-def main(argv: List[str]) -> int:
-    channel = Channel(int(argv[argv.index("--read") + 1]), int(argv[argv.index("--write") + 1]))
-    opening = channel.receive()
-    if opening is None:
-        return 0
+def converse(channel: Channel, opening: Open, imported: Optional[Imported] = None) -> int:
+    """Answer until the driver closes the pipe; the exit code. A forked worker has its suite already."""
     try:
-        worker = Worker(channel, opening)
+        worker = Worker(channel, opening, imported or Imported(opening))
         command = channel.receive()
         while command is not None:
             worker.answer(command)
@@ -169,12 +156,3 @@ def main(argv: List[str]) -> int:
         channel.send(Broken(failure_of(error, [opening.suite_dir])))
         return 1
     return 0
-
-
-def start() -> None:
-    """Run `main` and leave at once: what a suite registered for the interpreter's exit is not part of the protocol."""
-    code = main(sys.argv[1:])
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):  # a benchmark may have closed it
-            stream.flush()
-    os._exit(code)

@@ -134,7 +134,10 @@ class _Execution:
         measured.problems = plan.problems_of({name: found.problems for name, found in suites.items()})
         asked = [each for found in suites.values() for each in found.benchmarks]
         measured.warnings += plan.complaints(asked, job.selection)
-        if not any(self._cases.values()):
+        chosen = [each for benchmarks in measured.benchmarks.values() for each in benchmarks.values()]
+        if chosen:
+            self._visits.settle_process(suites, job.sides, any(each.needs_device for each in chosen))
+        else:
             measured.unaffected = bool(plan.select(asked, replace(job.selection, changed=None)))
             if not measured.unaffected:
                 raise self._nothing_selected()
@@ -177,7 +180,7 @@ class _Execution:
                 self._watcher.advance(f"first visit, {side.side.name}: {case}")
             self._watcher.advance("", len(self._cases[side.side.name]) - len(tasks))
         for case, offers in proposals.items():
-            protocol = plan.settle(offers)
+            protocol = plan.settle(offers, self._visits.process)
             if protocol is not None:
                 self._protocols[case] = protocol
 
@@ -222,6 +225,7 @@ class _Execution:
                 for case, protocol in self._protocols.items()
                 if case in known and self._worth(case, name, order)
             ]
+            tasks = plan.shuffled(tasks, job.settings.seed)
             for task, reply in self._visits.visit(sides[name], tasks, self._measured.benchmarks[name]):
                 assert isinstance(reply, Round)
                 self._keep(self._with_counters(reply))

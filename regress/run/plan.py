@@ -5,11 +5,12 @@ from __future__ import annotations
 import fnmatch
 import itertools
 import posixpath
+import random
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from regress.measure.wire import Proposal
+from regress.measure.wire import Proposal, Task
 from regress.model import SYNCHRONIZES, Benchmark, Case, Failure, Protocol, Round, SuiteProblem, declared_words
 
 ALONE = {"peak_rss", "cold_time"}
@@ -107,11 +108,18 @@ def alternate(sides: Sequence[str], rounds: int) -> list[tuple[str, int]]:
     return order
 
 
-def settle(proposals: Mapping[str, Proposal]) -> Protocol | None:
+def shuffled(tasks: Iterable[Task], seed: int) -> list[Task]:
+    """The tasks of a round in an order of their own: what a case does to those behind it in the process must not hit the same
+    ones in every round. Both sides of a round have the same order."""
+    return sorted(tasks, key=lambda task: random.Random(f"{seed}/{task.order}/{task.name}/{task.params}").random())
+
+
+def settle(proposals: Mapping[str, Proposal], process: str = "fresh") -> Protocol | None:
     """One protocol for both sides from what each side's unmeasured visit proposes; None where no side works.
 
     The first side (the base) decides wherever it can: a head that got slower must not change how it is measured. A side whose
-    function synchronizes proposes no calls, so the other one is asked.
+    function synchronizes proposes no calls, so the other one is asked. `process` says how the processes of rounds begin, where
+    the metric leaves a choice.
     """
     working = [
         proposal for proposal in proposals.values() if proposal.protocol is not None and proposal.failure is None
@@ -121,7 +129,8 @@ def settle(proposals: Mapping[str, Proposal]) -> Protocol | None:
     free = [proposal for proposal in working if SYNCHRONIZES not in proposal.flags]
     settled = (free or working)[0].protocol
     assert settled is not None
-    return replace(settled, lanes=min(each.protocol.lanes for each in free or working if each.protocol is not None))
+    lanes = min(each.protocol.lanes for each in free or working if each.protocol is not None)
+    return replace(settled, lanes=lanes, process="fresh" if settled.metric in ALONE else process)
 
 
 def problems_of(by_side: Mapping[str, Sequence[SuiteProblem]]) -> list[SuiteProblem]:

@@ -7,19 +7,39 @@ import os
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from typing import Protocol as Interface
 
-from regress.measure.wire import WIRE_VERSION, Broken, Open, Opened, decode, encode
+from regress.measure.wire import (
+    WIRE_VERSION,
+    Broken,
+    Discover,
+    Fork,
+    Forked,
+    Importing,
+    Open,
+    Opened,
+    Reap,
+    Reaped,
+    Suite,
+    decode,
+    encode,
+)
 
 START_TIMEOUT_S = 120.0
 CLOSE_TIMEOUT_S = 5.0
 LOG_TAIL_BYTES = 4000
+DRAIN_READS = 256
+"""At most so many reads of the log at a time, so that a worker that prints without end delays no answer."""
 
 REAPER = """
 import os, shutil, signal, sys
@@ -40,10 +60,11 @@ for group, home in left.items():
 
 
 class Died(Exception):
-    """The worker ended without an answer. `returncode` is negative for a signal, as in subprocess; `log` is its end."""
+    """The worker ended without an answer. `returncode` is negative for a signal, as in subprocess; `log` is its end,
+    `importing` the module that it was importing."""
 
     def __init__(self, returncode: int, log: str) -> None:
-        self.returncode, self.log = returncode, log
+        self.returncode, self.log, self.importing = returncode, log, ""
         super().__init__(self.reason)
 
     @property
@@ -55,10 +76,10 @@ class Died(Exception):
 
 
 class TimedOut(Exception):
-    """The worker gave no answer in time; it has been killed."""
+    """The worker gave no answer in time; it has been killed. `importing` is the module that it was importing."""
 
     def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+        self.seconds, self.importing = seconds, ""
         super().__init__(f"no answer within {seconds:.3g} s")
 
 
@@ -98,29 +119,106 @@ class Reaper:
             self._process.stdin.flush()
 
 
+class Handle(Interface):
+    """A started process. `poll` gives its exit code, negative for a signal, and None while it runs."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+
+@dataclass(frozen=True)
+class Ends:
+    """What a worker is given: its folder, and the descriptors it reads commands from, writes replies to, and prints to."""
+
+    home: Path
+    read: int
+    write: int
+    log: int
+
+
+Start = Callable[[Ends], Handle]
+"""Starts the process behind the ends."""
+
+
+def fresh(start: Path, python: str, variables: Mapping[str, str], *more: str, fds: tuple[int, ...] = ()) -> Start:
+    """Starts an interpreter. `more` are further arguments, `fds` further descriptors that it inherits."""
+
+    def launch(ends: Ends) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [python, "-X", "faulthandler", str(start), "--read", str(ends.read), "--write", str(ends.write), *more],
+            cwd=ends.home / "cwd",
+            env={**variables, "TMPDIR": str(ends.home)},
+            stdin=subprocess.DEVNULL,
+            stdout=ends.log,
+            stderr=ends.log,
+            pass_fds=(ends.read, ends.write, *fds),
+            start_new_session=True,
+        )
+
+    return launch
+
+
+def started_in(home: Path) -> list[int]:
+    """Processes whose environment says that this is their folder for temporary files: what a worker has started, also where
+    it has left the worker's group. Empty where there is no /proc."""
+    mark, found = f"TMPDIR={home}".encode(), []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended, or belongs to somebody else
+            if mark in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+    return found
+
+
+class Log:
+    """The end of what a worker prints, read from its pipe: however much it is, nothing is kept on disk."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        os.set_blocking(fd, False)
+        self._kept = b""
+        self._cut = 0
+
+    def drain(self) -> bool:
+        """Take what has been printed so far; False where nobody can print any more."""
+        for _ in range(DRAIN_READS):
+            try:
+                chunk = os.read(self.fd, 1 << 16)
+            except BlockingIOError:
+                return True
+            if not chunk:
+                return False
+            kept = self._kept + chunk
+            self._cut += max(0, len(kept) - LOG_TAIL_BYTES)
+            self._kept = kept[-LOG_TAIL_BYTES:]
+        return True
+
+    def text(self) -> str:
+        note = f"[{self._cut:,} bytes before this are left out]\n" if self._cut else ""
+        return note + self._kept.decode(errors="replace")
+
+
 class Server:
     """One worker process. Use it as a context manager: leaving it ends the process and its children."""
 
-    def __init__(self, start: Path, python: str, environment: dict[str, str], opening: Open, reaper: Reaper) -> None:
+    def __init__(self, start: Start, opening: Open, reaper: Reaper) -> None:
         self._reaper = reaper
         self._home = Path(tempfile.mkdtemp(prefix="regress-"))
-        self._log = self._home / "log"
         (self._home / "cwd").mkdir()
         command_read, self._write = os.pipe()
         self._read, reply_write = os.pipe()
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [python, "-X", "faulthandler", str(start), "--read", str(command_read), "--write", str(reply_write)],
-                cwd=self._home / "cwd",
-                env={**environment, "TMPDIR": str(self._home)},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                pass_fds=(command_read, reply_write),
-                start_new_session=True,
-            )
-        os.close(command_read)
-        os.close(reply_write)
+        log_read, log_write = os.pipe()
+        self._log: Log | None = Log(log_read)
+        self._printed, self._killed = "", False
+        try:
+            self._process = start(Ends(self._home, command_read, reply_write, log_write))
+        except BaseException:
+            self._release()
+            raise
+        finally:
+            for fd in (command_read, reply_write, log_write):
+                os.close(fd)
         reaper.watch(self._process.pid, self._home)
         self._buffer = b""
         try:
@@ -139,6 +237,9 @@ class Server:
         raise Died(1, f"unexpected first answer {type(answer).__name__}")
 
     def send(self, message: Any) -> None:
+        """Raises Died where the worker has ended."""
+        if self._killed:
+            raise Died(self._process.poll() or 0, self.log())
         try:
             view = memoryview(encode(message))
             while view:
@@ -151,8 +252,10 @@ class Server:
         deadline = time.monotonic() + timeout_s
         while b"\n" not in self._buffer:
             left = deadline - time.monotonic()
-            ready, _, _ = select.select([self._read], [], [], max(0.0, left))
-            if not ready:
+            ready = self._ready(max(0.0, left))
+            if self._read not in ready:
+                if left > 0:
+                    continue  # it has only printed something
                 self.kill()
                 raise TimedOut(timeout_s)
             chunk = os.read(self._read, 1 << 16)
@@ -166,21 +269,28 @@ class Server:
             self.kill()
             raise Died(1, f"wrote into the harness's pipe: {line[:200]!r}") from None
 
+    def _ready(self, seconds: float) -> list[int]:
+        """The descriptors that can be read; what has been printed is taken along."""
+        fds = [self._read] if self._log is None else [self._read, self._log.fd]
+        ready, _, _ = select.select(fds, [], [], seconds)
+        if self._log is not None and self._log.fd in ready and not self._log.drain():
+            self._printed = self._log.text()
+            self._close_log()
+        return ready
+
     def _died(self) -> Died:
         self._wait(CLOSE_TIMEOUT_S)
-        returncode = self._process.returncode
+        returncode = self._process.poll()
         log = self.log()
         self.kill()
         return Died(0 if returncode is None else returncode, log)
 
     def log(self) -> str:
         """The end of what the worker printed."""
-        try:
-            with self._log.open("rb") as log:
-                log.seek(max(0, self._log.stat().st_size - LOG_TAIL_BYTES))
-                return log.read().decode(errors="replace")
-        except OSError:
-            return ""
+        if self._log is None:
+            return self._printed
+        self._log.drain()
+        return self._log.text()
 
     def close(self) -> None:
         """Let the worker finish, then end its group."""
@@ -194,19 +304,40 @@ class Server:
         """Wait for the worker's end. Polling, because Ctrl-C within `Popen.wait` can leave its lock taken, for good."""
         deadline = time.monotonic() + seconds
         while self._process.poll() is None and time.monotonic() < deadline:
+            if self._log is not None:
+                self._log.drain()  # it may have to get rid of what it has printed before it can end
             time.sleep(0.002)
 
     def kill(self) -> None:
         """End the worker and everything it started; safe to call twice."""
+        if self._killed:
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        if self._process.poll() is None:  # a child that was forked a moment ago may not lead its group yet
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._process.pid, signal.SIGKILL)
         self._wait(CLOSE_TIMEOUT_S)
+        for pid in started_in(self._home):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
         self._reaper.release(self._process.pid)
+        self._release()
+        self._killed = True
+
+    def _release(self) -> None:
+        """Close the ends that are ours, and remove the folder."""
         for name in ("_write", "_read"):
             if getattr(self, name) >= 0:
                 os.close(getattr(self, name))
                 setattr(self, name, -1)
+        self._close_log()
         shutil.rmtree(self._home, ignore_errors=True)
+
+    def _close_log(self) -> None:
+        if self._log is not None:
+            os.close(self._log.fd)
+            self._log = None
 
     def __enter__(self) -> Server:
         return self
@@ -218,3 +349,69 @@ class Server:
             self.close()
         else:
             self.kill()
+
+
+def discovered(server: Server, timeout_s: float) -> Suite | Broken:
+    """Have the suite imported and described. Raises TimedOut and Died, which name the module that was being imported."""
+    importing, deadline = "", time.monotonic() + timeout_s
+    server.send(Discover())
+    try:
+        while True:
+            found = server.receive(max(0.0, deadline - time.monotonic()))
+            if not isinstance(found, Importing):
+                assert isinstance(found, (Suite, Broken))
+                return found
+            importing = found.module
+    except (TimedOut, Died) as error:
+        error.importing = importing
+        raise
+
+
+class ForkServer:
+    """A process that has imported the suite of a side and forks its workers; `server` talks to it."""
+
+    def __init__(self, start: Path, python: str, variables: Mapping[str, str], opening: Open, reaper: Reaper) -> None:
+        self._socket, theirs = socket.socketpair()
+        try:
+            with theirs:
+                launch = fresh(start, python, variables, "--socket", str(theirs.fileno()), fds=(theirs.fileno(),))
+                self.server = Server(launch, opening, reaper)
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def fork(self, ends: Ends) -> Child:
+        """A `Start`. Raises Died or TimedOut where the server does not answer any more."""
+        self.server.send(Fork(str(ends.home)))
+        with contextlib.suppress(OSError):  # the server has ended, which its answer will tell
+            socket.send_fds(self._socket, [b"."], [ends.read, ends.write, ends.log])
+        answer = self.server.receive(START_TIMEOUT_S)
+        assert isinstance(answer, Forked)
+        return Child(answer.pid, self)
+
+    def ended(self, pid: int) -> int | None:
+        """Exit code of a child, None while it runs."""
+        try:
+            self.server.send(Reap(pid))
+            answer = self.server.receive(START_TIMEOUT_S)
+        except (Died, TimedOut):  # the child's parent is gone; nobody can tell the code now
+            return None if Path(f"/proc/{pid}").exists() else 0
+        assert isinstance(answer, Reaped)
+        return answer.returncode
+
+    def close(self) -> None:
+        self.server.close()
+        self._socket.close()
+
+
+class Child:
+    """A forked worker, as a `Handle`."""
+
+    def __init__(self, pid: int, parent: ForkServer) -> None:
+        self.pid, self._parent = pid, parent
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        if self._code is None:
+            self._code = self._parent.ended(self.pid)
+        return self._code

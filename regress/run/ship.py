@@ -31,7 +31,7 @@ sys.path[:] = [ship, *rest[:first], *paths, *rest[first:]]
 
 # Children that a benchmark starts with multiprocessing's spawn run this file again, under another name.
 if __name__ == "__main__":
-    from {PRIVATE_NAME}.worker import start
+    from {PRIVATE_NAME}.process import start
 
     start()
 '''

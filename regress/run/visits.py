@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from regress.errors import NothingMeasured, RegressError
 from regress.measure.wire import (
@@ -14,14 +14,16 @@ from regress.measure.wire import (
     Broken,
     CacheReady,
     Ceilings,
-    Discover,
     End,
     MeasureCeilings,
     Open,
+    Probe,
     Proposal,
     SetupCache,
     Task,
+    Trying,
     Visit,
+    Works,
     WrongCode,
 )
 from regress.measure.wire import Suite as SuiteMessage
@@ -29,11 +31,17 @@ from regress.model import Benchmark, Failure, Round, Settings
 from regress.run import plan
 from regress.run.caches import compile_caches, release_locks
 from regress.run.environments import Prepared
-from regress.run.servers import Died, Reaper, Server, TimedOut
+from regress.run.servers import Died, ForkServer, Reaper, Server, TimedOut, discovered, fresh
+
+T = TypeVar("T")
 
 GRACE_S = 10.0
 """Beyond a case's timeout: what the worker may need around it."""
 CEILINGS_TIMEOUT_S = 60.0
+PROBE_STEP_S = 10.0
+"""What a step of the probe may take in a forked process. Work on all processors takes milliseconds, or for ever."""
+PROBE_DEVICE_S = 60.0
+"""The same where a context is opened on the way."""
 
 
 @dataclass
@@ -48,6 +56,12 @@ class Visits:
     first_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By side: the facts of its first process."""
     warnings: list[str] = field(default_factory=list)
+    process: str = "fresh"
+    """How the processes of rounds begin, on all sides: "fork" or "fresh"."""
+    _parents: dict[str, ForkServer] = field(default_factory=dict)
+    """By side: the process that has imported the suite, and forks."""
+    _leaving: set[str] = field(default_factory=set)
+    """Benchmarks that change the state of their process and leave it so."""
     _imported: bool | None = None
     """Whether any process has imported code of the repository; None before the first has ended."""
     _reaper: Reaper = field(default_factory=Reaper)
@@ -58,6 +72,7 @@ class Visits:
 
     def close(self) -> None:
         """No process is started after this."""
+        self._end_parents()
         self._reaper.close()
         self._caches.cleanup()
         if self._imported is False:
@@ -66,28 +81,70 @@ class Visits:
     # -- the suite -------------------------------------------------------------------------------------------------------
 
     def discover(self, side: Prepared) -> SuiteMessage:
-        """The suite as it is found with this side's code. Raises NothingMeasured where it cannot be imported at all."""
-        timeout_s = self.settings.discover_timeout_s
+        """The suite as it is found with this side's code. Raises NothingMeasured where it cannot be imported at all.
+
+        The process that imports it stays, to fork the workers, unless the settings want fresh ones.
+        """
+        timeout_s, where = self.settings.discover_timeout_s, f"{side.side.name} {side.side.label}"
         try:
-            with self._server(side) as server:
-                server.send(Discover())
-                found = server.receive(timeout_s)
-        except TimedOut:
+            if self.settings.process == "fresh":
+                with self._server(side) as server:
+                    found = discovered(server, timeout_s)
+            else:
+                self._parents[side.side.name] = parent = self._started(side, ForkServer)
+                found = discovered(parent.server, timeout_s)
+        except TimedOut as late:
+            what = f"the import of {late.importing}" if late.importing else "the import of the suite"
             raise NothingMeasured(
-                f"the suite was not imported within {timeout_s:.0f} s on {side.side.name} {side.side.label}",
-                why="a module of it hangs at import, or the import is slow",
-                fix='raise "discover_timeout_s" under "regress" in asv.conf.json, or mend the import',
+                f"{what} did not end within {timeout_s:.0f} s on {where}",
+                why="it hangs, or it is slow",
+                fix='mend the import, or raise "discover_timeout_s" under "regress" in asv.conf.json',
             ) from None
         except Died as died:
+            module = died.importing or self.suite.name
             raise NothingMeasured(
-                f"the process that imports the suite died on {side.side.name} {side.side.label}: {died.reason}",
+                f"the process that imports the suite died on {where}, in {module}: {died.reason}",
                 why=_last_line(died.log) or "it printed nothing",
-                fix=f"PYTHONPATH={side.import_roots[0]} {side.python} -c 'import {self.suite.name}'",
+                fix=f"PYTHONPATH={side.import_roots[0]} {side.python} -c 'import {module}'",
             ) from None
         if isinstance(found, Broken):
             raise RegressError("the suite could not be read", why=found.failure.message, fix="see --debug")
-        assert isinstance(found, SuiteMessage)
         return found
+
+    def settle_process(self, suites: Mapping[str, SuiteMessage], sides: Sequence[Prepared], device: bool) -> None:
+        """Decide how the processes of rounds begin, once for all sides: forked where that works on each, else fresh. `device`:
+        whether device work is to be measured."""
+        if not self._parents:
+            return
+        doubts = (self._doubt(side, suites[side.side.name], device) for side in sides)
+        doubt = next(filter(None, doubts), "")
+        if doubt:
+            self._end_parents()
+            self.warnings.append(f"every round imports the suite anew instead of forking, which is slower: {doubt}")
+        else:
+            self.process = "fork"
+
+    def _doubt(self, side: Prepared, suite: SuiteMessage, device: bool) -> str:
+        """Why a fork of the side's process cannot be trusted to measure; empty where it can."""
+        if suite.unforkable:
+            return suite.unforkable
+        step = "start"
+        try:
+            with self._forked(side) as child:
+                child.send(Probe(device))
+                while True:
+                    answer = child.receive(PROBE_DEVICE_S if step.startswith("device") else PROBE_STEP_S)
+                    if isinstance(answer, Works):
+                        return ""
+                    if isinstance(answer, Broken):
+                        return f"{step} fails in a forked process: {answer.failure.message}"
+                    assert isinstance(answer, Trying)
+                    step = answer.step
+        except TimedOut:
+            blamed = f"; {', '.join(suite.threads)} started threads when imported" if suite.threads else ""
+            return f"{step} hangs in a forked process{blamed}"
+        except (Died, NothingMeasured) as error:
+            return f"{step} ends a forked process: {error}"
 
     def setup_cache(self, side: Prepared, benchmark: Benchmark, directory: Path) -> Failure | None:
         """Run the benchmark's setup_cache in the directory; None when it worked."""
@@ -123,15 +180,20 @@ class Visits:
     def visit(
         self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark]
     ) -> Iterator[tuple[Task, Proposal | Round]]:
-        """Each task and its reply. Tasks that need a process of their own come last."""
-        alone = [task for task in tasks if benchmarks[task.name].metric in plan.ALONE]
-        together = [task for task in tasks if benchmarks[task.name].metric not in plan.ALONE]
+        """Each task and its reply. Tasks that need a process of their own come last: by their metric, or because the benchmark
+        was found to change what others in its process would notice."""
+        own = {task.name for task in tasks if benchmarks[task.name].metric in plan.ALONE} | self._leaving
+        alone = [task for task in tasks if task.name in own]
+        together = [task for task in tasks if task.name not in own]
         for group in [together, *([task] for task in alone)]:
             left = list(group)
             while left:
                 done = 0
                 for task, reply in self._one_process(side, left, benchmarks):
                     done += 1
+                    leaves = reply.leaves if isinstance(reply, Proposal) else reply.facts.get("leaves")
+                    if leaves:
+                        self._leaving.add(task.name)
                     yield task, reply
                 left = left[done:]
 
@@ -142,7 +204,8 @@ class Visits:
         limits = [plan.timeout_of(benchmarks[task.name], self.default_timeout_s) for task in tasks]
         current, begun = 0, -1
         try:
-            with self._server(side, cold=benchmarks[tasks[0].name].metric == "cold_time") as server:
+            metric = benchmarks[tasks[0].name].metric
+            with self._server(side, metric == "cold_time", metric in plan.ALONE) as server:
                 server.send(Visit(list(tasks)))
                 while current < len(tasks):
                     message = server.receive(limits[current] + GRACE_S)
@@ -177,11 +240,44 @@ class Visits:
         if isinstance(end, End):
             self._imported = bool(self._imported or end.project_files)
 
-    def _server(self, side: Prepared, cold: bool = False) -> Server:
-        """A process of the side; with `cold` its compile caches are empty, and nobody else's."""
+    # -- processes -------------------------------------------------------------------------------------------------------
+
+    def _server(self, side: Prepared, cold: bool = False, alone: bool = False) -> Server:
+        """A process of the side, forked where that was found to work and it is not to be alone from the start; with `cold` its
+        compile caches are empty, and nobody else's."""
+        if self.process == "fork" and not alone:
+            return self._forked(side)
+        return self._known(side, self._started(side, _fresh_server, cold))
+
+    def _forked(self, side: Prepared) -> Server:
+        """A fork of the process that has imported the side's suite, which is started anew where something has ended it."""
+        parent = self._parents[side.side.name]
+        try:
+            return self._known(side, Server(parent.fork, self._opening(side), self._reaper))
+        except (Died, TimedOut):
+            parent.close()
+        self._parents[side.side.name] = parent = self._started(side, ForkServer)
+        try:
+            discovered(parent.server, self.settings.discover_timeout_s)
+            return self._known(side, Server(parent.fork, self._opening(side), self._reaper))
+        except (Died, TimedOut) as error:
+            raise _not_started(side, error) from None
+
+    def _started(self, side: Prepared, kind: Callable[..., T], cold: bool = False) -> T:
+        """A `Server` or `ForkServer` with an interpreter of its own."""
         root = Path(self._caches.name)
         caches = compile_caches(Path(tempfile.mkdtemp(dir=root)) if cold else root / side.side.name)
-        opening = Open(
+        variables = {**side.variables, **caches}
+        if kind is ForkServer:
+            # All rounds of a side share its hashes then, so both sides have to have the same: a set's order is no difference.
+            variables.setdefault("PYTHONHASHSEED", str(self.settings.seed))
+        try:
+            return kind(self.start_file, side.python, variables, self._opening(side), self._reaper)
+        except (Died, TimedOut) as error:
+            raise _not_started(side, error) from None
+
+    def _opening(self, side: Prepared) -> Open:
+        return Open(
             suite_dir=str(self.suite),
             import_roots=[str(root) for root in side.import_roots],
             side=side.side.name,
@@ -189,19 +285,30 @@ class Visits:
             seed=self.settings.seed,
             cuda=list(self.settings.cuda),
         )
-        try:
-            server = Server(self.start_file, side.python, {**side.variables, **caches}, opening, self._reaper)
-        except (Died, TimedOut) as error:
-            why = error.reason if isinstance(error, Died) else str(error)
-            raise NothingMeasured(
-                f"no process could be started for {side.side.name} {side.side.label}",
-                why=_last_line(error.log) or why if isinstance(error, Died) else why,
-                fix=f"{side.python} --version",
-            ) from None
+
+    def _known(self, side: Prepared, server: Server) -> Server:
+        """The server, after what it said of itself was noted."""
         self.facts = server.opened.facts
         self.warnings += [text for text in server.opened.warnings if text not in self.warnings]
         self.first_facts.setdefault(side.side.name, dict(server.opened.facts))
         return server
+
+    def _end_parents(self) -> None:
+        while self._parents:
+            self._parents.popitem()[1].close()
+
+
+def _fresh_server(start: Path, python: str, variables: Mapping[str, str], opening: Open, reaper: Reaper) -> Server:
+    return Server(fresh(start, python, variables), opening, reaper)
+
+
+def _not_started(side: Prepared, error: Died | TimedOut) -> NothingMeasured:
+    why = error.reason if isinstance(error, Died) else str(error)
+    return NothingMeasured(
+        f"no process could be started for {side.side.name} {side.side.label}",
+        why=_last_line(error.log) or why if isinstance(error, Died) else why,
+        fix=f"{side.python} --version",
+    )
 
 
 def _failed(task: Task, failure: Failure) -> Proposal | Round:

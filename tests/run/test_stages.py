@@ -35,6 +35,9 @@ class Visits:
     facts: Mapping[str, Any] = field(default_factory=dict)
     first_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    process: str = "fresh"
+
+    def settle_process(self, suites: Mapping[str, Suite], sides: Sequence[Prepared], device: bool) -> None: ...
 
     def discover(self, side: Prepared) -> Suite:
         return Suite(self.suite, self.problems)

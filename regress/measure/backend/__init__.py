@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 from .base import Backend, DeviceBackend, DeviceError, MemoryProbe
 
-__all__ = ["KINDS", "Backend", "DeviceBackend", "DeviceError", "MemoryProbe", "choose"]
+__all__ = ["KINDS", "Backend", "DeviceBackend", "DeviceError", "MemoryProbe", "choose", "imported_by_suites"]
 
 KINDS = ("auto", "cuda", "torch", "cpu", "fake")
 
 
-def choose(kind: str, seed: int = 0, side: str = "") -> Backend:
+def imported_by_suites(kind: str, seed: int = 0, side: str = "") -> Optional[Backend]:
+    """The scripted device, which code under test imports: it has to be there before the suite. None for all others, which must
+    not be opened where a fork is still to come."""
+    if kind != "fake":
+        return None
+    from .fake import FakeBackend
+
+    fake = FakeBackend(seed, side)
+    fake.install()
+    return fake
+
+
+def choose(kind: str) -> Backend:
     """The backend of that kind; `auto` is cuda where a CUDA device answers, torch where torch drives an AMD device, else cpu,
     with the reasons kept. Raises DeviceError where the kind that is asked for is not to be had."""
-    if kind == "fake":
-        from .fake import FakeBackend
-
-        fake = FakeBackend(seed, side)
-        fake.install()
-        return fake
     if kind == "cpu":
         return Backend()
     from .cuda import CudaBackend

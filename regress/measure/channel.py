@@ -1,0 +1,57 @@
+"""The private pipes between driver and worker, and the descriptors that a fork server is handed."""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import os
+import socket
+from typing import Any, BinaryIO, List
+
+from .wire import decode, encode
+
+FIRST_FD = 500
+
+
+class Channel:
+    """The private pipes. Children that a benchmark starts do not inherit them."""
+
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        # Out of the way of a benchmark that closes or writes to "all" small descriptors.
+        read_fd, write_fd = moved(read_fd), moved(write_fd)
+        self._in: BinaryIO = os.fdopen(read_fd, "rb")
+        self._out: BinaryIO = os.fdopen(write_fd, "wb")
+        self._owner = os.getpid()
+        # A forked child holds no end of the pipes: the driver sees at once when this process has died.
+        os.register_at_fork(after_in_child=lambda: os.closerange(read_fd, write_fd + 1))
+
+    def receive(self) -> Any:
+        """The next command; None when the driver has closed the pipe."""
+        line = self._in.readline()
+        return decode(line) if line else None
+
+    def send(self, message: Any) -> None:
+        if os.getpid() != self._owner:
+            os._exit(0)  # a child that a benchmark forked has come back from its function; it is not the worker
+        self._out.write(encode(message))
+        self._out.flush()
+
+
+def moved(fd: int) -> int:
+    """The descriptor under a number that nobody guesses; the old one is closed."""
+    far = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FD)
+    os.close(fd)
+    return far
+
+
+def receive_descriptors(connection: socket.socket, count: int) -> List[int]:
+    """So many descriptors that were sent through a Unix socket with one byte. Raises OSError where fewer came."""
+    room = socket.CMSG_SPACE(count * array.array("i").itemsize)
+    _, ancillary, _, _ = connection.recvmsg(1, room)
+    found = array.array("i")
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            found.frombytes(data[: len(data) - len(data) % found.itemsize])
+    if len(found) != count:
+        raise OSError(f"{len(found)} of {count} descriptors arrived")
+    return list(found)

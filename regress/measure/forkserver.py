@@ -1,0 +1,156 @@
+"""A process that imports a suite once and forks a worker for each round, so that no round pays for the import.
+
+It opens no device and calls no benchmark: a CUDA context does not survive a fork, and neither do threads. What it has
+imported, each child finds in memory, frozen (`gc.freeze`), so that a child's collections neither walk nor copy it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import socket
+import sys
+import tempfile
+import warnings
+from typing import Any, List, Optional
+
+from .channel import Channel, receive_descriptors
+from .failures import failure_of
+from .wire import Broken, Discover, Fork, Forked, Importing, Open, Opened, Reap, Reaped
+from .wire import Suite as SuiteMessage
+from .worker import Imported, converse, installed
+
+DESCRIPTORS = 3
+"""Of a child: commands, replies, log."""
+NOT_INITIALIZED = 3
+"""What the CUDA driver answers before `cuInit`."""
+WITHOUT_CUDA = "PYTORCH_NVML_BASED_CUDA_CHECK"
+"""With it `torch.cuda.is_available()`, which many suites ask while they are imported, asks NVML and initializes nothing."""
+RTLD_NOLOAD = getattr(os, "RTLD_NOLOAD", 0)
+
+
+class ForkServer:
+    """Imports the suite when it is asked to discover it, and forks on demand."""
+
+    def __init__(self, channel: Channel, opening: Open, connection: socket.socket) -> None:
+        self._channel, self._opening, self._connection = channel, opening, connection
+        self._set = WITHOUT_CUDA not in os.environ
+        os.environ.setdefault(WITHOUT_CUDA, "1")
+        self._imported = Imported(opening)
+        installed()
+        self._importing = ""
+        self._unforkable = ""
+        self._threads = _threads()
+        self._started: List[str] = []
+        """Modules whose import has started threads."""
+        channel.send(Opened(os.getpid(), {}))
+
+    def run(self) -> int:
+        """Answer until the driver closes the pipe; the exit code. Comes back in each forked worker too, with its own."""
+        command = self._channel.receive()
+        while command is not None:
+            if isinstance(command, Discover):
+                self._discover()
+            elif isinstance(command, Fork):
+                child = self._fork(command)
+                if child is not None:
+                    opening = child.receive()
+                    return converse(child, opening, self._imported) if opening is not None else 0
+            elif isinstance(command, Reap):
+                self._channel.send(Reaped(_ended(command.pid)))
+            else:
+                raise ValueError(f"unknown command {type(command).__name__}")
+            command = self._channel.receive()
+        return 0
+
+    # -- import ----------------------------------------------------------------------------------------------------------
+
+    def _discover(self) -> None:
+        try:
+            benchmarks, problems = self._imported.suite.discover(self._announce)
+            self._inspect()
+        except Exception as error:  # the driver must learn why
+            self._channel.send(Broken(failure_of(error, [self._opening.suite_dir])))
+            return
+        gc.collect()
+        gc.freeze()
+        self._channel.send(SuiteMessage(benchmarks, problems, self._unforkable, self._started))
+
+    def _announce(self, module: str) -> None:
+        self._inspect()
+        self._importing = module
+        self._channel.send(Importing(module))
+
+    def _inspect(self) -> None:
+        """What the import of the last module has done to this process."""
+        opened = _opened()
+        if opened and not self._unforkable:
+            self._unforkable = f"{self._importing} initializes {opened} when it is imported"
+        threads = _threads()
+        if threads > self._threads and self._importing:
+            self._started.append(self._importing)
+        self._threads = threads
+
+    # -- fork ------------------------------------------------------------------------------------------------------------
+
+    def _fork(self, command: Fork) -> Optional[Channel]:
+        """Fork; the child gets its channel, the parent None."""
+        descriptors = receive_descriptors(self._connection, DESCRIPTORS)
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()  # or the child would print it again
+        with warnings.catch_warnings():
+            # JAX and Python warn of every fork beside threads. Whether this one works is tried before anything is measured.
+            warnings.simplefilter("ignore")
+            pid = os.fork()
+        if pid:
+            for descriptor in descriptors:
+                os.close(descriptor)
+            self._channel.send(Forked(pid))
+            return None
+        os.setsid()
+        self._connection.close()
+        read, write, log = descriptors
+        for descriptor in (1, 2):
+            os.dup2(log, descriptor)
+        os.close(log)
+        os.environ["TMPDIR"] = command.home
+        if self._set:
+            os.environ.pop(WITHOUT_CUDA, None)
+        tempfile.tempdir = None  # the import may have asked for it
+        os.chdir(os.path.join(command.home, "cwd"))
+        return Channel(read, write)
+
+
+def _ended(pid: int) -> Optional[int]:
+    try:
+        found, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return 0
+    if not found:
+        return None
+    return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def _opened() -> str:
+    """The runtime that this process has initialized and that does not survive a fork; empty where there is none."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1", mode=RTLD_NOLOAD)
+    except OSError:  # nobody has loaded it
+        driver = None
+    if driver is not None and driver.cuDeviceGetCount(ctypes.byref(ctypes.c_int())) != NOT_INITIALIZED:
+        return "CUDA"
+    torch: Any = sys.modules.get("torch")
+    cuda = getattr(torch, "cuda", None)
+    if cuda is not None and hasattr(cuda, "is_initialized") and cuda.is_initialized():
+        return "CUDA"
+    bridge: Any = sys.modules.get("jax._src.xla_bridge")
+    return "a backend of JAX" if getattr(bridge, "_backends", None) else ""
+
+
+def _threads() -> int:
+    """How many threads this process has; 0 where that cannot be read."""
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return 0

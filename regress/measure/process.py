@@ -1,0 +1,35 @@
+"""Where a process of ours begins: `--read N --write M` are the ends of its pipes, `--socket K` makes it a fork server."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+from typing import List
+
+from .channel import Channel, moved
+from .worker import converse
+
+
+def main(argv: List[str]) -> int:
+    """Serve the driver until it closes the pipe; the exit code."""
+    options = dict(zip(argv[::2], argv[1::2]))
+    channel = Channel(int(options["--read"]), int(options["--write"]))
+    opening = channel.receive()
+    if opening is None:
+        return 0
+    if "--socket" not in options:
+        return converse(channel, opening)
+    from .forkserver import ForkServer
+
+    return ForkServer(channel, opening, socket.socket(fileno=moved(int(options["--socket"])))).run()
+
+
+def start() -> None:
+    """Run `main` and leave at once: what a suite registered for the interpreter's exit is not part of the protocol."""
+    code = main(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # a benchmark may have closed it
+            stream.flush()
+    os._exit(code)

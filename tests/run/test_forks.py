@@ -1,0 +1,263 @@
+"""Rounds are forked from a process that has imported the suite, where that works, and begin afresh where it does not."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from regress.run import visits
+from regress.run.servers import started_in
+from tests.run.test_execute import Bench, failures, good
+
+COUNTED = """
+import pathlib
+with open({marks!r}, "a") as marks:
+    marks.write("imported ")
+import regress_scripted as device
+def cudatime_a(): device.kernel("k", 50e-6)
+def time_b(): device.host(100e-6)
+def peakmem_c(): return bytearray(1 << 20)
+"""
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+@pytest.mark.parametrize(("process", "imports"), [("auto", 2 * (1 + 4)), ("fresh", 2 * (1 + 2 * 4))])
+def test_a_suite_is_imported_once_a_side(bench: Bench, process: str, imports: int) -> None:
+    """Beside that, each of the four visits of `peakmem_c` imports it: its process has to be of its own from the start."""
+    marks = bench.root / "marks"
+    bench.write(COUNTED.format(marks=str(marks)), base="", head="")
+    measured = bench.run(rounds=3, settings={"process": process})
+    assert failures(measured) == {}
+    assert marks.read_text().count("imported") == imports
+    kind = "fork" if process == "auto" else process
+    protocols = {each.name: each.protocol for each in measured.rounds}
+    assert {name: protocol and protocol.process for name, protocol in protocols.items()} == {
+        "b.cudatime_a": kind,
+        "b.time_b": kind,
+        "b.peakmem_c": "fresh",
+    }
+    together = [each for each in measured.rounds if each.name != "b.peakmem_c"]
+    assert len({each.process for each in together}) == 2 * 3, "a process a round and side"
+    assert measured.warnings == ["the suite imports nothing of this repository: it measures installed packages only"]
+
+
+def test_values_do_not_depend_on_how_a_process_begins(bench: Bench) -> None:
+    suite = """
+import os, random, sys, tempfile, zlib
+OWN = ("TMPDIR", "PYTHONHASHSEED")
+def track_names(): return zlib.crc32(str(sorted(name for name in os.environ if name not in OWN)).encode())
+def track_draw(): return random.random()
+def track_folders():
+    home = os.environ["TMPDIR"]
+    return int(tempfile.gettempdir() == home and os.path.samefile(os.getcwd(), os.path.join(home, "cwd")))
+def track_input(): return len(sys.stdin.read())
+def track_session(): return int(os.getsid(0) == os.getpid() == os.getpgrp())
+"""
+    bench.write(suite)
+    found = [
+        {each.name: each.values["value"].value for each in bench.run(1, settings={"process": process}).rounds}
+        for process in ("auto", "fresh")
+    ]
+    assert found[0] == found[1]
+    assert found[0]["b.track_folders"] == found[0]["b.track_session"] == 1
+
+
+def test_a_suite_that_opens_a_runtime_at_import_is_named(bench: Bench) -> None:
+    suite = """
+import sys, types
+bridge = types.ModuleType("jax._src.xla_bridge")
+bridge._backends = {"cpu": object()}
+sys.modules[bridge.__name__] = bridge
+def track_x(): return 1
+"""
+    bench.write(suite, base="", head="")
+    measured = bench.run()
+    assert good(measured) == {"b.track_x": 2}
+    assert {each.protocol.process for each in measured.rounds if each.protocol} == {"fresh"}
+    assert measured.warnings[0] == (
+        "every round imports the suite anew instead of forking, which is slower: "
+        "benchmarks.b initializes a backend of JAX when it is imported"
+    )
+
+
+@pytest.mark.parametrize(
+    ("at_import", "why"),
+    [
+        (
+            "matrix.__matmul__ = lambda self, other: time.sleep(60)",
+            "a matrix product of NumPy hangs in a forked process",
+        ),
+        (
+            "matrix.__matmul__ = lambda self, other: os.kill(os.getpid(), 11)",
+            "ends a forked process: failed (signal 11",
+        ),
+        ("matrix.__matmul__ = lambda self, other: 1 / 0", "a matrix product of NumPy fails in a forked process: Zero"),
+    ],
+)
+def test_a_fork_that_does_not_work_is_not_measured_with(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, at_import: str, why: str
+) -> None:
+    """Found out on one side, and then neither side is forked."""
+    monkeypatch.setattr(visits, "PROBE_STEP_S", 0.5)
+    suite = f"""
+import os, sys, time, types
+import proj
+class matrix: pass
+{at_import}
+if proj.broken:
+    sys.modules["numpy"] = types.ModuleType("numpy")
+    sys.modules["numpy"].ones = lambda shape: matrix()
+def track_x(): return 1
+"""
+    bench.write(suite, base="broken = False", head="broken = True")
+    measured = bench.run()
+    assert good(measured) == {"b.track_x": 2}
+    assert {each.protocol.process for each in measured.rounds if each.protocol} == {"fresh"}
+    assert why in measured.warnings[0]
+
+
+@pytest.mark.slow
+def test_a_parallel_region_at_import_is_found_out(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """libgomp's threads are gone in a child, which waits for them for ever in its first parallel region."""
+    pytest.importorskip("torch")
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one processor: no region is parallel")
+    monkeypatch.setattr(visits, "PROBE_STEP_S", 3.0)
+    bench.write("import torch\ntorch.ones(1 << 22).exp().sum()\ndef track_threads(): return torch.get_num_threads()\n")
+    measured = bench.run(rounds=1)
+    assert failures(measured) == {}
+    assert "a parallel region of torch hangs in a forked process; benchmarks.b started threads" in measured.warnings[0]
+
+
+@pytest.mark.slow
+def test_a_forked_process_has_as_many_threads_as_a_fresh_one(bench: Bench) -> None:
+    pytest.importorskip("torch")
+    bench.write(
+        "import torch\ndef track_threads(): return torch.get_num_threads()\n"
+        "def time_region(): torch.ones(1 << 20).exp().sum()\n"
+    )
+    values = []
+    for process in ("auto", "fresh"):
+        measured = bench.run(rounds=1, settings={"process": process, "device": "cpu"})
+        assert failures(measured) == {}
+        assert {each.protocol.process for each in measured.rounds if each.protocol} == {"fork", "fresh"} - {
+            "fresh" if process == "auto" else "fork"
+        }
+        values.append({each.name: each for each in measured.rounds}["b.track_threads"].values["value"].value)
+    assert values[0] == values[1]
+
+
+def test_a_killed_parent_is_started_again(bench: Bench) -> None:
+    bench.write(
+        """
+import os, signal
+def track_a(): return 1
+def track_b():
+    os.kill(os.getppid(), signal.SIGKILL)
+    return 2
+def track_c(): return 3
+"""
+    )
+    measured = bench.run(rounds=3)
+    assert failures(measured) == {}
+    assert good(measured) == {"b.track_a": 3, "b.track_b": 3, "b.track_c": 3}
+
+
+def test_what_changes_its_process_is_named_and_runs_alone(bench: Bench) -> None:
+    bench.write(
+        """
+import os, sys
+def track_a(): return 1
+def track_leaves():
+    os.environ["LEFT"] = "1"
+    sys.setrecursionlimit(5000)
+    os.chdir("/")
+    return 2
+def track_z(): return int("LEFT" not in os.environ)
+"""
+    )
+    measured = bench.run(rounds=2)
+    by_name = {
+        name: [each for each in measured.rounds if each.name == f"b.track_{name}"] for name in ("a", "leaves", "z")
+    }
+    names = ["$LEFT", "the recursion limit", "the working directory"]
+    for plain, leaving, last in zip(by_name["a"], by_name["leaves"], by_name["z"], strict=True):
+        assert plain.process == last.process != leaving.process
+        assert leaving.facts["leaves"] == names
+        assert leaving.flags == [f"changes {', '.join(names)} and leaves it so; it was put back"]
+        assert plain.flags == last.flags == []
+        assert last.values["value"].value == 1
+
+
+def test_each_round_has_an_order_of_its_own_and_both_sides_the_same(bench: Bench) -> None:
+    bench.write("".join(f"def track_{name}(): return 1\n" for name in "abcdefgh"), base="", head="")
+    measured = bench.run(rounds=3)
+    orders = {
+        (side, order): [each.name for each in measured.of(side) if each.order == order]
+        for side in ("base", "head")
+        for order in range(3)
+    }
+    assert all(orders["base", order] == orders["head", order] for order in range(3))
+    assert len({tuple(names) for names in orders.values()}) == 3
+
+
+@pytest.mark.parametrize("process", ["auto", "fresh"])
+def test_however_much_is_printed_the_end_is_kept(bench: Bench, process: str) -> None:
+    bench.write(
+        """
+import os, signal
+def track_talks():
+    for _ in range(200): os.write(1, b"x" * 100_000)
+    return 1
+def track_talks_and_dies():
+    for _ in range(200): os.write(2, b"y" * 100_000)
+    os.write(2, b"the last words")
+    os.kill(os.getpid(), signal.SIGSEGV)
+"""
+    )
+    measured = bench.run(rounds=1, settings={"process": process})
+    assert good(measured) == {"b.track_talks": 1}
+    failure = failures(measured)["b.track_talks_and_dies"]
+    assert failure.message == "failed (signal 11, SIGSEGV)"
+    assert "the last words" in failure.detail
+    assert " bytes before this are left out]" in failure.detail.splitlines()[0]
+    assert len(failure.detail) < 5_000
+
+
+def test_a_child_in_a_session_of_its_own_ends_with_the_round(bench: Bench) -> None:
+    bench.write(
+        f"""
+import subprocess
+def track_leaves_a_daemon():
+    child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    with open({str(bench.root / "pids")!r}, "a") as pids:
+        pids.write(f"{{child.pid}}\\n")
+    return 1
+"""
+    )
+    assert failures(bench.run(rounds=1)) == {}
+    pids = [int(line) for line in (bench.root / "pids").read_text().splitlines()]
+    assert pids
+    deadline = time.monotonic() + 5
+    while any(_alive(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not any(_alive(pid) for pid in pids)
+
+
+def _alive(pid: int) -> bool:
+    """Whether the process runs; a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_only_what_was_started_in_a_folder_is_found(tmp_path: Path) -> None:
+    assert started_in(tmp_path) == []
