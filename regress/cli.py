@@ -273,6 +273,7 @@ def _request(options: dict[str, Any], more: dict[str, Any]) -> Request:
         quick=bool(options.get("quick")),
         strict=bool(options.get("strict", False)),
         lock_clocks=bool(options.get("lock_clocks")),
+        wait_lock=bool(options.get("wait_lock")),
     )
 
 

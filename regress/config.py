@@ -22,7 +22,7 @@ from typing import Any
 from regress.errors import ConfigError
 from regress.model import Setting, Settings
 
-__all__ = ["Config", "cache_dir", "effective", "load", "own_paths", "with_overrides"]
+__all__ = ["Config", "cache_dir", "effective", "load", "lock_dir", "own_paths", "with_overrides"]
 
 _FILE_NAMES = ("asv.conf.json", "asv.conf.jsonc")
 _USUAL_FOLDERS = ("benchmarks", "asv_bench")
@@ -452,6 +452,18 @@ def _cache_base(config: Config) -> tuple[Path, str]:
     return (Path.home() / ".cache" / "regress").resolve(), "default"
 
 
+def lock_dir(config: Config) -> Path:
+    """Folder of this node with the locks of its GPUs."""
+    return _lock_dir(config)[0]
+
+
+def _lock_dir(config: Config) -> tuple[Path, str]:
+    """The folder, and who chose it. The default is the same for all users: the folder for temporary files is not ($TMPDIR)."""
+    if config.settings.lock_dir:
+        return (config.root / Path(config.settings.lock_dir).expanduser()).resolve(), config.sources["lock_dir"]
+    return Path("/tmp/regress-locks"), "default"
+
+
 def own_paths(config: Config) -> tuple[Path, ...]:
     """Folders that we write: what changes in them is no change of the project."""
     return (*_own_places(config).values(), cache_dir(config))
@@ -467,8 +479,8 @@ def effective(config: Config) -> tuple[Setting, ...]:
     values: dict[str, Any] = {name: getattr(config, name, None) for name in _ASV_KEYS}
     values["default_benchmark_timeout"] = config.default_benchmark_timeout_s
     values |= dataclasses.asdict(config.settings)
-    values |= _own_places(config) | {"cache_dir": cache_dir(config)}
-    sources = config.sources | {"cache_dir": _cache_base(config)[1]}
+    values |= _own_places(config) | {"cache_dir": cache_dir(config), "lock_dir": lock_dir(config)}
+    sources = config.sources | {"cache_dir": _cache_base(config)[1], "lock_dir": _lock_dir(config)[1]}
     return tuple(Setting(name, _plain(value), sources[name]) for name, value in values.items())
 
 

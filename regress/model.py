@@ -419,4 +419,6 @@ class Settings:
     machine: str = ""
     """Name of this machine in results_dir; empty: asv's own machine file, else the host's name."""
     cache_dir: str = ""
+    lock_dir: str = ""
+    """Folder of this node that all who measure on its GPUs share; empty: /tmp/regress-locks."""
     report_dir: str = "report"

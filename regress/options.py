@@ -109,6 +109,7 @@ measuring = stack(
     placing,
     click.option("--quick", is_flag=True, help="One round a case: does it run at all? Judges nothing."),
     click.option("--lock-clocks", is_flag=True, help="Lock the GPU's clocks while measuring; needs an administrator."),
+    click.option("--wait-lock", is_flag=True, help="Wait for a GPU that another regress is measuring on."),
 )
 thresholds = stack(
     click.option("--time-threshold", type=Percent(), help="Smallest slowdown that counts [5%]."),

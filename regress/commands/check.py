@@ -32,14 +32,15 @@ def check(request: Request, base: str | None, head: str | None, watcher: Watcher
     changed = session.changed(*sides) if request.affected else None
     job = session.job(prepared, session.config.settings.check_rounds, changed)
     recorder = Recorder(session, session.config.results_dir if record else session.cache / "history", sides)
-    with session.clocks(watcher) as locked:
+    with session.device(watcher) as locked:
         measured = execute(job, recorder.take, watcher)
+        ceilings = session.ceilings(job, measured)
     if measured.unaffected:
         report = _unaffected(session, sides, measured, changed or ())
     else:
         recorder.finish(measured)
         require_values(measured)
-        report = _judged(session, sides, recorder, measured, job)
+        report = _judged(session, sides, recorder, measured, job, ceilings)
         extra = [f"affected by {counted(len(changed), 'changed file')}"] if changed is not None else []
         report = replace(report, plan=", ".join([report.plan, *extra, *filter(None, [locked])]))
     return replace(report, duration_s=time.monotonic() - start)
@@ -54,7 +55,14 @@ def choose_sides(session: Session, base: str | None, head: str | None) -> tuple[
     return session.revision_side("base", revision, how), head_side
 
 
-def _judged(session: Session, sides: tuple[Side, Side], recorder: Recorder, measured: Measured, job: Job) -> Report:
+def _judged(
+    session: Session,
+    sides: tuple[Side, Side],
+    recorder: Recorder,
+    measured: Measured,
+    job: Job,
+    ceilings: Ceilings,
+) -> Report:
     settings = session.config.settings
     comparisons = compare(
         measured.of("base"),
@@ -63,7 +71,6 @@ def _judged(session: Session, sides: tuple[Side, Side], recorder: Recorder, meas
         settings,
         measured.benchmarks.get("base"),
     )
-    ceilings = session.ceilings(job, measured)
     comparisons = with_throughput(comparisons, measured, ceilings)
     summed = overall(comparisons, settings, strict=session.request.strict, problems=measured.problems)
     codes = (130, *summed.exit_codes) if measured.interrupted else summed.exit_codes

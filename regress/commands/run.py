@@ -27,11 +27,12 @@ def run(request: Request, revision: str | None, watcher: Watcher) -> Report:
     side = session.tree_side("head") if revision is None else session.revision_side("head", revision)
     job = session.job((session.prepare(side, watcher),), session.config.settings.run_rounds)
     recorder = Recorder(session, session.config.results_dir, (side,))
-    with session.clocks(watcher) as locked:
+    with session.device(watcher) as locked:
         measured = execute(job, recorder.take, watcher)
+        ceilings = session.ceilings(job, measured)
     recorder.finish(measured)
     require_values(measured)
-    benchmarks, ceilings = measured.benchmarks.get("head", {}), session.ceilings(job, measured)
+    benchmarks = measured.benchmarks.get("head", {})
     rates = Rates.of(measured.rounds, benchmarks, ceilings)
     rows = tuple(
         replace(row, throughput=rates.of_time(row.case, row.metric, row.summary))

@@ -21,7 +21,7 @@ from regress.measure.backend import DeviceError
 from regress.measure.backend.cuda import CudaBackend
 from regress.measure.wire import Ceilings
 from regress.model import Machine, Round, Side
-from regress.run import clocks
+from regress.run import clocks, device_lock
 from regress.run.ceilings import ceilings_of
 from regress.run.environments import Prepared, environment_name, prepare
 from regress.run.execute import Job, Measured, Watcher
@@ -46,6 +46,8 @@ class Request:
     quick: bool = False
     strict: bool = False
     lock_clocks: bool = False
+    wait_lock: bool = False
+    """Wait for a device that another process is measuring on."""
 
 
 class Session:
@@ -121,28 +123,36 @@ class Session:
         )
 
     @contextlib.contextmanager
-    def clocks(self, watcher: Watcher) -> Iterator[str]:
-        """Locks the clocks of the measured device, if that was asked for; yields in words what was done, else nothing.
+    def device(self, watcher: Watcher) -> Iterator[str]:
+        """Has the measured GPU for this process alone while the block runs, with its clocks locked if that was asked for;
+        yields in words what was locked, else nothing. Nothing is held where there is no GPU.
 
         Clocks that a run which was killed has left locked are given back in any case.
         """
         folder = self.cache.parent / "clocks"
         clocks.restore_left(folder, watcher.note)
-        if not self.request.lock_clocks:
-            yield ""
-            return
-        with clocks.locked(self._device_uuid(), folder, watcher.note) as words:
-            watcher.note(words)
+        uuid, without = self._device_uuid()
+        with contextlib.ExitStack() as held:
+            if uuid:
+                own = configuration.lock_dir(self.config)
+                held.enter_context(device_lock.held(uuid, own, watcher.note, self.request.wait_lock))
+            words = ""
+            if self.request.lock_clocks:
+                if not uuid:
+                    raise RegressError("there are no clocks to lock", why=without, fix="leave --lock-clocks out")
+                words = held.enter_context(clocks.locked(uuid, folder, watcher.note))
+                watcher.note(words)
             yield words
 
-    def _device_uuid(self) -> str:
-        device, without = self.config.settings.device, "leave --lock-clocks out"
+    def _device_uuid(self) -> tuple[str, str]:
+        """UUID of the GPU that is measured on; empty where there is none, and then why."""
+        device = self.config.settings.device
         if device not in ("auto", "cuda"):
-            raise RegressError("there are no clocks to lock", why=f"the device is set to {device}", fix=without)
+            return "", f"the device is set to {device}"
         try:
-            return str(CudaBackend().facts()["gpu_uuid"])  # asking opens no context
+            return str(CudaBackend().facts()["gpu_uuid"]), ""  # asking opens no context
         except DeviceError as error:
-            raise RegressError("there are no clocks to lock", why=str(error), fix=without) from None
+            return "", str(error)
 
     def ceilings(self, job: Job, measured: Measured) -> Ceilings:
         """What the device of the head does at most, where a benchmark declares work to hold against it; none after Ctrl-C."""

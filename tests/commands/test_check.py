@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 from regress.commands import session as session_module
 from regress.commands.demo import PLANTED, create
 from regress.commands.session import Request, Session
+from regress.errors import NothingMeasured
 from tests.conftest import Project, Result, regress, start
 from tests.run.test_clocks import RESETS, UUID, Nvml
 from tests.run.test_execute import Watch
@@ -447,19 +449,33 @@ def test_without_a_gpu_there_are_no_clocks_to_lock(project: Callable[..., Projec
 def test_the_clocks_of_the_measured_device_are_locked_while_it_is_measured(
     project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    p = project(device="cuda", cache_dir="cache")
+    p = project(device="cuda", cache_dir="cache", lock_dir="locks")
     nvml, watch = Nvml(), Watch()
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
     monkeypatch.setattr(session_module, "CudaBackend", lambda: types.SimpleNamespace(facts=lambda: {"gpu_uuid": UUID}))
     session = Session(Request(start=p.root, lock_clocks=True))
-    with session.clocks(watch) as words:
+    with session.device(watch) as words:
         assert words.startswith("SM clock locked at 1980 MHz")
         assert [name for name, _ in nvml.calls] == ["SetGpu", "SetMemory"]
     assert nvml.calls[2:] == RESETS
-    with Session(Request(start=p.root)).clocks(watch) as words:
+    with Session(Request(start=p.root)).device(watch) as words:
         assert (words, nvml.calls[4:]) == ("", [])
     # What a killed run has left is given back also where nobody asks for a lock.
     (file,) = (p.root / "cache" / "clocks").iterdir()
     file.write_text(json.dumps({"uuid": UUID, "pid": 1}))
-    with Session(Request(start=p.root)).clocks(watch):
+    with Session(Request(start=p.root)).device(watch):
         assert nvml.calls[4:] == RESETS
+
+
+def test_a_gpu_is_measured_by_one_process_at_a_time(
+    project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p = project(device="cuda", cache_dir="cache", lock_dir="locks")
+    monkeypatch.setattr(session_module, "CudaBackend", lambda: types.SimpleNamespace(facts=lambda: {"gpu_uuid": UUID}))
+    first, second = (Session(Request(start=p.root)) for _ in range(2))
+    with first.device(Watch()):
+        with pytest.raises(NothingMeasured, match=rf"{UUID} is being measured by process {os.getpid()} of"):
+            with second.device(Watch()):
+                raise AssertionError("both measure")
+    with second.device(Watch()) as words:
+        assert words == ""
