@@ -6,8 +6,10 @@ imported, each child finds in memory, frozen (`gc.freeze`), so that a child's co
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
+import importlib
 import os
 import socket
 import sys
@@ -17,7 +19,7 @@ from typing import Any, List, Optional
 
 from .channel import Channel, receive_descriptors
 from .failures import failure_of
-from .wire import Broken, Discover, Fork, Forked, Importing, Open, Opened, Reap, Reaped
+from .wire import Broken, Discover, Fork, Forked, Importing, Open, Opened, Preload, Preloaded, Reap, Reaped
 from .wire import Suite as SuiteMessage
 from .worker import Imported, converse, installed
 
@@ -57,6 +59,8 @@ class ForkServer:
                 if child is not None:
                     opening = child.receive()
                     return converse(child, opening, self._imported) if opening is not None else 0
+            elif isinstance(command, Preload):
+                self._preload(command.modules)
             elif isinstance(command, Reap):
                 self._channel.send(Reaped(_ended(command.pid)))
             else:
@@ -76,6 +80,17 @@ class ForkServer:
         gc.collect()
         gc.freeze()
         self._channel.send(SuiteMessage(benchmarks, problems, self._unforkable, self._started))
+
+    def _preload(self, modules: List[str]) -> None:
+        """Import what children have been seen to import late. What cannot be imported here, they import by themselves."""
+        for module in modules:
+            self._importing = module
+            with contextlib.suppress(Exception):
+                importlib.import_module(module)
+        self._inspect()
+        gc.collect()
+        gc.freeze()
+        self._channel.send(Preloaded(self._unforkable))
 
     def _announce(self, module: str) -> None:
         self._inspect()

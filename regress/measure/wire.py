@@ -183,6 +183,13 @@ class Reap:
 
 
 @dataclass(frozen=True)
+class Preload:
+    """To a fork server: import these modules, so that its children find them; answered by `Preloaded`."""
+
+    modules: List[str]
+
+
+@dataclass(frozen=True)
 class Probe:
     """To the first child of a fork server: try what a fork may have broken. Answered by `Trying` before each step, then by
     `Works`."""
@@ -251,6 +258,12 @@ class Reaped:
     """`returncode` as in subprocess, negative for a signal; None while the child runs."""
 
     returncode: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Preloaded:
+    unforkable: str = ""
+    """As in `Suite`, after these imports."""
 
 
 @dataclass(frozen=True)
@@ -354,6 +367,8 @@ class End:
 
     project_files: List[str] = field(default_factory=list)
     """The first files of the project's packages that were imported; empty: the suite imports nothing of it."""
+    late: List[str] = field(default_factory=list)
+    """Modules of the frameworks that were imported by what was visited, in their order: a compiler's, mostly."""
 
 
 @dataclass(frozen=True)
@@ -370,6 +385,7 @@ MESSAGES = {
         Discover,
         Fork,
         Reap,
+        Preload,
         Probe,
         SetupCache,
         MeasureCeilings,
@@ -379,6 +395,7 @@ MESSAGES = {
         Suite,
         Forked,
         Reaped,
+        Preloaded,
         Trying,
         Works,
         CacheReady,

@@ -119,6 +119,8 @@ class _Execution:
         self._dead: set[tuple[str, Case]] = set()
         """Cases that failed before the first round of a side."""
         self._failures: dict[tuple[str, Case], int] = {}
+        self._device = False
+        """Whether a selected benchmark needs a device."""
 
     # -- before measuring ------------------------------------------------------------------------------------------------
 
@@ -136,7 +138,8 @@ class _Execution:
         measured.warnings += plan.complaints(asked, job.selection)
         chosen = [each for benchmarks in measured.benchmarks.values() for each in benchmarks.values()]
         if chosen:
-            self._visits.settle_process(suites, job.sides, any(each.needs_device for each in chosen))
+            self._device = any(each.needs_device for each in chosen)
+            self._visits.settle_process(suites, job.sides, self._device)
         else:
             measured.unaffected = bool(plan.select(asked, replace(job.selection, changed=None)))
             if not measured.unaffected:
@@ -179,6 +182,7 @@ class _Execution:
                     self._bury(case, side.side.name, reply.failure)
                 self._watcher.advance(f"first visit, {side.side.name}: {case}")
             self._watcher.advance("", len(self._cases[side.side.name]) - len(tasks))
+        self._visits.preload(job.sides, self._device)
         for case, offers in proposals.items():
             protocol = plan.settle(offers, self._visits.process)
             if protocol is not None:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +28,8 @@ from regress.measure.wire import (
     Importing,
     Open,
     Opened,
+    Preload,
+    Preloaded,
     Reap,
     Reaped,
     Suite,
@@ -388,6 +390,13 @@ class ForkServer:
         answer = self.server.receive(START_TIMEOUT_S)
         assert isinstance(answer, Forked)
         return Child(answer.pid, self)
+
+    def preload(self, modules: Sequence[str], timeout_s: float) -> str:
+        """Import more, for the children to come; returns why a fork could not measure any more. Raises Died and TimedOut."""
+        self.server.send(Preload(list(modules)))
+        answer = self.server.receive(timeout_s)
+        assert isinstance(answer, Preloaded)
+        return answer.unforkable
 
     def ended(self, pid: int) -> int | None:
         """Exit code of a child, None while it runs."""

@@ -40,6 +40,7 @@ GRACE_S = 10.0
 CEILINGS_TIMEOUT_S = 60.0
 PROBE_STEP_S = 10.0
 """What a step of the probe may take in a forked process. Work on all processors takes milliseconds, or for ever."""
+HANGS = "hangs in a forked process"
 PROBE_DEVICE_S = 60.0
 """The same where a context is opened on the way."""
 
@@ -60,6 +61,8 @@ class Visits:
     """How the processes of rounds begin, on all sides: "fork" or "fresh"."""
     _parents: dict[str, ForkServer] = field(default_factory=dict)
     """By side: the process that has imported the suite, and forks."""
+    _late: dict[str, dict[str, None]] = field(default_factory=dict)
+    """By side: modules of frameworks that its visits have imported, in their order."""
     _leaving: set[str] = field(default_factory=set)
     """Benchmarks that change the state of their process and leave it so."""
     _imported: bool | None = None
@@ -124,10 +127,31 @@ class Visits:
         else:
             self.process = "fork"
 
+    def preload(self, sides: Sequence[Prepared], device: bool) -> None:
+        """Have the processes that fork import what the unmeasured visits have imported late (compilers, mostly), so that rounds
+        do not. Where a fork does not work after that, the side's process is started again without it."""
+        for side in sides:
+            name = side.side.name
+            late, parent = list(self._late.get(name, ())), self._parents.get(name)
+            if parent is None or not late:
+                continue
+            try:
+                doubt = parent.preload(late, self.settings.discover_timeout_s) or self._tried(side, device)
+            except (Died, TimedOut) as error:
+                doubt = str(error)
+            if doubt:
+                self._restart(side)
+
     def _doubt(self, side: Prepared, suite: SuiteMessage, device: bool) -> str:
         """Why a fork of the side's process cannot be trusted to measure; empty where it can."""
         if suite.unforkable:
             return suite.unforkable
+        doubt = self._tried(side, device)
+        blamed = f"; {', '.join(suite.threads)} started threads when imported" if suite.threads else ""
+        return doubt and doubt + (blamed if HANGS in doubt else "")
+
+    def _tried(self, side: Prepared, device: bool) -> str:
+        """What does not work in a fork of the side's process; empty where all does."""
         step = "start"
         try:
             with self._forked(side) as child:
@@ -141,8 +165,7 @@ class Visits:
                     assert isinstance(answer, Trying)
                     step = answer.step
         except TimedOut:
-            blamed = f"; {', '.join(suite.threads)} started threads when imported" if suite.threads else ""
-            return f"{step} hangs in a forked process{blamed}"
+            return f"{step} {HANGS}"
         except (Died, NothingMeasured) as error:
             return f"{step} ends a forked process: {error}"
 
@@ -222,7 +245,7 @@ class Visits:
                         return
                     else:
                         raise AssertionError(message)
-                self._note_code(server)
+                self._note_end(side, server)
         except TimedOut:
             release_locks(Path(self._caches.name))
             if current < len(tasks):
@@ -235,10 +258,12 @@ class Visits:
                 kind = "signal" if died.returncode < 0 else "error"
                 yield tasks[current], _failed(tasks[current], Failure(kind, died.reason, detail=died.log))
 
-    def _note_code(self, server: Server) -> None:
+    def _note_end(self, side: Prepared, server: Server) -> None:
         end = server.receive(GRACE_S)
         if isinstance(end, End):
             self._imported = bool(self._imported or end.project_files)
+            known = self._late.setdefault(side.side.name, {})
+            known.update(dict.fromkeys(end.late))
 
     # -- processes -------------------------------------------------------------------------------------------------------
 
@@ -255,13 +280,19 @@ class Visits:
         try:
             return self._known(side, Server(parent.fork, self._opening(side), self._reaper))
         except (Died, TimedOut):
-            parent.close()
-        self._parents[side.side.name] = parent = self._started(side, ForkServer)
+            pass
         try:
-            discovered(parent.server, self.settings.discover_timeout_s)
+            parent = self._restart(side)
             return self._known(side, Server(parent.fork, self._opening(side), self._reaper))
         except (Died, TimedOut) as error:
             raise _not_started(side, error) from None
+
+    def _restart(self, side: Prepared) -> ForkServer:
+        """The side's process that forks, started again. Raises Died or TimedOut where it cannot import the suite."""
+        self._parents[side.side.name].close()
+        self._parents[side.side.name] = parent = self._started(side, ForkServer)
+        discovered(parent.server, self.settings.discover_timeout_s)
+        return parent
 
     def _started(self, side: Prepared, kind: Callable[..., T], cold: bool = False) -> T:
         """A `Server` or `ForkServer` with an interpreter of its own."""

@@ -154,6 +154,33 @@ def test_a_forked_process_has_as_many_threads_as_a_fresh_one(bench: Bench) -> No
     assert values[0] == values[1]
 
 
+LATE = """
+import triton
+def track_compiles():
+    import triton.compiler
+    return 1
+def track_other(): return 2
+"""
+MARK = "with open({marks!r}, 'a') as marks: marks.write('imported ')\n"
+SPOILS = "import sys, types\nsys.modules['jax._src.xla_bridge'] = types.SimpleNamespace(_backends={'cpu': 1})\n"
+
+
+@pytest.mark.parametrize(("compiler", "imports"), [("", 2), (SPOILS, 2 + 3)])
+def test_what_a_visit_imports_late_no_round_has_to_import(bench: Bench, compiler: str, imports: int) -> None:
+    """Once by the unmeasured visit and once by the parent. Where that leaves the parent unfit, it is started again without, and
+    each of the three rounds imports it."""
+    bench.write(LATE)
+    marks, package = bench.root / "marks", bench.root / "head" / "triton"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "compiler.py").write_text(MARK.format(marks=str(marks)) + compiler)
+    measured = bench.run(rounds=3)
+    assert good(measured) == {"b.track_compiles": 3, "b.track_other": 3}
+    assert {each.protocol.process for each in measured.rounds if each.protocol} == {"fork"}
+    assert marks.read_text().count("imported") == imports
+    assert measured.warnings == []
+
+
 def test_a_killed_parent_is_started_again(bench: Bench) -> None:
     bench.write(
         """

@@ -39,6 +39,8 @@ class Visits:
 
     def settle_process(self, suites: Mapping[str, Suite], sides: Sequence[Prepared], device: bool) -> None: ...
 
+    def preload(self, sides: Sequence[Prepared], device: bool) -> None: ...
+
     def discover(self, side: Prepared) -> Suite:
         return Suite(self.suite, self.problems)
 
