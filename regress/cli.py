@@ -58,7 +58,17 @@ def regress() -> None:
 @stack(measuring, deciding, output)
 @click.option("--rounds", type=click.IntRange(min=2), help="Rounds a side [5].")
 @click.option("--record", is_flag=True, help="Keep the results in results_dir, not only in the cache.")
-def check(base: str | None, head: str | None, rounds: int | None, record: bool, **options: Any) -> None:
+@click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, of those in the configuration.")
+@click.option("--head-env", metavar="NAME", default="", help="Environment of HEAD; without BASE both are one commit.")
+def check(
+    base: str | None,
+    head: str | None,
+    rounds: int | None,
+    record: bool,
+    base_env: str,
+    head_env: str,
+    **options: Any,
+) -> None:
     """Measure BASE and HEAD side by side and judge HEAD.
 
     BASE: with uncommitted changes HEAD, on a branch the merge base with the default branch, else HEAD~1. HEAD: the working
@@ -76,7 +86,9 @@ def check(base: str | None, head: str | None, rounds: int | None, record: bool, 
     with _command(options) as (request, progress):
         from regress.commands.check import check as command
 
-        report = command(request({"check_rounds": rounds}), base, head, progress, record=record)
+        environments = base_env, head_env
+        wanted = request({"check_rounds": rounds})
+        report = command(wanted, base, head, progress, environments=environments, record=record)
     _finish(report, options)
 
 
@@ -84,7 +96,8 @@ def check(base: str | None, head: str | None, rounds: int | None, record: bool, 
 @click.argument("revision", required=False, metavar="[REV]")
 @stack(where, selecting, tagging, measuring, output)
 @click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case [5].")
-def run(revision: str | None, rounds: int | None, **options: Any) -> None:
+@click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
+def run(revision: str | None, rounds: int | None, environment: str, **options: Any) -> None:
     """Measure one side, print it, and record it in results_dir.
 
     REV: any commit; without it the working tree, which is recorded only when nothing is changed in it.
@@ -104,7 +117,7 @@ def run(revision: str | None, rounds: int | None, **options: Any) -> None:
     with _command(options) as (request, progress):
         from regress.commands.run import run as command
 
-        report = command(request({"run_rounds": rounds}), revision, progress)
+        report = command(request({"run_rounds": rounds}), revision, progress, environment)
     _finish(report, options)
 
 

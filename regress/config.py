@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from regress.errors import ConfigError
-from regress.model import Setting, Settings
+from regress.model import DEFAULT_ENVIRONMENT, Environment, Setting, Settings
 
-__all__ = ["Config", "cache_dir", "effective", "load", "lock_dir", "own_paths", "with_overrides"]
+__all__ = ["Config", "cache_dir", "effective", "environment", "load", "lock_dir", "own_paths", "with_overrides"]
 
 _FILE_NAMES = ("asv.conf.json", "asv.conf.jsonc")
 _USUAL_FOLDERS = ("benchmarks", "asv_bench")
@@ -357,6 +357,7 @@ _TYPES = {
     str: "a string",
     bool: "true or false",
     tuple[str, ...]: "a string or a list of strings",
+    Mapping[str, Environment]: 'environments by name, such as {"next": {"python": "envs/next/bin/python"}}',
 }
 
 
@@ -413,7 +414,51 @@ def _converted(name: str, value: Any, kind: Any) -> Any:
         listed = [value] if isinstance(value, str) else value
         good = isinstance(listed, (list, tuple)) and all(isinstance(each, str) and each.strip() for each in listed)
         return tuple(listed) if good else None
+    if kind == Mapping[str, Environment]:
+        return {key: _environment(key, each) for key, each in value.items()} if isinstance(value, dict) else None
     return value if type(value) is kind else None  # exactly: True is an int too
+
+
+def _environment(name: str, value: Any) -> Environment:
+    """The environment of an entry. Raises ConfigError where the entry is none."""
+    where = f'environment "{name}"'
+    if not re.fullmatch(r"[A-Za-z0-9][\w.+-]*", name) or name == DEFAULT_ENVIRONMENT:
+        raise ConfigError(
+            f"{where} cannot have this name",
+            why=f'a name is letters, digits, "_", ".", "+" and "-", and not {DEFAULT_ENVIRONMENT}, the one without a name',
+            fix="rename it",
+        )
+    known = [each.name for each in dataclasses.fields(Environment) if each.name != "name"]
+    given = value if isinstance(value, dict) else {"": value}
+    for key, each in given.items():
+        good = isinstance(each, dict) and all(isinstance(text, str) for text in each.values())
+        if key not in known or not (good if key == "variables" else isinstance(each, str)):
+            raise ConfigError(
+                f"{where} has {_shown({key: each} if key else each)}",
+                why=f"expected {', '.join(known)}: strings, and for variables an object of strings",
+                fix=f"correct {where}",
+            )
+    if given.get("wheel") and given.get("fetch"):
+        raise ConfigError(f"{where} has both a wheel and a command that fetches one", why="one of them is measured",
+                          fix='leave "wheel" or "fetch" out')  # fmt: skip
+    return Environment(name, **given)
+
+
+def environment(config: Config, name: str) -> Environment:
+    """The environment of that name, also as it is recorded (with `-py3.12` behind it); without a name the usual one. Raises
+    ConfigError where there is none."""
+    plain = re.sub(r"-py[\d.]+$", "", name)
+    if plain in ("", DEFAULT_ENVIRONMENT):
+        return Environment()
+    found = config.settings.environments.get(name) or config.settings.environments.get(plain)
+    if found is None:
+        known = sorted(config.settings.environments)
+        raise ConfigError(
+            f"there is no environment {name}",
+            why=f"the configuration has {', '.join(known)}" if known else "the configuration has no environments",
+            fix='add it to "environments" under "regress" in asv.conf.json',
+        )
+    return found
 
 
 def _is_number(value: Any) -> bool:
@@ -478,7 +523,7 @@ def effective(config: Config) -> tuple[Setting, ...]:
     """Everything that counts and where it came from: the keys of asv's that we use, then our settings; paths resolved."""
     values: dict[str, Any] = {name: getattr(config, name, None) for name in _ASV_KEYS}
     values["default_benchmark_timeout"] = config.default_benchmark_timeout_s
-    values |= dataclasses.asdict(config.settings)
+    values |= {each.name: getattr(config.settings, each.name) for each in dataclasses.fields(config.settings)}
     values |= _own_places(config) | {"cache_dir": cache_dir(config), "lock_dir": lock_dir(config)}
     sources = config.sources | {"cache_dir": _cache_base(config)[1], "lock_dir": _lock_dir(config)[1]}
     return tuple(Setting(name, _plain(value), sources[name]) for name, value in values.items())
@@ -488,4 +533,8 @@ def _plain(value: Any) -> Any:
     """As JSON has it: a path as a string, a tuple as a list."""
     if isinstance(value, Path):
         return str(value)
+    if isinstance(value, Environment):
+        value = {name: each for name, each in dataclasses.asdict(value).items() if each and name != "name"}
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
     return list(value) if isinstance(value, tuple) else value

@@ -18,6 +18,7 @@ is seconds and a memory is bytes, always. The unit of replication is the round, 
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -371,6 +372,24 @@ class Report:
 # -- settings ------------------------------------------------------------------------------------------------------------
 
 
+DEFAULT_ENVIRONMENT = "worktree"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where a side's code runs: which interpreter, with which variables, and the commit's own tree or a built wheel."""
+
+    name: str = DEFAULT_ENVIRONMENT
+    python: str = ""
+    """Interpreter under test; empty: the one of the setting `python`."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables of its processes, beside those that regress was started with."""
+    wheel: str = ""
+    """A wheel that is measured in place of the commit's tree: a path, from the folder of the configuration."""
+    fetch: str = ""
+    """A shell command that puts such a wheel into the folder $WHEELS, as `pip download` does; run once."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """Every threshold and switch, with its default. The key `regress` of asv.conf.json sets them by these names.
@@ -415,6 +434,8 @@ class Settings:
     """Folder of the importable code inside the repository; found by itself for a flat and for a src/ layout."""
     python: str = ""
     """Interpreter under test; empty: the one that runs regress."""
+    environments: Mapping[str, Environment] = field(default_factory=dict)
+    """Further environments by name, for `--base-env`, `--head-env` and `--env`."""
     # places
     machine: str = ""
     """Name of this machine in results_dir; empty: asv's own machine file, else the host's name."""

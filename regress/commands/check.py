@@ -16,22 +16,31 @@ from regress.model import Comparison, Report, Settings, Side, Verdict
 from regress.run.execute import Job, Measured, Watcher, execute
 
 
-def check(request: Request, base: str | None, head: str | None, watcher: Watcher, *, record: bool = False) -> Report:
+def check(
+    request: Request,
+    base: str | None,
+    head: str | None,
+    watcher: Watcher,
+    *,
+    environments: tuple[str, str] = ("", ""),
+    record: bool = False,
+) -> Report:
     """Measure base and head in turn and judge the head.
 
-    `base` None: with uncommitted changes HEAD, on a branch the merge base with the default branch, else HEAD~1. `head` None:
-    the working tree. Results go into the cache; with `record` into results_dir.
+    `base` None: with uncommitted changes HEAD, on a branch the merge base with the default branch, else HEAD~1; in another
+    environment than the head's, what the head is. `head` None: the working tree. `environments` are the names of the base's
+    and the head's, empty for the usual one. Results go into the cache; with `record` into results_dir.
     """
     start = time.monotonic()
     session = Session(request)
-    sides = choose_sides(session, base, head)
+    sides = choose_sides(session, base, head, environments)
     try:
         prepared = tuple(session.prepare(side, watcher) for side in sides)
     except BuildFailed as failed:
         return _unbuilt(sides, failed, time.monotonic() - start)
     changed = session.changed(*sides) if request.affected else None
     job = session.job(prepared, session.config.settings.check_rounds, changed)
-    recorder = Recorder(session, session.config.results_dir if record else session.cache / "history", sides)
+    recorder = Recorder(session, session.config.results_dir if record else session.cache / "history", prepared)
     with session.device(watcher) as locked:
         measured = execute(job, recorder.take, watcher)
         ceilings = session.ceilings(job, measured)
@@ -46,13 +55,18 @@ def check(request: Request, base: str | None, head: str | None, watcher: Watcher
     return replace(report, duration_s=time.monotonic() - start)
 
 
-def choose_sides(session: Session, base: str | None, head: str | None) -> tuple[Side, Side]:
+def choose_sides(
+    session: Session, base: str | None, head: str | None, environments: tuple[str, str] = ("", "")
+) -> tuple[Side, Side]:
     """Base and head as asked for, or as chosen; `revision` of each says which and why."""
-    head_side = session.tree_side("head") if head is None else session.revision_side("head", head)
+    before, after = environments
+    head_side = session.tree_side("head", after) if head is None else session.revision_side("head", head, "", after)
     if base is not None:
-        return session.revision_side("base", base), head_side
+        return session.revision_side("base", base, "", before), head_side
+    if before != after:
+        return replace(head_side, name="base", environment=before), head_side
     revision, how = session.repository.default_base(session.own_paths)
-    return session.revision_side("base", revision, how), head_side
+    return session.revision_side("base", revision, how, before), head_side
 
 
 def _judged(

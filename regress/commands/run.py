@@ -14,8 +14,9 @@ from regress.run.execute import Measured, Watcher, execute
 from regress.stats.summary import summarize
 
 
-def run(request: Request, revision: str | None, watcher: Watcher) -> Report:
-    """Measure one revision (None: the working tree) and record it in results_dir, unless it has uncommitted changes."""
+def run(request: Request, revision: str | None, watcher: Watcher, environment: str = "") -> Report:
+    """Measure one revision (None: the working tree) in an environment (empty: the usual one), and record it in results_dir
+    unless it has uncommitted changes."""
     start = time.monotonic()
     if revision is not None and ".." in revision:
         raise RevisionError(
@@ -24,9 +25,14 @@ def run(request: Request, revision: str | None, watcher: Watcher) -> Report:
             fix=f"git rev-list {quoted(revision)} | xargs -n 1 regress run",
         )
     session = Session(request)
-    side = session.tree_side("head") if revision is None else session.revision_side("head", revision)
-    job = session.job((session.prepare(side, watcher),), session.config.settings.run_rounds)
-    recorder = Recorder(session, session.config.results_dir, (side,))
+    side = (
+        session.tree_side("head", environment)
+        if revision is None
+        else session.revision_side("head", revision, "", environment)
+    )
+    prepared = (session.prepare(side, watcher),)
+    job = session.job(prepared, session.config.settings.run_rounds)
+    recorder = Recorder(session, session.config.results_dir, prepared)
     with session.device(watcher) as locked:
         measured = execute(job, recorder.take, watcher)
         ceilings = session.ceilings(job, measured)

@@ -20,10 +20,10 @@ from regress.history import Store, this_machine
 from regress.measure.backend import DeviceError
 from regress.measure.backend.cuda import CudaBackend
 from regress.measure.wire import Ceilings
-from regress.model import Machine, Round, Side
+from regress.model import DEFAULT_ENVIRONMENT, Machine, Round, Side
 from regress.run import clocks, device_lock
 from regress.run.ceilings import ceilings_of
-from regress.run.environments import Prepared, environment_name, prepare
+from regress.run.environments import Prepared, prepare, recorded_name
 from regress.run.execute import Job, Measured, Watcher
 from regress.run.plan import Selection
 from regress.run.ship import ship
@@ -76,15 +76,15 @@ class Session:
     def is_dirty(self) -> bool:
         return self.repository.is_dirty(self.own_paths)
 
-    def revision_side(self, name: str, revision: str, how: str = "") -> Side:
+    def revision_side(self, name: str, revision: str, how: str = "", environment: str = "") -> Side:
         """The side of a revision as the user wrote it, or with a word on how it was chosen."""
-        return Side(name, self.repository.resolve(revision), how or revision)
+        return Side(name, self.repository.resolve(revision), how or revision, environment)
 
-    def tree_side(self, name: str) -> Side:
+    def tree_side(self, name: str, environment: str = "") -> Side:
         """The working tree: HEAD's commit where nothing is changed, else the tree itself."""
         dirty = self.is_dirty()
         head = self.repository.resolve("HEAD")
-        return Side(name, head, "the working tree" if dirty else "HEAD, clean", dirty=dirty)
+        return Side(name, head, "the working tree" if dirty else "HEAD, clean", environment, dirty=dirty)
 
     def prepare(self, side: Side, watcher: Watcher) -> Prepared:
         return prepare(side, self.config, self.repository, self.cache, watcher.note)
@@ -214,9 +214,10 @@ def _needs_device(round: Round) -> bool:
 class Recorder:
     """Stores each round as it arrives, and asv's files at the end. A dirty side is not a commit's result: it is not kept."""
 
-    def __init__(self, session: Session, root: Path, sides: tuple[Side, ...]) -> None:
+    def __init__(self, session: Session, root: Path, prepared: tuple[Prepared, ...]) -> None:
         self._store = Store(root, session.cache / "samples")
-        self._sides = {side.name: side for side in sides if not side.dirty}
+        self._prepared = {each.side.name: each for each in prepared}
+        self._sides = {each.side.name: each.side for each in prepared if not each.side.dirty}
         self._machine = session.machine
         self._environments: dict[str, str] = {}
         self._python: dict[str, str] = {}
@@ -239,7 +240,8 @@ class Recorder:
                 fix="regress doctor, or --machine NAME for an entry of its own",
             )
         python = str(facts.get("python", "")) or "unknown"
-        environment = self._environments.setdefault(round.side, environment_name(python))
+        kind = self._prepared[round.side].environment
+        environment = self._environments.setdefault(round.side, recorded_name(kind, python))
         self._python.setdefault(round.side, ".".join(python.split(".")[:2]))
         known = {**round.facts, **facts}
         device = {key: str(known[key]) for key in DEVICE_FACTS if key in known}
@@ -252,17 +254,22 @@ class Recorder:
         """Write asv's files for each side that has rounds."""
         for name, side in self._sides.items():
             if name in self._environments:
+                kind = self._prepared[name].environment
+                # asv averages what has equal parameters, whatever the environment's name: the name is one of them, then.
+                named = {} if kind.name == DEFAULT_ENVIRONMENT else {"environment": kind.name}
                 self._store.finish(
                     side,
                     self._machine,
                     self._environments[name],
                     python=self._python[name],
                     benchmarks=measured.benchmarks[name],
+                    requirements=named or None,
+                    env_vars=dict(kind.variables) or None,
                 )
 
     def named(self, side: Side) -> Side:
         """The side with the environment it was measured in."""
-        return replace(side, environment=self._environments.get(side.name, ""))
+        return replace(side, environment=self._environments.get(side.name, side.environment))
 
 
 def device_line(facts: Mapping[str, Any], rounds: list[Round]) -> str:

@@ -1,29 +1,28 @@
 """A side made ready to import: its tree, its build, its interpreter and its import path.
 
-One kind so far, `worktree`: a git worktree of the commit (or the working tree itself) under an interpreter that has what the
-project needs; the tree's own packages go first on the path.
+A git worktree of the commit (or the working tree itself), or a wheel that is unpacked, under an interpreter that has what the
+project needs; the side's own packages go first on the path.
 """
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import hashlib
 import os
 import shutil
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 from regress.config import Config
+from regress.config import environment as environment_of
 from regress.errors import BuildFailed, NothingMeasured, RegressError
 from regress.git import Repository
-from regress.model import Side
+from regress.model import DEFAULT_ENVIRONMENT, Environment, Side
+from regress.run import wheels
+from regress.run.shell import shell
 
 BUILT = "regress-built"
 """The mark of a finished build. It lies in the worktree's own git folder: it goes when the worktree is made anew, and neither
@@ -41,36 +40,48 @@ class Prepared:
     variables: dict[str, str] = field(default_factory=dict)
     """The whole environment of its processes."""
     build_s: float = 0.0
+    environment: Environment = field(default_factory=Environment)
 
 
 def prepare(side: Side, config: Config, repository: Repository, cache: Path, note: Callable[[str], None]) -> Prepared:
-    """Check the side's code out, build it if that was not done before, and find what to import.
+    """Check the side's code out and build it, or unpack its wheel, if that was not done before, and find what to import.
 
-    Raises BuildFailed (head) or NothingMeasured (base) when the build fails, NothingMeasured where there is no interpreter.
+    `side.environment` names one of the configuration's environments. Raises ConfigError where there is none of that name,
+    BuildFailed (head) or NothingMeasured (base) when the build fails, NothingMeasured where there is no interpreter or wheel.
     """
-    python = _interpreter(config)
-    if side.dirty:
-        tree, build_s = repository.root, 0.0
+    environment = environment_of(config, side.environment)
+    python = _interpreter(config, environment)
+    build_s = 0.0
+    if environment.wheel or environment.fetch:
+        tree = wheels.unpacked(environment, config.root, python, cache / "wheels", note)
+        roots: tuple[Path, ...] = (tree,)
     else:
-        tree = repository.worktree(side.commit, cache / "worktrees")
-        build_s = _build(side, tree, python, config, repository, cache / "builds", note)
-    roots = import_roots(tree, config)
-    return Prepared(side, tree, python, roots, _variables(roots, cache), build_s)
+        if side.dirty:
+            tree = repository.root
+        else:
+            # An environment's builds are for its interpreter and libraries: no other environment meets them.
+            own = "" if environment.name == DEFAULT_ENVIRONMENT else f"-{environment.name}"
+            tree = repository.worktree(side.commit, cache / f"worktrees{own}")
+            build_s = _build(side, tree, python, config, repository, cache / "builds", note)
+        roots = import_roots(tree, config)
+    variables = {**_variables(roots, cache), **environment.variables}
+    return Prepared(side, tree, python, roots, variables, build_s, environment)
 
 
-def _interpreter(config: Config) -> str:
+def _interpreter(config: Config, environment: Environment) -> str:
     """The interpreter under test: a path (a relative one starts at the configuration's folder) or a name on PATH."""
-    wanted = config.settings.python
+    wanted = environment.python or config.settings.python
     if not wanted:
         return sys.executable
     # Not resolved: the link in a virtual environment is what makes Python see that environment.
     path = str(config.root / Path(wanted).expanduser()) if os.sep in wanted else wanted
     found = shutil.which(path)
     if found is None:
+        where = f'of environment "{environment.name}"' if environment.python else 'under "regress" in asv.conf.json'
         raise NothingMeasured(
             f"there is no interpreter {wanted}",
             why=f"{path} is not an executable file" if os.sep in wanted else f"no {wanted} on PATH",
-            fix='correct "python" under "regress" in asv.conf.json, or leave it out for the one that runs regress',
+            fix=f'correct "python" {where}, or leave it out for the one that runs regress',
         )
     return found
 
@@ -93,9 +104,9 @@ def import_roots(tree: Path, config: Config) -> tuple[Path, ...]:
     return (project,)
 
 
-def environment_name(python_version: str) -> str:
+def recorded_name(environment: Environment, python_version: str) -> str:
     """Name of the environment in asv's files: `worktree-py3.12`."""
-    return "worktree-py" + ".".join(python_version.split(".")[:2])
+    return f"{environment.name}-py" + ".".join(python_version.split(".")[:2])
 
 
 def _variables(roots: tuple[Path, ...], cache: Path) -> dict[str, str]:
@@ -147,7 +158,7 @@ def _run_build(command: str, side: Side, tree: Path, python: str, log: Path, tim
     }
     with log.open("ab") as out:
         start = out.tell()
-        problem = _shell(command, tree, variables, out, timeout_s)
+        problem = shell(command, tree, variables, out, timeout_s)
     if problem:
         printed = log.read_bytes()[start:].decode(errors="replace").strip().splitlines()
         raise (NothingMeasured if side.name == "base" else BuildFailed)(
@@ -155,30 +166,3 @@ def _run_build(command: str, side: Side, tree: Path, python: str, log: Path, tim
             why=f"{problem}: {printed[-1]}" if printed else f"{problem}, and nothing was printed",
             fix=f"cd {tree} && {command}    # log: {log}",
         )
-
-
-def _shell(command: str, folder: Path, variables: dict[str, str], out: BinaryIO, timeout_s: float) -> str:
-    """Run a command line. Returns what went wrong, or nothing. Late or interrupted, all that it started is ended."""
-    process = subprocess.Popen(
-        command,
-        shell=True,
-        cwd=folder,
-        env=variables,
-        stdin=subprocess.DEVNULL,
-        stdout=out,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    try:
-        code = process.wait(timeout_s)
-    except BaseException as error:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        # Not process.wait(): an interrupt inside a wait may leave its lock taken, and the next would wait for ever.
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(process.pid, 0)
-        process.returncode = -signal.SIGKILL
-        if isinstance(error, subprocess.TimeoutExpired):
-            return f"timed out after {timeout_s:.3g} s"
-        raise
-    return f"ended by signal {-code}" if code < 0 else f"exit code {code}" if code else ""

@@ -19,8 +19,8 @@ from regress import config as configuration
 from regress.config import Config
 from regress.errors import BuildFailed, NothingMeasured, RegressError
 from regress.git import Repository, open_repository
-from regress.model import Side
-from regress.run.environments import Prepared, environment_name, import_roots, prepare
+from regress.model import Environment, Side
+from regress.run.environments import Prepared, import_roots, prepare, recorded_name
 from tests.conftest import Project, start
 
 KERNEL = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\n"
@@ -128,7 +128,7 @@ def test_the_sides_code_comes_before_what_pythonpath_has(
     ("version", "name"), [("3.9.1", "worktree-py3.9"), ("3.12.0rc1", "worktree-py3.12"), ("3.13", "worktree-py3.13")]
 )
 def test_the_name_of_the_environment(version: str, name: str) -> None:
-    assert environment_name(version) == name
+    assert recorded_name(Environment(), version) == name
 
 
 @pytest.mark.parametrize("layout", ["", "src/", "bindings/", "python/"])
