@@ -11,11 +11,12 @@ import ctypes
 import gc
 import importlib
 import os
+import signal
 import socket
 import sys
 import tempfile
 import warnings
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Set
 
 from .channel import Channel, receive_descriptors
 from .failures import failure_of
@@ -27,6 +28,7 @@ DESCRIPTORS = 3
 """Of a child: commands, replies, log."""
 NOT_INITIALIZED = 3
 """What the CUDA driver answers before `cuInit`."""
+PR_SET_CHILD_SUBREAPER = 36
 WITHOUT_CUDA = "PYTORCH_NVML_BASED_CUDA_CHECK"
 """With it `torch.cuda.is_available()`, which many suites ask while they are imported, asks NVML and initializes nothing."""
 RTLD_NOLOAD = getattr(os, "RTLD_NOLOAD", 0)
@@ -43,6 +45,8 @@ class ForkServer:
         installed()
         self._importing = ""
         self._unforkable = ""
+        self._workers: Set[int] = set()
+        _adopt_orphans()
         self._threads = _threads()
         self._started: List[str] = []
         """Modules whose import has started threads."""
@@ -62,7 +66,7 @@ class ForkServer:
             elif isinstance(command, Preload):
                 self._preload(command.modules)
             elif isinstance(command, Reap):
-                self._channel.send(Reaped(_ended(command.pid)))
+                self._channel.send(Reaped(self._reap(command.pid)))
             else:
                 raise ValueError(f"unknown command {type(command).__name__}")
             command = self._channel.receive()
@@ -121,6 +125,7 @@ class ForkServer:
         if pid:
             for descriptor in descriptors:
                 os.close(descriptor)
+            self._workers.add(pid)
             self._channel.send(Forked(pid))
             return None
         os.setsid()
@@ -135,6 +140,40 @@ class ForkServer:
         tempfile.tempdir = None  # the import may have asked for it
         os.chdir(os.path.join(command.home, "cwd"))
         return Channel(read, write)
+
+    def _reap(self, pid: int) -> Optional[int]:
+        """Exit code of a worker; None while it runs. What it leaves behind is ours by now, and ends with it."""
+        code = _ended(pid)
+        if code is not None:
+            self._workers.discard(pid)
+            left = _children() - self._workers
+            while left:
+                for orphan in left:
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.kill(orphan, signal.SIGKILL)
+                for orphan in left:
+                    with contextlib.suppress(ChildProcessError):
+                        os.waitpid(orphan, 0)
+                left = _children() - self._workers - left
+        return code
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of what workers leave behind, also of what has left their session. Linux only."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _children() -> Set[int]:
+    """Processes whose parent this one is; none where there is no /proc."""
+    found, own = set(), str(os.getpid())
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
+        if name.isdigit():
+            with contextlib.suppress(OSError, IndexError):
+                with open(f"/proc/{name}/stat") as stat:
+                    if stat.read().rpartition(")")[2].split()[1] == own:
+                        found.add(int(name))
+    return found
 
 
 def _ended(pid: int) -> Optional[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import importlib.abc
 import importlib.machinery
@@ -13,6 +14,9 @@ import signal
 import sys
 from typing import Any, Iterator, List, Optional, Sequence
 
+from .channel import FIRST_FD
+
+STANDARD = (0, 1, 2)
 GENERATORS = ("numpy", "torch", "cupy")
 """Modules with a random generator of their own."""
 
@@ -28,9 +32,15 @@ def restored(home: str, start: str = "") -> Iterator[List[str]]:
     start = start or home
     os.chdir(start)
     changed: List[str] = []
+    standard = [_kept(descriptor) for descriptor in STANDARD]
     try:
         yield changed
     finally:
+        for descriptor, kept in zip(STANDARD, standard):
+            if not _is_open(descriptor):
+                changed.append(f"file descriptor {descriptor}")
+                os.dup2(kept, descriptor)
+            os.close(kept)
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0.0)
         now = dict(os.environ)
@@ -56,6 +66,19 @@ def _is_in(folder: str) -> bool:
         return os.path.samefile(os.curdir, folder)
     except OSError:  # one of them has been removed
         return False
+
+
+def _kept(descriptor: int) -> int:
+    """A copy of the descriptor, out of the way of who closes "all" small ones."""
+    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FIRST_FD)
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
 
 
 def _usable(stream: Any, fd: int) -> Any:

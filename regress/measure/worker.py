@@ -5,6 +5,7 @@ Standard input is empty and standard output goes to a log, so a benchmark may re
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib.metadata
 import os
@@ -98,8 +99,12 @@ class Worker:
             if foreign is not None:
                 self._channel.send(WrongCode(*foreign, expected=self._roots))
                 raise SystemExit(1)
-            self._channel.send(reply)
             broken = self._visitor.broken()
+            if broken is not None and reply.failure is None:
+                # What the device did wrong shows late; until the next case begins it can only have been this one.
+                failure = Failure("error", f"the device context is lost: {broken}")
+                reply = dataclasses.replace(reply, failure=failure, values={}, protocol=task.protocol)
+            self._channel.send(reply)
             if broken is not None:
                 self._channel.send(Broken(Failure("error", f"the device context is lost: {broken}")))
                 raise SystemExit(1)

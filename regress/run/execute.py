@@ -208,7 +208,7 @@ class _Execution:
             self._caches[name, key] = str(directory) if failure is None else ""
             if failure is not None:
                 for case in self._cases[name]:
-                    if benchmarks[case.name].setup_cache_key == key:
+                    if benchmarks[case.name].setup_cache_key == key and (name, case) not in self._dead:
                         self._bury(case, name, failure)
 
     def _bury(self, case: Case, side: str, failure: Failure) -> None:

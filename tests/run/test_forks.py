@@ -286,5 +286,39 @@ def _alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.parametrize("process", ["auto", "fresh"])
+def test_closed_descriptors_are_put_back_for_the_next_case(bench: Bench, process: str) -> None:
+    bench.write(
+        """
+import os
+def track_closes():
+    for descriptor in (0, 1, 2): os.close(descriptor)
+    return 1
+def track_prints():
+    os.write(1, b"out")
+    os.write(2, b"err")
+    return len(os.read(0, 1)) + 1
+"""
+    )
+    measured = bench.run(rounds=2, settings={"process": process})
+    assert failures(measured) == {}
+    closing = [each for each in measured.rounds if each.name == "b.track_closes"]
+    assert closing[0].facts["leaves"] == [f"file descriptor {descriptor}" for descriptor in (0, 1, 2)]
+    assert {each.values["value"].value for each in measured.rounds} == {1.0}
+
+
+def test_a_torch_that_is_initialized_at_import_is_named(bench: Bench) -> None:
+    bench.write(
+        """
+import sys, types
+sys.modules["torch"] = types.SimpleNamespace(cuda=types.SimpleNamespace(is_initialized=lambda: True))
+def track_x(): return 1
+"""
+    )
+    measured = bench.run()
+    assert good(measured) == {"b.track_x": 2}
+    assert "benchmarks.b initializes CUDA when it is imported" in measured.warnings[0]
+
+
 def test_only_what_was_started_in_a_folder_is_found(tmp_path: Path) -> None:
     assert started_in(tmp_path) == []
