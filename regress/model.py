@@ -203,6 +203,10 @@ class Side:
     def label(self) -> str:
         return self.commit.short + ("+changes" if self.dirty else "")
 
+    @property
+    def full_label(self) -> str:
+        return self.commit.sha + ("+changes" if self.dirty else "")
+
 
 @dataclass(frozen=True)
 class Machine:

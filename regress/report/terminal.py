@@ -81,7 +81,7 @@ def _side(side: Side, environments_differ: bool, style: Style) -> tuple[str, ...
     how += [f"by {visible(side.commit.author)}"] if style.verbose and side.commit.author else []
     short = subject if style.verbose else cut(subject, _SUBJECT_LIMIT)
     return (
-        side.commit.sha if style.verbose else visible(side.label),
+        visible(side.full_label if style.verbose else side.label),
         short,
         _when(side.commit.date, style),
         f"({', '.join(filter(None, how))})" if any(how) else "",

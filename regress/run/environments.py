@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import sys
 import time
@@ -24,6 +25,7 @@ from regress.model import DEFAULT_ENVIRONMENT, Environment, Side
 from regress.run import wheels
 from regress.run.shell import shell
 
+EXTENSIONS = (".so", ".pyd")
 BUILT = "regress-built"
 """The mark of a finished build. It lies in the worktree's own git folder: it goes when the worktree is made anew, and neither
 the build nor `git status` sees it."""
@@ -41,6 +43,8 @@ class Prepared:
     """The whole environment of its processes."""
     build_s: float = 0.0
     environment: Environment = field(default_factory=Environment)
+    checkout: tuple[Path, ...] = ()
+    """The import roots of the invoking checkout, in which compiled files may lie that the side's tree does not have."""
 
 
 def prepare(side: Side, config: Config, repository: Repository, cache: Path, note: Callable[[str], None]) -> Prepared:
@@ -65,7 +69,20 @@ def prepare(side: Side, config: Config, repository: Repository, cache: Path, not
             build_s = _build(side, tree, python, config, repository, cache / "builds", note)
         roots = import_roots(tree, config)
     variables = {**_variables(roots, cache), **environment.variables}
-    return Prepared(side, tree, python, roots, variables, build_s, environment)
+    beside = import_roots(repository.root, config) if tree != repository.root else ()
+    return Prepared(side, tree, python, roots, variables, build_s, environment, beside)
+
+
+def unbuilt(side: Prepared, failure: str) -> str:
+    """The compiled file that an import failed for want of: one that the invoking checkout has and the side's tree has not, with
+    its name in the failure's message. Empty where there is none."""
+    for root, own in zip(side.checkout, side.import_roots, strict=False):
+        for ending in EXTENSIONS:
+            for path in root.rglob(f"*{ending}"):
+                name = path.name.partition(".")[0]
+                if re.search(rf"\b{re.escape(name)}\b", failure) and not (own / path.relative_to(root)).exists():
+                    return str(path.relative_to(root))
+    return ""
 
 
 def _interpreter(config: Config, environment: Environment) -> str:

@@ -18,7 +18,7 @@ from regress.measure.wire import Suite as SuiteMessage
 from regress.model import Benchmark, Case, Failure, Protocol, Round, Settings, SuiteProblem
 from regress.model import Measured as Value
 from regress.run import plan
-from regress.run.environments import Prepared
+from regress.run.environments import Prepared, unbuilt
 from regress.run.plan import Selection
 from regress.run.visits import Visits
 
@@ -102,6 +102,18 @@ def execute(job: Job, sink: Sink, watcher: Watcher) -> Measured:
     return measured
 
 
+def _refuse_unbuilt(side: Prepared, suite: SuiteMessage) -> None:
+    """Raise NothingMeasured where the side's code is not built: what cannot be imported would pass as new on the other side."""
+    for problem in suite.problems:
+        missing = unbuilt(side, problem.message) if problem.fatal else ""
+        if missing:
+            raise NothingMeasured(
+                f"{side.side.name} {side.side.label} has no built extension: {missing}",
+                why=f"{problem.message}; your checkout has the file, and git does not",
+                fix='set the command that builds it: "build" under "regress" in asv.conf.json',
+            )
+
+
 class _Execution:
     """One run of a job, stage by stage."""
 
@@ -128,6 +140,8 @@ class _Execution:
         """Discover the suite on each side, and choose the cases that are wanted."""
         job, measured = self._job, self._measured
         suites = {side.side.name: self._visits.discover(side) for side in job.sides}
+        for side in job.sides:
+            _refuse_unbuilt(side, suites[side.side.name])
         for name, found in suites.items():
             cases = plan.select(found.benchmarks, job.selection)
             names = {case.name for case in cases}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import sysconfig
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -126,6 +127,21 @@ def test_an_environment_that_is_not_to_be_had(p: Project, name: str, code: int, 
     assert result.code == code
     for line in lines:
         assert line in result.err
+
+
+def test_a_base_whose_extension_was_not_built_is_refused(project: Callable[..., Project]) -> None:
+    """The compiled file lies in the working tree alone."""
+    p = project()
+    native = f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
+    code = "from proj import _native\n" + KERNEL.format(seconds=50e-6)
+    p.commit({"proj/__init__.py": code, "benchmarks/b.py": SUITE, "benchmarks/c.py": "def track_x(): return 1\n",
+              ".gitignore": "*.so\n"})  # fmt: skip
+    p.write({f"proj/{native}": "it is not loaded: the base comes first", "proj/more.py": ""})
+    result = p.regress("check")
+    assert result.code == 5
+    assert f"error: base {p.git('rev-parse', 'HEAD')[:8]} has no built extension: proj/{native}" in result.err
+    assert '"build" under "regress" in asv.conf.json' in result.err
+    assert p.regress("check", "HEAD", "HEAD").code == 5, "a head from a worktree has none either"
 
 
 @pytest.mark.parametrize(

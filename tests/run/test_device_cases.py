@@ -9,7 +9,7 @@ import pytest
 from regress.measure.loop import ESCAPES
 from regress.measure.methods.host import LAUNCH_ONLY
 from regress.model import SYNCHRONIZES, Round
-from tests.run.test_execute import Bench, failures
+from tests.run.test_execute import Bench, failures, good
 
 
 @pytest.fixture
@@ -431,3 +431,23 @@ def track_later():
     finally:
         module.GRACE_S = before
     assert set(failures(measured)) == {"b.track_first"}
+
+
+@pytest.mark.parametrize("process", ["auto", "fresh"])
+@pytest.mark.parametrize("synchronizes", [1, 2])
+def test_a_lost_context_is_blamed_on_the_case_that_lost_it(bench: Bench, synchronizes: int, process: str) -> None:
+    """Also where only the second synchronize behind the case finds it out, when its values are complete."""
+    bench.write(
+        f"""
+import regress_scripted as d
+def cudatime_before(): d.kernel("k", 50e-6)
+class Breaks:
+    def cudatime_work(self): d.kernel("k", 50e-6)
+    def teardown(self): d.lose_context({synchronizes})
+def cudatime_behind(): d.kernel("k", 50e-6)
+"""
+    )
+    measured = bench.run(rounds=2, settings={"process": process})
+    assert set(failures(measured)) == {"b.Breaks.cudatime_work"}
+    assert "an illegal memory access was encountered" in failures(measured)["b.Breaks.cudatime_work"].message
+    assert good(measured) == {"b.cudatime_before": 2, "b.cudatime_behind": 2}

@@ -10,6 +10,7 @@ Code reaches it as the module `regress_scripted` (the worker installs it when th
     regress_scripted.wait_for(7)                   # the current stream waits for stream 7
     regress_scripted.idle()                        # whether the current stream has nothing left to do
     regress_scripted.hold_back("hw_thermal", 2)    # the next two readings of the device's state give that reason
+    regress_scripted.lose_context(3)               # the third synchronize from now finds the context lost
 
 The device runs its queue in order while the host goes on, as a CUDA stream does; a stream that runs dry waits for the host.
 Costs vary from round to round and from sample to sample by a noise that depends on the seed, the side, the case and the index
@@ -24,7 +25,7 @@ import sys
 import types
 from typing import Any, ContextManager, Dict, Iterator, List, Optional, Sequence
 
-from .base import Calls, DeviceBackend, MemoryProbe, ReckonedMemory
+from .base import Calls, DeviceBackend, DeviceError, MemoryProbe, ReckonedMemory
 
 LAUNCH_S = 4e-6
 RECORD_S = 2e-6
@@ -93,6 +94,8 @@ class FakeBackend(DeviceBackend):
         self._spun = False
         self._calls = Calls()
         self._reasons: List[str] = []
+        self._until_lost = 0
+        self._lost = False
         self.begin_case("", -1)
 
     def begin_case(self, name: str, order: int) -> None:
@@ -130,7 +133,16 @@ class FakeBackend(DeviceBackend):
         """Let the next `readings` of the device's state give that reason for slow clocks."""
         self._reasons += [reason] * readings
 
+    def lose_context(self, synchronizes: int) -> None:
+        """Let so many more calls of `synchronize` find out that the context is lost, as after an illegal access."""
+        self._until_lost = synchronizes
+
     def synchronize(self) -> None:
+        if self._until_lost:
+            self._until_lost -= 1
+            self._lost = self._until_lost == 0
+        if self._lost:
+            raise DeviceError("an illegal memory access was encountered", sticky=True)
         self._calls.synchronizations += 1
         self.host_s = max(self.host_s, *self._busy_until.values()) + SYNCHRONIZE_S * self._host_level
 
@@ -223,6 +235,6 @@ class FakeBackend(DeviceBackend):
     def install(self) -> None:
         """Offer the device to the code under test as the module `regress_scripted`."""
         module = types.ModuleType("regress_scripted", __doc__)
-        for name in ("kernel", "host", "alloc", "synchronize", "wait_for", "idle", "hold_back"):
+        for name in ("kernel", "host", "alloc", "synchronize", "wait_for", "idle", "hold_back", "lose_context"):
             setattr(module, name, getattr(self, name))
         sys.modules["regress_scripted"] = module
