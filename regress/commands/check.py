@@ -92,10 +92,7 @@ def _judged(
     warnings = session.warnings(measured, ceilings)
     if head.dirty:
         warnings.append(f"the head has uncommitted changes: it is not recorded as {head.commit.short}")
-    elif session.repository.resolve("HEAD").sha == head.commit.sha and session.is_dirty():
-        warnings.append(
-            "the working tree was changed while it was measured; the commit itself was measured, from a worktree"
-        )
+    warnings += session.differing_tree(head)
     if measured.interrupted:
         warnings.append("interrupted: the verdicts are from the rounds that were finished")
     return Report(

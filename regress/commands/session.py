@@ -86,6 +86,14 @@ class Session:
         head = self.repository.resolve("HEAD")
         return Side(name, head, "the working tree" if dirty else "HEAD, clean", environment, dirty=dirty)
 
+    def differing_tree(self, side: Side) -> list[str]:
+        """The warning that the tree is not the commit that was measured, from the start or by now; none for another commit."""
+        if side.dirty or self.repository.resolve("HEAD").sha != side.commit.sha or not self.is_dirty():
+            return []
+        return [
+            "the working tree has changes; the commit itself was measured, from a worktree, with the tree's benchmark files"
+        ]
+
     def prepare(self, side: Side, watcher: Watcher) -> Prepared:
         return prepare(side, self.config, self.repository, self.cache, watcher.note)
 

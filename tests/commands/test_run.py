@@ -8,15 +8,21 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+from regress.commands import run as module
+from regress.commands.session import Request
 from regress.history import Recorded, Store
 from regress.report.json import schema
+from regress.run.execute import Job, Measured, Sink, Watcher
+from regress.run.execute import execute as really_execute
 from tests.conftest import Project, Result, start
+from tests.run.test_execute import Watch
 
 CODE = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\ndef other(): d.kernel('o', 80e-6)\n"
 SUITE = "import proj\ndef cudatime_work(): proj.work()\ndef cudatime_other(): proj.other()\n"
@@ -92,6 +98,38 @@ def test_a_run_is_recorded_and_a_second_one_is_merged(project: Callable[..., Pro
         (f"b.cudatime_{name}", order) for name in ("other", "work") for order in (0, 1)
     ]
     assert kept.machine.facts["gpu"] == "scripted device"
+
+
+@pytest.mark.parametrize("words", [("run",), ("check", "HEAD~1", "HEAD")])
+def test_a_tree_that_changes_meanwhile_is_said(project: Callable[..., Project], words: tuple[str, ...]) -> None:
+    p = project()
+    measured(p)
+    writes = f"def track_writes(): return open({str(p.root / 'proj' / 'new.py')!r}, 'w').write('# new')\n"
+    p.commit({"benchmarks/c.py": writes})
+    said = (
+        "the working tree has changes; the commit itself was measured, from a worktree, with the tree's benchmark files"
+    )
+    assert said not in p.regress(*words, "-b", "cudatime").out
+    result = p.regress(*words)
+    assert result.code in (0, 4)
+    assert f"warning: {said}" in result.out
+
+
+def test_other_processes_on_the_device_are_said(
+    project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p = project()
+    measured(p)
+    words = "pid 812 (python), 4.1 GiB"
+
+    def execute(job: Job, sink: Sink, watcher: Watcher) -> Measured:
+        found = really_execute(job, sink, watcher)
+        found.rounds = [replace(each, facts={**each.facts, "foreign_processes": [words]}) for each in found.rounds]
+        return found
+
+    monkeypatch.setattr(module, "execute", execute)
+    report = module.run(Request(start=p.root), None, Watch())
+    assert f"contaminated: others were computing on the device: {words}" in report.warnings
 
 
 def test_a_tree_with_changes_is_measured_but_not_recorded(project: Callable[..., Project]) -> None:
