@@ -366,6 +366,8 @@ class Report:
     policy: dict[str, Any] = field(default_factory=dict)
     recorded: str = ""
     """Where the results were kept."""
+    overhead: tuple[float, float] | None = None
+    """Seconds from the start of a round's process to its first case, and a case beside being measured."""
     duration_s: float = 0.0
 
     @property

@@ -112,6 +112,7 @@ def _judged(
         min_detectable=summed.min_detectable,
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
+        overhead=measured.overhead,
         suggestions=tuple(suggestions("check", base, head, comparisons)),
         policy=policy(settings, session.request.strict),
         recorded=str(recorder.root),

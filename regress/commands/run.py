@@ -67,6 +67,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
         cases=len(cases),
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
+        overhead=measured.overhead,
         recorded="" if side.dirty else str(recorder.root),
         duration_s=time.monotonic() - start,
     )

@@ -12,7 +12,7 @@ from regress.model import Report, Side, SuiteProblem
 from regress.report import listings, verdicts
 from regress.report.style import Style, cut, pad, paint, visible
 from regress.report.table import align
-from regress.units import format_ago, format_change, format_duration, format_interval, format_percent
+from regress.units import format_ago, format_change, format_duration, format_interval, format_percent, format_time
 
 __all__ = ["render", "render_error"]
 
@@ -70,6 +70,10 @@ def _header(report: Report, style: Style) -> list[str]:
     place = "  ".join(part for part in (machine, visible(report.device)) if part)
     lines += [f"{_label('on')}{place}"] if place else []
     lines += [f"{_label('plan')}{visible(report.plan)}"] if report.plan else []
+    if report.overhead is not None and style.verbose:
+        first, case = map(format_time, report.overhead)
+        where = f"{first} from the start of a round's process to its first case, {case} a case beside measuring"
+        lines.append(f"{_label('cost')}{where}")
     return [*lines, ""] if lines else []
 
 

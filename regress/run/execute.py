@@ -5,6 +5,7 @@ Every round is handed on the moment it arrives.
 
 from __future__ import annotations
 
+import statistics
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -46,6 +47,8 @@ class Measured:
     """By side: the facts of its first process."""
     problems: list[SuiteProblem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    overhead: tuple[float, float] | None = None
+    """Seconds that a process needs to its first case, and that a case takes beside being measured; medians."""
     unaffected: bool = False
     """Nothing was measured, because no benchmark covers what was changed."""
     interrupted: bool = False
@@ -99,6 +102,9 @@ def execute(job: Job, sink: Sink, watcher: Watcher) -> Measured:
             visits.close()
     measured.facts = visits.first_facts
     measured.warnings += visits.warnings
+    if visits.overheads:
+        first_s, case_s = map(statistics.median, zip(*visits.overheads, strict=True))
+        measured.overhead = first_s, case_s
     return measured
 
 

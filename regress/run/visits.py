@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,6 +58,8 @@ class Visits:
     first_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By side: the facts of its first process."""
     warnings: list[str] = field(default_factory=list)
+    overheads: list[tuple[float, float]] = field(default_factory=list)
+    """Of each process that visited all its cases: seconds from its start to the first case, and a case beside measuring it."""
     process: str = "fresh"
     """How the processes of rounds begin, on all sides: "fork" or "fresh"."""
     _parents: dict[str, ForkServer] = field(default_factory=dict)
@@ -226,6 +229,7 @@ class Visits:
         """Replies to as many of the tasks as one process lives for; the one that kills it gets the failure as its reply."""
         limits = [plan.timeout_of(benchmarks[task.name], self.default_timeout_s) for task in tasks]
         current, begun = 0, -1
+        start, first_s, measuring_s = time.monotonic(), 0.0, 0.0
         try:
             metric = benchmarks[tasks[0].name].metric
             with self._server(side, metric == "cold_time", metric in plan.ALONE) as server:
@@ -234,8 +238,10 @@ class Visits:
                     message = server.receive(limits[current] + GRACE_S)
                     if isinstance(message, Begin):
                         begun = current
+                        first_s = first_s or time.monotonic() - start
                     elif isinstance(message, (Proposal, Round)):
                         current += 1
+                        measuring_s += message.seconds if isinstance(message, Proposal) else message.duration_s
                         yield tasks[current - 1], message
                     elif isinstance(message, WrongCode):
                         raise _wrong_code(side, message)
@@ -246,6 +252,8 @@ class Visits:
                     else:
                         raise AssertionError(message)
                 self._note_end(side, server)
+            between_s = time.monotonic() - start - first_s - measuring_s
+            self.overheads.append((first_s, between_s / len(tasks)))
         except TimedOut:
             release_locks(Path(self._caches.name))
             if current < len(tasks):

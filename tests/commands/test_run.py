@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import signal
 import subprocess
@@ -113,6 +114,15 @@ def test_a_tree_that_changes_meanwhile_is_said(project: Callable[..., Project], 
     result = p.regress(*words)
     assert result.code in (0, 4)
     assert f"warning: {said}" in result.out
+
+
+def test_verbose_says_what_it_cost_beside_measuring(project: Callable[..., Project]) -> None:
+    p = project()
+    measured(p)
+    time = r"\S+ (s|ms|us)"
+    pattern = rf"^cost  +{time} from the start of a round's process to its first case, {time} a case beside measuring$"
+    assert re.search(pattern, p.regress("run", "-v").out, re.MULTILINE)
+    assert "beside measuring" not in p.regress("run").out
 
 
 def test_other_processes_on_the_device_are_said(
