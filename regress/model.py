@@ -440,6 +440,8 @@ class Settings:
     """Folder of the importable code inside the repository; found by itself for a flat and for a src/ layout."""
     python: str = ""
     """Interpreter under test; empty: the one that runs regress."""
+    env_key: tuple[str, ...] = ("requirements*.txt", "environment*.yml", "uv.lock", "poetry.lock", "pdm.lock")
+    """Files that say what the interpreter has to have installed; a pattern without a slash is a file's name in any folder."""
     environments: Mapping[str, Environment] = field(default_factory=dict)
     """Further environments by name, for `--base-env`, `--head-env` and `--env`."""
     # places

@@ -84,6 +84,8 @@ def test_every_setting_is_documented_with_its_default() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| (\S+) \|", page, re.MULTILINE))
     defaults = {each.name: getattr(Settings(), each.name) for each in fields(Settings)}
     assert set(rows) == set(defaults)
+    del rows["env_key"], defaults["env_key"]  # too long for a cell: it stands below
+    assert all(f"`{pattern}`" in page for pattern in Settings().env_key)
     for name, value in defaults.items():
         shown = rows[name].strip('"')
         assert shown in (

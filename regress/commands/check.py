@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -69,6 +70,23 @@ def choose_sides(
     return session.revision_side("base", revision, how, before), head_side
 
 
+def unlike_requirements(session: Session, base: Side, head: Side) -> list[str]:
+    """The warning that the sides want other things installed than each other, and run in one environment all the same."""
+    patterns = session.config.settings.env_key
+    if base.environment != head.environment or not patterns:
+        return []
+    names = [name for name in session.changed(base, head) if any(_is_named(name, pattern) for pattern in patterns)]
+    if not names:
+        return []
+    return [
+        f"{', '.join(names)} differ between the sides, which share one environment: neither was given what it asks for"
+    ]
+
+
+def _is_named(name: str, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(name if "/" in pattern else name.rpartition("/")[2], pattern)
+
+
 def _judged(
     session: Session,
     sides: tuple[Side, Side],
@@ -93,6 +111,7 @@ def _judged(
     if head.dirty:
         warnings.append(f"the head has uncommitted changes: it is not recorded as {head.commit.short}")
     warnings += session.differing_tree(head)
+    warnings += unlike_requirements(session, *sides)
     if measured.interrupted:
         warnings.append("interrupted: the verdicts are from the rounds that were finished")
     return Report(

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from regress.commands.session import Recorder, Request, Session, counted, device_line, quoted, require_values
 from regress.commands.throughput import Rates
+from regress.compare.pairing import place
 from regress.errors import RevisionError
 from regress.model import Benchmark, Case, Failure, Measurement, Report, Round, Settings, metric_of
 from regress.run.execute import Measured, Watcher, execute
@@ -74,11 +75,12 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
 
 
 def measurements(rounds: Iterable[Round], benchmarks: Mapping[str, Benchmark], settings: Settings) -> list[Measurement]:
-    """A row for each case and metric, the case's own metric first."""
+    """A row for each case and metric, the case's own metric first; ordered by case, as those of a check are."""
     by_case: dict[Case, list[Round]] = {}
     for each in rounds:
         by_case.setdefault(Case(each.name, tuple(each.params)), []).append(each)
-    return [row for case, own in by_case.items() for row in _rows(case, own, benchmarks.get(case.name), settings)]
+    cases = sorted(by_case, key=lambda case: place(case, benchmarks.get(case.name)))
+    return [row for case in cases for row in _rows(case, by_case[case], benchmarks.get(case.name), settings)]
 
 
 def _rows(case: Case, rounds: list[Round], benchmark: Benchmark | None, settings: Settings) -> Iterable[Measurement]:

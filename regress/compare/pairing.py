@@ -32,7 +32,7 @@ class Suites:
     def pair(self, base: Iterable[Round], head: Iterable[Round]) -> list[tuple[Case, list[Round], list[Round]]]:
         """The rounds of each case on base and on head, either may be empty, by name and then as the suite orders its cases."""
         bases, heads = _by_case(base, self._base_case), _by_case(head, _case)
-        cases = sorted(bases.keys() | heads.keys(), key=self._place)
+        cases = sorted(bases.keys() | heads.keys(), key=lambda case: place(case, self.definition(case)))
         return [(case, bases.get(case, []), heads.get(case, [])) for case in cases]
 
     def definition(self, case: Case) -> Benchmark | None:
@@ -85,10 +85,11 @@ class Suites:
             return case
         return Case(now, tuple(named[name] for name in head.param_names))
 
-    def _place(self, case: Case) -> tuple[str, list[int], Case]:
-        definition = self.definition(case)
-        axes = definition.params if definition is not None and len(definition.params) == len(case.params) else []
-        return case.name, [_index(axis, value) for axis, value in zip(axes, case.params, strict=False)], case
+
+def place(case: Case, definition: Benchmark | None) -> tuple[str, list[int], Case]:
+    """What cases are sorted by: their name, then as the suite orders its parameters, whenever they were measured."""
+    axes = definition.params if definition is not None and len(definition.params) == len(case.params) else []
+    return case.name, [_index(axis, value) for axis, value in zip(axes, case.params, strict=False)], case
 
 
 def renames(head: Benchmarks, base_names: Collection[str]) -> dict[str, str]:

@@ -178,9 +178,9 @@ class _Recipe(NamedTuple):
         return None if benchmark is None else str(benchmark.name)
 
     def problem(self, error: BaseException) -> SuiteProblem:
-        """A line for a class that wants arguments, as an abstract base in all but name does; a failure for anything else."""
+        """A line for an abstract class, and for one that wants arguments as such a base does; a failure for anything else."""
         owner = self.owner.__name__ if self.owner is not None else self.attribute
-        minor = self.owner is not None and not _can_be_made(self.owner)
+        minor = self.owner is not None and (inspect.isabstract(self.owner) or not _can_be_made(self.owner))
         text = f"skipped: {last_line(error)}" if minor else last_line(error)
         return SuiteProblem(f"{self.module.__name__}.{owner}", text, traceback.format_exc(), fatal=not minor)
 
@@ -190,7 +190,7 @@ def _recipes(module: ModuleType) -> Iterator[_Recipe]:
     for attribute, value in list(vars(module).items()):
         if attribute.startswith("_"):
             continue
-        if inspect.isclass(value) and not inspect.isabstract(value):
+        if inspect.isclass(value):
             for name in dir(value):  # getmembers would run descriptors, and one that raises would end discovery
                 member = inspect.getattr_static(value, name)
                 member = member.__func__ if isinstance(member, (staticmethod, classmethod)) else member

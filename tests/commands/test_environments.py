@@ -129,6 +129,26 @@ def test_an_environment_that_is_not_to_be_had(p: Project, name: str, code: int, 
         assert line in result.err
 
 
+@pytest.mark.parametrize(
+    ("file", "words", "said"),
+    [
+        ("docs/requirements-build.txt", (), True),
+        ("uv.lock", (), True),
+        ("docs/requirements.md", (), False),
+        ("uv.lock", ("--base-env", "plain"), False),
+    ],
+)
+def test_other_requirements_in_one_environment_are_said(
+    p: Project, file: str, words: tuple[str, ...], said: bool
+) -> None:
+    p.commit({"proj/__init__.py": READS, "benchmarks/b.py": SUITE})
+    p.commit({file: "torch\n"})
+    result = p.regress("check", "HEAD~1", "HEAD", *words)
+    assert result.code == 0, result.err
+    line = f"warning: {file} differ between the sides, which share one environment: neither was given what it asks for"
+    assert (line in result.out) is said
+
+
 def test_a_base_whose_extension_was_not_built_is_refused(project: Callable[..., Project]) -> None:
     """The compiled file lies in the working tree alone."""
     p = project()

@@ -116,6 +116,20 @@ def test_a_tree_that_changes_meanwhile_is_said(project: Callable[..., Project], 
     assert f"warning: {said}" in result.out
 
 
+def test_rows_stand_by_name_and_as_the_suite_orders_parameters(project: Callable[..., Project]) -> None:
+    """Whatever order a round has measured them in."""
+    p = project()
+    suite = "def track_b(n): return 1\ntrack_b.params = [16, 8, 1024]\ndef track_a(): return 1\n"
+    p.commit({"proj/__init__.py": "", "benchmarks/b.py": suite})
+    rows = document(p.regress("run", "--format", "json"))["benchmarks"]
+    assert [(each["name"], each["params"]) for each in rows] == [
+        ("b.track_a", []),
+        ("b.track_b", ["16"]),
+        ("b.track_b", ["8"]),
+        ("b.track_b", ["1024"]),
+    ]
+
+
 def test_verbose_says_what_it_cost_beside_measuring(project: Callable[..., Project]) -> None:
     p = project()
     measured(p)
