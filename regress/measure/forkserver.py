@@ -46,6 +46,8 @@ class ForkServer:
         self._importing = ""
         self._unforkable = ""
         self._workers: Set[int] = set()
+        self._helpers: Set[int] = set()
+        """Processes that the suite's import has started: they are there for all rounds."""
         _adopt_orphans()
         self._threads = _threads()
         self._started: List[str] = []
@@ -81,8 +83,7 @@ class ForkServer:
         except Exception as error:  # the driver must learn why
             self._channel.send(Broken(failure_of(error, [self._opening.suite_dir])))
             return
-        gc.collect()
-        gc.freeze()
+        self._settle()
         self._channel.send(SuiteMessage(benchmarks, problems, self._unforkable, self._started))
 
     def _preload(self, modules: List[str]) -> None:
@@ -92,9 +93,13 @@ class ForkServer:
             with contextlib.suppress(Exception):
                 importlib.import_module(module)
         self._inspect()
+        self._settle()
+        self._channel.send(Preloaded(self._unforkable))
+
+    def _settle(self) -> None:
         gc.collect()
         gc.freeze()
-        self._channel.send(Preloaded(self._unforkable))
+        self._helpers = _children()
 
     def _announce(self, module: str) -> None:
         self._inspect()
@@ -117,7 +122,8 @@ class ForkServer:
         """Fork; the child gets its channel, the parent None."""
         descriptors = receive_descriptors(self._connection, DESCRIPTORS)
         for stream in (sys.stdout, sys.stderr):
-            stream.flush()  # or the child would print it again
+            with contextlib.suppress(Exception):  # the suite may have closed it, or put its own there
+                stream.flush()  # or the child would print it again
         with warnings.catch_warnings():
             # JAX and Python warn of every fork beside threads. Whether this one works is tried before anything is measured.
             warnings.simplefilter("ignore")
@@ -146,15 +152,15 @@ class ForkServer:
         code = _ended(pid)
         if code is not None:
             self._workers.discard(pid)
-            left = _children() - self._workers
+            known = self._workers | self._helpers
+            left = _children() - known
             while left:
                 for orphan in left:
-                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                    with contextlib.suppress(ProcessLookupError, PermissionError, ChildProcessError):
                         os.kill(orphan, signal.SIGKILL)
-                for orphan in left:
-                    with contextlib.suppress(ChildProcessError):
                         os.waitpid(orphan, 0)
-                left = _children() - self._workers - left
+                known |= left  # what cannot be ended is not tried again
+                left = _children() - known
         return code
 
 
@@ -195,9 +201,9 @@ def _opened() -> str:
     if driver is not None and driver.cuDeviceGetCount(ctypes.byref(ctypes.c_int())) != NOT_INITIALIZED:
         return "CUDA"
     torch: Any = sys.modules.get("torch")
-    cuda = getattr(torch, "cuda", None)
-    if cuda is not None and hasattr(cuda, "is_initialized") and cuda.is_initialized():
-        return "CUDA"
+    with contextlib.suppress(Exception):  # a torch of another kind, or one whose import failed half way
+        if torch is not None and torch.cuda.is_initialized():
+            return "CUDA"
     bridge: Any = sys.modules.get("jax._src.xla_bridge")
     return "a backend of JAX" if getattr(bridge, "_backends", None) else ""
 

@@ -181,6 +181,22 @@ def test_what_a_visit_imports_late_no_round_has_to_import(bench: Bench, compiler
     assert measured.warnings == []
 
 
+def test_what_the_import_has_started_lives_for_all_rounds(bench: Bench) -> None:
+    """And streams that it has closed do not keep the server from forking."""
+    bench.write(
+        """
+import os, subprocess, sys
+helper = subprocess.Popen(["sleep", "600"])
+sys.stdout.close()
+def track_helper(): return int(open(f"/proc/{helper.pid}/stat").read().rpartition(")")[2].split()[0] in "SR")
+"""
+    )
+    measured = bench.run(rounds=3)
+    assert failures(measured) == {}
+    assert {each.values["value"].value for each in measured.rounds} == {1.0}
+    assert {each.protocol.process for each in measured.rounds if each.protocol} == {"fork"}
+
+
 def test_a_killed_parent_is_started_again(bench: Bench) -> None:
     bench.write(
         """
