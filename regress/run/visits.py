@@ -289,17 +289,20 @@ class Visits:
             return self._known(side, Server(parent.fork, self._opening(side), self._reaper))
         except (Died, TimedOut):
             pass
+        parent = self._restart(side)
         try:
-            parent = self._restart(side)
             return self._known(side, Server(parent.fork, self._opening(side), self._reaper))
         except (Died, TimedOut) as error:
             raise _not_started(side, error) from None
 
     def _restart(self, side: Prepared) -> ForkServer:
-        """The side's process that forks, started again. Raises Died or TimedOut where it cannot import the suite."""
+        """The side's process that forks, started again. Raises NothingMeasured where it cannot import the suite any more."""
         self._parents[side.side.name].close()
         self._parents[side.side.name] = parent = self._started(side, ForkServer)
-        discovered(parent.server, self.settings.discover_timeout_s)
+        try:
+            discovered(parent.server, self.settings.discover_timeout_s)
+        except (Died, TimedOut) as error:
+            raise _not_started(side, error) from None
         return parent
 
     def _started(self, side: Prepared, kind: Callable[..., T], cold: bool = False) -> T:
