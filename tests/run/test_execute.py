@@ -14,6 +14,7 @@ import pytest
 
 from regress.errors import NothingMeasured
 from regress.model import Case, Commit, Failure, Round, Settings, Side
+from regress.run import visits
 from regress.run.environments import Prepared
 from regress.run.execute import Job, Measured, execute
 from regress.run.plan import Selection
@@ -298,6 +299,46 @@ def track_other(): return 5
     found = failures(measured)
     assert set(found) == {"b.Broken.track_a", "b.Broken.track_b"}
     assert all(each.message == "setup_cache: OSError: disk on fire" for each in found.values())
+
+
+def test_a_setup_cache_that_takes_too_long_fails_its_dependents_once_each(bench: Bench) -> None:
+    bench.write(
+        """
+import time
+class Slow:
+    def setup_cache(self): time.sleep(60)
+    setup_cache.timeout = 0.5
+    params = [1, 2]
+    def track_a(self, cache, n): return 1
+    def track_two(self, cache, n): return 1
+    track_two.gpus = 2
+def track_other(): return 5
+"""
+    )
+    measured = bench.run()
+    assert good(measured) == {"b.track_other": 2}
+    messages = [each.failure.message for each in measured.rounds if each.failure]
+    assert (
+        sorted(messages) == ["needs 2 GPUs: one is measured for now"] * 2 + ["setup_cache took longer than 0.5 s"] * 2
+    )
+
+
+@pytest.mark.parametrize("process", ["auto", "fresh"])
+def test_a_hang_in_native_code_that_holds_the_interpreter_is_ended(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, process: str
+) -> None:
+    monkeypatch.setattr(visits, "GRACE_S", 0.5)
+    bench.write(
+        """
+import ctypes
+def time_hang(): ctypes.PyDLL(None).pause()
+time_hang.timeout = 0.5
+def track_after(): return 1
+"""
+    )
+    measured = bench.run(settings={"process": process})
+    assert failures(measured)["b.time_hang"].message == "took longer than 0.5 s"
+    assert good(measured) == {"b.track_after": 2}
 
 
 def test_setup_runs_before_every_sample_where_number_is_one(bench: Bench) -> None:
