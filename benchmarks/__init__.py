@@ -8,6 +8,8 @@
     cpu, hot_paths                                          no GPU needed
     common                                                  what the files share; no benchmark is in it
 
+versus/ is no part of the suite: a script there times whole runs against asv's.
+
 `cudatime_*` is timed on the device and `cudacold_*` from a fresh process; both are skipped without a GPU. `time_*` is timed by
 the host's clock, `track_*` returns its number. The tag `core` is on a few minutes' worth of them from every part.
 """

@@ -61,6 +61,7 @@ class Protocol:
     warmup_s: float = 5.0
     """Give up waiting for two equal windows after this."""
     process: str = "fresh"
+    """How the process of a round begins: `fork` from one that has imported the suite, or `fresh`."""
     harness: int = HARNESS_VERSION
 
 
@@ -322,7 +323,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Round:
-    """One visit of one fresh process to one case on one side."""
+    """One visit to one case on one side, by a process that takes part in no other round."""
 
     name: str
     params: List[str]

@@ -178,23 +178,29 @@ class Log:
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
+        """-1 once nobody can print any more, or it was closed."""
         os.set_blocking(fd, False)
         self._kept = b""
         self._cut = 0
 
-    def drain(self) -> bool:
-        """Take what has been printed so far; False where nobody can print any more."""
-        for _ in range(DRAIN_READS):
+    def drain(self) -> None:
+        """Take what has been printed so far."""
+        for _ in range(DRAIN_READS if self.fd >= 0 else 0):
             try:
                 chunk = os.read(self.fd, 1 << 16)
             except BlockingIOError:
-                return True
+                return
             if not chunk:
-                return False
+                self.close()
+                return
             kept = self._kept + chunk
             self._cut += max(0, len(kept) - LOG_TAIL_BYTES)
             self._kept = kept[-LOG_TAIL_BYTES:]
-        return True
+
+    def close(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
 
     def text(self) -> str:
         note = f"[{self._cut:,} bytes before this are left out]\n" if self._cut else ""
@@ -211,8 +217,7 @@ class Server:
         command_read, self._write = os.pipe()
         self._read, reply_write = os.pipe()
         log_read, log_write = os.pipe()
-        self._log: Log | None = Log(log_read)
-        self._printed, self._killed = "", False
+        self._log, self._killed = Log(log_read), False
         try:
             self._process = start(Ends(self._home, command_read, reply_write, log_write))
         except BaseException:
@@ -273,11 +278,8 @@ class Server:
 
     def _ready(self, seconds: float) -> list[int]:
         """The descriptors that can be read; what has been printed is taken along."""
-        fds = [self._read] if self._log is None else [self._read, self._log.fd]
-        ready, _, _ = select.select(fds, [], [], seconds)
-        if self._log is not None and self._log.fd in ready and not self._log.drain():
-            self._printed = self._log.text()
-            self._close_log()
+        ready, _, _ = select.select([fd for fd in (self._read, self._log.fd) if fd >= 0], [], [], seconds)
+        self._log.drain()
         return ready
 
     def _died(self) -> Died:
@@ -289,8 +291,6 @@ class Server:
 
     def log(self) -> str:
         """The end of what the worker printed."""
-        if self._log is None:
-            return self._printed
         self._log.drain()
         return self._log.text()
 
@@ -306,8 +306,7 @@ class Server:
         """Wait for the worker's end. Polling, because Ctrl-C within `Popen.wait` can leave its lock taken, for good."""
         deadline = time.monotonic() + seconds
         while self._process.poll() is None and time.monotonic() < deadline:
-            if self._log is not None:
-                self._log.drain()  # it may have to get rid of what it has printed before it can end
+            self._log.drain()  # it may have to get rid of what it has printed before it can end
             time.sleep(0.002)
 
     def kill(self) -> None:
@@ -333,13 +332,8 @@ class Server:
             if getattr(self, name) >= 0:
                 os.close(getattr(self, name))
                 setattr(self, name, -1)
-        self._close_log()
+        self._log.close()
         shutil.rmtree(self._home, ignore_errors=True)
-
-    def _close_log(self) -> None:
-        if self._log is not None:
-            os.close(self._log.fd)
-            self._log = None
 
     def __enter__(self) -> Server:
         return self

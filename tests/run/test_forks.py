@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -337,4 +338,14 @@ def track_x(): return 1
 
 
 def test_only_what_was_started_in_a_folder_is_found(tmp_path: Path) -> None:
-    assert started_in(tmp_path) == []
+    def sleeping(folder: Path) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(["sleep", "600"], env={**os.environ, "TMPDIR": str(folder)}, start_new_session=True)
+
+    own, other = sleeping(tmp_path / "own"), sleeping(tmp_path / "own-2")
+    try:
+        assert started_in(tmp_path / "own") == [own.pid]
+        assert started_in(tmp_path) == []
+    finally:
+        for process in (own, other):
+            process.kill()
+            process.wait()
