@@ -367,7 +367,7 @@ class Report:
     recorded: str = ""
     """Where the results were kept."""
     overhead: tuple[float, float] | None = None
-    """Seconds from the start of a round's process to its first case, and a case beside being measured."""
+    """Seconds from the start of a round's process until it can measure, and a case beside being measured."""
     duration_s: float = 0.0
 
     @property

@@ -39,15 +39,18 @@ class Visitor:
         self._named = bool(backend.facts())
         """What the device is was said when the process began; torch can tell only now that it is in use."""
         self._lost: Optional[DeviceError] = None
+        self._early = set(sys.modules)
+        self.opening_s = 0.0
+        """Seconds for which the first case that needed the device waited for it to be opened and calibrated."""
 
     def propose(self, task: Task) -> Proposal:
         """The unmeasured visit: whether the case works here, and the protocol this side would measure it with."""
-        start = time.perf_counter()
+        start, known = time.perf_counter(), len(self.late())
         found, failure = self._visit(task)
         seconds = time.perf_counter() - start
         if found is None:
             return Proposal(task.name, task.params, task.side, None, failure, seconds)
-        kept = found.flags, found.values, found.leaves
+        kept = found.flags, found.values, found.leaves, len(self.late()) > known
         return Proposal(task.name, task.params, task.side, found.protocol, None, seconds, *kept)
 
     def measure(self, task: Task) -> Round:
@@ -68,6 +71,10 @@ class Visitor:
             facts={**_facts(found), "loaded": loaded_frameworks()},
             flags=found.flags if found is not None else [],
         )
+
+    def late(self) -> List[str]:
+        """Modules of the frameworks that the visits have imported, in their order."""
+        return [name for name in sys.modules if name not in self._early and name.partition(".")[0] in FRAMEWORKS]
 
     def broken(self) -> Optional[DeviceError]:
         """The error after which this process can measure nothing more, or None."""
@@ -140,12 +147,14 @@ class Visitor:
         call, metric, backend = bound(benchmark), metric_of(benchmark), self._backend
         if metric == "gpu_time" and not self._calibrated:
             assert isinstance(backend, DeviceBackend)
+            start = time.perf_counter()
             before = ready(benchmark)
             if before is not None:
                 before()
             call()  # lets the framework open its context first
             calibrate(backend)
             self._calibrated = True
+            self.opening_s = time.perf_counter() - start
         visited = measured(benchmark, call, task, backend, metric, started)
         try:
             visited.facts.update(work(benchmark))

@@ -319,6 +319,8 @@ class Proposal:
     """Counters of one call: exact, and too dear to take while timing. The driver puts them into the side's first round."""
     leaves: List[str] = field(default_factory=list)
     """State of the process that the case changed and did not put back."""
+    late: bool = False
+    """It imported modules of a framework. What it leaves may be what they do when they are imported."""
 
 
 @dataclass(frozen=True)
@@ -370,6 +372,8 @@ class End:
     """The first files of the project's packages that were imported; empty: the suite imports nothing of it."""
     late: List[str] = field(default_factory=list)
     """Modules of the frameworks that were imported by what was visited, in their order: a compiler's, mostly."""
+    opening_s: float = 0.0
+    """Seconds that opening the device has taken within the first case that needed it."""
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,6 @@ class Worker:
         self._visitor = Visitor(self._suite, self._backend, opening.seed, os.getcwd(), certain)
         self._code = ProjectCode(opening.import_roots, self._suite.package)
         self._roots = opening.import_roots
-        self._early = set(sys.modules)
         warnings = [f"on the device when a round began: {each}" for each in foreign if each.unreliable]
         channel.send(Opened(os.getpid(), facts(self._backend), warnings))
 
@@ -108,8 +107,7 @@ class Worker:
             if broken is not None:
                 self._channel.send(Broken(Failure("error", f"the device context is lost: {broken}")))
                 raise SystemExit(1)
-        late = [name for name in sys.modules if name not in self._early and name.partition(".")[0] in FRAMEWORKS]
-        self._channel.send(End(self._code.imported(), late))
+        self._channel.send(End(self._code.imported(), self._visitor.late(), self._visitor.opening_s))
 
     def _setup_cache(self, command: SetupCache) -> CacheReady:
         start = time.perf_counter()

@@ -72,7 +72,7 @@ def _header(report: Report, style: Style) -> list[str]:
     lines += [f"{_label('plan')}{visible(report.plan)}"] if report.plan else []
     if report.overhead is not None and style.verbose:
         first, case = map(format_time, report.overhead)
-        where = f"{first} from the start of a round's process to its first case, {case} a case beside measuring"
+        where = f"{first} from the start of a round's process until it can measure, {case} a case beside measuring"
         lines.append(f"{_label('cost')}{where}")
     return [*lines, ""] if lines else []
 

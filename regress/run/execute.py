@@ -48,7 +48,7 @@ class Measured:
     problems: list[SuiteProblem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     overhead: tuple[float, float] | None = None
-    """Seconds that a process needs to its first case, and that a case takes beside being measured; medians."""
+    """Seconds that a process needs until it can measure (the median), and that a case takes beside that (the mean)."""
     unaffected: bool = False
     """Nothing was measured, because no benchmark covers what was changed."""
     interrupted: bool = False
@@ -103,8 +103,8 @@ def execute(job: Job, sink: Sink, watcher: Watcher) -> Measured:
     measured.facts = visits.first_facts
     measured.warnings += visits.warnings
     if visits.overheads:
-        first_s, case_s = map(statistics.median, zip(*visits.overheads, strict=True))
-        measured.overhead = first_s, case_s
+        firsts, betweens, cases = zip(*visits.overheads, strict=True)
+        measured.overhead = statistics.median(firsts), sum(betweens) / sum(cases)
     return measured
 
 

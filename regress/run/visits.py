@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from regress.errors import NothingMeasured, RegressError
 from regress.measure.wire import (
@@ -46,6 +46,16 @@ PROBE_DEVICE_S = 60.0
 """The same where a context is opened on the way."""
 
 
+class Overhead(NamedTuple):
+    """What a process has cost beside measuring its cases."""
+
+    first_s: float
+    """From its start until the device was open and the first case could be measured."""
+    between_s: float
+    """Between its cases and at its end."""
+    cases: int
+
+
 @dataclass
 class Visits:
     """Starts worker processes of any side for one suite. `facts` are those of the process that was started last."""
@@ -58,8 +68,8 @@ class Visits:
     first_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By side: the facts of its first process."""
     warnings: list[str] = field(default_factory=list)
-    overheads: list[tuple[float, float]] = field(default_factory=list)
-    """Of each process that visited all its cases: seconds from its start to the first case, and a case beside measuring it."""
+    overheads: list[Overhead] = field(default_factory=list)
+    """Of each process that visited all its cases."""
     process: str = "fresh"
     """How the processes of rounds begin, on all sides: "fork" or "fresh"."""
     _parents: dict[str, ForkServer] = field(default_factory=dict)
@@ -217,11 +227,17 @@ class Visits:
                 done = 0
                 for task, reply in self._one_process(side, left, benchmarks):
                     done += 1
-                    leaves = reply.leaves if isinstance(reply, Proposal) else reply.facts.get("leaves")
-                    if leaves:
+                    if self._leaves(reply):
                         self._leaving.add(task.name)
                     yield task, reply
                 left = left[done:]
+
+    def _leaves(self, reply: Proposal | Round) -> bool:
+        """Whether the case changes its process whenever it is visited. What an import does is done for good once the process
+        that forks has imported the module as well: then the first round tells."""
+        if isinstance(reply, Round):
+            return bool(reply.facts.get("leaves"))
+        return bool(reply.leaves) and not (reply.late and self.process == "fork")
 
     def _one_process(
         self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark]
@@ -251,9 +267,9 @@ class Visits:
                         return
                     else:
                         raise AssertionError(message)
-                self._note_end(side, server)
+                opening_s = self._note_end(side, server)
             between_s = time.monotonic() - start - first_s - measuring_s
-            self.overheads.append((first_s, between_s / len(tasks)))
+            self.overheads.append(Overhead(first_s + opening_s, between_s, len(tasks)))
         except TimedOut:
             release_locks(Path(self._caches.name))
             if current < len(tasks):
@@ -266,12 +282,15 @@ class Visits:
                 kind = "signal" if died.returncode < 0 else "error"
                 yield tasks[current], _failed(tasks[current], Failure(kind, died.reason, detail=died.log))
 
-    def _note_end(self, side: Prepared, server: Server) -> None:
+    def _note_end(self, side: Prepared, server: Server) -> float:
+        """Take note of what all cases together have done; the seconds for which one of them opened the device."""
         end = server.receive(GRACE_S)
-        if isinstance(end, End):
-            self._imported = bool(self._imported or end.project_files)
-            known = self._late.setdefault(side.side.name, {})
-            known.update(dict.fromkeys(end.late))
+        if not isinstance(end, End):
+            return 0.0
+        self._imported = bool(self._imported or end.project_files)
+        known = self._late.setdefault(side.side.name, {})
+        known.update(dict.fromkeys(end.late))
+        return end.opening_s
 
     # -- processes -------------------------------------------------------------------------------------------------------
 

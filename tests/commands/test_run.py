@@ -134,7 +134,9 @@ def test_verbose_says_what_it_cost_beside_measuring(project: Callable[..., Proje
     p = project()
     measured(p)
     time = r"\S+ (s|ms|us)"
-    pattern = rf"^cost  +{time} from the start of a round's process to its first case, {time} a case beside measuring$"
+    pattern = (
+        rf"^cost  +{time} from the start of a round's process until it can measure, {time} a case beside measuring$"
+    )
     assert re.search(pattern, p.regress("run", "-v").out, re.MULTILINE)
     assert "beside measuring" not in p.regress("run").out
 

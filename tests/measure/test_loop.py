@@ -12,7 +12,7 @@ from regress.measure.backend import DeviceError
 from regress.measure.backend.fake import FIRST_LANE, WINDOW_S, FakeBackend
 from regress.measure.blocks import DeviceSamples, Starved, waits_for_the_spin
 from regress.measure.calibration import calibrate
-from regress.measure.loop import LANES, DeviceLoop, calls_for
+from regress.measure.loop import LANES, WARM_CALLS, DeviceLoop, calls_for
 from regress.measure.stopping import round_value
 from regress.measure.windows import cpu_calls, wall_samples, warm_cpu
 from regress.measure.wire import Protocol
@@ -145,6 +145,19 @@ def test_a_warm_up_that_never_settles_is_told(device: FakeBackend) -> None:
         device.kernel("k", cost)
 
     assert not DeviceLoop(call, device).warm_up(0.05)
+
+
+def test_a_call_of_two_levels_is_warm(device: FakeBackend) -> None:
+    """Its blocks alternate, so none ever agrees with the one before it."""
+    calls = 0
+
+    def call() -> None:
+        nonlocal calls
+        calls += 1
+        device.kernel("k", 50e-6 if calls // WARM_CALLS % 2 else 54e-6)
+
+    assert DeviceLoop(call, device).warm_up(5.0)
+    assert calls < 10 * WARM_CALLS
 
 
 def test_host_windows_hold_enough_calls_and_wait_for_the_device(device: FakeBackend) -> None:

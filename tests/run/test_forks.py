@@ -182,6 +182,19 @@ def test_what_a_visit_imports_late_no_round_has_to_import(bench: Bench, compiler
     assert measured.warnings == []
 
 
+def test_what_a_late_import_changes_is_not_the_case_s(bench: Bench) -> None:
+    """The process that forks has imported the module before the first round, which finds nothing changed."""
+    bench.write(LATE)
+    package = bench.root / "head" / "triton"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "compiler.py").write_text("import os\nos.environ['TRITON_PTXAS_PATH'] = 'here'\n")
+    measured = bench.run(rounds=2)
+    assert good(measured) == {"b.track_compiles": 2, "b.track_other": 2}
+    assert len({each.process for each in measured.rounds}) == 2, "a process a round"
+    assert all("leaves" not in each.facts for each in measured.rounds)
+
+
 def test_what_the_import_has_started_lives_for_all_rounds(bench: Bench) -> None:
     """And streams that it has closed do not keep the server from forking."""
     bench.write(

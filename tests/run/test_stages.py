@@ -36,7 +36,9 @@ class Visits:
     first_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     process: str = "fresh"
-    overheads: list[tuple[float, float]] = field(default_factory=lambda: [(0.5, 0.01), (0.7, 0.03), (0.6, 0.02)])
+    overheads: list[tuple[float, float, int]] = field(
+        default_factory=lambda: [(0.5, 0.1, 1), (0.7, 0.1, 4), (0.6, 0.2, 5)]
+    )
 
     def settle_process(self, suites: Mapping[str, Suite], sides: Sequence[Prepared], device: bool) -> None: ...
 
@@ -92,9 +94,9 @@ def test_the_first_good_round_of_a_side_takes_the_counters_along(monkeypatch: py
     assert measured.of("base")[0].values == {"gpu_time": Measured(1e-3, [1e-3]), **COUNTED}
 
 
-def test_what_is_spent_beside_measuring_is_the_median_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_spent_beside_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
     measured, _ = run(monkeypatch, Visits([benchmark("a")]))
-    assert measured.overhead == (0.6, 0.02)
+    assert measured.overhead == pytest.approx((0.6, 0.04)), "the median process, and all cases alike"
 
 
 def test_several_gpus_are_refused_before_any_visit(monkeypatch: pytest.MonkeyPatch) -> None:
