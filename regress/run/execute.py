@@ -5,6 +5,7 @@ Every round is handed on the moment it arrives.
 
 from __future__ import annotations
 
+import importlib
 import statistics
 import tempfile
 from collections.abc import Callable, Mapping
@@ -78,7 +79,7 @@ def discover(job: Job, side: Prepared) -> SuiteMessage:
     """The suite as it is found with this side's code."""
     visits = job.visits()
     try:
-        return visits.discover(side)
+        return visits.discover([side])[side.side.name]
     finally:
         visits.close()
 
@@ -106,6 +107,11 @@ def execute(job: Job, sink: Sink, watcher: Watcher) -> Measured:
         firsts, betweens, cases = zip(*visits.overheads, strict=True)
         measured.overhead = statistics.median(firsts), sum(betweens) / sum(cases)
     return measured
+
+
+def _import_for_deciding() -> None:
+    """Import what takes the time of several rounds and is needed once they are over."""
+    importlib.import_module("scipy.special")
 
 
 def _refuse_unbuilt(side: Prepared, suite: SuiteMessage) -> None:
@@ -145,7 +151,7 @@ class _Execution:
     def select(self) -> None:
         """Discover the suite on each side, and choose the cases that are wanted."""
         job, measured = self._job, self._measured
-        suites = {side.side.name: self._visits.discover(side) for side in job.sides}
+        suites = self._visits.discover(job.sides, _import_for_deciding)
         for side in job.sides:
             _refuse_unbuilt(side, suites[side.side.name])
         for name, found in suites.items():

@@ -22,7 +22,6 @@ from typing import Protocol as Interface
 from regress.measure.wire import (
     WIRE_VERSION,
     Broken,
-    Discover,
     Fork,
     Forked,
     Importing,
@@ -348,9 +347,9 @@ class Server:
 
 
 def discovered(server: Server, timeout_s: float) -> Suite | Broken:
-    """Have the suite imported and described. Raises TimedOut and Died, which name the module that was being imported."""
+    """The suite that a process has been told to discover. Raises TimedOut and Died, which name the module that was being
+    imported."""
     importing, deadline = "", time.monotonic() + timeout_s
-    server.send(Discover())
     try:
         while True:
             found = server.receive(max(0.0, deadline - time.monotonic()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from regress.measure.wire import (
     Broken,
     CacheReady,
     Ceilings,
+    Discover,
     End,
     MeasureCeilings,
     Open,
@@ -96,19 +98,31 @@ class Visits:
 
     # -- the suite -------------------------------------------------------------------------------------------------------
 
-    def discover(self, side: Prepared) -> SuiteMessage:
-        """The suite as it is found with this side's code. Raises NothingMeasured where it cannot be imported at all.
+    def discover(
+        self, sides: Sequence[Prepared], meanwhile: Callable[[], object] = lambda: None
+    ) -> dict[str, SuiteMessage]:
+        """By side: the suite as it is found with the side's code. All of them import it at once, and `meanwhile` is called.
 
-        The process that imports it stays, to fork the workers, unless the settings want fresh ones.
+        Raises NothingMeasured where it cannot be imported at all. The process that imports it stays, to fork the workers,
+        unless the settings want fresh ones.
         """
+        with contextlib.ExitStack() as ending:
+            servers = [self._importing(side, ending) for side in sides]
+            meanwhile()
+            return {side.side.name: self._found(side, server) for side, server in zip(sides, servers, strict=True)}
+
+    def _importing(self, side: Prepared, ending: contextlib.ExitStack) -> Server:
+        """A process that has been told to import the suite; a fresh one ends with `ending`."""
+        if self.settings.process != "fresh":
+            return self._parent(side).server
+        server = ending.enter_context(self._server(side))
+        _tell(server)
+        return server
+
+    def _found(self, side: Prepared, server: Server) -> SuiteMessage:
         timeout_s, where = self.settings.discover_timeout_s, f"{side.side.name} {side.side.label}"
         try:
-            if self.settings.process == "fresh":
-                with self._server(side) as server:
-                    found = discovered(server, timeout_s)
-            else:
-                self._parents[side.side.name] = parent = self._started(side, ForkServer)
-                found = discovered(parent.server, timeout_s)
+            found = discovered(server, timeout_s)
         except TimedOut as late:
             what = f"the import of {late.importing}" if late.importing else "the import of the suite"
             raise NothingMeasured(
@@ -317,11 +331,16 @@ class Visits:
     def _restart(self, side: Prepared) -> ForkServer:
         """The side's process that forks, started again. Raises NothingMeasured where it cannot import the suite any more."""
         self._parents[side.side.name].close()
-        self._parents[side.side.name] = parent = self._started(side, ForkServer)
         try:
-            discovered(parent.server, self.settings.discover_timeout_s)
+            discovered(self._parent(side).server, self.settings.discover_timeout_s)
         except (Died, TimedOut) as error:
             raise _not_started(side, error) from None
+        return self._parents[side.side.name]
+
+    def _parent(self, side: Prepared) -> ForkServer:
+        """A process for the side that forks, which has been told to import the suite."""
+        self._parents[side.side.name] = parent = self._started(side, ForkServer)
+        _tell(parent.server)
         return parent
 
     def _started(self, side: Prepared, kind: Callable[..., T], cold: bool = False) -> T:
@@ -361,6 +380,11 @@ class Visits:
 
 def _fresh_server(start: Path, python: str, variables: Mapping[str, str], opening: Open, reaper: Reaper) -> Server:
     return Server(fresh(start, python, variables), opening, reaper)
+
+
+def _tell(server: Server) -> None:
+    with contextlib.suppress(Died):  # which its answer will say
+        server.send(Discover())
 
 
 def _not_started(side: Prepared, error: Died | TimedOut) -> NothingMeasured:

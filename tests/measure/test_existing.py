@@ -50,10 +50,40 @@ def in_the_middle(device: Any) -> None:
     device.synchronize()
 
 
+def at_both_ends(device: Any) -> None:
+    device.synchronize()
+    device.kernel("k", 50e-6)
+    device.synchronize()
+
+
+def everywhere(device: Any) -> None:
+    device.synchronize()
+    device.kernel("k", 50e-6)
+    device.synchronize()
+    device.host(20e-6)
+    device.synchronize()
+    device.kernel("l", 50e-6)
+    device.synchronize()
+
+
+def alone(device: Any) -> None:
+    device.host(20e-6)
+    device.synchronize()
+
+
 @pytest.mark.parametrize(
-    ("body", "kept", "left_out"), [(without, 0, 0), (trailing, 0, 1), (twice_at_the_end, 0, 2), (in_the_middle, 1, 1)]
+    ("body", "kept", "left_out"),
+    [
+        (without, 0, 0),
+        (trailing, 0, 1),
+        (twice_at_the_end, 0, 2),
+        (in_the_middle, 1, 1),
+        (at_both_ends, 0, 2),
+        (everywhere, 2, 2),
+        (alone, 0, 1),
+    ],
 )
-def test_synchronizes_that_no_work_follows_are_left_out(
+def test_synchronizes_at_the_ends_of_the_work_are_left_out(
     scripted: tuple[FakeBackend, ModuleType], body: Body, kept: int, left_out: int
 ) -> None:
     device, module = scripted
@@ -62,11 +92,12 @@ def test_synchronizes_that_no_work_follows_are_left_out(
         assert set(quiet.left_out) <= {"regress_scripted.synchronize"}
 
 
-def test_a_trailing_synchronize_no_longer_starves_the_queue(scripted: tuple[FakeBackend, ModuleType]) -> None:
+@pytest.mark.parametrize("body", [trailing, at_both_ends])
+def test_at_the_ends_it_no_longer_starves_the_queue(scripted: tuple[FakeBackend, ModuleType], body: Body) -> None:
     device, module = scripted
 
     def call() -> None:
-        trailing(module)
+        body(module)
 
     assert isinstance(DeviceLoop(call, device).block(10, 1), Starved)
     with QuietCall(call, device) as quiet:

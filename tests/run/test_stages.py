@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,8 +44,8 @@ class Visits:
 
     def preload(self, sides: Sequence[Prepared], device: bool) -> None: ...
 
-    def discover(self, side: Prepared) -> Suite:
-        return Suite(self.suite, self.problems)
+    def discover(self, sides: Sequence[Prepared], meanwhile: Callable[[], object]) -> dict[str, Suite]:
+        return {side.side.name: Suite(self.suite, self.problems) for side in sides}
 
     def setup_cache(self, side: Prepared, benchmark: Benchmark, directory: Path) -> Failure | None:
         self.cached.append(benchmark.name)
