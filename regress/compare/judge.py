@@ -12,6 +12,7 @@ only shown costs neither the gate nor another metric anything.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -169,7 +170,8 @@ def _exact(draft: Draft, base: float, head: float) -> Draft:
     if base == 0 or head == 0:
         return draft.settled(*draft.rule.decide_zero(summarize([base]), summarize([head]), exact=True), exact=True)
     ratio = head / base
-    verdict, reason = draft.rule.decide(ratio, ratio, ratio, significant=True, difference=head - base, spread=0.0)
+    level = math.sqrt(base) * math.sqrt(head)
+    verdict, reason = draft.rule.decide(ratio, ratio, ratio, significant=True, level=level, spread=0.0)
     return draft.settled(verdict, reason, exact=True, ratio=ratio, low=ratio, high=ratio)
 
 
@@ -214,11 +216,11 @@ def _decided(draft: Draft, test: Test, p_adjusted: float, alpha: float, tests: i
         test.low,
         test.high,
         significant=significant,
-        difference=test.head.center - test.base.center,
+        level=math.sqrt(test.base.center) * math.sqrt(test.head.center),
         spread=max(test.base.spread, test.head.spread),
     )
     level, error = alpha / tests, test.standard_error
-    floor = rule.floor / test.base.center
+    floor = max(rule.floor, rule.resolution) / test.base.center
     same = error == 0 and significant
     return draft.settled(
         verdict,

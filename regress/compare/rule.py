@@ -2,16 +2,17 @@
 
     regressed   significant, and ratio above 1 + d, and difference at least the floor
     improved    the same the other way, ratio below 1 / (1 + d)
-    unchanged   the interval of the ratio lies inside 1 / (1 + d) ... 1 + d
+    unchanged   the interval of the ratio holds no change that would count: none that is large and at least the floor
     undecided   otherwise, with the reason
 
-"Significant" is the caller's: an adjusted p below alpha, or two exact values that differ. A change that is significant and
-large but under the floor is undecided and says so: it is never claimed, and its interval contradicts "unchanged". Where higher
-is better the words change places; where the direction is unknown, what moved has `changed`.
+"Significant" is the caller's: an adjusted p below alpha, or two exact values that differ. What is large but surely under the
+floor is unchanged, and says so. Where higher is better the words change places; where the direction is unknown, what moved has
+`changed`.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from regress.model import Benchmark, Better, Metric, Settings, Summary, Verdict
@@ -25,19 +26,21 @@ class Rule:
     floor: float
     better: Better
     unit: str
+    resolution: float = 0.0
+    """Difference in the unit of the metric that the clock cannot show: under it nothing is claimed, and nothing ruled out."""
 
     @classmethod
     def of(cls, metric: Metric, settings: Settings, clock_step_s: float = 0.0) -> Rule:
-        """The rule for a metric by the settings; two steps of the clock are a floor of their own. One more or less of what is
+        """The rule for a metric by the settings; the clock tells apart what is two steps of it. One more or less of what is
         counted is a change."""
         thresholds = {"host": settings.host_threshold, "memory": settings.memory_threshold, "count": 0.0}
         floors = {
-            "time": max(settings.time_floor_s, 2 * clock_step_s),
+            "time": settings.time_floor_s,
             "host": settings.host_floor_s,
             "memory": float(settings.memory_floor_bytes),
         }
         threshold = thresholds.get(metric.kind, settings.time_threshold)
-        return cls(threshold, floors.get(metric.kind, 0.0), metric.better, metric.unit)
+        return cls(threshold, floors.get(metric.kind, 0.0), metric.better, metric.unit, 2 * clock_step_s)
 
     def large(self, ratio: float) -> bool:
         return ratio > 1 + self.threshold or ratio < 1 / (1 + self.threshold)
@@ -48,22 +51,28 @@ class Rule:
             return Verdict.CHANGED
         return Verdict.REGRESSED if up == (self.better == "lower") else Verdict.IMPROVED
 
+    def counts(self, ratio: float, level: float) -> bool:
+        """Whether a change by the ratio is large, and at least the floor. `level` is the geometric mean of base and head in the
+        unit of the metric, so that the difference is the same whichever side is the base."""
+        return self.large(ratio) and _difference(ratio, level) >= self.floor
+
     def decide(
-        self, ratio: float, low: float, high: float, *, significant: bool, difference: float, spread: float
+        self, ratio: float, low: float, high: float, *, significant: bool, level: float, spread: float
     ) -> tuple[Verdict, str]:
         """The verdict on a ratio with its interval, and what kept it from being decided (else empty).
 
-        `difference` is head - base in the unit of the metric, `spread` the larger one of the two sides.
+        `level` is the geometric mean of both sides in the unit of the metric, `spread` the larger one of the two.
         """
-        large = self.large(ratio)
-        if significant and large and abs(difference) >= self.floor:
+        large, told_apart = self.large(ratio), _difference(ratio, level) >= self.resolution
+        if significant and told_apart and self.counts(ratio, level):
             return self.moved(ratio > 1), ""
-        if 1 / (1 + self.threshold) <= low and high <= 1 + self.threshold:
-            return Verdict.UNCHANGED, ""
-        if significant and large:
-            return Verdict.UNDECIDED, self.under_floor
+        if not self.counts(low, level) and not self.counts(high, level):
+            return Verdict.UNCHANGED, self.under_floor if significant and large else ""
         beyond = f"the interval reaches beyond {_percent(self.threshold)}"
         what = "large, but not significant" if large else f"significant, but {beyond}" if significant else beyond
+        if significant and large:
+            limit = self.floor if told_apart else self.resolution
+            what = f"difference under {'the floor' if told_apart else 'two steps of the clock'}, {_amount(limit, self.unit)}"
         return Verdict.UNDECIDED, f"{what} (spread {_percent(spread)})"
 
     def decide_zero(self, base: Summary, head: Summary, exact: bool) -> tuple[Verdict, str]:
@@ -81,8 +90,8 @@ class Rule:
             return Verdict.UNDECIDED, f"{word}, n = 1"
         if other.low > self.floor:
             return self.moved(other is head), word
-        if other.center <= self.floor:
-            return Verdict.UNDECIDED, f"{word}, {self.under_floor}"
+        if other.high <= self.floor:
+            return Verdict.UNCHANGED, f"{word}, {self.under_floor}"
         return Verdict.UNDECIDED, f"{word}, but not significant (spread {_percent(other.spread)})"
 
     @property
@@ -98,6 +107,13 @@ def declared_threshold(benchmark: Benchmark | None) -> tuple[float | None, str]:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
         return None, f"the declared threshold {value!r} is not a relative change like 0.05, so the setting holds"
     return float(value), ""
+
+
+def _difference(ratio: float, level: float) -> float:
+    """Between two sides of that ratio whose geometric mean is `level`."""
+    if not 0 < ratio < math.inf:
+        return math.inf
+    return level * abs(math.sqrt(ratio) - 1 / math.sqrt(ratio))
 
 
 def _percent(share: float) -> str:

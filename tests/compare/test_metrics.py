@@ -107,7 +107,7 @@ def test_critical_is_carried_along() -> None:
 def test_thresholds_come_from_the_settings() -> None:
     base, head = rounds(gpu_time=scaled(1e-3)), rounds(gpu_time=scaled(1.07e-3))
     assert one(base, head, settings=replace(SETTINGS, time_threshold=0.10)).verdict is Verdict.UNCHANGED
-    assert one(base, head, settings=replace(SETTINGS, time_floor_s=1e-3)).verdict is Verdict.UNDECIDED
+    assert one(base, head, settings=replace(SETTINGS, time_floor_s=1e-3)).verdict is Verdict.UNCHANGED
     assert one(base, head, settings=replace(SETTINGS, alpha=1e-12)).verdict is Verdict.UNDECIDED
 
 

@@ -91,16 +91,25 @@ def test_each_metric_that_only_shows_is_adjusted_by_itself() -> None:
 @pytest.mark.parametrize(
     ("base", "head", "verdict"),
     [
-        (2.00e-6, 2.12e-6, Verdict.UNDECIDED),
+        (2.00e-6, 2.12e-6, Verdict.UNCHANGED),
         (2.00e-6, 2.25e-6, Verdict.REGRESSED),
-        (2.12e-6, 2.00e-6, Verdict.UNDECIDED),
+        (2.12e-6, 2.00e-6, Verdict.UNCHANGED),
         (2.00e-6, 2.02e-6, Verdict.UNCHANGED),
     ],
 )
 def test_a_difference_under_the_floor_is_listed_and_never_claimed(base: float, head: float, verdict: Verdict) -> None:
     found = one(rounds(gpu_time=scaled(base)), rounds(gpu_time=scaled(head)))
     assert found.verdict is verdict
-    assert found.reasons == (("difference under the floor of 0.2 us",) if verdict is Verdict.UNDECIDED else ())
+    under_the_floor = {base, head} == {2.00e-6, 2.12e-6}
+    assert found.reasons == (("difference under the floor of 0.2 us",) if under_the_floor else ())
+
+
+def test_a_difference_that_may_reach_the_floor_is_undecided() -> None:
+    found = one(rounds(gpu_time=scaled(2e-6, NOISY)), rounds(gpu_time=scaled(2.15e-6, NOISY)))
+    assert found.verdict is Verdict.UNDECIDED
+    near = one(rounds(gpu_time=scaled(2e-6)), rounds(gpu_time=scaled(2.197e-6, (1.0, 1.01, 0.99, 1.005, 0.995))))
+    assert near.verdict is Verdict.UNDECIDED
+    assert near.reasons[0].startswith("difference under the floor, 0.2 us (spread")
 
 
 def test_the_smallest_detectable_regression_of_a_short_case_is_the_floor() -> None:
@@ -130,11 +139,11 @@ def test_host_time_has_a_threshold_and_a_floor_of_its_own_and_gates_nothing() ->
         (10 * MIB, 10.9 * MIB, Verdict.UNCHANGED),
         (10 * MIB, 11.5 * MIB, Verdict.REGRESSED),
         (11.5 * MIB, 10 * MIB, Verdict.IMPROVED),
-        (512.0, 1024.0, Verdict.UNDECIDED),
+        (512.0, 1024.0, Verdict.UNCHANGED),
         (0.0, 0.0, Verdict.UNCHANGED),
         (0.0, 5 * MIB, Verdict.REGRESSED),
         (5 * MIB, 0.0, Verdict.IMPROVED),
-        (0.0, 512.0, Verdict.UNDECIDED),
+        (0.0, 512.0, Verdict.UNCHANGED),
     ],
 )
 def test_exact_memory_is_compared_without_a_test(base: float, head: float, verdict: Verdict) -> None:
@@ -149,7 +158,7 @@ def test_exact_memory_is_compared_without_a_test(base: float, head: float, verdi
     else:
         assert found.ratio is None
     assert (found.reasons == ("from zero",)) == (base == 0 and verdict is Verdict.REGRESSED)
-    assert ("floor of 64 KiB" in " ".join(found.reasons)) == (verdict is Verdict.UNDECIDED)
+    assert ("floor of 64 KiB" in " ".join(found.reasons)) == (0 < max(base, head) <= 1024)
 
 
 def test_exact_values_that_differ_between_rounds_are_tested_and_it_is_said() -> None:
