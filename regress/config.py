@@ -335,10 +335,13 @@ _RULES = {
     r"clock_tolerance": _Rule(lambda value: 0 <= value < 1, "a relative difference from 0 to below 1, such as 0.01"),
     r"good_rounds": _Rule(lambda value: 0 < value <= 1, "a share above 0 and up to 1"),
     r".*_floor_s": _Rule(lambda value: value >= 0, "a number of seconds, 0 or more"),
-    r".*_timeout_s": _Rule(lambda value: value > 0, "a number of seconds above 0"),
+    r".*_timeout_s|budget_s": _Rule(lambda value: value > 0, "a number of seconds above 0"),
     r".*_bytes": _Rule(lambda value: value >= 0, "a number of bytes, 0 or more"),
     r"memory_rounds": _Rule(lambda value: value >= 0, "0 or more"),
-    r"(check|run|sweep)_rounds": _Rule(lambda value: value >= 2, "2 or more, as one round shows no spread"),
+    r"check_rounds": _Rule(
+        lambda value: value == 0 or value >= 2, "0 (in steps), or 2 or more, as one round shows no spread"
+    ),
+    r"(run|sweep)_rounds": _Rule(lambda value: value >= 2, "2 or more, as one round shows no spread"),
     r"seed": _Rule(lambda value: value >= 0, "0 or more"),
     r"process": _Rule(lambda value: value in ("auto", "fresh"), '"auto" or "fresh"'),
     r"device": _Rule(

@@ -272,6 +272,8 @@ class Comparison:
     """Whether a regression of it fails the check."""
     exact: bool = False
     threshold: float = 0.05
+    counts_from: float | None = None
+    """Smallest relative change that counts here: the threshold, or what makes up the floor where that is more."""
     noise: float | None = None
     """Smallest change that would have been significant, as a relative change (0.006 is 0.6 %)."""
     min_detectable: float | None = None
@@ -280,6 +282,17 @@ class Comparison:
     head_failure: Failure | None = None
     base_throughput: Throughput | None = None
     head_throughput: Throughput | None = None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What is measured next: of each case so many rounds a side, numbered from `first`."""
+
+    rounds: Mapping[Case, int]
+    first: int = 0
+    title: str = "measuring"
+    afresh: bool = False
+    """From processes that are started anew on both sides, which change places."""
 
 
 @dataclass(frozen=True)
@@ -417,6 +430,8 @@ class Settings:
     nothing is claimed of it."""
     clock_tolerance: float = 0.01
     """Sides whose SM clocks differ by more than this, relatively, are not told apart by their times."""
+    budget_s: float = 600.0
+    """Seconds after which a check in steps measures nothing more; what is undecided then is reported so."""
     # measuring
     device: str = "auto"
     """auto, cuda, cpu, or fake (the scripted device)."""
@@ -426,7 +441,8 @@ class Settings:
     seed: int = 0
     cuda: tuple[str, ...] = ()
     """Regular expressions, searched in names: `time_*` benchmarks that are measured under the device protocol."""
-    check_rounds: int = 5
+    check_rounds: int = 0
+    """Rounds a side of a check, for every case; 0: in steps, as many as each case needs."""
     run_rounds: int = 5
     sweep_rounds: int = 2
     memory_rounds: int = 2

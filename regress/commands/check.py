@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from regress.commands.session import Recorder, Request, Session, counted, device_line, quoted, require_values
 from regress.commands.throughput import Rates
-from regress.compare import compare, overall
+from regress.compare import Steps, compare, overall
 from regress.errors import BuildFailed
 from regress.measure.wire import Ceilings
 from regress.model import Comparison, Report, Settings, Side, Verdict
@@ -40,17 +41,19 @@ def check(
     except BuildFailed as failed:
         return _unbuilt(sides, failed, time.monotonic() - start)
     changed = session.changed(*sides) if request.affected else None
-    job = session.job(prepared, session.config.settings.check_rounds, changed)
+    settings = session.config.settings
+    job = session.job(prepared, settings.check_rounds, changed)
     recorder = Recorder(session, session.config.results_dir if record else session.cache / "history", prepared)
+    steps = None if job.rounds else Steps(settings, time.monotonic)
     with session.device(watcher) as locked:
-        measured = execute(job, recorder.take, watcher)
+        measured = execute(job, recorder.take, watcher, steps)
         ceilings = session.ceilings(job, measured)
     if measured.unaffected:
         report = _unaffected(session, sides, measured, changed or ())
     else:
         recorder.finish(measured)
         require_values(measured)
-        report = _judged(session, sides, recorder, measured, job, ceilings)
+        report = _judged(session, sides, recorder, measured, job, ceilings, steps)
         extra = [f"affected by {counted(len(changed), 'changed file')}"] if changed is not None else []
         report = replace(report, plan=", ".join([report.plan, *extra, *filter(None, [locked])]))
     return replace(report, duration_s=time.monotonic() - start)
@@ -94,15 +97,10 @@ def _judged(
     measured: Measured,
     job: Job,
     ceilings: Ceilings,
+    steps: Steps | None,
 ) -> Report:
     settings = session.config.settings
-    comparisons = compare(
-        measured.of("base"),
-        measured.of("head"),
-        measured.benchmarks.get("head"),
-        settings,
-        measured.benchmarks.get("base"),
-    )
+    comparisons = steps.verdicts(measured) if steps is not None else _compared(measured, settings)
     comparisons = with_throughput(comparisons, measured, ceilings)
     summed = overall(comparisons, settings, strict=session.request.strict, problems=measured.problems)
     codes = (130, *summed.exit_codes) if measured.interrupted else summed.exit_codes
@@ -122,7 +120,7 @@ def _judged(
         head=head,
         machine=recorder.machine,
         device=device_line(measured.facts.get("head", measured.facts.get("base", {})), measured.rounds),
-        plan=f"{counted(summed.cases, 'case')}, interleaved, {counted(job.rounds, 'round')} a side",
+        plan=f"{counted(summed.cases, 'case')}, interleaved, {_rounds(job, measured)} a side",
         comparisons=comparisons,
         counts=summed.counts,
         cases=summed.cases,
@@ -136,6 +134,20 @@ def _judged(
         policy=policy(settings, session.request.strict),
         recorded=str(recorder.root),
     )
+
+
+def _compared(measured: Measured, settings: Settings) -> tuple[Comparison, ...]:
+    base, head = measured.of("base"), measured.of("head")
+    return compare(base, head, measured.benchmarks.get("head"), settings, measured.benchmarks.get("base"))
+
+
+def _rounds(job: Job, measured: Measured) -> str:
+    """How many rounds there were a side: "5 rounds", "4 to 34 rounds"."""
+    if job.rounds:
+        return counted(job.rounds, "round")
+    taken = Counter((each.side, each.name, *each.params) for each in measured.rounds).values()
+    fewest, most = min(taken, default=0), max(taken, default=0)
+    return f"{fewest} to {counted(most, 'round')}" if fewest < most else counted(most, "round")
 
 
 def with_throughput(

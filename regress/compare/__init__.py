@@ -5,6 +5,7 @@ evidence       what of one side can be tested: failed rounds and impossible valu
 circumstances  what forbids to claim a change, and what explains it: clocks, throttling, other processes, counters
 draft          a comparison on its way to a verdict
 judge          tests of all cases, adjusted together
+steps          what a check measures next, and the verdicts on what it has measured so
 rule           from the numbers of one comparison to its verdict
 overall        all comparisons, summed up: exit codes, counts, how fine the run could see
 """
@@ -14,5 +15,6 @@ from __future__ import annotations
 from regress.compare.judge import compare
 from regress.compare.overall import Overall, overall
 from regress.compare.pairing import renames
+from regress.compare.steps import Steps
 
-__all__ = ["Overall", "compare", "overall", "renames"]
+__all__ = ["Overall", "Steps", "compare", "overall", "renames"]

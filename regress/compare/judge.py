@@ -19,7 +19,7 @@ from dataclasses import replace
 from regress.compare.circumstances import counter_changes, unlike_devices
 from regress.compare.draft import ALSO_GATING, Draft, Subject, Test
 from regress.compare.evidence import Evidence
-from regress.compare.pairing import Benchmarks, Suites, renames, unlike
+from regress.compare.pairing import Benchmarks, Suites, unlike
 from regress.model import METRICS, SYNCHRONIZES, Comparison, Failure, Round, Settings, Verdict
 from regress.stats.multiple import holm
 from regress.stats.summary import summarize
@@ -43,8 +43,7 @@ def compare(
     `noise` and `min_detectable` of a comparison are those of the rule in force, that is at the level which Holm demands of
     the first of its tests; `min_detectable` is a factor to the worse, whichever direction that is.
     """
-    on_head, on_base = benchmarks or {}, {each.name for each in base} | set(base_benchmarks or {})
-    suites = Suites(on_head, base_benchmarks, renames(on_head, on_base))
+    suites = Suites.of(benchmarks or {}, base_benchmarks, (each.name for each in base))
     drafts: list[Draft] = []
     for case, base_rounds, head_rounds in suites.pair(base, head):
         base_side = Evidence.of("base", base_rounds, settings.good_rounds)
@@ -211,12 +210,13 @@ def _judged(drafts: Sequence[Draft], settings: Settings) -> tuple[Comparison, ..
 def _decided(draft: Draft, test: Test, p_adjusted: float, alpha: float, tests: int) -> Draft:
     """The verdict of one test out of so many."""
     rule, significant = draft.rule, p_adjusted < alpha
+    middle = math.sqrt(test.base.center) * math.sqrt(test.head.center)
     verdict, reason = rule.decide(
         test.ratio,
         test.low,
         test.high,
         significant=significant,
-        level=math.sqrt(test.base.center) * math.sqrt(test.head.center),
+        level=middle,
         spread=max(test.base.spread, test.head.spread),
     )
     level, error = alpha / tests, test.standard_error
@@ -231,6 +231,7 @@ def _decided(draft: Draft, test: Test, p_adjusted: float, alpha: float, tests: i
         high=test.high,
         p=test.p,
         p_adjusted=p_adjusted,
+        counts_from=rule.counts_from(middle),
         noise=smallest_significant(error, test.df, level),
         min_detectable=min_detectable(error, test.df, rule.threshold, alpha=level, floor=floor),
     )

@@ -25,13 +25,18 @@ class Suites:
     base_given: Benchmarks | None = None
     renamed: Mapping[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, head: Benchmarks, base_given: Benchmarks | None, measured_on_base: Iterable[str] = ()) -> Suites:
+        """With the renamed benchmarks among those that base knows or that were measured there."""
+        return cls(head, base_given, renames(head, {*measured_on_base, *(base_given or {})}))
+
     @property
     def base(self) -> Benchmarks:
         return self.head if self.base_given is None else self.base_given
 
     def pair(self, base: Iterable[Round], head: Iterable[Round]) -> list[tuple[Case, list[Round], list[Round]]]:
         """The rounds of each case on base and on head, either may be empty, by name and then as the suite orders its cases."""
-        bases, heads = _by_case(base, self._base_case), _by_case(head, _case)
+        bases, heads = _by_case(base, lambda each: self.on_head(_case(each))), _by_case(head, _case)
         cases = sorted(bases.keys() | heads.keys(), key=lambda case: place(case, self.definition(case)))
         return [(case, bases.get(case, []), heads.get(case, [])) for case in cases]
 
@@ -73,15 +78,15 @@ class Suites:
             return ""
         return _differ("parameters", ", ".join(base.param_names) or "none", ", ".join(head.param_names) or "none")
 
-    def _base_case(self, each: Round) -> Case:
-        """The case of a base round, under its name on head, its parameters in the order in which head names them."""
-        now = next((new for new, old in self.renamed.items() if old == each.name), each.name)
-        case = Case(now, tuple(each.params))
-        base, head = self.base.get(each.name), self.head.get(now)
+    def on_head(self, on_base: Case) -> Case:
+        """A case of base under its name on head, its parameters in the order in which head names them."""
+        now = next((new for new, old in self.renamed.items() if old == on_base.name), on_base.name)
+        case = Case(now, on_base.params)
+        base, head = self.base.get(on_base.name), self.head.get(now)
         if base is None or head is None or base.param_names == head.param_names:
             return case
-        named = dict(zip(base.param_names, each.params, strict=False))
-        if len(named) != len(each.params) or sorted(named) != sorted(head.param_names):
+        named = dict(zip(base.param_names, on_base.params, strict=False))
+        if len(named) != len(on_base.params) or sorted(named) != sorted(head.param_names):
             return case
         return Case(now, tuple(named[name] for name in head.param_names))
 

@@ -42,6 +42,11 @@ class Rule:
         threshold = thresholds.get(metric.kind, settings.time_threshold)
         return cls(threshold, floors.get(metric.kind, 0.0), metric.better, metric.unit, 2 * clock_step_s)
 
+    def counts_from(self, level: float) -> float:
+        """The smallest relative change that counts, where `level` is the geometric mean of base and head."""
+        half = self.floor / level / 2
+        return max(self.threshold, (half + math.hypot(half, 1)) ** 2 - 1)
+
     def large(self, ratio: float) -> bool:
         return ratio > 1 + self.threshold or ratio < 1 / (1 + self.threshold)
 

@@ -17,7 +17,7 @@ from typing import Protocol as Interface
 from regress.errors import NothingMeasured
 from regress.measure.wire import Proposal, Task
 from regress.measure.wire import Suite as SuiteMessage
-from regress.model import Benchmark, Case, Failure, Protocol, Round, Settings, SuiteProblem
+from regress.model import Batch, Benchmark, Case, Failure, Protocol, Round, Settings, SuiteProblem
 from regress.model import Measured as Value
 from regress.run import plan
 from regress.run.environments import Prepared, unbuilt
@@ -43,6 +43,10 @@ class Measured:
 
     benchmarks: dict[str, dict[str, Benchmark]] = field(default_factory=dict)
     """By side, then by name: the benchmarks that were selected."""
+    cases: dict[str, list[Case]] = field(default_factory=dict)
+    """By side: the cases that were selected, as that side names them."""
+    costs: dict[Case, float] = field(default_factory=dict)
+    """Seconds that the unmeasured visits to a case have taken, all sides together."""
     rounds: list[Round] = field(default_factory=list)
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By side: the facts of its first process."""
@@ -58,6 +62,12 @@ class Measured:
         return [each for each in self.rounds if each.side == side]
 
 
+class Steps(Interface):
+    """Who says what is measured next, from what has been measured so far; None where it is enough."""
+
+    def next(self, found: Measured) -> Batch | None: ...
+
+
 @dataclass(frozen=True)
 class Job:
     """What to measure: the sides in turn, the suite's folder, which cases, how many rounds."""
@@ -67,6 +77,7 @@ class Job:
     start_file: Path
     settings: Settings
     rounds: int
+    """Of every case on every side, where nobody else says what is measured next."""
     selection: Selection = field(default_factory=Selection)
     quick: bool = False
     default_timeout_s: float = 60.0
@@ -84,8 +95,9 @@ def discover(job: Job, side: Prepared) -> SuiteMessage:
         visits.close()
 
 
-def execute(job: Job, sink: Sink, watcher: Watcher) -> Measured:
-    """Measure the job. Ctrl-C ends it early: what arrived is returned, with `interrupted` set.
+def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) -> Measured:
+    """Measure the job, in these steps or with its rounds. Ctrl-C ends it early: what arrived is returned, with `interrupted`
+    set.
 
     Raises NothingMeasured where no case is selected, the suite has none, or the wrong code was imported.
     """
@@ -96,7 +108,7 @@ def execute(job: Job, sink: Sink, watcher: Watcher) -> Measured:
             run.select()
             if not measured.unaffected:
                 run.settle()
-                run.measure()
+                run.measure(steps or plan.FixedRounds(job.rounds))
         except KeyboardInterrupt:
             measured.interrupted = True
         finally:
@@ -134,7 +146,7 @@ class _Execution:
     ) -> None:
         self._job, self._measured, self._visits = job, measured, visits
         self._sink, self._watcher, self._scratch = sink, watcher, scratch
-        self._cases: dict[str, list[Case]] = {}
+        self._cases = measured.cases
         self._protocols: dict[Case, Protocol] = {}
         self._caches: dict[tuple[str, str], str] = {}
         """Folder of each (side, setup_cache key); empty where it failed."""
@@ -143,6 +155,8 @@ class _Execution:
         self._dead: set[tuple[str, Case]] = set()
         """Cases that failed before the first round of a side."""
         self._failures: dict[tuple[str, Case], int] = {}
+        self._planned = job.rounds
+        """Rounds a side that are certain to be tried."""
         self._device = False
         """Whether a selected benchmark needs a device."""
 
@@ -192,7 +206,7 @@ class _Execution:
         """The unmeasured visit to every case on each side, and the one protocol for both."""
         job = self._job
         total = sum(len(cases) for cases in self._cases.values())
-        self._watcher.start(total * (1 + job.rounds), "measuring")
+        self._watcher.start(total, "first visits")
         proposals: dict[Case, dict[str, Proposal]] = {}
         for side in job.sides:
             self._refuse(side.side.name)
@@ -203,10 +217,11 @@ class _Execution:
                 assert isinstance(reply, Proposal)
                 case = Case(task.name, tuple(task.params))
                 proposals.setdefault(case, {})[side.side.name] = reply
+                self._measured.costs[case] = self._measured.costs.get(case, 0.0) + reply.seconds
                 self._counters[side.side.name, case] = reply.values
                 if reply.failure is not None:
                     self._bury(case, side.side.name, reply.failure)
-                self._watcher.advance(f"first visit, {side.side.name}: {case}")
+                self._watcher.advance(f"{side.side.name}: {case}")
             self._watcher.advance("", len(self._cases[side.side.name]) - len(tasks))
         self._visits.preload(job.sides, self._device)
         for case, offers in proposals.items():
@@ -244,25 +259,35 @@ class _Execution:
 
     # -- measuring -------------------------------------------------------------------------------------------------------
 
-    def measure(self) -> None:
+    def measure(self, steps: Steps) -> None:
+        """Batch after batch, until the steps have enough."""
+        while (batch := steps.next(self._measured)) is not None:
+            self._batch(batch)
+
+    def _batch(self, batch: Batch) -> None:
         """Round after round, the sides in turn."""
-        job = self._job
-        sides = {side.side.name: side for side in job.sides}
-        for name, order in plan.alternate(list(sides), job.rounds):
-            known = set(self._cases[name])
+        sides = {side.side.name: side for side in self._job.sides}
+        if batch.afresh:
+            sides = dict(reversed(sides.items()))
+            self._visits.begin_afresh(self._job.sides, self._device)
+        longest = max(batch.rounds.values())
+        self._planned = batch.first + longest
+        wanted = {name: [case for case in cases if case in batch.rounds] for name, cases in self._cases.items()}
+        self._watcher.start(sum(batch.rounds[case] for cases in wanted.values() for case in cases), batch.title)
+        for name, order in plan.alternate(list(sides), longest, batch.first):
+            due = {case for case in wanted[name] if order < batch.first + batch.rounds[case]}
             tasks = [
                 self._task(case, sides[name], order, protocol)
                 for case, protocol in self._protocols.items()
-                if case in known and self._worth(case, name, order)
+                if case in due and self._worth(case, name, order)
             ]
-            tasks = plan.shuffled(tasks, job.settings.seed)
+            tasks = plan.shuffled(tasks, self._job.settings.seed)
             for task, reply in self._visits.visit(sides[name], tasks, self._measured.benchmarks[name]):
                 assert isinstance(reply, Round)
                 self._keep(self._with_counters(reply))
-                self._watcher.advance(
-                    f"round {order + 1} of {job.rounds}, {name}: {Case(task.name, tuple(task.params))}"
-                )
-            self._watcher.advance("", len(known) - len(tasks))
+                where = f"round {order - batch.first + 1} of {longest}, {name}"
+                self._watcher.advance(f"{where}: {Case(task.name, tuple(task.params))}")
+            self._watcher.advance("", len(due) - len(tasks))
 
     def _with_counters(self, round: Round) -> Round:
         """The first round with values takes along what was counted in the unmeasured visit of its side."""
@@ -277,7 +302,7 @@ class _Execution:
         return not self._fails(case, name) and (order == 0 or not any(self._fails(case, each) for each in self._cases))
 
     def _fails(self, case: Case, name: str) -> bool:
-        hopeless = plan.hopeless(self._failures.get((name, case), 0), self._job.rounds, self._job.settings.good_rounds)
+        hopeless = plan.hopeless(self._failures.get((name, case), 0), self._planned, self._job.settings.good_rounds)
         return (name, case) in self._dead or hopeless
 
     def _task(self, case: Case, side: Prepared, order: int = -1, protocol: Protocol | None = None) -> Task:

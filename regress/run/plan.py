@@ -9,12 +9,21 @@ import random
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol as Interface
 
 from regress.measure.wire import Proposal, Task
-from regress.model import SYNCHRONIZES, Benchmark, Case, Failure, Protocol, Round, SuiteProblem, declared_words
+from regress.model import SYNCHRONIZES, Batch, Benchmark, Case, Failure, Protocol, Round, SuiteProblem, declared_words
 
 ALONE = {"peak_rss", "cold_time"}
 """Metrics that need a process of their own: everything else in the process would count, or would have warmed it up."""
+
+
+class HasCases(Interface):
+    """What says which cases there are."""
+
+    @property
+    def cases(self) -> Mapping[str, Sequence[Case]]:
+        """By side, as that side names them."""
 
 
 @dataclass(frozen=True)
@@ -99,12 +108,13 @@ def _matches(case: Case, pattern: str, search: re.Pattern[str] | None) -> bool:
     return bool(search.search(str(case)))
 
 
-def alternate(sides: Sequence[str], rounds: int) -> list[tuple[str, int]]:
-    """(side, round) in the order of measuring: A B B A A B ..., so that a drift of the machine hits both sides alike."""
+def alternate(sides: Sequence[str], rounds: int, first: int = 0) -> list[tuple[str, int]]:
+    """(side, round) in the order of measuring: A B B A A B ..., so that a drift of the machine hits both sides alike. The
+    rounds are numbered from `first`."""
     order = []
     for index in range(rounds):
         turn = sides if index % 2 == 0 else list(reversed(sides))
-        order += [(side, index) for side in turn]
+        order += [(side, first + index) for side in turn]
     return order
 
 
@@ -178,6 +188,19 @@ def complaints(benchmarks: Iterable[Benchmark], selection: Selection) -> list[st
         left = f"{silent} of {len(wanted)} benchmarks declare no `covers`"
         said.append(f"{left}: of all changes, only one of their own file selects them")
     return said
+
+
+class FixedRounds:
+    """The same number of rounds for every case."""
+
+    def __init__(self, rounds: int) -> None:
+        self._rounds, self._asked = rounds, False
+
+    def next(self, found: HasCases) -> Batch | None:
+        """All rounds of all cases, once."""
+        cases = {case for side in found.cases.values() for case in side}
+        asked, self._asked = self._asked, True
+        return None if asked or not cases else Batch(dict.fromkeys(cases, self._rounds))
 
 
 def hopeless(failures: int, planned: int, good_share: float) -> bool:

@@ -169,6 +169,18 @@ class Visits:
             if doubt:
                 self._restart(side)
 
+    def begin_afresh(self, sides: Sequence[Prepared], device: bool) -> None:
+        """Have the processes that fork started again, so that rounds to come share nothing with those before. Raises
+        NothingMeasured where a suite cannot be imported any more."""
+        if self.process != "fork":
+            return
+        self._end_parents()
+        for side in sides:
+            self._parent(side)
+        for side in sides:
+            self._imported_again(side)
+        self.preload(sides, device)
+
     def _doubt(self, side: Prepared, suite: SuiteMessage, device: bool) -> str:
         """Why a fork of the side's process cannot be trusted to measure; empty where it can."""
         if suite.unforkable:
@@ -331,11 +343,17 @@ class Visits:
     def _restart(self, side: Prepared) -> ForkServer:
         """The side's process that forks, started again. Raises NothingMeasured where it cannot import the suite any more."""
         self._parents[side.side.name].close()
+        self._parent(side)
+        return self._imported_again(side)
+
+    def _imported_again(self, side: Prepared) -> ForkServer:
+        """The side's process that forks, once it has imported the suite."""
+        parent = self._parents[side.side.name]
         try:
-            discovered(self._parent(side).server, self.settings.discover_timeout_s)
+            discovered(parent.server, self.settings.discover_timeout_s)
         except (Died, TimedOut) as error:
             raise _not_started(side, error) from None
-        return self._parents[side.side.name]
+        return parent
 
     def _parent(self, side: Prepared) -> ForkServer:
         """A process for the side that forks, which has been told to import the suite."""

@@ -142,7 +142,7 @@ def test_config_says_what_counts_and_where_it_came_from(project: Callable[..., P
         "run_rounds": (7, "asv.conf.json"),
         "build": (["make"], "asv.conf.json"),
         "results_dir": (str(p.root / "history"), "asv.conf.json"),
-        "check_rounds": (5, "default"),
+        "check_rounds": (0, "default"),
         "html_dir": (str(p.root / "html"), "default"),
     }
     assert {name: found[name] for name in expected} == expected

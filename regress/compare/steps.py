@@ -1,0 +1,303 @@
+"""A check in steps: what is measured next, and the verdicts in the end.
+
+Screening. All cases are looked at after 4 rounds a side, and those that are not decided again after 6, 10, 16 and 24. A case
+drops out where everything that gates is settled: unchanged, exact, or without numbers. Screening claims nothing: testing again
+and again until something is significant would claim changes that are none.
+
+Confirmation. A case whose estimate reaches 0.6 of the change that counts is measured again from processes started anew, with
+the sides in the other order, and judged on these rounds alone, with Holm's adjustment over the cases that are confirmed. How
+many rounds that takes follows from its spread: at 1.4 times the threshold the estimate lies 2.4 standard errors above it.
+
+The budget bounds the time: critical cases come first, what cannot be reached is undecided and says so, and the time that
+confirming takes is kept back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Protocol as Interface
+
+from regress.compare.judge import compare
+from regress.compare.pairing import Suites
+from regress.model import Batch, Benchmark, Case, Comparison, Round, Settings, Verdict, metric_of
+from regress.stats.welch import min_detectable, smallest_significant
+
+LOOKS = (4, 6, 10, 16, 24)
+"""Rounds a side after which a case is looked at."""
+CONFIRMING = LOOKS[-1]
+"""Rounds from this number on confirm."""
+SUSPICIOUS = 0.6
+"""Of the change that counts: from here up a case goes to confirmation."""
+FEWEST, MOST = 6, 24
+"""Rounds a side of a confirmation."""
+POWER_AT, POWER_Z = 1.4, 2.4
+"""A change of so many thresholds is estimated so many standard errors above the threshold."""
+RESTART_S = 5.0
+"""What a start of both sides' processes is taken to cost until that is known."""
+
+CLAIMS = (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.CHANGED)
+
+
+class SoFar(Interface):
+    """What has been measured until now."""
+
+    @property
+    def benchmarks(self) -> Mapping[str, Mapping[str, Benchmark]]:
+        """By side, then by name."""
+
+    @property
+    def cases(self) -> Mapping[str, Sequence[Case]]:
+        """By side, as that side names them."""
+
+    @property
+    def rounds(self) -> Sequence[Round]: ...
+
+    @property
+    def costs(self) -> Mapping[Case, float]:
+        """Seconds that the unmeasured visits to a case have taken, both sides together."""
+
+
+class State(Enum):
+    OPEN = "open"
+    SETTLED = "settled"
+    SUSPECT = "suspect"
+    """To be confirmed."""
+    LEFT = "left"
+    """Not decided, and there is no time to go on."""
+
+
+@dataclass
+class Standing:
+    """How far a case is."""
+
+    case: Case
+    names: frozenset[Case]
+    """What the sides call it."""
+    critical: bool
+    rounds: int = 0
+    state: State = State.OPEN
+    confirming: int = 0
+    """Rounds a side that its confirmation takes."""
+    cost_s: float = 0.0
+    """Seconds of one round, both sides together."""
+
+
+class Steps:
+    """The steps of one check. `next` says what to measure until there is nothing left to be gained, `verdicts` sums up.
+
+    `budget_s` counts from the construction, by `clock`; infinite for no bound.
+    """
+
+    def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
+        self._settings, self._clock = settings, clock
+        self._started_s = clock()
+        self._standings: dict[Case, Standing] | None = None
+        self._suites = Suites({})
+        self._confirmed = False
+        self._asked: dict[Case, int] = {}
+        """Rounds a side that the cases of the last batch have by now."""
+
+    # -- what to measure -------------------------------------------------------------------------------------------------
+
+    def next(self, found: SoFar) -> Batch | None:
+        """What to measure now; None where nothing is left that could be decided in time."""
+        standings = self._begun(found)
+        self._look(found, standings)
+        for rounds in sorted({each.rounds for each in standings.values() if each.state is State.OPEN}):
+            waiting = [each for each in standings.values() if each.state is State.OPEN and each.rounds == rounds]
+            chosen = self._affordable(waiting, LOOKS[_looks(rounds)] - rounds, standings)
+            if chosen:
+                look = LOOKS[_looks(rounds)]
+                self._asked = {each.case: look for each in chosen}
+                return _batch(chosen, rounds)
+            for each in waiting:
+                each.state = State.LEFT
+        suspects = [each for each in standings.values() if each.state is State.SUSPECT]
+        if not suspects or self._confirmed:
+            return None
+        self._confirmed = True
+        chosen = self._confirmable(suspects)
+        for each in suspects:
+            each.state = State.SUSPECT if each in chosen else State.LEFT
+        rounds_of = {name: each.confirming for each in chosen for name in each.names}
+        title = f"confirming {len(chosen)} case{'s' * (len(chosen) > 1)}"
+        return Batch(rounds_of, CONFIRMING, title, afresh=True) if chosen else None
+
+    def _begun(self, found: SoFar) -> dict[Case, Standing]:
+        """The standing of each case, by its name on head."""
+        if self._standings is None:
+            self._suites = Suites.of(found.benchmarks.get("head", {}), found.benchmarks.get("base"))
+            names: dict[Case, set[Case]] = {}
+            for side, cases in found.cases.items():
+                for case in cases:
+                    names.setdefault(self._suites.on_head(case) if side == "base" else case, set()).add(case)
+            self._standings = {case: self._standing(case, own, found.costs) for case, own in names.items()}
+        return self._standings
+
+    def _standing(self, case: Case, names: Collection[Case], costs: Mapping[Case, float]) -> Standing:
+        definition = self._suites.definition(case)
+        critical = definition is not None and definition.declared.get("critical") is True
+        return Standing(case, frozenset(names), critical, cost_s=sum(costs.get(name, 0.0) for name in names))
+
+    def _look(self, found: SoFar, standings: Mapping[Case, Standing]) -> None:
+        """Look at the cases that were to be measured since the last time."""
+        asked, self._asked = self._asked, {}
+        pairs = {case: (base, head) for case, base, head in self._pairs(found.rounds) if case in asked}
+        measured = [each for sides in pairs.values() for side in sides for each in side]
+        gating: dict[Case, list[Comparison]] = {}
+        for comparison in self._compared(measured):
+            if comparison.gates:
+                gating.setdefault(comparison.case, []).append(comparison)
+        for case, rounds in asked.items():
+            standing = standings[case]
+            base, head = pairs.get(case, ((), ()))
+            standing.cost_s = sum(each.duration_s for each in (*base, *head)) / rounds
+            standing.rounds = rounds
+            self._settle(standing, gating.get(case, ()))
+
+    def _settle(self, standing: Standing, gating: Iterable[Comparison]) -> None:
+        tested = [each for each in gating if each.p is not None and each.verdict is not Verdict.UNCHANGED]
+        suspects = [each for each in tested if _suspicious(each)]
+        if suspects:
+            standing.state, standing.confirming = State.SUSPECT, max(map(confirming_rounds, suspects))
+        elif not tested:
+            standing.state = State.SETTLED
+        elif standing.rounds >= LOOKS[-1]:
+            standing.state = State.LEFT
+
+    def _affordable(
+        self, waiting: Sequence[Standing], rounds: int, all_of_them: Mapping[Case, Standing]
+    ) -> list[Standing]:
+        """Those that there is time for, critical ones first; the very first one in any case."""
+        kept_back = [each for each in all_of_them.values() if each.state is State.SUSPECT]
+        left_s = self._left_s() - sum(each.confirming * each.cost_s for each in kept_back) - RESTART_S * bool(kept_back)
+        nothing_yet = not any(each.rounds for each in all_of_them.values())
+        chosen: list[Standing] = []
+        for each in sorted(waiting, key=lambda each: not each.critical):
+            left_s -= rounds * each.cost_s
+            if left_s < 0 and (chosen or not nothing_yet):
+                break
+            chosen.append(each)
+        return chosen
+
+    def _confirmable(self, suspects: Sequence[Standing]) -> list[Standing]:
+        left_s, chosen = self._left_s() - RESTART_S, []
+        for each in sorted(suspects, key=lambda each: not each.critical):
+            left_s -= each.confirming * each.cost_s
+            if left_s >= 0:
+                chosen.append(each)
+        return chosen
+
+    def _left_s(self) -> float:
+        return self._settings.budget_s - (self._clock() - self._started_s)
+
+    # -- what it came to -------------------------------------------------------------------------------------------------
+
+    def verdicts(self, found: SoFar) -> tuple[Comparison, ...]:
+        """Every case and metric: on the rounds that confirm where there are some, else on those of the screening, which claim
+        nothing. Ordered as `compare` does."""
+        standings = self._begun(found)
+        screened, confirmed = self._split(found.rounds)
+        judged = self._compared(confirmed)
+        own = {each.case for each in judged}
+        others = [each for each in self._compared(screened) if each.case not in own]
+        level = self._settings.alpha / max(1, len({each.case for each in judged}))
+        done = [_confirmed(each) for each in judged]
+        done += [self._screened(each, standings.get(each.case), level) for each in others]
+        done += [self._unreached(case) for case in standings.keys() - {each.case for each in done}]
+        order = {case: index for index, (case, *_) in enumerate(self._pairs(found.rounds))}
+        return tuple(sorted(done, key=lambda each: order.get(each.case, len(order))))
+
+    def _split(self, rounds: Sequence[Round]) -> tuple[list[Round], list[Round]]:
+        """The rounds of the screening, and those that confirm: of cases that have enough on both sides."""
+        screened, confirmed = [], []
+        for _, base, head in self._pairs(rounds):
+            for_case = [[each for each in side if each.order >= CONFIRMING] for side in (base, head)]
+            if all(len(side) >= LOOKS[0] for side in for_case):
+                for side, own in zip((base, head), for_case, strict=True):
+                    confirmed += _with_exact_values(own, side)
+            screened += [each for each in (*base, *head) if each.order < CONFIRMING]
+        return screened, confirmed
+
+    def _screened(self, comparison: Comparison, standing: Standing | None, level: float) -> Comparison:
+        """A comparison of the screening: it claims nothing that rests on a test."""
+        if comparison.p is None or not comparison.gates:
+            return comparison
+        rounds = confirming_rounds(comparison)
+        error = _spread(comparison) * math.sqrt(2 / rounds)
+        noise = smallest_significant(error, 2 * rounds - 2, level)
+        counts_from = comparison.counts_from or comparison.threshold
+        detectable = min_detectable(error, 2 * rounds - 2, comparison.threshold, alpha=level, floor=counts_from)
+        told = replace(comparison, noise=noise, min_detectable=detectable)
+        if comparison.verdict not in CLAIMS:
+            return told
+        reasons = ("large, but not confirmed before measuring ended", *comparison.reasons)
+        return replace(told, verdict=Verdict.UNDECIDED, reasons=reasons)
+
+    def _unreached(self, case: Case) -> Comparison:
+        definition = self._suites.definition(case)
+        name, unit = (definition.metric, definition.unit) if definition is not None else ("value", "")
+        return Comparison(
+            case, metric_of(name, unit, None, False), Verdict.UNDECIDED, ("not reached before measuring ended",)
+        )
+
+    # -- rounds ----------------------------------------------------------------------------------------------------------
+
+    def _pairs(self, rounds: Iterable[Round]) -> list[tuple[Case, list[Round], list[Round]]]:
+        rounds = list(rounds)
+        base, head = ([each for each in rounds if each.side == side] for side in ("base", "head"))
+        return self._suites.pair(base, head)
+
+    def _compared(self, rounds: Sequence[Round]) -> tuple[Comparison, ...]:
+        base, head = ([each for each in rounds if each.side == side] for side in ("base", "head"))
+        suites = self._suites
+        return compare(base, head, suites.head, self._settings, suites.base_given)
+
+
+def confirming_rounds(comparison: Comparison) -> int:
+    """Rounds a side that confirming the comparison takes, by its spread and the change that counts."""
+    counts_from = comparison.counts_from or comparison.threshold
+    apart = math.log((1 + POWER_AT * counts_from) / (1 + counts_from))
+    return max(FEWEST, min(MOST, math.ceil(2 * (POWER_Z * _spread(comparison) / apart) ** 2)))
+
+
+def _suspicious(comparison: Comparison) -> bool:
+    assert comparison.ratio is not None
+    least = 1 + SUSPICIOUS * (comparison.counts_from or comparison.threshold)
+    return not 1 / least <= comparison.ratio <= least
+
+
+def _spread(comparison: Comparison) -> float:
+    """Standard deviation of the logarithms of round values, both sides taken together."""
+    sides = [each.spread for each in (comparison.base, comparison.head) if each is not None]
+    return math.sqrt(sum(spread * spread for spread in sides) / len(sides))
+
+
+def _confirmed(comparison: Comparison) -> Comparison:
+    tested = comparison.p is not None and comparison.gates and comparison.verdict in CLAIMS
+    return replace(comparison, reasons=("confirmed", *comparison.reasons)) if tested else comparison
+
+
+def _with_exact_values(confirming: Sequence[Round], all_rounds: Iterable[Round]) -> list[Round]:
+    """The rounds that confirm, with what only the first rounds have: bytes and counters, which need no confirmation."""
+    exact = [
+        {name: value for name, value in each.values.items() if value.exact}
+        for each in sorted(all_rounds, key=lambda each: each.order)
+        if each.order < CONFIRMING and each.failure is None
+    ]
+    padded = exact + [{}] * len(confirming)
+    return [replace(each, values={**values, **each.values}) for each, values in zip(confirming, padded, strict=False)]
+
+
+def _batch(chosen: Sequence[Standing], rounds: int) -> Batch:
+    look = _looks(rounds)
+    title = "measuring" if look == 0 else f"look {look + 1} of {len(LOOKS)}, {len(chosen)} undecided"
+    return Batch({name: LOOKS[look] - rounds for each in chosen for name in each.names}, rounds, title)
+
+
+def _looks(rounds: int) -> int:
+    """How many looks are behind a case with so many rounds a side."""
+    return sum(look <= rounds for look in LOOKS)

@@ -1,0 +1,197 @@
+"""A check in steps: what is measured how often, and what is claimed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from regress.compare.steps import CONFIRMING, FEWEST, LOOKS, Steps, confirming_rounds
+from regress.model import Batch, Benchmark, Case, Comparison, Failure, Measured, Protocol, Round, Settings, Verdict
+from tests.compare.rounds import SETTINGS, benchmark, known
+from tests.simulator import Check, Machine, Noise, rates
+
+QUIET = Noise(round_sd=0.004)
+ADD, MUL = Case("ops.cudatime_add"), Case("ops.cudatime_mul")
+
+
+def checked(ratio: float, noise: Noise = QUIET, **settings: Any) -> tuple[Check, Comparison]:
+    check = Check({ADD: ratio}, Machine(7, noise), replace(SETTINGS, **settings))
+    (found,) = check.in_steps()
+    return check, found
+
+
+def rounds_of(check: Check, case: Case, side: str = "head") -> list[int]:
+    return [each.order for each in check.rounds if each.name == case.name and each.side == side]
+
+
+def test_what_is_unchanged_drops_out_at_the_first_look() -> None:
+    check, found = checked(1.0)
+    assert rounds_of(check, ADD) == list(range(LOOKS[0]))
+    assert (found.verdict, found.reasons) == (Verdict.UNCHANGED, ())
+    assert found.min_detectable is not None
+    assert 1.05 < found.min_detectable < 1.07
+
+
+@pytest.mark.parametrize(("ratio", "verdict"), [(1.09, Verdict.REGRESSED), (0.9, Verdict.IMPROVED)])
+def test_a_change_is_claimed_on_fresh_rounds_alone(ratio: float, verdict: Verdict) -> None:
+    check, found = checked(ratio)
+    assert rounds_of(check, ADD) == [*range(LOOKS[0]), *range(CONFIRMING, CONFIRMING + FEWEST)]
+    assert (found.verdict, found.reasons) == (verdict, ("confirmed",))
+    assert found.base is not None
+    assert found.base.n == FEWEST
+    assert found.p_adjusted == found.p, "one case is confirmed"
+
+
+def test_a_fluke_of_the_screening_is_not_confirmed() -> None:
+    check = Check({ADD: 1.0}, Machine(7, QUIET))
+    steps = Steps(check.settings, lambda: 0.0)
+    for order in range(steps.next(check).rounds[ADD]):  # type: ignore[union-attr]
+        check.measure(ADD, "base", order)
+        check.measure(ADD, "head", order)
+    check.rounds = [shifted(each, 1.2) if each.side == "head" else each for each in check.rounds]
+    batch = steps.next(check)
+    assert batch == Batch({ADD: FEWEST}, CONFIRMING, "confirming 1 case", afresh=True)
+    for order in range(CONFIRMING, CONFIRMING + FEWEST):
+        check.measure(ADD, "head", order)
+        check.measure(ADD, "base", order)
+    assert steps.next(check) is None
+    (found,) = steps.verdicts(check)
+    assert found.verdict is Verdict.UNCHANGED
+
+
+def shifted(round: Round, factor: float) -> Round:
+    return replace(
+        round, values={name: replace(each, value=each.value * factor) for name, each in round.values.items()}
+    )
+
+
+def test_a_noisy_case_is_measured_to_the_last_look() -> None:
+    check, found = checked(1.0, Noise(round_sd=0.12))
+    claimed = found.reasons[:1] == ("confirmed",)
+    assert not claimed
+    assert found.verdict is Verdict.UNDECIDED
+    assert max(rounds_of(check, ADD)) >= LOOKS[1]
+
+
+def test_the_spread_says_how_many_rounds_confirm() -> None:
+    _, quiet = checked(1.09)
+    assert confirming_rounds(quiet) == FEWEST
+    check, _ = checked(1.09, Noise(round_sd=0.03))
+    assert len([order for order in rounds_of(check, ADD) if order >= CONFIRMING]) > FEWEST
+
+
+def test_without_time_a_large_change_is_not_claimed() -> None:
+    check, found = checked(1.09, budget_s=1.0)  # four rounds of two sides take 0.8 s
+    assert len(rounds_of(check, ADD)) == LOOKS[0]
+    assert (found.verdict, found.reasons[0]) == (Verdict.UNDECIDED, "large, but not confirmed before measuring ended")
+
+
+def test_critical_cases_come_first_and_what_is_not_reached_says_so() -> None:
+    check = Check({ADD: 1.0, MUL: 1.0}, Machine(7, QUIET), replace(SETTINGS, budget_s=1.0), critical={MUL.name})
+    found = {each.case: each for each in check.in_steps()}
+    assert (rounds_of(check, ADD), len(rounds_of(check, MUL))) == ([], LOOKS[0])
+    assert found[MUL].verdict is Verdict.UNCHANGED
+    assert (found[ADD].verdict, found[ADD].reasons) == (Verdict.UNDECIDED, ("not reached before measuring ended",))
+    assert found[ADD].metric.name == "gpu_time"
+
+
+def test_the_very_first_case_is_measured_whatever_it_costs() -> None:
+    check, found = checked(1.0, budget_s=0.1)
+    assert len(rounds_of(check, ADD)) == LOOKS[0]
+    assert found.verdict is Verdict.UNCHANGED
+
+
+def test_the_time_that_confirming_takes_is_kept_back() -> None:
+    """MUL would need more rounds, but there is time for the confirmation of ADD only."""
+    noise = {ADD: QUIET, MUL: Noise(round_sd=0.1)}
+    check = Check({ADD: 1.09, MUL: 1.0}, Machine(7, QUIET), replace(SETTINGS, budget_s=8.5), noise=noise)
+    found = {each.case: each for each in check.in_steps()}
+    assert found[ADD].verdict is Verdict.REGRESSED
+    assert len(rounds_of(check, MUL)) == LOOKS[0]
+    assert found[MUL].verdict is Verdict.UNDECIDED
+
+
+@dataclass
+class SoFar:
+    """What was measured, put together by hand."""
+
+    benchmarks: dict[str, dict[str, Benchmark]]
+    cases: dict[str, list[Case]]
+    rounds: list[Round] = field(default_factory=list)
+    costs: dict[Case, float] = field(default_factory=dict)
+
+
+def one_round(name: str, side: str, order: int, **values: Measured) -> Round:
+    return Round(name, [], side, order, protocol=Protocol("gpu_time"), values=values)
+
+
+def timed(seconds: float) -> Measured:
+    return Measured(seconds, [seconds], unit="s")
+
+
+def exact(value: float, unit: str) -> Measured:
+    return Measured(value, [value], unit=unit, exact=True)
+
+
+def test_bytes_need_no_confirmation_and_counters_explain_a_confirmed_time() -> None:
+    own = known(benchmark(ADD.name))
+    found = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]})
+    steps = Steps(Settings(), lambda: 0.0)
+    wiggle = (1.0, 1.002, 0.998, 1.001, 0.999, 1.0005)
+    while (batch := steps.next(found)) is not None:
+        for index in range(batch.rounds[ADD]):
+            for side, factor in (("base", 1.0), ("head", 1.1)):
+                order = batch.first + index
+                values = {"gpu_time": timed(1e-3 * factor * wiggle[index % 6])}
+                if order < 2:
+                    values["peak_memory"] = exact(2.0**24 * (1 if side == "base" else 1.2), "B")
+                if order == 0:
+                    values["launches"] = exact(3 if side == "base" else 5, "count")
+                found.rounds.append(one_round(ADD.name, side, order, **values))
+    by_metric = {each.metric.name: each for each in steps.verdicts(found)}
+    assert by_metric["gpu_time"].reasons == ("confirmed", "kernel launches 3 -> 5 a call")
+    memory = by_metric["peak_memory"]
+    assert (memory.verdict, memory.exact, memory.reasons) == (Verdict.REGRESSED, True, ())
+
+
+def test_a_case_that_has_failed_before_is_tried_on_the_other_side() -> None:
+    own = known(benchmark(ADD.name))
+    failed = Round(ADD.name, [], "head", 0, failure=Failure("error", "ValueError: no"))
+    found = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]}, [failed])
+    steps = Steps(Settings(), lambda: 0.0)
+    assert steps.next(found) == Batch({ADD: LOOKS[0]})
+    found.rounds.append(one_round(ADD.name, "base", 0, gpu_time=timed(1e-3)))
+    assert steps.next(found) is None
+    (comparison,) = steps.verdicts(found)
+    assert (comparison.verdict, comparison.base_failure) == (Verdict.FAILED, None)
+
+
+def test_a_renamed_benchmark_is_one_case_under_two_names() -> None:
+    old, new = benchmark("ops.cudatime_old"), benchmark("ops.cudatime_new", declared={"was": "ops.cudatime_old"})
+    cases = {"base": [Case(old.name)], "head": [Case(new.name)]}
+    found = SoFar({"base": known(old), "head": known(new)}, cases)
+    steps = Steps(Settings(), lambda: 0.0)
+    batch = steps.next(found)
+    assert batch is not None
+    assert set(batch.rounds) == {Case(old.name), Case(new.name)}
+    for order in range(LOOKS[0]):
+        for side, name in (("base", old.name), ("head", new.name)):
+            found.rounds.append(one_round(name, side, order, gpu_time=timed(1e-3 * (1 + order / 1000))))
+    assert steps.next(found) is None
+    (comparison,) = steps.verdicts(found)
+    assert (comparison.case, comparison.verdict) == (Case(new.name), Verdict.UNCHANGED)
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict", "least"), [(0.0, "unchanged", 1.0), (0.03, "regressed", 0.0), (0.10, "regressed", 1.0)]
+)
+def test_error_rates(change: float, verdict: str, least: float) -> None:
+    """A small seeded part of `python -m tests.simulator`, which prints the whole table."""
+    counts, rounds = rates(1 + change, 60, Noise(), seed=3)
+    assert counts[verdict] / 60 >= least
+    if change == 0.03:
+        assert counts["regressed"] <= 2
+    if change == 0.0:
+        assert rounds <= 5

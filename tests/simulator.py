@@ -1,0 +1,221 @@
+"""Rounds as a machine would give them, and how often the code that decides is wrong about them.
+
+    python -m tests.simulator                 the error rates of `check`, in steps and with fixed rounds, and of asv's rule
+    python -m tests.simulator --cases 200     many noisy cases in one run, some of them slower
+
+A round's value is the median of its samples. Samples scatter by 1 % and depend on the one before (0.5); one of a hundred is an
+outlier, half as long again. Rounds scatter around the true time of their side by `round_sd`, as processes do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from regress.compare import compare
+from regress.compare.steps import Steps
+from regress.model import Benchmark, Case, Comparison, Measured, Protocol, Round, Settings, Verdict
+
+SAMPLES = 20
+SAMPLE_SD, FOLLOWS, OUTLIERS, OUTLIER = 0.01, 0.5, 0.01, 1.5
+TIME_S = 100e-6
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How rounds scatter."""
+
+    round_sd: float = 0.015
+    samples: int = SAMPLES
+    modes: tuple[float, ...] = (1.0,)
+    """Factors of which each round draws one: the levels of a bimodal case."""
+    drift: float = 0.0
+    """Relative change of both sides from one round to the next."""
+
+
+class Machine:
+    """Gives round values of a case whose true time is known."""
+
+    def __init__(self, seed: int, noise: Noise = Noise()) -> None:
+        self._random = np.random.default_rng(seed)
+        self._noise = noise
+        self._measured = 0
+
+    def round_value(self, true_s: float, noise: Noise | None = None) -> float:
+        noise = noise or self._noise
+        return float(np.median(self.samples(true_s, noise.samples, noise)))
+
+    def samples(self, true_s: float, count: int, noise: Noise | None = None) -> list[float]:
+        """Of one round."""
+        noise, random = noise or self._noise, self._random
+        level = true_s * random.choice(noise.modes) * np.exp(random.normal(0.0, noise.round_sd))
+        level *= (1 + noise.drift) ** self._measured
+        self._measured += 1
+        draws = random.normal(0.0, SAMPLE_SD, count)
+        for index in range(1, count):
+            draws[index] = FOLLOWS * draws[index - 1] + np.sqrt(1 - FOLLOWS**2) * draws[index]
+        factors = np.exp(draws) * np.where(random.random(count) < OUTLIERS, OUTLIER, 1.0)
+        return [float(each) for each in level * factors]
+
+
+@dataclass
+class Check:
+    """One check of cases whose true ratios are known, as `execute` would measure it."""
+
+    ratios: Mapping[Case, float]
+    machine: Machine
+    settings: Settings = field(default_factory=Settings)
+    cost_s: float = 0.1
+    """Seconds that a visit takes."""
+    time_s: float = TIME_S
+    critical: Collection[str] = ()
+    """Names of benchmarks that are declared so."""
+    noise: Mapping[Case, Noise] = field(default_factory=dict)
+    """Of cases that are not as noisy as the machine."""
+    now_s: float = 0.0
+    rounds: list[Round] = field(default_factory=list)
+
+    @property
+    def benchmarks(self) -> dict[str, dict[str, Benchmark]]:
+        own = {
+            case.name: Benchmark(
+                case.name,
+                "time",
+                "seconds",
+                [],
+                [],
+                "1",
+                metric="gpu_time",
+                needs_device=True,
+                declared={"critical": True} if case.name in self.critical else {},
+            )
+            for case in self.ratios
+        }
+        return {"base": own, "head": own}
+
+    @property
+    def cases(self) -> dict[str, list[Case]]:
+        return {"base": list(self.ratios), "head": list(self.ratios)}
+
+    @property
+    def costs(self) -> dict[Case, float]:
+        return dict.fromkeys(self.ratios, 2 * self.cost_s)
+
+    def measure(self, case: Case, side: str, order: int) -> None:
+        true_s = self.time_s * (self.ratios[case] if side == "head" else 1.0)
+        value = self.machine.round_value(true_s, self.noise.get(case))
+        measured = {"gpu_time": Measured(value, [value], unit="s")}
+        protocol = Protocol("gpu_time")
+        self.rounds.append(
+            Round(case.name, [], side, order, duration_s=self.cost_s, protocol=protocol, values=measured)
+        )
+        self.now_s += self.cost_s
+
+    def in_steps(self) -> tuple[Comparison, ...]:
+        steps = Steps(self.settings, lambda: self.now_s)
+        while (batch := steps.next(self)) is not None:
+            for order in range(batch.first, batch.first + max(batch.rounds.values())):
+                for side in ("base", "head"):
+                    for case in (case for case, rounds in batch.rounds.items() if order < batch.first + rounds):
+                        self.measure(case, side, order)
+        return steps.verdicts(self)
+
+    def fixed(self, rounds: int) -> tuple[Comparison, ...]:
+        for order in range(rounds):
+            for side in ("base", "head"):
+                for case in self.ratios:
+                    self.measure(case, side, order)
+        base, head = ([each for each in self.rounds if each.side == side] for side in ("base", "head"))
+        return compare(base, head, self.benchmarks["head"], self.settings)
+
+
+def asv(machine: Machine, ratio: float, factor: float) -> str:
+    """What asv's comparison says of two rounds of five samples a side: its default `repeat` and `rounds`."""
+    from asv.commands.compare import _is_result_better
+    from asv_runner.statistics import compute_stats
+
+    sides = []
+    for true_s in (TIME_S, TIME_S * ratio):
+        samples = [value for _ in range(2) for value in machine.samples(true_s, 5)]
+        center, stats = compute_stats(samples, 1)
+        sides.append((center, (stats, samples)))
+    (base, base_stats), (head, head_stats) = sides
+    if _is_result_better(base, head, base_stats, head_stats, factor):
+        return "regressed"
+    return "improved" if _is_result_better(head, base, head_stats, base_stats, factor) else "unchanged"
+
+
+def rates(ratio: float, repetitions: int, noise: Noise, seed: int, fixed: int = 0) -> tuple[Counter[str], float]:
+    """How often a case of that true ratio gets each verdict, and the mean rounds a side that were measured."""
+    counts: Counter[str] = Counter()
+    case, measured = Case("ops.cudatime_add"), 0
+    machine = Machine(seed, noise)
+    for _ in range(repetitions):
+        check = Check({case: ratio}, machine)
+        (found,) = check.fixed(fixed) if fixed else check.in_steps()
+        counts[str(found.verdict)] += 1
+        measured += len(check.rounds)
+    return counts, measured / 2 / repetitions
+
+
+def many(
+    cases: int, slower: int, ratio: float, repetitions: int, noise: Noise, seed: int
+) -> list[tuple[int, int, int]]:
+    """Of each run: how many of the slower cases were found, how many others were claimed, how many are undecided."""
+    found = []
+    machine = Machine(seed, noise)
+    for _ in range(repetitions):
+        ratios = {Case(f"ops.cudatime_{index}"): ratio if index < slower else 1.0 for index in range(cases)}
+        verdicts = Check(ratios, machine, replace(Settings(), budget_s=1e9)).in_steps()
+        claimed = [each for each in verdicts if each.verdict in (Verdict.REGRESSED, Verdict.IMPROVED)]
+        right = sum(ratios[each.case] != 1.0 for each in claimed)
+        undecided = sum(each.verdict is Verdict.UNDECIDED for each in verdicts)
+        found.append((right, len(claimed) - right, undecided))
+    return found
+
+
+VERDICTS = ("regressed", "improved", "unchanged", "undecided")
+
+
+def _line(words: str, counts: Mapping[str, int], rounds: float) -> str:
+    total = sum(counts.values())
+    return f"{words:16}" + "".join(f"{counts.get(each, 0) / total:12.2%}" for each in VERDICTS) + f"{rounds:10.1f}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=2000)
+    parser.add_argument("--round-sd", type=float, default=0.015)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--cases", type=int, default=0, help="so many cases in a run, five of them 10 %% slower")
+    parser.add_argument("--changes", type=float, nargs="+", default=[0.0, 0.03, 0.05, 0.07, 0.10])
+    chosen = parser.parse_args(arguments)
+    noise = Noise(chosen.round_sd)
+    if chosen.cases:
+        runs = many(chosen.cases, 5, 1.10, chosen.repetitions, noise, chosen.seed)
+        right, wrong, undecided = zip(*runs, strict=True)
+        print(f"{chosen.cases} cases, round sd {chosen.round_sd:.1%}, five of them +10 %, {chosen.repetitions} runs")
+        print(
+            f"found {statistics.mean(right):.2f} of 5; a false claim in {sum(map(bool, wrong)) / len(wrong):.2%} of runs;"
+        )
+        print(f"undecided {statistics.mean(undecided) / chosen.cases:.1%} of cases")
+        return
+    print(f"{'true change':16}" + "".join(f"{each:>12}" for each in VERDICTS) + f"{'rounds':>10}")
+    for change in chosen.changes:
+        print(_line(f"{change:+.0%} in steps", *rates(1 + change, chosen.repetitions, noise, chosen.seed)))
+    for change in chosen.changes:
+        print(_line(f"{change:+.0%} fixed 5", *rates(1 + change, chosen.repetitions, noise, chosen.seed, fixed=5)))
+    for factor in (1.10, 1.05):
+        for change in chosen.changes:
+            machine = Machine(chosen.seed, noise)
+            counts = Counter(asv(machine, 1 + change, factor) for _ in range(chosen.repetitions))
+            print(_line(f"{change:+.0%} asv {factor:.2f}", counts, 2.0))
+
+
+if __name__ == "__main__":
+    main()
