@@ -17,7 +17,7 @@ import click
 from regress import __version__
 from regress.errors import RegressError
 from regress.invocation import finish, invoked, say
-from regress.options import deciding, measuring, output, placing, selecting, stack, tagging, thresholds, where
+from regress.options import deciding, measuring, output, placing, selecting, stack, suite, tagging, thresholds, where
 
 USAGE = 2
 INTERRUPTED = 130
@@ -47,7 +47,7 @@ def regress() -> None:
 @click.argument("head", required=False)
 @stack(where, selecting, tagging)
 @click.option("--affected", is_flag=True, help="Benchmarks whose `covers`, or whose own file, match the changed files.")
-@stack(measuring, deciding, output)
+@stack(suite, measuring, deciding, output)
 @click.option("--rounds", type=click.IntRange(min=2), help="Rounds a side [5].")
 @click.option("--record", is_flag=True, help="Keep the results in results_dir, not only in the cache.")
 @click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, of those in the configuration.")
@@ -86,7 +86,7 @@ def check(
 
 @regress.command()
 @click.argument("revision", required=False, metavar="[REV]")
-@stack(where, selecting, tagging, measuring, output)
+@stack(where, selecting, tagging, suite, measuring, output)
 @click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case [5].")
 @click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
 def run(revision: str | None, rounds: int | None, environment: str, **options: Any) -> None:

@@ -364,6 +364,8 @@ class Report:
     suggestions: tuple[tuple[str, str], ...] = ()
     """Pairs of a word and a command to run next: ("again", "regress check 3f2c1ab 9d41e77 -b softmax")."""
     policy: dict[str, Any] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    """Words that the command to measure a case again needs beside the sides and the case: "--suite", "own"."""
     recorded: str = ""
     """Where the results were kept."""
     overhead: tuple[float, float] | None = None

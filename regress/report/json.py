@@ -250,7 +250,7 @@ def _again(report: Report, case: Case) -> str:
     words = ["regress", report.command, *(side.commit.short for side in sides if not side.dirty)]
     if len({side.environment for side in sides}) > 1:
         words += [word for side in sides for word in (f"--{side.name}-env", side.environment)]
-    return shlex.join([*words, "-b", str(case)])
+    return shlex.join([*words, *report.options, "-b", str(case)])
 
 
 def _clean(value: Any) -> Any:
