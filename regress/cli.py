@@ -135,6 +135,32 @@ def compare(base: str, head: str, environment: str | None, **options: Any) -> No
     finish(report, options)
 
 
+@regress.command()
+@click.argument("revisions", nargs=-1, required=True, metavar="REV...")
+@stack(where, output)
+@click.option("--env", "environments", metavar="NAME", multiple=True, help="Environment to build in; repeatable.")
+def build(revisions: tuple[str, ...], environments: tuple[str, ...], **options: Any) -> None:
+    """Build commits without measuring; a later check or run finds them built.
+
+    \b
+    Examples:
+      regress build v1.4 v1.5
+      git rev-list v1.4..main | xargs regress build
+
+    \b
+    Exit codes:
+      0  all are built
+      2  usage, configuration, or unknown revision
+      3  a commit does not build; the others are
+      5  no interpreter, or no wheel
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.build import build as command
+
+        report = command(request({}), revisions, progress, environments)
+    finish(report, options)
+
+
 @regress.command("list")
 @stack(where, selecting, tagging, placing, output)
 def list_(**options: Any) -> None:

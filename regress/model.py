@@ -39,6 +39,7 @@ __all__ = [
     "PROTOCOL_IDENTITY",
     "SYNCHRONIZES",
     "Benchmark",
+    "Built",
     "Case",
     "Check",
     "Commit",
@@ -318,6 +319,21 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Built:
+    """One side as `build` left it: built now, reused from before, ready because there is nothing to build, or failed."""
+
+    side: Side
+    state: Literal["built", "reused", "ready", "failed"]
+    seconds: float = 0.0
+    """What the build took, now or, where that is known, when it was done."""
+    log: str = ""
+    """File with all that the builds of the commit have printed; empty where there is none."""
+    reason: str = ""
+    """Why it does not build."""
+    fix: str = ""
+
+
+@dataclass(frozen=True)
 class Setting:
     """One effective setting as `config` prints it."""
 
@@ -347,6 +363,7 @@ class Report:
     measurements: tuple[Measurement, ...] = ()
     listed: tuple[Listed, ...] = ()
     checks: tuple[Check, ...] = ()
+    builds: tuple[Built, ...] = ()
     settings: tuple[Setting, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
     """Cases by verdict. A case counts once, with the most serious of its gating metrics."""

@@ -134,13 +134,13 @@ class Session:
         )
 
     def _own_suite(self, side: Prepared) -> Path:
-        """The suite's folder as the side's commit has it; a wheel holds none, so its commit is checked out for it."""
+        """The suite's folder as the side's commit has it; a wheel has none, so its commit is checked out for it."""
         suite, root = self.config.benchmark_dir, self.repository.root
         if not suite.is_relative_to(root):
             why = f"the suite lies in {suite}, outside the repository"
             raise RegressError("no commit has a suite of its own", why=why, fix="leave --suite own out")
         tree = side.tree
-        if side.environment.wheel or side.environment.fetch:
+        if not (tree / ".git").exists():
             tree = self.repository.worktree(side.side.commit, self.cache / "worktrees")
         own = tree / suite.relative_to(root)
         if not own.is_dir():

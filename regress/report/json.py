@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from regress.model import Case, Comparison, Failure, Listed, Measurement, Report, Side, Summary, Throughput
+from regress.model import Built, Case, Comparison, Failure, Listed, Measurement, Report, Side, Summary, Throughput
 from regress.report.style import Style
 
 __all__ = ["VERSION", "document", "render", "schema"]
@@ -101,6 +101,10 @@ def _doctor(report: Report) -> dict[str, Any]:
     return {"checks": checks}
 
 
+def _build(report: Report) -> dict[str, Any]:
+    return {"builds": [_built(each) for each in report.builds]}
+
+
 def _config(report: Report) -> dict[str, Any]:
     settings = [{"name": each.name, "value": each.value, "source": each.source} for each in report.settings]
     return {"settings": settings}
@@ -112,6 +116,7 @@ _BODIES: dict[str, Callable[[Report], dict[str, Any]]] = {
     "run": _run,
     "list": _list,
     "doctor": _doctor,
+    "build": _build,
     "config": _config,
 }
 """Command -> what its document has beyond the envelope; a command that is not here has the envelope only."""
@@ -207,6 +212,17 @@ def _listed(each: Listed) -> dict[str, Any]:
         "needs_device": each.needs_device,
         "tags": each.tags,
         "cost_s": each.cost_s,
+    }
+
+
+def _built(each: Built) -> dict[str, Any]:
+    return {
+        "side": _side(each.side),
+        "state": each.state,
+        "seconds": each.seconds,
+        "log": each.log or None,
+        "reason": each.reason or None,
+        "fix": each.fix or None,
     }
 
 

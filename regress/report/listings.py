@@ -1,18 +1,18 @@
-"""The tables of the commands that judge nothing: run, list, doctor, config."""
+"""The tables of the commands that judge nothing: run, list, doctor, build, config."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from regress.model import Case, Check, Failure, Listed, Measurement, Report, Setting
+from regress.model import Built, Case, Check, Failure, Listed, Measurement, Report, Setting
 from regress.report.style import Style, paint, visible
 from regress.report.table import Layout, Row
 from regress.report.throughput import throughput_words
 from regress.report.verdicts import failure_lines, metric_words
 from regress.units import format_duration, format_estimate, format_percent, format_time
 
-__all__ = ["checks", "listed", "measurements", "settings"]
+__all__ = ["builds", "checks", "listed", "measurements", "settings"]
 
 _CHECK_MARKS = {"ok": (" ", "green"), "warn": ("?", "yellow"), "fail": ("!", "bold red")}
 
@@ -63,6 +63,18 @@ def checks(report: Report, style: Style) -> list[str]:
     return [*lines, ""] if lines else []
 
 
+def builds(report: Report, style: Style) -> list[str]:
+    """What `build` made of each side, and where the log is; quiet: what failed."""
+    shown = [each for each in report.builds if not (style.quiet and each.state != "failed")]
+    several = len({each.side.environment for each in shown}) > 1
+    layout = Layout.of([_built(each, several) for each in shown], "lllrll", style)
+    lines: list[str] = []
+    for each in shown:
+        lines += layout.lines(_built(each, several), style)
+        lines += [f"    {word}: {visible(text)}" for word, text in (("why", each.reason), ("fix", each.fix)) if text]
+    return [*lines, ""] if lines else []
+
+
 def settings(report: Report, style: Style) -> list[str]:
     """Effective settings of `config` and where each came from."""
     if not report.settings:
@@ -100,6 +112,15 @@ def _listed(each: Listed) -> Row:
 def _check(check: Check) -> Row:
     mark, color = _CHECK_MARKS[check.state]
     return Row((check.state, visible(check.name), visible(check.found)), mark, color, accent=0)
+
+
+def _built(each: Built, several: bool) -> Row:
+    mark, color = ("!", "bold red") if each.state == "failed" else (" ", "green")
+    took = format_duration(each.seconds) if each.seconds else ""
+    environment = visible(each.side.environment) if several else ""
+    log = "" if each.state == "failed" else visible(each.log)  # the fix of what failed names it
+    side = visible(each.side.label), visible(each.side.commit.subject)
+    return Row((each.state, *side, took, environment, log), mark, color, accent=0)
 
 
 def _setting(setting: Setting) -> Row:
