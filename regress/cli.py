@@ -136,6 +136,36 @@ def compare(base: str, head: str, environment: str | None, **options: Any) -> No
 
 
 @regress.command()
+@click.argument("directory", type=click.Path(path_type=Path), default=".", metavar="[DIR]")
+@stack(where, placing, output)
+@click.option("--write", is_flag=True, help='Add the block to an asv.conf.json that has no key "regress".')
+def init(directory: Path, write: bool, **options: Any) -> None:
+    """Set a repository up, or look an existing asv suite over.
+
+    Where there is none it writes an asv.conf.json, a suite that runs and lines of .gitignore; a file that is there is never
+    overwritten. An existing suite is measured once: which cases are CPU, which CUDA, and which of those belong under the
+    device protocol. The block for asv.conf.json is printed; --write adds it and keeps everything else as it is.
+
+    \b
+    Examples:
+      regress init                       here
+      regress init mylib --write         another folder's suite, and its asv.conf.json
+
+    \b
+    Exit codes:
+      0  set up, or looked over
+      2  usage, configuration, or no git repository
+      3  a benchmark file cannot be imported
+      5  nothing of the suite can be measured
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.init import init as command
+
+        report = command(request({}), directory, progress, write=write)
+    finish(report, options)
+
+
+@regress.command()
 @click.argument("revisions", nargs=-1, required=True, metavar="REV...")
 @stack(where, output)
 @click.option("--env", "environments", metavar="NAME", multiple=True, help="Environment to build in; repeatable.")

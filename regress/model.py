@@ -8,7 +8,7 @@
     Summary     centre, interval and spread of the round values of one side
     Comparison  one case and metric, base against head, with a verdict and its reasons
     Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
-    Check       one line of `doctor`
+    Check       one line of `doctor` or `init`
     Report      everything a renderer needs, computed already
 
 "Significant" means beyond noise, "large" means beyond the threshold: two questions, two words. A ratio is head/base. A time
@@ -310,7 +310,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Check:
-    """One line of `doctor`: what was looked at, what was found, and what to do about it."""
+    """One line of `doctor` or `init`: what was looked at, what was found, and what to do about it."""
 
     name: str
     state: Literal["ok", "warn", "fail"]
@@ -364,6 +364,8 @@ class Report:
     listed: tuple[Listed, ...] = ()
     checks: tuple[Check, ...] = ()
     builds: tuple[Built, ...] = ()
+    block: tuple[str, str] | None = None
+    """Where something is to be added to the configuration, and its lines."""
     settings: tuple[Setting, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
     """Cases by verdict. A case counts once, with the most serious of its gating metrics."""

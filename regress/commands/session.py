@@ -119,7 +119,7 @@ class Session:
             raise NothingMeasured(
                 f"there is no folder {suite}",
                 why='"benchmark_dir" of asv.conf.json names it',
-                fix="make it, with an __init__.py and one file with a time_* or cudatime_* function",
+                fix="regress init",
             )
         return Job(
             sides=sides,

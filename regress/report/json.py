@@ -101,6 +101,11 @@ def _doctor(report: Report) -> dict[str, Any]:
     return {"checks": checks}
 
 
+def _init(report: Report) -> dict[str, Any]:
+    block = dict(zip(("where", "text"), report.block, strict=True)) if report.block else None
+    return _doctor(report) | {"cases": report.cases, "counts": report.counts, "block": block}
+
+
 def _build(report: Report) -> dict[str, Any]:
     return {"builds": [_built(each) for each in report.builds]}
 
@@ -116,6 +121,7 @@ _BODIES: dict[str, Callable[[Report], dict[str, Any]]] = {
     "run": _run,
     "list": _list,
     "doctor": _doctor,
+    "init": _init,
     "build": _build,
     "config": _config,
 }

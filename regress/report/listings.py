@@ -1,4 +1,4 @@
-"""The tables of the commands that judge nothing: run, list, doctor, build, config."""
+"""The tables of the commands that judge nothing: run, list, doctor, init, build, config."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regress.report.throughput import throughput_words
 from regress.report.verdicts import failure_lines, metric_words
 from regress.units import format_duration, format_estimate, format_percent, format_time
 
-__all__ = ["builds", "checks", "listed", "measurements", "settings"]
+__all__ = ["block", "builds", "checks", "listed", "measurements", "settings"]
 
 _CHECK_MARKS = {"ok": (" ", "green"), "warn": ("?", "yellow"), "fail": ("!", "bold red")}
 
@@ -52,7 +52,7 @@ def listed(report: Report, style: Style) -> list[str]:
 
 
 def checks(report: Report, style: Style) -> list[str]:
-    """Lines of `doctor`, each with what to do about it; quiet: without those that are well."""
+    """Lines of `doctor` and `init`, each with what to do about it; quiet: without those that are well."""
     shown = [each for each in report.checks if not (style.quiet and each.state == "ok")]
     layout = Layout.of([_check(each) for each in shown], "lll", style)
     lines: list[str] = []
@@ -73,6 +73,15 @@ def builds(report: Report, style: Style) -> list[str]:
         lines += layout.lines(_built(each, several), style)
         lines += [f"    {word}: {visible(text)}" for word, text in (("why", each.reason), ("fix", each.fix)) if text]
     return [*lines, ""] if lines else []
+
+
+def block(report: Report, style: Style) -> list[str]:
+    """What `init` would have added to the configuration, as it stands there."""
+    if report.block is None:
+        return []
+    where, text = report.block
+    title = paint(f"add to {visible(where)}", "bold", style)
+    return [f"  {title}", "", *(visible(line) for line in text.splitlines()), ""]
 
 
 def settings(report: Report, style: Style) -> list[str]:

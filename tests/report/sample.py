@@ -244,6 +244,24 @@ def doctor() -> Report:
     )
 
 
+def init() -> Report:
+    return Report(
+        command="init",
+        machine=MACHINE,
+        device="H100 80GB HBM3",
+        checks=(
+            Check("a check", "ok", "about 6 min: 143 cases, 5 rounds a side, builds apart"),
+            Check("failing", "warn", f"2 cases, the first of them {HOSTILE}: boom", "regress run --quick"),
+        ),
+        block=("asv.conf.json", '    "regress": {\n        "cuda": ["^ops\\\\."],\n        // \x1b[2J\n    }'),
+        counts={"cpu": 90, "trailing": 41, "free": 12},
+        cases=143,
+        remark="90 CPU · 41 CUDA with a trailing synchronize · 12 without one",
+        suggestions=(("next", "regress init --write"), ("then", "regress check")),
+        duration_s=90.0,
+    )
+
+
 def build() -> Report:
     return Report(
         command="build",

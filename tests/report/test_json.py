@@ -26,6 +26,7 @@ REPORTS: list[Callable[[], Report]] = [
     sample.run,
     sample.listing,
     sample.doctor,
+    sample.init,
     sample.build,
     sample.config,
     lambda: Report("demo", suggestions=(("next", "regress check HEAD~1"),)),

@@ -82,7 +82,7 @@ measurements = st.builds(
 )
 reports = st.builds(
     Report,
-    command=st.sampled_from(["check", "compare", "run", "list", "doctor", "build", "config", "demo"]),
+    command=st.sampled_from(["check", "compare", "run", "list", "doctor", "init", "build", "config", "demo"]),
     exit_codes=st.sampled_from([(0,), (1, 3), (5,)]),
     state=st.sampled_from(["", "PASS", "FAIL", "UNDECIDED", "NOTHING"]),
     base=sides,
@@ -99,6 +99,7 @@ reports = st.builds(
     builds=st.lists(
         st.builds(Built, known_sides, st.sampled_from(["built", "failed"]), number, words, words, words), max_size=2
     ).map(tuple),
+    block=st.none() | st.tuples(words, words),
     settings=st.lists(st.builds(Setting, words, values, words), max_size=2).map(tuple),
     counts=st.dictionaries(st.sampled_from(list(Verdict)).map(str) | words, st.integers(0, 9), max_size=3),
     cases=st.integers(0, 9),
