@@ -104,3 +104,11 @@ def test_a_commit_without_a_suite_is_5(p: Project) -> None:
     assert (result.code, result.out) == (5, "")
     assert result.err.splitlines()[0] == f"error: base {bare[:8]} has no folder benchmarks"
     assert result.err.splitlines()[-1] == "fix:   leave --suite own out"
+
+
+def test_a_benchmark_that_was_renamed_is_compared_with_what_it_was(p: Project) -> None:
+    renamed = "import proj\ndef cudatime_kept(): proj.work()\ncudatime_kept.was = 'b.cudatime_dropped'\n"
+    p.commit({"benchmarks/b.py": renamed})
+    report = document(p.regress("check", "HEAD~2", "HEAD", "--suite", "own", "--format", "json"))
+    assert gating(report)["cudatime_kept"] == ("regressed", True)
+    assert "cudatime_dropped" not in gating(report)

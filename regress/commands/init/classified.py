@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from regress.model import Benchmark, Case, Round
 from regress.run.execute import Job, Measured, Watcher, execute
@@ -78,7 +79,7 @@ class Classified:
 
 def classify(job: Job, watcher: Watcher) -> Classified:
     """Measure every case of the job once, and those that may belong under the device protocol once more under it."""
-    plain = execute(job, _forgotten, watcher)
+    plain = execute(job, _forget, watcher)
     benchmarks = plain.benchmarks.get("head", {})
     first = {_case(each): each for each in plain.rounds}
     counted = any("launches" in each.values for each in plain.rounds)
@@ -89,7 +90,7 @@ def classify(job: Job, watcher: Watcher) -> Classified:
         return Classified(kinds, tuple(plain.rounds), benchmarks, plain, plain.interrupted)
     names = sorted({case.name for case in asking})
     settings = replace(job.settings, cuda=(*job.settings.cuda, *(f"^{re.escape(name)}$" for name in names)))
-    tried = execute(replace(job, settings=settings, selection=Selection(tuple(names))), _forgotten, watcher)
+    tried = execute(replace(job, settings=settings, selection=Selection(tuple(names))), _forget, watcher)
     second = {case: each for each in tried.rounds if (case := _case(each)) in asking}
     kinds |= {case: _at_second_sight(each) for case, each in second.items()}
     rounds = tuple({**first, **{case: each for case, each in second.items() if kinds[case] in MOVABLE}}.values())
@@ -148,4 +149,5 @@ def _case(each: Round) -> Case:
     return Case(each.name, tuple(each.params))
 
 
-_forgotten: Callable[..., None] = lambda round, facts: None  # noqa: E731
+def _forget(round: Round, facts: Mapping[str, Any]) -> None:
+    """What is measured to find out is no result."""
