@@ -1,31 +1,23 @@
-"""The command line: parse, call a command, render, exit. The only module that prints or exits.
+"""The command line: the commands with their options and help, and how the program begins and ends. Only this module and
+invocation.py, which is around every command, print or exit.
 
 Nothing heavy is imported here: each command imports what it needs when it is called.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any
 
 import click
 
 from regress import __version__
 from regress.errors import RegressError
-from regress.options import deciding, measuring, output, placing, selecting, stack, tagging, thresholds, where
-
-if TYPE_CHECKING:
-    from regress.commands.session import Request
-    from regress.model import Report
-    from regress.report.progress import Progress
-    from regress.report.style import Style
+from regress.invocation import finish, invoked, say
+from regress.options import deciding, measuring, output, placing, selecting, stack, suite, tagging, thresholds, where
 
 USAGE = 2
 INTERRUPTED = 130
@@ -55,7 +47,7 @@ def regress() -> None:
 @click.argument("head", required=False)
 @stack(where, selecting, tagging)
 @click.option("--affected", is_flag=True, help="Benchmarks whose `covers`, or whose own file, match the changed files.")
-@stack(measuring, deciding, output)
+@stack(suite, measuring, deciding, output)
 @click.option("--rounds", type=click.IntRange(min=2), help="Rounds a side [5].")
 @click.option("--record", is_flag=True, help="Keep the results in results_dir, not only in the cache.")
 @click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, of those in the configuration.")
@@ -83,18 +75,18 @@ def check(
       4  undecided, with --strict or for a critical benchmark
       5  nothing could be measured or compared
     """
-    with _command(options) as (request, progress):
+    with invoked(options) as (request, progress):
         from regress.commands.check import check as command
 
         environments = base_env, head_env
         wanted = request({"check_rounds": rounds})
         report = command(wanted, base, head, progress, environments=environments, record=record)
-    _finish(report, options)
+    finish(report, options)
 
 
 @regress.command()
 @click.argument("revision", required=False, metavar="[REV]")
-@stack(where, selecting, tagging, measuring, output)
+@stack(where, selecting, tagging, suite, measuring, output)
 @click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case [5].")
 @click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
 def run(revision: str | None, rounds: int | None, environment: str, **options: Any) -> None:
@@ -114,11 +106,11 @@ def run(revision: str | None, rounds: int | None, environment: str, **options: A
       3  something failed, the rest is measured
       5  nothing could be measured
     """
-    with _command(options) as (request, progress):
+    with invoked(options) as (request, progress):
         from regress.commands.run import run as command
 
         report = command(request({"run_rounds": rounds}), revision, progress, environment)
-    _finish(report, options)
+    finish(report, options)
 
 
 @regress.command()
@@ -136,11 +128,67 @@ def compare(base: str, head: str, environment: str | None, **options: Any) -> No
 
     Exit codes are those of check; 5 where one of the two has no results on this machine.
     """
-    with _command(options) as (request, _):
+    with invoked(options) as (request, _):
         from regress.commands.compare import compare_recorded
 
         report = compare_recorded(request({}), base, head, environment)
-    _finish(report, options)
+    finish(report, options)
+
+
+@regress.command()
+@click.argument("directory", type=click.Path(path_type=Path), default=".", metavar="[DIR]")
+@stack(where, placing, output)
+@click.option("--write", is_flag=True, help='Add the block to an asv.conf.json that has no key "regress".')
+def init(directory: Path, write: bool, **options: Any) -> None:
+    """Set a repository up, or look an existing asv suite over.
+
+    Where there is none it writes an asv.conf.json, a suite that runs and lines of .gitignore; a file that is there is never
+    overwritten. An existing suite is measured once: which cases are CPU, which CUDA, and which of those belong under the
+    device protocol. The block for asv.conf.json is printed; --write adds it and keeps everything else as it is.
+
+    \b
+    Examples:
+      regress init                       here
+      regress init mylib --write         another folder's suite, and its asv.conf.json
+
+    \b
+    Exit codes:
+      0  set up, or looked over
+      2  usage, configuration, or no git repository
+      3  a benchmark file cannot be imported
+      5  nothing of the suite can be measured
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.init import init as command
+
+        report = command(request({}), directory, progress, write=write)
+    finish(report, options)
+
+
+@regress.command()
+@click.argument("revisions", nargs=-1, required=True, metavar="REV...")
+@stack(where, output)
+@click.option("--env", "environments", metavar="NAME", multiple=True, help="Environment to build in; repeatable.")
+def build(revisions: tuple[str, ...], environments: tuple[str, ...], **options: Any) -> None:
+    """Build commits without measuring; a later check or run finds them built.
+
+    \b
+    Examples:
+      regress build v1.4 v1.5
+      git rev-list v1.4..main | xargs regress build
+
+    \b
+    Exit codes:
+      0  all are built
+      2  usage, configuration, or unknown revision
+      3  a commit does not build; the others are
+      5  no interpreter, or no wheel
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.build import build as command
+
+        report = command(request({}), revisions, progress, environments)
+    finish(report, options)
 
 
 @regress.command("list")
@@ -152,11 +200,11 @@ def list_(**options: Any) -> None:
     Example:
       regress list -q -b softmax    names alone
     """
-    with _command(options) as (request, progress):
+    with invoked(options) as (request, progress):
         from regress.commands.list import list_cases
 
         report = list_cases(request({}), progress)
-    _finish(report, options)
+    finish(report, options)
 
 
 @regress.command()
@@ -168,11 +216,11 @@ def config(**options: Any) -> None:
     Example:
       regress config --time-threshold 3%
     """
-    with _command(options) as (request, _):
+    with invoked(options) as (request, _):
         from regress.commands.config import show_config
 
         report = show_config(request({}))
-    _finish(report, options)
+    finish(report, options)
 
 
 @regress.command()
@@ -185,11 +233,11 @@ def doctor(**options: Any) -> None:
       0  yes, perhaps with warnings
       5  no
     """
-    with _command(options) as (request, progress):
+    with invoked(options) as (request, progress):
         from regress.commands.doctor import doctor as command
 
         report = command(request({}), progress)
-    _finish(report, options)
+    finish(report, options)
 
 
 @regress.command()
@@ -207,7 +255,7 @@ def demo(directory: Path, commits: int, scripted: bool | None, **options: Any) -
     Example:
       regress demo d && cd d && regress check HEAD~1
     """
-    with _command(options):
+    with invoked(options):
         from regress.commands.demo import create
 
         made = create(directory, commits, scripted)
@@ -221,128 +269,7 @@ def demo(directory: Path, commits: int, scripted: bool | None, **options: Any) -
     click.echo(f"try   {made.next_command}")
 
 
-# -- around every command ------------------------------------------------------------------------------------------------
-
-
-class InternalError(RegressError):
-    """A fault of ours. Python would exit with 1, which means "regressed" here."""
-
-    exit_code = 5
-
-
-@contextlib.contextmanager
-def _command(options: dict[str, Any]) -> Iterator[tuple[Callable[[dict[str, Any]], Request], Progress]]:
-    """Turns options into a Request, and errors into words and exit codes."""
-    from regress.report.progress import Progress
-
-    with _errors(options), Progress(sys.stderr, quiet=bool(options.get("quiet"))) as progress:
-        yield (lambda more: _request(options, more)), progress
-
-
-@contextlib.contextmanager
-def _errors(options: dict[str, Any]) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        if options.get("debug"):
-            import traceback  # late: --help has no use for it
-
-            traceback.print_exc()
-        known = _explained(error, options)
-        _say(known, options)
-        sys.exit(known.exit_code)
-
-
-def _explained(error: Exception, options: dict[str, Any]) -> RegressError:
-    """The error in words for the user."""
-    if isinstance(error, RegressError):
-        return error
-    if isinstance(error, re.error) and error.pattern in options.get("patterns", ()):
-        what = f"{error.pattern!r} is neither the name of a benchmark nor a regular expression"
-        return RegressError(what, why=str(error), fix="regress list")
-    fix = "report the traceback above" if options.get("debug") else "run it again with --debug and report the traceback"
-    return InternalError(f"an internal error: {type(error).__name__}: {error}", fix=fix)
-
-
-def _say(error: RegressError, options: dict[str, Any]) -> None:
-    from regress.report.terminal import render_error
-
-    style = _style(options, sys.stderr)
-    click.echo(render_error(error, style), err=True, nl=False, color=style.color)
-
-
-def _request(options: dict[str, Any], more: dict[str, Any]) -> Request:
-    from regress.commands.session import Request
-
-    named = {name: options.get(name) for name in ("device", "machine", "time_threshold", "memory_threshold")}
-    overrides = {name: value for name, value in {**named, **more}.items() if value is not None}
-    return Request(
-        start=Path.cwd(),
-        config_file=options.get("config_file"),
-        patterns=tuple(options.get("patterns", ())),
-        tags=tuple(options.get("tags", ())),
-        affected=bool(options.get("affected")),
-        overrides=overrides,
-        quick=bool(options.get("quick")),
-        strict=bool(options.get("strict", False)),
-        lock_clocks=bool(options.get("lock_clocks")),
-        wait_lock=bool(options.get("wait_lock")),
-    )
-
-
-def _style(options: dict[str, Any], stream: TextIO | None) -> Style:
-    """How to print on the stream; None is a file, or a stream that was closed before we were started."""
-    from regress.report.style import Style
-
-    terminal = stream is not None and stream.isatty()
-    wanted = options.get("color", "auto")
-    color = wanted == "always" or (wanted == "auto" and terminal and not os.environ.get("NO_COLOR"))
-    return Style(
-        color=color and stream is not None,
-        verbose=bool(options.get("verbose")),
-        quiet=bool(options.get("quiet")),
-        width=_columns(stream) if stream is not None and terminal else None,
-        now=time.time(),
-    )
-
-
-def _columns(terminal: TextIO) -> int | None:
-    """Its width; None where the terminal does not know it."""
-    return os.get_terminal_size(terminal.fileno()).columns or None
-
-
-def _finish(report: Report, options: dict[str, Any]) -> None:
-    """Print the report, write the files, and exit. What cannot be delivered must not look like a verdict."""
-    from regress.report import render
-
-    with _errors(options):
-        style, plain = _style(options, sys.stdout), _style(options, None)
-        failed = _printed(render(report, style, options.get("form", "text")), style.color)
-        for form, file in options.get("outputs", ()):
-            try:
-                file.write_text(render(report, plain, form), encoding="utf-8")
-            except OSError as error:
-                failed = failed or _undelivered(f"cannot write {file}", error)
-        if failed is not None:
-            raise failed
-    sys.exit(report.exit_code)
-
-
-def _printed(text: str, color: bool) -> RegressError | None:
-    """Print it; what is wrong, if it cannot be printed. A reader who has seen enough, such as head, is no error."""
-    try:
-        click.echo(text, nl=False, color=color)
-    except OSError as error:
-        # Python flushes again at exit; what is left in the buffer would fail once more and change the exit code to 120.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return None if isinstance(error, BrokenPipeError) else _undelivered("cannot print the report", error)
-    return None
-
-
-def _undelivered(what: str, error: OSError) -> RegressError:
-    return RegressError(
-        what, why=error.strerror or str(error), fix="--output FORMAT=FILE with a file that can be written"
-    )
+# -- the program ---------------------------------------------------------------------------------------------------------
 
 
 def _hold_standard_streams() -> None:
@@ -367,7 +294,7 @@ def main() -> None:
         if error.ctx is None or isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
             error.show()
         else:
-            _say(RegressError(error.format_message(), fix=f"{error.ctx.command_path} --help"), {})
+            say(RegressError(error.format_message(), fix=f"{error.ctx.command_path} --help"), {})
         code = USAGE
     except click.Abort:
         click.echo("interrupted", err=True)

@@ -22,7 +22,7 @@ from typing import Any
 from regress.errors import ConfigError
 from regress.model import DEFAULT_ENVIRONMENT, Environment, Setting, Settings
 
-__all__ = ["Config", "cache_dir", "effective", "environment", "load", "lock_dir", "own_paths", "with_overrides"]
+__all__ = ["Config", "cache_dir", "effective", "environment", "find", "load", "lock_dir", "own_paths", "with_overrides"]
 
 _FILE_NAMES = ("asv.conf.json", "asv.conf.jsonc")
 _USUAL_FOLDERS = ("benchmarks", "asv_bench")
@@ -122,12 +122,9 @@ def with_overrides(config: Config, **settings: Any) -> Config:
     return changed
 
 
-def _find(path: Path | None, start: Path) -> Path:
-    if path is not None:
-        found = _in_folder(path) if path.is_dir() else path
-        if found is None or not found.is_file():
-            raise ConfigError(f"there is no file {path}", why="it was named with --config", fix="--config FILE")
-        return _placed(found)
+def find(start: Path) -> Path | None:
+    """The nearest configuration as `load` looks for it; None where there is none. Raises ConfigError where there are two."""
+    start = start.resolve()
     top = _git_top(start) or start
     for folder in (start, *start.parents):
         found = _in_folder(folder)
@@ -138,13 +135,24 @@ def _find(path: Path | None, start: Path) -> Path:
     usual = [found for found in (_in_folder(top / name) for name in _USUAL_FOLDERS) if found is not None]
     if len(usual) > 1:
         raise _two(usual)
-    if not usual:
-        raise ConfigError(
-            f"there is no asv.conf.json in {start}",
-            why=f"nor above it up to {top}, nor in {' or '.join(name + '/' for name in _USUAL_FOLDERS)} there",
-            fix='name it with --config FILE, or write {"version": 1, "project": "NAME", "repo": "."} to asv.conf.json',
-        )
-    return _placed(usual[0])
+    return _placed(usual[0]) if usual else None
+
+
+def _find(path: Path | None, start: Path) -> Path:
+    if path is None:
+        found = find(start)
+        if found is None:
+            raise ConfigError(
+                f"there is no asv.conf.json in {start}",
+                why=f"nor above it up to {_git_top(start) or start}, "
+                f"nor in {' or '.join(name + '/' for name in _USUAL_FOLDERS)} there",
+                fix="regress init, or name it with --config FILE",
+            )
+        return found
+    found = _in_folder(path) if path.is_dir() else path
+    if found is None or not found.is_file():
+        raise ConfigError(f"there is no file {path}", why="it was named with --config", fix="--config FILE")
+    return _placed(found)
 
 
 def _placed(found: Path) -> Path:

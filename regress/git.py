@@ -150,6 +150,15 @@ class Repository:
         out = _git(self.root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
         return self._outside([entry[3:] for entry in out.split(b"\0") if entry], ignore)
 
+    def ignores(self, name: str) -> bool:
+        """Whether git ignores what lies there, relative to the root; it need not exist. A folder's name ends in a slash."""
+        return _try(self.root, "check-ignore", "--quiet", "--no-index", name)[0] == 0
+
+    def not_in_git(self, *patterns: str) -> list[str]:
+        """Files that match a pattern (`*.so`, in any folder) and are not tracked, ignored ones too, relative to the root."""
+        out = _git(self.root, "ls-files", "--others", "-z", "--", *patterns)
+        return [_text(name) for name in out.split(b"\0") if name]
+
     def changed_between(self, a: str, b: str, ignore: Sequence[Path] = ()) -> list[str]:
         """Files that differ between two revisions, relative to the root; both names of a renamed one."""
         shas = self.resolve(a).sha, self.resolve(b).sha

@@ -8,7 +8,7 @@
     Summary     centre, interval and spread of the round values of one side
     Comparison  one case and metric, base against head, with a verdict and its reasons
     Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
-    Check       one line of `doctor`
+    Check       one line of `doctor` or `init`
     Report      everything a renderer needs, computed already
 
 "Significant" means beyond noise, "large" means beyond the threshold: two questions, two words. A ratio is head/base. A time
@@ -39,6 +39,7 @@ __all__ = [
     "PROTOCOL_IDENTITY",
     "SYNCHRONIZES",
     "Benchmark",
+    "Built",
     "Case",
     "Check",
     "Commit",
@@ -322,11 +323,26 @@ class Listed:
 
 @dataclass(frozen=True)
 class Check:
-    """One line of `doctor`: what was looked at, what was found, and what to do about it."""
+    """One line of `doctor` or `init`: what was looked at, what was found, and what to do about it."""
 
     name: str
     state: Literal["ok", "warn", "fail"]
     found: str
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class Built:
+    """One side as `build` left it: built now, reused from before, ready because there is nothing to build, or failed."""
+
+    side: Side
+    state: Literal["built", "reused", "ready", "failed"]
+    seconds: float = 0.0
+    """What the build took, now or, where that is known, when it was done."""
+    log: str = ""
+    """File with all that the builds of the commit have printed; empty where there is none."""
+    reason: str = ""
+    """Why it does not build."""
     fix: str = ""
 
 
@@ -360,6 +376,9 @@ class Report:
     measurements: tuple[Measurement, ...] = ()
     listed: tuple[Listed, ...] = ()
     checks: tuple[Check, ...] = ()
+    builds: tuple[Built, ...] = ()
+    block: tuple[str, str] | None = None
+    """Where something is to be added to the configuration, and its lines."""
     settings: tuple[Setting, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
     """Cases by verdict. A case counts once, with the most serious of its gating metrics."""
@@ -377,6 +396,8 @@ class Report:
     suggestions: tuple[tuple[str, str], ...] = ()
     """Pairs of a word and a command to run next: ("again", "regress check 3f2c1ab 9d41e77 -b softmax")."""
     policy: dict[str, Any] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    """Words that the command to measure a case again needs beside the sides and the case: "--suite", "own"."""
     recorded: str = ""
     """Where the results were kept."""
     overhead: tuple[float, float] | None = None

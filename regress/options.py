@@ -111,6 +111,14 @@ measuring = stack(
     click.option("--lock-clocks", is_flag=True, help="Lock the GPU's clocks while measuring; needs an administrator."),
     click.option("--wait-lock", is_flag=True, help="Wait for a GPU that another regress is measuring on."),
 )
+suite = stack(
+    click.option(
+        "--suite",
+        type=click.Choice(["checkout", "own"]),
+        default="checkout",
+        help="Whose benchmark files: this checkout's, or of each side those of its own commit [checkout].",
+    ),
+)
 thresholds = stack(
     click.option("--time-threshold", type=Percent(), help="Smallest slowdown that counts [5%]."),
     click.option("--memory-threshold", type=Percent(), help="Smallest growth that counts [10%]."),

@@ -105,6 +105,7 @@ def _judged(
     summed = overall(comparisons, settings, strict=session.request.strict, problems=measured.problems)
     codes = (130, *summed.exit_codes) if measured.interrupted else summed.exit_codes
     base, head = (recorder.named(side) for side in sides)
+    own = ", each with its own suite" if job.own_suites else ""
     warnings = session.warnings(measured, ceilings)
     if head.dirty:
         warnings.append(f"the head has uncommitted changes: it is not recorded as {head.commit.short}")
@@ -120,7 +121,7 @@ def _judged(
         head=head,
         machine=recorder.machine,
         device=device_line(measured.facts.get("head", measured.facts.get("base", {})), measured.rounds),
-        plan=f"{counted(summed.cases, 'case')}, interleaved, {_rounds(job, measured)} a side",
+        plan=f"{counted(summed.cases, 'case')}, interleaved, {_rounds(job, measured)} a side{own}",
         comparisons=comparisons,
         counts=summed.counts,
         cases=summed.cases,
@@ -130,7 +131,8 @@ def _judged(
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
         overhead=measured.overhead,
-        suggestions=tuple(suggestions("check", base, head, comparisons)),
+        suggestions=tuple(suggestions("check", base, head, comparisons, session.again)),
+        options=session.again,
         policy=policy(settings, session.request.strict),
         recorded=str(recorder.root),
     )
@@ -172,7 +174,9 @@ def policy(settings: Settings, strict: bool) -> dict[str, Any]:
     return {**{name: getattr(settings, name) for name in (*names, *floors)}, "strict": strict}
 
 
-def suggestions(command: str, base: Side, head: Side, comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
+def suggestions(
+    command: str, base: Side, head: Side, comparisons: Sequence[Comparison], options: Sequence[str] = ()
+) -> list[tuple[str, str]]:
     """What to run next: the worst case again, by itself."""
     worst = [
         each
@@ -186,7 +190,7 @@ def suggestions(command: str, base: Side, head: Side, comparisons: Sequence[Comp
     words = ["regress", command, base.commit.short]
     if not head.dirty:
         words.append(head.commit.short)
-    return [("again", quoted(*words, "-b", str(worst[0].case)))]
+    return [("again", quoted(*words, *options, "-b", str(worst[0].case)))]
 
 
 def _unaffected(session: Session, sides: tuple[Side, Side], measured: Measured, changed: Sequence[str]) -> Report:

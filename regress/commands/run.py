@@ -51,6 +51,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
     if side.dirty:
         warnings.append(f"the tree has uncommitted changes: the results are not recorded as {side.commit.short}")
     warnings += session.differing_tree(side)
+    own = "with its own suite" if job.own_suites else ""
     others = dict.fromkeys(words for each in measured.rounds for words in each.facts.get("foreign_processes", ()))
     if others:
         warnings.append(f"contaminated: others were computing on the device: {'; '.join(others)}")
@@ -62,13 +63,14 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
         machine=recorder.machine,
         device=device_line(measured.facts.get("head", {}), measured.rounds),
         plan=", ".join(
-            filter(None, [counted(len(cases), "case"), counted(job.rounds, "round"), locked]),
+            filter(None, [counted(len(cases), "case"), counted(job.rounds, "round"), own, locked]),
         ),
         measurements=rows,
         cases=len(cases),
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
         overhead=measured.overhead,
+        options=session.again,
         recorded="" if side.dirty else str(recorder.root),
         duration_s=time.monotonic() - start,
     )

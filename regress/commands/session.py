@@ -44,6 +44,8 @@ class Request:
     """Only benchmarks that cover a changed file."""
     overrides: Mapping[str, Any] = field(default_factory=dict)
     quick: bool = False
+    own_suite: bool = False
+    """Each side is measured with the suite of its own commit, not with the invoking checkout's."""
     strict: bool = False
     lock_clocks: bool = False
     wait_lock: bool = False
@@ -90,9 +92,8 @@ class Session:
         """The warning that the tree is not the commit that was measured, from the start or by now; none for another commit."""
         if side.dirty or self.repository.resolve("HEAD").sha != side.commit.sha or not self.is_dirty():
             return []
-        return [
-            "the working tree has changes; the commit itself was measured, from a worktree, with the tree's benchmark files"
-        ]
+        files = "" if self.request.own_suite else ", with the tree's benchmark files"
+        return [f"the working tree has changes; the commit itself was measured, from a worktree{files}"]
 
     def prepare(self, side: Side, watcher: Watcher) -> Prepared:
         return prepare(side, self.config, self.repository, self.cache, watcher.note)
@@ -111,13 +112,14 @@ class Session:
         return tuple(dict.fromkeys(files))
 
     def job(self, sides: tuple[Prepared, ...], rounds: int, changed: tuple[str, ...] | None = None) -> Job:
-        """The job of measuring these sides with the suite of the invoking checkout."""
+        """The job of measuring these sides with the suite of the invoking checkout, or each with its own."""
         suite = self.config.benchmark_dir
-        if not suite.is_dir():
+        own_suites = {side.side.name: self._own_suite(side) for side in sides} if self.request.own_suite else {}
+        if not own_suites and not suite.is_dir():
             raise NothingMeasured(
                 f"there is no folder {suite}",
                 why='"benchmark_dir" of asv.conf.json names it',
-                fix="make it, with an __init__.py and one file with a time_* or cudatime_* function",
+                fix="regress init",
             )
         return Job(
             sides=sides,
@@ -128,7 +130,31 @@ class Session:
             selection=self.selection(changed),
             quick=self.request.quick,
             default_timeout_s=self.config.default_benchmark_timeout_s,
+            own_suites=own_suites,
         )
+
+    def _own_suite(self, side: Prepared) -> Path:
+        """The suite's folder as the side's commit has it; a wheel has none, so its commit is checked out for it."""
+        suite, root = self.config.benchmark_dir, self.repository.root
+        if not suite.is_relative_to(root):
+            why = f"the suite lies in {suite}, outside the repository"
+            raise RegressError("no commit has a suite of its own", why=why, fix="leave --suite own out")
+        tree = side.tree
+        if not (tree / ".git").exists():
+            tree = self.repository.worktree(side.side.commit, self.cache / "worktrees")
+        own = tree / suite.relative_to(root)
+        if not own.is_dir():
+            raise NothingMeasured(
+                f"{side.side.name} {side.side.label} has no folder {suite.relative_to(root)}",
+                why="with --suite own each side is measured with the suite of its own commit",
+                fix="leave --suite own out",
+            )
+        return own
+
+    @property
+    def again(self) -> tuple[str, ...]:
+        """Options that a command needs to measure in the same way again."""
+        return ("--suite", "own") if self.request.own_suite else ()
 
     @contextlib.contextmanager
     def device(self, watcher: Watcher) -> Iterator[str]:

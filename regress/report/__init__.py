@@ -1,4 +1,4 @@
-"""Reports as text. A renderer turns one Report into one string and computes nothing; only cli.py prints it.
+"""Reports as text. A renderer turns one Report into one string and computes nothing; only invocation.py prints it.
 
     style.py      how to print: Style, colours, what becomes of text that did not come from us
     table.py      aligned columns

@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from regress.model import Case, Comparison, Failure, Listed, Measurement, Report, Side, Summary, Throughput
+from regress.model import Built, Case, Comparison, Failure, Listed, Measurement, Report, Side, Summary, Throughput
 from regress.report.style import Style
 
 __all__ = ["VERSION", "document", "render", "schema"]
@@ -101,6 +101,15 @@ def _doctor(report: Report) -> dict[str, Any]:
     return {"checks": checks}
 
 
+def _init(report: Report) -> dict[str, Any]:
+    block = dict(zip(("where", "text"), report.block, strict=True)) if report.block else None
+    return _doctor(report) | {"cases": report.cases, "counts": report.counts, "block": block}
+
+
+def _build(report: Report) -> dict[str, Any]:
+    return {"builds": [_built(each) for each in report.builds]}
+
+
 def _config(report: Report) -> dict[str, Any]:
     settings = [{"name": each.name, "value": each.value, "source": each.source} for each in report.settings]
     return {"settings": settings}
@@ -112,6 +121,8 @@ _BODIES: dict[str, Callable[[Report], dict[str, Any]]] = {
     "run": _run,
     "list": _list,
     "doctor": _doctor,
+    "init": _init,
+    "build": _build,
     "config": _config,
 }
 """Command -> what its document has beyond the envelope; a command that is not here has the envelope only."""
@@ -210,6 +221,17 @@ def _listed(each: Listed) -> dict[str, Any]:
     }
 
 
+def _built(each: Built) -> dict[str, Any]:
+    return {
+        "side": _side(each.side),
+        "state": each.state,
+        "seconds": each.seconds,
+        "log": each.log or None,
+        "reason": each.reason or None,
+        "fix": each.fix or None,
+    }
+
+
 def _errors(report: Report) -> Iterator[dict[str, Any]]:
     """Problems of the suite and failures of cases; a case that failed in several metrics is named once a side."""
     for problem in report.problems:
@@ -250,7 +272,7 @@ def _again(report: Report, case: Case) -> str:
     words = ["regress", report.command, *(side.commit.short for side in sides if not side.dirty)]
     if len({side.environment for side in sides}) > 1:
         words += [word for side in sides for word in (f"--{side.name}-env", side.environment)]
-    return shlex.join([*words, "-b", str(case)])
+    return shlex.join([*words, *report.options, "-b", str(case)])
 
 
 def _clean(value: Any) -> Any:

@@ -1,18 +1,18 @@
-"""The tables of the commands that judge nothing: run, list, doctor, config."""
+"""The tables of the commands that judge nothing: run, list, doctor, init, build, config."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from regress.model import Case, Check, Failure, Listed, Measurement, Report, Setting
+from regress.model import Built, Case, Check, Failure, Listed, Measurement, Report, Setting
 from regress.report.style import Style, paint, visible
 from regress.report.table import Layout, Row
 from regress.report.throughput import throughput_words
 from regress.report.verdicts import failure_lines, metric_words
 from regress.units import format_duration, format_estimate, format_percent, format_time
 
-__all__ = ["checks", "listed", "measurements", "settings"]
+__all__ = ["block", "builds", "checks", "listed", "measurements", "settings"]
 
 _CHECK_MARKS = {"ok": (" ", "green"), "warn": ("?", "yellow"), "fail": ("!", "bold red")}
 
@@ -52,7 +52,7 @@ def listed(report: Report, style: Style) -> list[str]:
 
 
 def checks(report: Report, style: Style) -> list[str]:
-    """Lines of `doctor`, each with what to do about it; quiet: without those that are well."""
+    """Lines of `doctor` and `init`, each with what to do about it; quiet: without those that are well."""
     shown = [each for each in report.checks if not (style.quiet and each.state == "ok")]
     layout = Layout.of([_check(each) for each in shown], "lll", style)
     lines: list[str] = []
@@ -61,6 +61,27 @@ def checks(report: Report, style: Style) -> list[str]:
         if each.fix:
             lines.append(f"    fix: {visible(each.fix)}")
     return [*lines, ""] if lines else []
+
+
+def builds(report: Report, style: Style) -> list[str]:
+    """What `build` made of each side, and where the log is; quiet: what failed."""
+    shown = [each for each in report.builds if not (style.quiet and each.state != "failed")]
+    several = len({each.side.environment for each in shown}) > 1
+    layout = Layout.of([_built(each, several) for each in shown], "lllrll", style)
+    lines: list[str] = []
+    for each in shown:
+        lines += layout.lines(_built(each, several), style)
+        lines += [f"    {word}: {visible(text)}" for word, text in (("why", each.reason), ("fix", each.fix)) if text]
+    return [*lines, ""] if lines else []
+
+
+def block(report: Report, style: Style) -> list[str]:
+    """What `init` would have added to the configuration, as it stands there."""
+    if report.block is None:
+        return []
+    where, text = report.block
+    title = paint(f"add to {visible(where)}", "bold", style)
+    return [f"  {title}", "", *(visible(line) for line in text.splitlines()), ""]
 
 
 def settings(report: Report, style: Style) -> list[str]:
@@ -100,6 +121,15 @@ def _listed(each: Listed) -> Row:
 def _check(check: Check) -> Row:
     mark, color = _CHECK_MARKS[check.state]
     return Row((check.state, visible(check.name), visible(check.found)), mark, color, accent=0)
+
+
+def _built(each: Built, several: bool) -> Row:
+    mark, color = ("!", "bold red") if each.state == "failed" else (" ", "green")
+    took = format_duration(each.seconds) if each.seconds else ""
+    environment = visible(each.side.environment) if several else ""
+    log = "" if each.state == "failed" else visible(each.log)  # the fix of what failed names it
+    side = visible(each.side.label), visible(each.side.commit.subject)
+    return Row((each.state, *side, took, environment, log), mark, color, accent=0)
 
 
 def _setting(setting: Setting) -> Row:

@@ -28,7 +28,12 @@ FEW_PROBLEMS = 8
 def render(report: Report, style: Style) -> str:
     """The report as lines of text, without control characters other than newlines and, if wanted, colours."""
     if style.quiet:
-        rows = [*listings.settings(report, style), *listings.listed(report, style), *listings.checks(report, style)]
+        rows = [
+            *listings.settings(report, style),
+            *listings.listed(report, style),
+            *listings.checks(report, style),
+            *listings.builds(report, style),
+        ]
         lines = rows if report.listed else [*rows, *_verdict(report, style)[:1]]
     else:
         lines = [
@@ -36,6 +41,8 @@ def render(report: Report, style: Style) -> str:
             *listings.settings(report, style),
             *listings.listed(report, style),
             *listings.checks(report, style),
+            *listings.builds(report, style),
+            *listings.block(report, style),
             *listings.measurements(report, style),
             *verdicts.sections(report, style),
             *_problems(report, style),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import statistics
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -81,9 +81,11 @@ class Job:
     selection: Selection = field(default_factory=Selection)
     quick: bool = False
     default_timeout_s: float = 60.0
+    own_suites: Mapping[str, Path] = field(default_factory=dict)
+    """By side: the folder of its suite, where each side is measured with its own."""
 
     def visits(self) -> Visits:
-        return Visits(self.suite, self.start_file, self.settings, self.default_timeout_s)
+        return Visits(self.suite, self.start_file, self.settings, self.default_timeout_s, self.own_suites)
 
 
 def discover(job: Job, side: Prepared) -> SuiteMessage:
@@ -147,7 +149,7 @@ class _Execution:
         self._job, self._measured, self._visits = job, measured, visits
         self._sink, self._watcher, self._scratch = sink, watcher, scratch
         self._cases = measured.cases
-        self._protocols: dict[Case, Protocol] = {}
+        self._protocols: dict[tuple[str, Case], Protocol] = {}
         self._caches: dict[tuple[str, str], str] = {}
         """Folder of each (side, setup_cache key); empty where it failed."""
         self._counters: dict[tuple[str, Case], dict[str, Value]] = {}
@@ -203,7 +205,7 @@ class _Execution:
         )
 
     def settle(self) -> None:
-        """The unmeasured visit to every case on each side, and the one protocol for both."""
+        """The unmeasured visit to every case on each side, and the one protocol for both, where it is the same benchmark."""
         job = self._job
         total = sum(len(cases) for cases in self._cases.values())
         self._watcher.start(total, "first visits")
@@ -225,9 +227,18 @@ class _Execution:
             self._watcher.advance("", len(self._cases[side.side.name]) - len(tasks))
         self._visits.preload(job.sides, self._device)
         for case, offers in proposals.items():
-            protocol = plan.settle(offers, self._visits.process)
-            if protocol is not None:
-                self._protocols[case] = protocol
+            for alike in self._alike(case, offers):
+                protocol = plan.settle(alike, self._visits.process)
+                if protocol is not None:
+                    self._protocols.update({(name, case): protocol for name in alike})
+
+    def _alike(self, case: Case, offers: Mapping[str, Proposal]) -> Iterable[dict[str, Proposal]]:
+        """The offers of the sides that have the same benchmark under that name: suites of their own may have two."""
+        groups: dict[tuple[str, str], dict[str, Proposal]] = {}
+        for name, offer in offers.items():
+            benchmark = self._measured.benchmarks[name][case.name]
+            groups.setdefault((benchmark.version, benchmark.metric), {})[name] = offer
+        return groups.values()
 
     def _refuse(self, side: str) -> None:
         """What cannot be measured here at all is not tried."""
@@ -278,8 +289,8 @@ class _Execution:
             due = {case for case in wanted[name] if order < batch.first + batch.rounds[case]}
             tasks = [
                 self._task(case, sides[name], order, protocol)
-                for case, protocol in self._protocols.items()
-                if case in due and self._worth(case, name, order)
+                for (side, case), protocol in self._protocols.items()
+                if side == name and case in due and self._worth(case, name, order)
             ]
             tasks = plan.shuffled(tasks, self._job.settings.seed)
             for task, reply in self._visits.visit(sides[name], tasks, self._measured.benchmarks[name]):

@@ -146,7 +146,8 @@ def settle(proposals: Mapping[str, Proposal], process: str = "fresh") -> Protoco
 def problems_of(by_side: Mapping[str, Sequence[SuiteProblem]]) -> list[SuiteProblem]:
     """The problems of the last side (the head), and those that only another side has.
 
-    The suite is the head's: a file of it that an older base cannot import holds benchmarks that are new, and fails nothing.
+    The suite is the head's, mostly: a file of it that an older base cannot import holds benchmarks that are new, and fails
+    nothing; no more does one of the base's own suite.
     """
     *others, head = by_side
     found = list(by_side[head])

@@ -60,12 +60,14 @@ class Overhead(NamedTuple):
 
 @dataclass
 class Visits:
-    """Starts worker processes of any side for one suite. `facts` are those of the process that was started last."""
+    """Starts worker processes of any side for a suite. `facts` are those of the process that was started last."""
 
     suite: Path
     start_file: Path
     settings: Settings
     default_timeout_s: float = 60.0
+    own_suites: Mapping[str, Path] = field(default_factory=dict)
+    """By side: its suite, where it has another one."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     first_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By side: the facts of its first process."""
@@ -376,7 +378,7 @@ class Visits:
 
     def _opening(self, side: Prepared) -> Open:
         return Open(
-            suite_dir=str(self.suite),
+            suite_dir=str(self.own_suites.get(side.side.name, self.suite)),
             import_roots=[str(root) for root in side.import_roots],
             side=side.side.name,
             device=self.settings.device,

@@ -7,6 +7,7 @@ import shlex
 
 from regress.model import (
     METRICS,
+    Built,
     Case,
     Check,
     Commit,
@@ -240,6 +241,47 @@ def doctor() -> Report:
             Check("SM clock", "warn", "not locked, moves between 345 and 1980 MHz", "sudo nvidia-smi -lgc 1980"),
             Check("device", "fail", "driver 470 is older than CUDA 13.0 needs", "install driver 580 or newer"),
         ),
+    )
+
+
+def init() -> Report:
+    return Report(
+        command="init",
+        machine=MACHINE,
+        device="H100 80GB HBM3",
+        checks=(
+            Check("a check", "ok", "about 6 min: 143 cases, 5 rounds a side, builds apart"),
+            Check("failing", "warn", f"2 cases, the first of them {HOSTILE}: boom", "regress run --quick"),
+        ),
+        block=("asv.conf.json", '    "regress": {\n        "cuda": ["^ops\\\\."],\n        // \x1b[2J\n    }'),
+        counts={"cpu": 90, "trailing": 41, "free": 12},
+        cases=143,
+        remark="90 CPU · 41 CUDA with a trailing synchronize · 12 without one",
+        suggestions=(("next", "regress init --write"), ("then", "regress check")),
+        duration_s=90.0,
+    )
+
+
+def build() -> Report:
+    return Report(
+        command="build",
+        exit_codes=(3,),
+        state="FAIL",
+        builds=(
+            Built(dataclasses.replace(BASE, environment=""), "reused", 75.0, "/cache/builds/base.log"),
+            Built(dataclasses.replace(BASE, environment="next"), "built", 3.21, "/cache/builds/base.log"),
+            Built(HEAD, "ready"),
+            Built(
+                HEAD,
+                "failed",
+                0.5,
+                "/cache/builds/head.log",
+                f"{HOSTILE} does not build: make: exit code 2",
+                "cd /t && make",
+            ),
+        ),
+        remark="1 built, 1 reused, 1 ready, 1 failed",
+        duration_s=4.0,
     )
 
 

@@ -22,6 +22,8 @@ REPORTS: dict[str, tuple[Callable[[], Report], tuple[str, ...]]] = {
     "run": (sample.run, ("", "-verbose", "-terminal")),
     "list": (sample.listing, ("", "-quiet")),
     "doctor": (sample.doctor, ("", "-quiet", "-terminal")),
+    "init": (sample.init, ("", "-quiet")),
+    "build": (sample.build, ("", "-quiet", "-terminal")),
     "config": (sample.config, ("",)),
 }
 """Name -> report, and the styles in which its text differs."""

@@ -26,6 +26,8 @@ REPORTS: list[Callable[[], Report]] = [
     sample.run,
     sample.listing,
     sample.doctor,
+    sample.init,
+    sample.build,
     sample.config,
     lambda: Report("demo", suggestions=(("next", "regress check HEAD~1"),)),
     lambda: Report("check", exit_codes=(5,), state="NOTHING"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from regress.model import (
     METRICS,
+    Built,
     Case,
     Check,
     Commit,
@@ -53,7 +54,8 @@ metrics = st.sampled_from(list(METRICS.values())) | st.builds(
 )
 cases = st.builds(Case, words, st.lists(words, max_size=2).map(tuple))
 commits = st.builds(Commit, words, words, words, number)
-sides = st.none() | st.builds(Side, st.sampled_from(["base", "head"]), commits, words, words, st.booleans())
+known_sides = st.builds(Side, st.sampled_from(["base", "head"]), commits, words, words, st.booleans())
+sides = st.none() | known_sides
 values = st.recursive(
     maybe | words | st.booleans() | st.builds(Path, st.just("p")), lambda inner: st.lists(inner, max_size=2)
 )
@@ -80,7 +82,7 @@ measurements = st.builds(
 )
 reports = st.builds(
     Report,
-    command=st.sampled_from(["check", "compare", "run", "list", "doctor", "config", "demo"]),
+    command=st.sampled_from(["check", "compare", "run", "list", "doctor", "init", "build", "config", "demo"]),
     exit_codes=st.sampled_from([(0,), (1, 3), (5,)]),
     state=st.sampled_from(["", "PASS", "FAIL", "UNDECIDED", "NOTHING"]),
     base=sides,
@@ -94,6 +96,10 @@ reports = st.builds(
     checks=st.lists(st.builds(Check, words, st.sampled_from(["ok", "warn", "fail"]), words, words), max_size=2).map(
         tuple
     ),
+    builds=st.lists(
+        st.builds(Built, known_sides, st.sampled_from(["built", "failed"]), number, words, words, words), max_size=2
+    ).map(tuple),
+    block=st.none() | st.tuples(words, words),
     settings=st.lists(st.builds(Setting, words, values, words), max_size=2).map(tuple),
     counts=st.dictionaries(st.sampled_from(list(Verdict)).map(str) | words, st.integers(0, 9), max_size=3),
     cases=st.integers(0, 9),

@@ -1,0 +1,231 @@
+"""`regress init`: the configuration of a repository, and what an existing suite is made of.
+
+files.py        what is written where there is nothing
+text.py         the text of asv.conf.json, and how the block of our settings gets into one that is there
+classified.py   which cases are CPU and which CUDA, and with which synchronizes
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from regress import config as configuration
+from regress.commands.init import files
+from regress.commands.init.classified import MOVABLE, Classified, Kind, classify
+from regress.commands.init.text import File, block
+from regress.commands.session import Request, Session, counted, device_line, quoted
+from regress.errors import RegressError
+from regress.git import Repository, open_repository
+from regress.model import DEFAULT_ENVIRONMENT, Check, Report, Side
+from regress.run.execute import Watcher
+from regress.units import format_duration
+
+__all__ = ["init"]
+
+COMPILED = ("*.so", "*.pyd")
+NO_PROJECT = {"build", "dist", "env", "venv", "site-packages", "node_modules"}
+"""Folders whose compiled files are not the project's own."""
+
+
+def init(request: Request, directory: Path, watcher: Watcher, *, write: bool = False) -> Report:
+    """Write a configuration and a first suite where there are none. A suite that is there is classified, and the block for its
+    asv.conf.json given, or with `write` added."""
+    start = time.monotonic()
+    repository = _repository(directory)
+    fresh = request.config_file is None and configuration.find(directory) is None
+    wrote = _configured(directory, repository) if fresh else []
+    session = Session(replace(request, start=directory))
+    file = File.of(session.config.path)
+    if write and not fresh and file.has_block:
+        raise RegressError(
+            f'{file.path} has a "regress" block already',
+            why="init adds one, and changes none",
+            fix="regress init, and add by hand what it shows",
+        )
+    if not any(session.config.benchmark_dir.rglob("*.py")):
+        wrote.append(_wrote(directory, *files.write_suite(session.config.benchmark_dir)))
+        next_commands = (("try", "regress run --quick"), ("then", "regress check"))
+        report = Report("init", warnings=session.config.warnings, suggestions=next_commands)
+    elif fresh:
+        report = _of_new_configuration(session, directory, watcher)
+    else:
+        report = _of_existing(session, file, watcher, write)
+    return replace(
+        report,
+        checks=(*wrote, *report.checks),
+        suggestions=_from_here(report.suggestions, request, directory),
+        duration_s=time.monotonic() - start if report.cases else 0.0,
+    )
+
+
+def _repository(directory: Path) -> Repository:
+    if directory.exists() and not directory.is_dir():
+        raise RegressError(f"{directory} is a file", why="init sets up a folder", fix="regress init FOLDER")
+    if not directory.exists():
+        name, why = quoted(str(directory)), "init sets up a repository that is there"
+        raise RegressError(f"there is no folder {directory}", why=why, fix=f"git init {name} && regress init {name}")
+    return open_repository(directory)
+
+
+def _configured(directory: Path, repository: Repository) -> list[Check]:
+    """Write the configuration and what git is to ignore."""
+    path = files.write_configuration(directory, repository)
+    return [_wrote(directory, path), *_ignored(directory, files.IGNORED, repository)]
+
+
+def _of_new_configuration(session: Session, directory: Path, watcher: Watcher) -> Report:
+    """The report on a suite without a configuration so far: the new one gets the patterns for it. What is wrong with the suite
+    does not take the configuration back."""
+    try:
+        seen = _classified(session, watcher)
+    except RegressError as error:
+        what = f"{error.what} ({error.why})" if error.why else error.what
+        return Report("init", (error.exit_code,), "FAIL", checks=(Check("suite", "fail", what, error.fix),))
+    patterns = [] if seen.interrupted else seen.patterns()
+    if patterns:
+        files.write_configuration(directory, session.repository, patterns)
+    return _described(session, seen)
+
+
+def _of_existing(session: Session, file: File, watcher: Watcher, write: bool) -> Report:
+    """The report on a suite with a configuration, and the block for it, or with `write` the word that it was added."""
+    seen = _classified(session, watcher)
+    report = _described(session, seen)
+    if seen.interrupted:
+        return report
+    if write:
+        return replace(report, checks=(*_added(session, file, seen.patterns()), *report.checks))
+    found = _block(session, file, seen.patterns())
+    if found is None:
+        return replace(report, checks=(_nothing_to_add(file), *report.checks))
+    report = replace(report, block=found)
+    if file.has_block:
+        return report
+    return replace(report, suggestions=(("next", "regress init --write"), ("then", "regress check")))
+
+
+# -- an existing suite ---------------------------------------------------------------------------------------------------
+
+
+def _classified(session: Session, watcher: Watcher) -> Classified:
+    """The suite as it is with the working tree's code, compiled files and all, in the interpreter that checks take."""
+    head = session.repository.resolve("HEAD")
+    side = Side("head", head, "the working tree", DEFAULT_ENVIRONMENT, dirty=True)
+    job = session.job((session.prepare(side, watcher),), 1)
+    with session.device(watcher):
+        return classify(job, watcher)
+
+
+def _described(session: Session, seen: Classified) -> Report:
+    """The report on a suite: what it is made of, what a check of it takes, and what to look after."""
+    measured, rounds = seen.measured, session.config.settings.check_rounds
+    took = f"about {format_duration(seen.check_s(rounds), rough=True)}"
+    plan = f"{counted(len(seen.kinds), 'case')}, {counted(rounds, 'round')} a side, builds apart"
+    fatal = any(problem.fatal for problem in measured.problems)
+    codes = ((130,) if seen.interrupted else ()) + ((3,) if fatal else ())
+    return Report(
+        command="init",
+        exit_codes=codes or (0,),
+        state="INTERRUPTED" if seen.interrupted else "FAIL" if fatal else "",
+        machine=session.machine,
+        device=device_line(measured.facts.get("head", {}), measured.rounds),
+        checks=() if seen.interrupted else (Check("a check", "ok", f"{took}: {plan}"), *_doubts(session, seen)),
+        counts={kind.name.lower(): number for kind, number in seen.counts.items()},
+        cases=len(seen.kinds),
+        remark=seen.words,
+        problems=tuple(measured.problems),
+        suggestions=(("next", "regress doctor"), ("then", "regress check")),
+        warnings=(*session.config.warnings, *measured.warnings),
+    )
+
+
+def _doubts(session: Session, seen: Classified) -> list[Check]:
+    """What the reader has to see to, or should know before adding the block."""
+    found = []
+    facts, counts = seen.measured.facts.get("head", {}), seen.counts
+    if "no_device" in facts:
+        what = f"{facts['no_device']}; which time_* are CUDA shows where there is one"
+        found.append(Check("CUDA device", "warn", what, "regress init, on a machine with a GPU"))
+    if Kind.UNKNOWN in counts:
+        what = f"its calls cannot be counted here: {counted(counts[Kind.UNKNOWN], 'time_* case')} may be CUDA or not"
+        found.append(Check("CUDA device", "warn", what, 'name those that are in "cuda" under "regress"'))
+    mixed = {case.name for case, kind in seen.kinds.items() if kind in MOVABLE}
+    mixed &= {case.name for case, kind in seen.kinds.items() if kind is Kind.CPU}
+    if mixed:
+        what = f"{counted(len(mixed), 'benchmark')} with cases on the CPU too, which keep wall time: {', '.join(sorted(mixed))}"
+        found.append(Check("cuda", "ok", what))
+    failed = [case for case, kind in seen.kinds.items() if kind is Kind.FAILED]
+    if failed:
+        failure = next(each.failure for each in seen.rounds if each.failure and each.failure.kind != "skipped")
+        what = f"{counted(len(failed), 'case')}, the first of them {failed[0]}: {failure.message}"
+        found.append(Check("failing", "warn", what, quoted("regress", "run", "--quick", "-b", str(failed[0]))))
+    compiled = [] if session.config.settings.build else _compiled(session.repository)
+    if compiled:
+        more = f" and {len(compiled) - 1} more" if len(compiled) > 1 else ""
+        what = f"git does not have {compiled[0]}{more}, and a commit's worktree has what git has"
+        found.append(Check("build", "warn", what, 'set the command that compiles it: "build" under "regress"'))
+    return found
+
+
+def _compiled(repository: Repository) -> list[str]:
+    """Compiled files of the working tree that git does not have, without those of environments and build folders."""
+    names = repository.not_in_git(*COMPILED)
+    return [
+        name for name in names if not any(part in NO_PROJECT or part.startswith(".") for part in Path(name).parts[:-1])
+    ]
+
+
+# -- the block -----------------------------------------------------------------------------------------------------------
+
+
+def _block(session: Session, file: File, patterns: Sequence[str]) -> tuple[str, str] | None:
+    """Where to add something, and what; None where nothing has to be added."""
+    if file.has_block:
+        every = json.dumps([*session.config.settings.cuda, *patterns])
+        return (f'"regress" in {file.path.name}', f'    "cuda": {every},') if patterns else None
+    return (file.path.name, "\n".join(block(patterns))) if patterns or not file.is_plain else None
+
+
+def _added(session: Session, file: File, patterns: Sequence[str]) -> list[Check]:
+    """The block written into the configuration, and what is to be ignored into .gitignore."""
+    config = session.config
+    if not patterns and file.is_plain:
+        return [_nothing_to_add(file)]
+    files.write(file.path, file.with_block(patterns), anew=True)
+    report_dir = (config.root / config.settings.report_dir).resolve()
+    inside = [
+        os.path.relpath(each, config.root) for each in (config.html_dir, report_dir) if each.is_relative_to(config.root)
+    ]
+    held = config.root.is_relative_to(session.repository.root)
+    ignored = _ignored(config.root, inside, session.repository) if held else []
+    return [Check("wrote", "ok", f'{file.path.name}: "regress"'), *ignored]
+
+
+# -- words ---------------------------------------------------------------------------------------------------------------
+
+
+def _wrote(directory: Path, *paths: Path) -> Check:
+    return Check("wrote", "ok", ", ".join(os.path.relpath(path.resolve(), directory.resolve()) for path in paths))
+
+
+def _nothing_to_add(file: File) -> Check:
+    return Check("configuration", "ok", f"nothing has to be added to {file.path.name}")
+
+
+def _ignored(folder: Path, names: Sequence[str], repository: Repository) -> list[Check]:
+    lines = files.ignore(folder, names, repository)
+    return [Check("wrote", "ok", f".gitignore: {', '.join(lines)}")] if lines else []
+
+
+def _from_here(commands: Sequence[tuple[str, str]], request: Request, directory: Path) -> tuple[tuple[str, str], ...]:
+    """The commands as they work where the user is."""
+    if request.config_file is not None:
+        return tuple((word, f"{command} --config {quoted(str(request.config_file))}") for word, command in commands)
+    if directory.resolve() == request.start.resolve():
+        return tuple(commands)
+    return tuple((word, f"cd {quoted(str(directory))} && {command}") for word, command in commands)

@@ -1,0 +1,153 @@
+"""What the cases of an existing suite are: on the CPU or on the device, and what they do about waiting for it.
+
+Every case is measured once. Those timed by the host's clock that ask something of the device are then measured once more under
+the device protocol: what is said of them, and the patterns that are recommended for them, have been seen to work.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from regress.model import Benchmark, Case, Round
+from regress.run.execute import Job, Measured, Watcher, execute
+from regress.run.plan import Selection
+
+WORK = ("launches", "copies")
+"""Counters of what a call gives the device to do."""
+
+
+class Kind(enum.Enum):
+    """What a case is. The value is what follows its number: "41 CUDA with a trailing synchronize"."""
+
+    CPU = "CPU"
+    TRAILING = "CUDA with a trailing synchronize"
+    FREE = "without one"
+    WAITING = "waiting in between"
+    ON_DEVICE = "on the device already"
+    UNKNOWN = "CPU or CUDA"
+    SKIPPED = "skipped"
+    FAILED = "failing"
+
+
+MOVABLE = (Kind.TRAILING, Kind.FREE)
+"""What belongs under the device protocol."""
+
+
+@dataclass(frozen=True)
+class Classified:
+    """The kind of every case, and one round of each as a check would measure it."""
+
+    kinds: Mapping[Case, Kind]
+    rounds: tuple[Round, ...]
+    benchmarks: Mapping[str, Benchmark]
+    measured: Measured
+    """The first visit to all of them: facts of the device, problems of the suite."""
+    interrupted: bool = False
+
+    @property
+    def counts(self) -> dict[Kind, int]:
+        """How many cases of each kind that occurs, in the order of the kinds."""
+        found = list(self.kinds.values())
+        return {kind: found.count(kind) for kind in Kind if kind in found}
+
+    @property
+    def words(self) -> str:
+        """ "90 CPU · 41 CUDA with a trailing synchronize · 12 without one"."""
+        counts = self.counts
+        texts = {kind: kind.value for kind in counts}
+        if Kind.TRAILING not in counts:
+            texts |= {Kind.FREE: "CUDA without a synchronize"}
+            texts |= {Kind.WAITING: "CUDA waiting in between"} if Kind.FREE not in counts else {}
+        return " · ".join(f"{number} {texts[kind]}" for kind, number in counts.items())
+
+    def patterns(self) -> list[str]:
+        """Regular expressions for the names of all benchmarks with a movable case, and of no other that is timed."""
+        names = {kind: {case.name for case, own in self.kinds.items() if own is kind} for kind in Kind}
+        wanted = set().union(*(names[kind] for kind in MOVABLE))
+        others = names[Kind.CPU] | names[Kind.WAITING] | names[Kind.UNKNOWN]
+        return covering(wanted, {name for name in others - wanted if _is_timed(self.benchmarks[name])})
+
+    def check_s(self, rounds: int) -> float:
+        """What a check of two sides would take: a first visit and so many rounds a side."""
+        first_s, between_s = self.measured.overhead or (0.0, 0.0)
+        return 2 * (1 + rounds) * (first_s + sum(each.duration_s + between_s for each in self.rounds))
+
+
+def classify(job: Job, watcher: Watcher) -> Classified:
+    """Measure every case of the job once, and those that may belong under the device protocol once more under it."""
+    plain = execute(job, _forget, watcher)
+    benchmarks = plain.benchmarks.get("head", {})
+    first = {_case(each): each for each in plain.rounds}
+    counted = any("launches" in each.values for each in plain.rounds)
+    blind = not counted and "no_device" not in plain.facts.get("head", {})
+    kinds = {case: _first_sight(each, benchmarks[case.name], blind) for case, each in first.items()}
+    asking = {case for case, kind in kinds.items() if kind is Kind.WAITING}
+    if not asking or plain.interrupted:
+        return Classified(kinds, tuple(plain.rounds), benchmarks, plain, plain.interrupted)
+    names = sorted({case.name for case in asking})
+    settings = replace(job.settings, cuda=(*job.settings.cuda, *(f"^{re.escape(name)}$" for name in names)))
+    tried = execute(replace(job, settings=settings, selection=Selection(tuple(names))), _forget, watcher)
+    second = {case: each for each in tried.rounds if (case := _case(each)) in asking}
+    kinds |= {case: _at_second_sight(each) for case, each in second.items()}
+    rounds = tuple({**first, **{case: each for case, each in second.items() if kinds[case] in MOVABLE}}.values())
+    return Classified(kinds, rounds, benchmarks, plain, tried.interrupted)
+
+
+def _first_sight(round: Round, benchmark: Benchmark, blind: bool) -> Kind:
+    """The kind as far as a round by the host's clock tells; WAITING for what asks something of the device. `blind`: the calls
+    to the device cannot be counted here."""
+    if round.failure is not None:
+        return Kind.SKIPPED if round.failure.kind == "skipped" else Kind.FAILED
+    if benchmark.needs_device:
+        return Kind.ON_DEVICE
+    if not _is_timed(benchmark):
+        return Kind.CPU
+    if any(name in round.values and round.values[name].value > 0 for name in WORK):
+        return Kind.WAITING
+    return Kind.UNKNOWN if blind else Kind.CPU
+
+
+def _at_second_sight(round: Round) -> Kind:
+    """The kind of a case that gives the device work, by what the device protocol made of it."""
+    if "gpu_time" not in round.values or round.facts.get("synchronizes_kept"):
+        return Kind.WAITING
+    return Kind.TRAILING if round.facts.get("synchronizes_left_out") else Kind.FREE
+
+
+def covering(wanted: Collection[str], others: Collection[str]) -> list[str]:
+    """Regular expressions that are found in all of the wanted names and in none of the others: as few as whole modules and
+    classes allow."""
+    return list(_covering(sorted(wanted), sorted(others), 1))
+
+
+def _covering(wanted: list[str], others: list[str], depth: int) -> Iterable[str]:
+    for prefix in dict.fromkeys(_start(name, depth) for name in wanted):
+        mine = [name for name in wanted if _start(name, depth) == prefix]
+        rest = [name for name in others if _start(name, depth) == prefix]
+        if prefix in mine:
+            yield f"^{re.escape(prefix)}$"
+        elif not rest:
+            yield f"^{re.escape(prefix)}\\."
+        else:
+            yield from _covering(mine, rest, depth + 1)
+
+
+def _start(name: str, depth: int) -> str:
+    return ".".join(name.split(".")[:depth])
+
+
+def _is_timed(benchmark: Benchmark) -> bool:
+    """Whether it is a `time_*`: only these can be moved, and only these do patterns concern."""
+    return benchmark.metric == "wall_time" and not benchmark.name.rpartition(".")[2].lower().startswith("timeraw")
+
+
+def _case(each: Round) -> Case:
+    return Case(each.name, tuple(each.params))
+
+
+def _forget(round: Round, facts: Mapping[str, Any]) -> None:
+    """What is measured to find out is no result."""

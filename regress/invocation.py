@@ -1,0 +1,146 @@
+"""Around every command: options become a Request, errors become words and exit codes, and a report is delivered."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from regress.errors import RegressError
+
+if TYPE_CHECKING:
+    from regress.commands.session import Request
+    from regress.model import Report
+    from regress.report.progress import Progress
+    from regress.report.style import Style
+
+__all__ = ["finish", "invoked", "say"]
+
+
+class InternalError(RegressError):
+    """A fault of ours. Python would exit with 1, which means "regressed" here."""
+
+    exit_code = 5
+
+
+@contextlib.contextmanager
+def invoked(options: dict[str, Any]) -> Iterator[tuple[Callable[[dict[str, Any]], Request], Progress]]:
+    """Turns options into a Request, and errors into words and exit codes."""
+    from regress.report.progress import Progress
+
+    with _errors(options), Progress(sys.stderr, quiet=bool(options.get("quiet"))) as progress:
+        yield (lambda more: _request(options, more)), progress
+
+
+@contextlib.contextmanager
+def _errors(options: dict[str, Any]) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if options.get("debug"):
+            import traceback  # late: --help has no use for it
+
+            traceback.print_exc()
+        known = _explained(error, options)
+        say(known, options)
+        sys.exit(known.exit_code)
+
+
+def _explained(error: Exception, options: dict[str, Any]) -> RegressError:
+    """The error in words for the user."""
+    if isinstance(error, RegressError):
+        return error
+    if isinstance(error, re.error) and error.pattern in options.get("patterns", ()):
+        what = f"{error.pattern!r} is neither the name of a benchmark nor a regular expression"
+        return RegressError(what, why=str(error), fix="regress list")
+    fix = "report the traceback above" if options.get("debug") else "run it again with --debug and report the traceback"
+    return InternalError(f"an internal error: {type(error).__name__}: {error}", fix=fix)
+
+
+def say(error: RegressError, options: dict[str, Any]) -> None:
+    from regress.report.terminal import render_error
+
+    style = _style(options, sys.stderr)
+    click.echo(render_error(error, style), err=True, nl=False, color=style.color)
+
+
+def _request(options: dict[str, Any], more: dict[str, Any]) -> Request:
+    from regress.commands.session import Request
+
+    named = {name: options.get(name) for name in ("device", "machine", "time_threshold", "memory_threshold")}
+    overrides = {name: value for name, value in {**named, **more}.items() if value is not None}
+    return Request(
+        start=Path.cwd(),
+        config_file=options.get("config_file"),
+        patterns=tuple(options.get("patterns", ())),
+        tags=tuple(options.get("tags", ())),
+        affected=bool(options.get("affected")),
+        overrides=overrides,
+        quick=bool(options.get("quick")),
+        own_suite=options.get("suite") == "own",
+        strict=bool(options.get("strict", False)),
+        lock_clocks=bool(options.get("lock_clocks")),
+        wait_lock=bool(options.get("wait_lock")),
+    )
+
+
+def _style(options: dict[str, Any], stream: TextIO | None) -> Style:
+    """How to print on the stream; None is a file, or a stream that was closed before we were started."""
+    from regress.report.style import Style
+
+    terminal = stream is not None and stream.isatty()
+    wanted = options.get("color", "auto")
+    color = wanted == "always" or (wanted == "auto" and terminal and not os.environ.get("NO_COLOR"))
+    return Style(
+        color=color and stream is not None,
+        verbose=bool(options.get("verbose")),
+        quiet=bool(options.get("quiet")),
+        width=_columns(stream) if stream is not None and terminal else None,
+        now=time.time(),
+    )
+
+
+def _columns(terminal: TextIO) -> int | None:
+    """Its width; None where the terminal does not know it."""
+    return os.get_terminal_size(terminal.fileno()).columns or None
+
+
+def finish(report: Report, options: dict[str, Any]) -> None:
+    """Print the report, write the files, and exit. What cannot be delivered must not look like a verdict."""
+    from regress.report import render
+
+    with _errors(options):
+        style, plain = _style(options, sys.stdout), _style(options, None)
+        failed = _printed(render(report, style, options.get("form", "text")), style.color)
+        for form, file in options.get("outputs", ()):
+            try:
+                file.write_text(render(report, plain, form), encoding="utf-8")
+            except OSError as error:
+                failed = failed or _undelivered(f"cannot write {file}", error)
+        if failed is not None:
+            raise failed
+    sys.exit(report.exit_code)
+
+
+def _printed(text: str, color: bool) -> RegressError | None:
+    """Print it; what is wrong, if it cannot be printed. A reader who has seen enough, such as head, is no error."""
+    try:
+        click.echo(text, nl=False, color=color)
+    except OSError as error:
+        # Python flushes again at exit; what is left in the buffer would fail once more and change the exit code to 120.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return None if isinstance(error, BrokenPipeError) else _undelivered("cannot print the report", error)
+    return None
+
+
+def _undelivered(what: str, error: OSError) -> RegressError:
+    return RegressError(
+        what, why=error.strerror or str(error), fix="--output FORMAT=FILE with a file that can be written"
+    )
