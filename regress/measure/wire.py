@@ -25,6 +25,10 @@ PROTOCOL_IDENTITY = ("metric", "cache", "setup_each", "process", "harness")
 """The fields of a Protocol that make values comparable. The counts are not among them: a calibrated count differs from run to
 run by itself, and what an author declares about counts is compared as declared."""
 
+DECLARED_SAMPLING = ("number", "repeat", "rounds", "processes", "warmup_time", "min_run_count", "sample_time")
+"""The attributes of asv by which an author says how samples are taken. They are not in the version of a benchmark, so two that
+declare other ones are told apart by them."""
+
 SYNCHRONIZES = "synchronizes: no device time"
 """The flag of a visit whose function waits for the device itself."""
 

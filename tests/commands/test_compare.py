@@ -208,3 +208,23 @@ def test_a_renamed_benchmark_is_compared_and_found_by_its_new_name(tmp_path: Pat
         assert str(found["b.cudatime_fast"].verdict) == "regressed"
         assert found["b.cudatime_fast"].ratio == pytest.approx(1.2, rel=0.02)
     assert p.regress("compare", "HEAD~1", "HEAD", "-q").code == 1
+
+
+def test_other_declared_sampling_is_a_mark_across_which_nothing_is_claimed(tmp_path: Path) -> None:
+    p = Project(tmp_path / "marked", {"run_rounds": 3, "machine": HERE})
+    suite = "import proj\nclass Suite:\n    repeat = {}\n    def cudatime_work(self): proj.work()\n"
+    for seconds, repeat in ((50e-6, 5), (70e-6, 8)):
+        p.commit({"proj/__init__.py": CODE.format(seconds=seconds), "benchmarks/b.py": suite.format(repeat)})
+        assert p.regress("run", "-q").code == 0
+    (found,) = [each for each in compared(p, "HEAD~1", "HEAD").comparisons if each.metric.name == "gpu_time"]
+    assert (str(found.verdict), found.ratio) == ("incomparable", None)
+    assert found.reasons == ("unlike declared repeat: 5 on the base, 8 on the head",)
+    # Measured again as head was: what was measured otherwise is no part of the base any more, and that is said.
+    assert p.regress("run", "HEAD~1", "-q").code == 0
+    report = compared(p, "HEAD~1", "HEAD")
+    (found,) = [each for each in report.comparisons if each.metric.name == "gpu_time"]
+    assert str(found.verdict) == "regressed"
+    assert found.ratio == pytest.approx(1.4, rel=0.02)
+    assert [warning.partition(": ")[2] for warning in report.warnings] == [
+        "b.Suite.cudatime_work: 3 older rounds were measured differently (other declared repeat) and are left out"
+    ]
