@@ -203,6 +203,20 @@ def test_changes_in_the_tree_are_the_head_and_are_not_recorded(project: Callable
     assert json.loads(file.read_text())["results"]["b.cudatime_work"][0] == [pytest.approx(50e-6, rel=0.02)]
 
 
+def test_a_suite_with_changes_measures_named_revisions_too_and_that_is_said(project: Callable[..., Project]) -> None:
+    p = project(check_rounds=2)
+    p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE})
+    p.commit({"README": "1"})
+    p.commit({"README": "2"})
+    p.write({"benchmarks/b.py": SUITE + "def cudatime_newest(): proj.work()\n"})
+    report = document(p.regress("check", "HEAD~2", "HEAD~1", "--format", "json"))
+    assert "b.cudatime_newest" in {each["name"] for each in report["benchmarks"]}
+    assert (
+        "the benchmark files of every side are the tree's, with uncommitted changes: benchmarks/b.py"
+        in report["warnings"]
+    )
+
+
 def test_a_head_that_does_not_build_is_3_and_a_base_5(project: Callable[..., Project]) -> None:
     p = project(build="test -f proj/built && touch built-here")
     p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE})
