@@ -188,6 +188,22 @@ def test_the_first_commit_has_no_parent(project: Callable[..., Project]) -> None
     assert "no parent" in result.err
 
 
+def test_a_shallow_clone_without_a_parent_is_2_and_never_a_pass(
+    project: Callable[..., Project], tmp_path: Path
+) -> None:
+    p = project()
+    p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE})
+    sha = p.commit({"README": "more"})
+    p.git("clone", "-q", "--depth", "1", f"file://{p.root}", str(tmp_path / "clone"))
+    result = regress(tmp_path / "clone", "check")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.splitlines() == [
+        "error: HEAD~1: no parent in this shallow clone",
+        f"why:   its history begins at {sha[:8]}",
+        "fix:   git fetch --deepen 1",
+    ]
+
+
 def test_changes_in_the_tree_are_the_head_and_are_not_recorded(project: Callable[..., Project]) -> None:
     p = project()
     sha = p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE})
