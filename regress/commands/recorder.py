@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from regress.commands.checkout import Checkout
+from regress.commands.fitness import lost
 from regress.commands.session import Session, counted
 from regress.errors import NothingMeasured
 from regress.history import Store
@@ -15,7 +16,7 @@ from regress.model import DEFAULT_ENVIRONMENT, Machine, Round, Side
 from regress.run.environments import Prepared, recorded_name
 from regress.run.execute import Measured
 
-DEVICE_FACTS = ("gpu", "gpu_uuid", "driver", "cuda")
+DEVICE_FACTS = ("gpu", "gpu_uuid", "driver", "cuda", "torch_built")
 """Facts of a worker that describe the machine; they are kept in machine.json."""
 
 
@@ -29,8 +30,7 @@ class Recorder:
         self._machine = session.machine
         self._environments: dict[str, str] = {}
         self._python: dict[str, str] = {}
-        self._gpu = self._store.machine_facts(self._machine.name).get("gpu", "")
-        """The device that this machine is recorded with."""
+        self._recorded = self._store.machine_facts(self._machine.name)
         self._checkout = Checkout(session, [each.side for each in prepared])
         self._unfit = 0
         """Rounds that were not kept because the benchmark files had changed."""
@@ -44,18 +44,20 @@ class Recorder:
     def take(self, round: Round, facts: Mapping[str, Any]) -> None:
         """Keep one round; it is on disk when this returns. Raises NothingMeasured where numbers of the CPU would be filed
         under a machine with a device: a benchmark that takes what is there would go on with another series' values."""
-        if self._gpu and "no_device" in facts:
+        kind = self._prepared[round.side].environment
+        usual = kind.name == DEFAULT_ENVIRONMENT  # another one's torch is its own, and so are its series
+        what, why, fix = lost(self._recorded, facts, round.facts.get("loaded", ()) if usual else ())
+        if what:
             raise NothingMeasured(
-                f"{self._machine.name} is recorded as a machine with a device ({self._gpu}), and none is used now",
-                why=f"{facts['no_device']}; numbers of the CPU are not filed under a device's",
-                fix="regress doctor, or --machine NAME for an entry of its own",
+                f"{self._machine.name} is recorded as a machine with {what}, and none is used now",
+                why=f"{why}; numbers of the CPU are not filed under a device's",
+                fix=f"{fix}; or --machine NAME for an entry of its own",
             )
         python = str(facts.get("python", "")) or "unknown"
-        kind = self._prepared[round.side].environment
         environment = self._environments.setdefault(round.side, recorded_name(kind, python))
         self._python.setdefault(round.side, ".".join(python.split(".")[:2]))
         known = {**round.facts, **facts}
-        device = {key: str(known[key]) for key in DEVICE_FACTS if key in known}
+        device = {key: str(known[key]) for key in DEVICE_FACTS if known.get(key) and (usual or key != "torch_built")}
         self._machine = replace(self._machine, facts={**self._machine.facts, **device})
         side = self._sides.get(round.side)
         if side is None:

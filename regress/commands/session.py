@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from regress import config as configuration
+from regress.commands.fitness import complaints, without_device
 from regress.commands.throughput import declares_work
 from regress.config import Config
 from regress.errors import NothingMeasured, RegressError
@@ -170,7 +171,10 @@ class Session:
         skipped = {(each.name, *each.params) for each in measured.rounds if _needs_device(each)}
         if skipped:
             facts: Mapping[str, Any] = next(iter(measured.facts.values()), {})
-            found.append(f"{len(skipped)} CUDA cases were skipped: {facts.get('no_device', 'no device')}")
+            why = str(facts.get("no_device", "no device"))
+            found.append(f"{len(skipped)} CUDA cases were skipped: {why}; fix: {without_device(why)}")
+        if any(map(_on_device, measured.rounds)):
+            found += dict.fromkeys(each for facts in measured.facts.values() for each in complaints(facts))
         if any(facts.get("scripted") for facts in measured.facts.values()):
             found.append("the device is scripted: times are stated by the code, not measured")
         return found
@@ -190,16 +194,21 @@ def require_values(measured: Measured) -> None:
     """Raise NothingMeasured where not one round gave a value for want of a device."""
     if any(each.values for each in measured.rounds) or measured.interrupted:
         return
-    without_device = [each for each in measured.rounds if _needs_device(each)]
-    if without_device and len(without_device) == len(measured.rounds):
-        cases = len({(each.name, *each.params) for each in without_device})
-        failure = without_device[0].failure
+    refused = [each for each in measured.rounds if _needs_device(each)]
+    if refused and len(refused) == len(measured.rounds):
+        cases = len({(each.name, *each.params) for each in refused})
+        failure = refused[0].failure
         assert failure is not None
         raise NothingMeasured(
             f"none of the {cases} cases could be measured",
             why=f"every one of them {failure.message}",
-            fix="regress doctor",
+            fix=without_device(failure.message),
         )
+
+
+def _on_device(round: Round) -> bool:
+    """Whether a device may have had a part in the round, or should have had."""
+    return round.protocol is None or round.protocol.metric == "gpu_time" or "torch" in round.facts.get("loaded", ())
 
 
 def _needs_device(round: Round) -> bool:

@@ -5,6 +5,7 @@ Standard input is empty and standard output goes to a log, so a benchmark may re
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import importlib.metadata
@@ -15,7 +16,8 @@ import sys
 import time
 from typing import Any, Dict, Mapping, Optional
 
-from .backend import Backend, choose, imported_by_suites
+from .backend import Backend, DeviceError, choose, imported_by_suites
+from .backend.torch_events import built_for
 from .channel import Channel
 from .failures import failure_of
 from .project import ProjectCode
@@ -125,7 +127,8 @@ class Worker:
 
 @functools.lru_cache(maxsize=None)
 def installed() -> Mapping[str, Any]:
-    """Interpreter and versions of the frameworks that are installed. Nothing is imported to find out. Kept: a fork server asks
+    """Interpreter and versions of the frameworks that are installed, and what torch is built for (`torch_built`: "cuda 13.0",
+    "hip 6.4", empty for the CPU only). Nothing is imported to find out. Kept: a fork server asks
     once for all its children."""
     found: Dict[str, Any] = {"python": platform.python_version(), "implementation": platform.python_implementation()}
     for name in FRAMEWORKS:
@@ -133,6 +136,9 @@ def installed() -> Mapping[str, Any]:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
+    if "torch" in found:
+        with contextlib.suppress(DeviceError, ValueError):  # of one that cannot be imported
+            found["torch_built"] = " ".join(built_for()).strip()
     return found
 
 
