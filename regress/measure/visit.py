@@ -6,10 +6,11 @@ import gc
 import os
 import sys
 import time
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from .backend import Backend, DeviceBackend, DeviceError
 from .calibration import calibrate
+from .company import Company
 from .declared import bound, ready, work
 from .failures import failure_of
 from .methods import Visited, measured
@@ -32,9 +33,9 @@ class Skipped(Exception):
 class Visitor:
     """Visits cases one after the other in this process."""
 
-    def __init__(self, suite: Suite, backend: Backend, seed: int, home: str, foreign: Sequence[str] = ()) -> None:
+    def __init__(self, suite: Suite, backend: Backend, seed: int, home: str, company: Company) -> None:
         self._suite, self._backend, self._seed, self._home = suite, backend, seed, home
-        self._foreign = list(foreign)
+        self._company = company
         self._calibrated = self._frozen = False
         self._named = bool(backend.facts())
         """What the device is was said when the process began; torch can tell only now that it is in use."""
@@ -162,13 +163,16 @@ class Visitor:
             visited.flags.append(f"bytes or flops cannot be read: {type(error).__name__}: {error}")
         if needs_device(benchmark):
             visited.facts.update(self._circumstances())
+            others, doubts = self._company.seen()
+            visited.facts.update(others)
+            visited.flags += doubts
         return visited
 
     def _circumstances(self) -> Dict[str, Any]:
         """What else may explain a device's time."""
         precision = {name: value for name, value in precision_flags().items() if name in PRECISION}
         device = {} if self._named else self._backend.facts()
-        return {**device, "precision": precision, **({"foreign_processes": self._foreign} if self._foreign else {})}
+        return {**device, "precision": precision}
 
 
 def _facts(found: Optional[Visited]) -> Dict[str, Any]:

@@ -19,6 +19,7 @@ from typing import Any, Dict, Mapping, Optional
 from .backend import Backend, DeviceError, choose, imported_by_suites
 from .backend.torch_events import built_for
 from .channel import Channel
+from .company import Company
 from .failures import failure_of
 from .project import ProjectCode
 from .state import SeedAtImport, seed
@@ -63,14 +64,11 @@ class Worker:
         seed(self._seed)
         self._backend: Backend = imported.backend or choose(opening.device)
         self._suite = imported.suite
-        # Asked before a context of ours is open; where an id may be one of ours, it is no evidence.
-        foreign = self._backend.processes()
-        certain = [str(each) for each in foreign if not each.unreliable]
-        self._visitor = Visitor(self._suite, self._backend, opening.seed, os.getcwd(), certain)
+        company = Company(self._backend)
+        self._visitor = Visitor(self._suite, self._backend, opening.seed, os.getcwd(), company)
         self._code = ProjectCode(opening.import_roots, self._suite.package)
         self._roots = opening.import_roots
-        warnings = [f"on the device when a round began: {each}" for each in foreign if each.unreliable]
-        channel.send(Opened(os.getpid(), facts(self._backend), warnings))
+        channel.send(Opened(os.getpid(), facts(self._backend), company.warnings()))
 
     def answer(self, command: Any) -> None:
         if isinstance(command, Discover):

@@ -459,6 +459,25 @@ def test_a_case_for_several_gpus_is_a_row_with_its_reason(project: Callable[...,
     assert skipped["failure"]["message"] == "needs 2 GPUs: one is measured for now"
 
 
+# -- others on the device ------------------------------------------------------------------------------------------------
+
+
+def test_a_process_that_joins_during_a_round_makes_its_time_undecided(project: Callable[..., Project]) -> None:
+    p = project(check_rounds=3, run_rounds=2)
+    shared = "def setup(self): d.company(812)\n    def cudatime_work(self): proj.work()\n"
+    shared = f"import proj, regress_scripted as d\nclass Shared:\n    {shared}"
+    p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE, "benchmarks/c.py": shared})
+    p.commit({"proj/__init__.py": code(100e-6)})
+    report = document(p.regress("check", "--format", "json", "-b", "c.Shared"))
+    (timed,) = [each for each in report["benchmarks"] if each["metric"] == "gpu_time"]
+    assert timed["verdict"] == "undecided"
+    assert "another process computed on the device: pid 812 (other), 1.0 GiB" in timed["reason"]
+    alone = document(p.regress("check", "--format", "json", "-b", "b.cudatime_work"))
+    assert found(alone) == {("b.cudatime_work", "gpu_time"): "regressed"}
+    said = "contaminated: others were computing on the device: pid 812 (other), 1.0 GiB"
+    assert said in document(p.regress("run", "--format", "json"))["warnings"]
+
+
 # -- clocks --------------------------------------------------------------------------------------------------------------
 
 
