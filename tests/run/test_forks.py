@@ -253,6 +253,38 @@ def track_z(): return int("LEFT" not in os.environ)
         assert last.values["value"].value == 1
 
 
+def test_what_a_failing_case_changes_is_named_too(bench: Bench, tmp_path: Path) -> None:
+    visits = tmp_path / "visits"
+    bench.write(
+        f"""
+import os, pathlib
+visits = pathlib.Path({str(visits)!r})
+def track_a(): return int("LEFT" not in os.environ)
+def track_fails():
+    os.environ["LEFT"] = "1"
+    raise ValueError("no")
+def track_fails_later():
+    os.environ["LEFT"] = "1"
+    visits.write_text(visits.read_text() + "x" if visits.exists() else "x")
+    if len(visits.read_text()) > 1:
+        raise ValueError("not again")
+class Skipped:
+    def setup(self):
+        os.environ["LEFT"] = "1"
+        raise NotImplementedError
+    def track_it(self): return 1
+"""
+    )
+    measured = bench.run(rounds=2)
+    for name in ("b.track_fails", "b.track_fails_later", "b.Skipped.track_it"):
+        told = [each for each in measured.rounds if each.name == name and each.failure]
+        assert told, name
+        for each in told:
+            assert each.facts["leaves"] == ["$LEFT"]
+            assert each.flags == ["changes $LEFT and leaves it so; it was put back"]
+    assert {each.values["value"].value for each in measured.rounds if each.name == "b.track_a"} == {1}
+
+
 def test_each_round_has_an_order_of_its_own_and_both_sides_the_same(bench: Bench) -> None:
     bench.write("".join(f"def track_{name}(): return 1\n" for name in "abcdefgh"), base="", head="")
     measured = bench.run(rounds=3)
