@@ -12,6 +12,7 @@ import fcntl
 import os
 import random
 import re
+import shlex
 import shutil
 import time
 import weakref
@@ -48,7 +49,7 @@ def open_repository(path: Path) -> Repository:
             why="there is no working tree to measure",
             fix=f"git clone {path} and point to the clone",
         )
-    root = Path(os.fsdecode(_git(path, "rev-parse", "--show-toplevel")))
+    root = _top(path)
     git_dir = os.fsdecode(_git(root, "rev-parse", "--absolute-git-dir"))
     common_dir = os.fsdecode(_git(root, "rev-parse", "--git-common-dir"))
     return Repository(root.resolve(), Path(git_dir), (root / common_dir).resolve())
@@ -305,12 +306,14 @@ class Repository:
         return options
 
     def _refuse_pointers(self, tree: Path, sha: str) -> None:
-        for name in _git(tree, "ls-files", "-z", "--", ":(attr:filter=lfs)").split(b"\0"):
+        """Raise RegressError where a file of the tree, or of a submodule in it, is a pointer to its content."""
+        for name in _git(tree, "ls-files", "-z", "--recurse-submodules", "--", ":(attr:filter=lfs)").split(b"\0"):
             path = tree / os.fsdecode(name)
             if name and path.is_file():
                 with path.open("rb") as file:
                     if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
-                        raise _lfs_error(sha, f"{_text(name)} is a Git LFS pointer, not the file itself")
+                        module = os.path.relpath(_top(path.parent), tree.resolve())
+                        raise _lfs_error(sha, f"{_text(name)} is a Git LFS pointer, not the file itself", module)
 
     # -- parts -----------------------------------------------------------------------------------------------------------
 
@@ -436,6 +439,11 @@ def _git(directory: Path, *arguments: str) -> bytes:
     return out
 
 
+def _top(directory: Path) -> Path:
+    """The top folder of the repository, or of the submodule, that the folder lies in."""
+    return Path(os.fsdecode(_git(directory, "rev-parse", "--show-toplevel")))
+
+
 def _git_error(directory: Path, command: str, err: str) -> RegressError:
     if "dubious ownership" in err or "safe.directory" in err:
         fix = f"git config --global --add safe.directory {directory}"
@@ -453,8 +461,10 @@ def _no_git() -> RegressError:
     return RegressError("there is no git", why="the command git is not on the PATH", fix="install git")
 
 
-def _lfs_error(sha: str, why: str) -> RegressError:
-    fix = f"git lfs install && git lfs fetch origin {sha}"
+def _lfs_error(sha: str, why: str, module: str = os.curdir) -> RegressError:
+    """The error for files of a commit, or of its submodule at that path."""
+    fetch = f"git lfs fetch origin {sha}" if module == os.curdir else f"git -C {shlex.quote(module)} lfs fetch --all"
+    fix = f"git lfs install && {fetch}"
     return RegressError(f"files of {sha[:8]} are in Git LFS and not here", why=why, fix=fix)
 
 

@@ -717,6 +717,21 @@ def test_g7_a_submodule_comes_from_the_users_copy_without_a_network(with_module:
     assert with_module.git("worktree", "list").count("\n") == 0
 
 
+def test_g7_lfs_pointers_in_a_submodule_are_refused_too(project: Project, trees: Path, tmp_path: Path) -> None:
+    origin = Project(tmp_path / "origin")
+    (origin.root / ".gitattributes").write_text("*.bin filter=lfs\n")
+    (origin.root / "data.bin").write_text(POINTER)
+    origin.commit("weights")
+    project.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(origin.root), "third/lib")
+    sha = project.commit("two")
+    repository = project.open()
+    with pytest.raises(RegressError, match="Git LFS") as caught:
+        repository.worktree(repository.resolve("HEAD"), trees)
+    assert caught.value.why.startswith("third/lib/data.bin is a Git LFS pointer")
+    assert caught.value.fix == "git lfs install && git -C third/lib lfs fetch --all"
+    assert not (trees / sha).exists()
+
+
 def test_g7_a_submodule_that_cannot_be_had_is_an_error(with_module: Project, trees: Path) -> None:
     subprocess.run(["rm", "-rf", str(with_module.root / ".git" / "modules")], check=True)
     repository = with_module.open()

@@ -352,6 +352,8 @@ class Round:
     `foreign_processes`  list of words for other processes that compute on the device ("pid 812 (python), 4.1 GiB")
     `precision`          dict of precision flags: {"tf32_matmul": false, ...}
     `leaves`             names of the state of the process that the case changed and did not put back
+    `project_files`      where the project's packages were imported from, a file each, named from the side's own folder; among
+                         the facts of the process where that had imported them before the round
     `output`             shape and type of what the call returns: "float32[4096, 4096]"
     `bytes`, `flops`     work of one call as the benchmark declares it
     """
@@ -373,7 +375,7 @@ class End:
     """All tasks of the visit are done."""
 
     project_files: List[str] = field(default_factory=list)
-    """The first files of the project's packages that were imported; empty: the suite imports nothing of it."""
+    """Files of the project's packages that were imported, one a package; empty: the suite imports nothing of it."""
     late: List[str] = field(default_factory=list)
     """Modules of the frameworks that were imported by what was visited, in their order: a compiler's, mostly."""
     opening_s: float = 0.0

@@ -37,6 +37,7 @@ from .wire import (
     Open,
     Opened,
     Probe,
+    Round,
     SetupCache,
     Visit,
     Works,
@@ -68,7 +69,11 @@ class Worker:
         self._visitor = Visitor(self._suite, self._backend, opening.seed, os.getcwd(), company)
         self._code = ProjectCode(opening.import_roots, self._suite.package)
         self._roots = opening.import_roots
-        channel.send(Opened(os.getpid(), facts(self._backend), company.warnings()))
+        # A forked process has them from the start, and says so once for all its rounds.
+        self._imported = self._code.imported()
+        project = {"project_files": self._imported} if self._imported else {}
+        self._says_it = not self._imported
+        channel.send(Opened(os.getpid(), {**facts(self._backend), **project}, company.warnings()))
 
     def answer(self, command: Any) -> None:
         if isinstance(command, Discover):
@@ -103,11 +108,18 @@ class Worker:
                 # What the device did wrong shows late; until the next case begins it can only have been this one.
                 failure = Failure("error", f"the device context is lost: {broken}")
                 reply = dataclasses.replace(reply, failure=failure, values={}, protocol=task.protocol)
-            self._channel.send(reply)
+            self._channel.send(self._with_project(reply) if isinstance(reply, Round) else reply)
             if broken is not None:
                 self._channel.send(Broken(Failure("error", f"the device context is lost: {broken}")))
                 raise SystemExit(1)
         self._channel.send(End(self._code.imported(), self._visitor.late(), self._visitor.opening_s))
+
+    def _with_project(self, round: Round) -> Round:
+        """The round with the files that the project was imported from, where the process did not have them from the start."""
+        if not self._says_it:
+            return round
+        self._imported = self._imported or self._code.imported()
+        return dataclasses.replace(round, facts={**round.facts, "project_files": self._imported})
 
     def _setup_cache(self, command: SetupCache) -> CacheReady:
         start = time.perf_counter()

@@ -114,6 +114,15 @@ def test_a_tree_that_changes_meanwhile_is_said(project: Callable[..., Project], 
     assert f"warning: {said}" in result.out
 
 
+@pytest.mark.parametrize("process", ["auto", "fresh"])
+def test_where_the_projects_code_came_from_is_recorded(project: Callable[..., Project], process: str) -> None:
+    p = project(run_rounds=2, process=process)
+    sha = p.commit({"src/proj/__init__.py": code(), "src/proj/extra.py": "", "benchmarks/b.py": SUITE})
+    assert p.regress("run", "-q").code == 0
+    for each in recorded(p, sha).rounds:
+        assert each.facts["project_files"] == ["proj/__init__.py"], "named from src/, where the side's code is"
+
+
 EDITS = """
 import pathlib, proj
 def track_edits():
