@@ -233,5 +233,13 @@ def device_line(facts: Mapping[str, Any], rounds: list[Round]) -> str:
 
 
 def quoted(*words: str) -> str:
-    """A command line that a shell takes apart into these words."""
-    return " ".join(shlex.quote(word) for word in words)
+    """A command line that a shell takes apart into these words, in one line of text that can be printed."""
+    return " ".join(shlex.quote(word) if word.isprintable() else _written_out(word) for word in words)
+
+
+def _written_out(word: str) -> str:
+    """A word with characters that cannot be printed, as bash and zsh read it."""
+    written = {"\\": "\\\\", "'": "\\'"}
+    return (
+        "$'" + "".join(written.get(each, each) if each.isprintable() else f"\\U{ord(each):08x}" for each in word) + "'"
+    )
