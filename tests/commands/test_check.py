@@ -157,6 +157,31 @@ def test_a_module_that_cannot_be_imported_is_3_and_named(project: Callable[..., 
     assert "missing_thing" in result.out
 
 
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_a_module_with_a_syntax_error_costs_only_itself(project: Callable[..., Project], command: str) -> None:
+    p = project(check_rounds=2, run_rounds=2)
+    modules = {
+        "benchmarks/a_broken.py": "def cudatime_gone(: pass\n",
+        "benchmarks/b.py": SUITE,
+        "benchmarks/z.py": SUITE,
+    }
+    p.commit({"proj/__init__.py": code(), **modules})
+    p.commit({"proj/__init__.py": code(60e-6)})
+    result = p.regress(command, "--format", "json")
+    report = document(result)
+    assert result.code == 3 if command == "run" else report["exit_codes"] == [1, 3]
+    (problem,) = report["errors"]
+    assert problem["where"].endswith("benchmarks/a_broken.py:1")
+    assert "SyntaxError" in problem["message"]
+    timed = {each["name"]: each for each in report["benchmarks"] if each["metric"] == "gpu_time"}
+    key = "value" if command == "run" else "head"
+    assert {name: each[key] for name, each in timed.items()} == {
+        f"{module}.cudatime_{name}": pytest.approx(seconds, rel=0.02)
+        for module in ("b", "z")
+        for name, seconds in (("work", 60e-6), ("other", 80e-6))
+    }
+
+
 def test_no_match_is_5(project: Callable[..., Project]) -> None:
     p = project()
     p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE})

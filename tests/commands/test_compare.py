@@ -228,3 +228,27 @@ def test_other_declared_sampling_is_a_mark_across_which_nothing_is_claimed(tmp_p
     assert [warning.partition(": ")[2] for warning in report.warnings] == [
         "b.Suite.cudatime_work: 3 older rounds were measured differently (other declared repeat) and are left out"
     ]
+
+
+def test_the_series_of_a_parameter_whose_repr_has_an_address_goes_on(tmp_path: Path) -> None:
+    p = Project(tmp_path / "addresses", {"run_rounds": 3, "machine": HERE})
+    suite = """
+import proj
+class Thing:
+    def __init__(self):
+        import os
+        self.moves = bytearray(os.getpid() % 4096)
+class Suite:
+    params = [[lambda: proj.work(), Thing(), Thing(), proj.other]]
+    def cudatime_work(self, call): call() if callable(call) else proj.work()
+"""
+    for seconds in (50e-6, 60e-6):
+        p.commit({"proj/__init__.py": CODE.format(seconds=seconds), "benchmarks/b.py": suite})
+        assert p.regress("run", "-q").code == 0
+    found = [each for each in compared(p, "HEAD~1", "HEAD").comparisons if each.metric.name == "gpu_time"]
+    assert [(*each.case.params, str(each.verdict)) for each in found] == [
+        ("<function Suite.<lambda>>", "regressed"),
+        ("<benchmarks.b.Thing object> (0)", "regressed"),
+        ("<benchmarks.b.Thing object> (1)", "regressed"),
+        ("<function other>", "unchanged"),
+    ]
