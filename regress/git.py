@@ -91,15 +91,31 @@ class Repository:
             )
         return self._log("--no-walk", out.decode())[0]
 
-    def commits(self, revisions: str) -> list[Commit]:
+    def commits(self, revisions: str, ignore: Sequence[Path] = ()) -> list[Commit]:
         """The commits of a range such as `v1.0..main` (or of all history up to one revision), oldest first.
 
-        The order follows the graph, never the clock: a parent always stands before its children.
+        The order follows the graph, never the clock: a parent always stands before its children. With `ignore` (folders or
+        files, such as results_dir) without those that are like their parents everywhere else: there is nothing new to measure.
         """
         for end in re.split(r"\.\.\.?", revisions):
             if end or ".." not in revisions:
                 self.resolve(end)
-        return self._log("--topo-order", "--reverse", revisions)
+        inside = [path.resolve().relative_to(self.root) for path in ignore if path.resolve().is_relative_to(self.root)]
+        left_out = [f":(top,exclude,literal){path}" for path in inside if path.parts]
+        paths = [":(top)", *left_out] if left_out else []
+        # Without --full-history git follows only the parent that a merge is like, and loses the commits of the other one.
+        return self._log("--topo-order", "--reverse", "--full-history", revisions, paths=paths)
+
+    def has(self, sha: str) -> bool:
+        """Whether the commit is here at all."""
+        return self._exists(sha)
+
+    def is_kept(self, commit: Commit) -> bool:
+        """Whether a branch or a tag holds the commit, or HEAD is based on it; one that was rebased away is held by none."""
+        status, out, _ = _try(self.root, "for-each-ref", "--count=1", f"--contains={commit.sha}")
+        if not status and out:
+            return True
+        return _try(self.root, "merge-base", "--is-ancestor", commit.sha, "HEAD")[0] == 0
 
     def merge_base(self, a: str, b: str) -> Commit:
         """The newest commit that both descend from. Raises RevisionError if there is none."""
@@ -317,9 +333,9 @@ class Repository:
 
     # -- parts -----------------------------------------------------------------------------------------------------------
 
-    def _log(self, *arguments: str) -> list[Commit]:
+    def _log(self, *arguments: str, paths: Sequence[str] = ()) -> list[Commit]:
         options = ("--no-show-signature", "--encoding=UTF-8", "-z", "--format=" + "%x00".join(_FIELDS))
-        flat = _text(_git(self.root, "log", *options, *arguments, "--")).split("\0")
+        flat = _text(_git(self.root, "log", *options, *arguments, "--", *paths)).split("\0")
         rows = [flat[at : at + len(_FIELDS)] for at in range(0, len(flat) - 1, len(_FIELDS))]
         return [
             Commit(sha, subject, author, float(date or 0), tuple(parents.split()))

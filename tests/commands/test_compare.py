@@ -13,7 +13,7 @@ import pytest
 
 from regress.commands.compare import compare_recorded
 from regress.commands.session import Request
-from regress.errors import NothingMeasured, RegressError
+from regress.errors import NothingMeasured, RegressError, RevisionError
 from regress.git import open_repository
 from regress.history import Recorded, Store
 from regress.model import Report, Side
@@ -252,3 +252,27 @@ class Suite:
         ("<benchmarks.b.Thing object> (1)", "regressed"),
         ("<function other>", "unchanged"),
     ]
+
+
+def test_results_of_a_commit_that_was_rebased_away_are_used_and_called_off_branch(tmp_path: Path) -> None:
+    p = Project(tmp_path / "rebased", {"run_rounds": 3, "machine": HERE})
+    p.commit({"proj/__init__.py": CODE.format(seconds=50e-6), "benchmarks/b.py": SUITE, ".gitignore": "history/\n"})
+    gone = p.commit({"proj/__init__.py": CODE.format(seconds=60e-6)})
+    assert p.regress("run", "-q").code == 0
+    p.write({"proj/__init__.py": CODE.format(seconds=80e-6)})
+    p.git("commit", "-q", "-a", "--amend", "-m", "again")
+    assert p.regress("run", "-q").code == 0
+    before = compared(p, gone, "HEAD")
+    # Here the worktree that it was measured in holds it; a clone does not have it.
+    p.git("clone", "-q", f"file://{p.root}", str(tmp_path / "clone"))
+    p.root = Path(shutil.copytree(p.root / "history", tmp_path / "clone" / "history")).parent
+    after = compared(p, gone[:8], "HEAD")
+    for report, revision in ((before, gone), (after, gone[:8])):
+        assert report.base is not None
+        assert report.head is not None
+        assert (report.base.revision, report.head.revision) == (f"{revision}, off-branch", "HEAD")
+        assert report.counts == {"regressed": 1, "unchanged": 1}
+    ((_, again),) = after.suggestions
+    assert again.startswith(f"regress compare {gone[:8]} "), "git cannot check it out any more"
+    with pytest.raises(RevisionError):
+        compared(p, "0" * 8, "HEAD")
