@@ -65,7 +65,8 @@ class Protocol:
     warmup_s: float = 5.0
     """Give up waiting for two equal windows after this."""
     process: str = "fresh"
-    """How the process of a round begins: `fork` from one that has imported the suite, or `fresh`."""
+    """How the process of a round begins: `fork` from one that has imported the suite, `fork-serial` from one that did so with
+    torch at one thread, or `fresh`."""
     harness: int = HARNESS_VERSION
 
 
@@ -164,6 +165,8 @@ class Open:
     """Attributes that win over what a benchmark declares (asv's `-a name=value`)."""
     cuda: List[str] = field(default_factory=list)
     """Regular expressions for names of `time_*` benchmarks that are measured under the device protocol."""
+    one_thread: bool = False
+    """To a fork server: keep torch at one thread while the suite is imported."""
     wire: int = WIRE_VERSION
 
 

@@ -22,7 +22,7 @@ from .channel import Channel
 from .company import Company
 from .failures import failure_of
 from .project import ProjectCode
-from .state import SeedAtImport, seed
+from .state import GENERATORS, AtImport, seed
 from .suite import Suite
 from .visit import FRAMEWORKS, Visitor
 from .wire import (
@@ -51,7 +51,8 @@ class Imported:
 
     def __init__(self, opening: Open) -> None:
         seed(opening.seed)
-        sys.meta_path.insert(0, SeedAtImport(opening.seed))
+        # What a suite draws while it is imported repeats as well.
+        sys.meta_path.insert(0, AtImport(GENERATORS, lambda name: seed(opening.seed, (name,))))
         self.backend: Optional[Backend] = imported_by_suites(opening.device, opening.seed, opening.side)
         self.suite = Suite(opening.suite_dir, opening.overrides, opening.import_roots, opening.cuda)
 

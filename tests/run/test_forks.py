@@ -124,17 +124,35 @@ def track_x(): return 1
     assert why in measured.warnings[0]
 
 
+REGION = """
+import torch
+torch.ones(1 << 22).exp().sum()
+def track_threads(): return torch.get_num_threads()
+def time_region(): torch.ones(1 << 20).exp().sum()
+"""
+
+
 @pytest.mark.slow
-def test_a_parallel_region_at_import_is_found_out(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """libgomp's threads are gone in a child, which waits for them for ever in its first parallel region."""
-    pytest.importorskip("torch")
+@pytest.mark.parametrize(
+    ("sets", "process"), [("", "fork-serial"), ("import torch\ntorch.set_num_threads(2)\n", "fresh")]
+)
+def test_a_parallel_region_at_import_is_found_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, sets: str, process: str
+) -> None:
+    """libgomp's threads are gone in a child, which waits for them for ever in its first parallel region. It runs serially then,
+    unless the suite itself wants more threads."""
+    torch = pytest.importorskip("torch")
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one processor: no region is parallel")
-    monkeypatch.setattr(visits, "PROBE_STEP_S", 3.0)
-    bench.write("import torch\ntorch.ones(1 << 22).exp().sum()\ndef track_threads(): return torch.get_num_threads()\n")
-    measured = bench.run(rounds=1)
+    monkeypatch.setattr(visits, "PROBE_STEP_S", 5.0)
+    bench.write(sets + REGION, base="", head="")
+    measured = bench.run(rounds=1, settings={"device": "cpu"})
     assert failures(measured) == {}
-    assert "a parallel region of torch hangs in a forked process; benchmarks.b started threads" in measured.warnings[0]
+    assert {each.protocol.process for each in measured.rounds if each.protocol} == {process}
+    counts = {each.values["value"].value for each in measured.rounds if "value" in each.values}
+    assert counts == {2 if sets else torch.get_num_threads()}
+    blamed = "a parallel region of torch hangs in a forked process; benchmarks.b started threads"
+    assert any(blamed in warning for warning in measured.warnings) is (process == "fresh")
 
 
 @pytest.mark.slow
