@@ -65,11 +65,11 @@ def torch_checks(facts: Facts) -> Iterator[Check]:
         yield Check("torch", "ok", f"{version}, built for {'ROCm' if kind == 'hip' else 'CUDA'} {built}")
 
 
-def complaints(facts: Facts) -> list[str]:
-    """What a machine with a device lacks for measuring on it, each with what to do."""
+def complaints(facts: Facts, with_torch: bool) -> list[str]:
+    """What a machine with a device lacks for measuring on it, each with what to do; with or without torch."""
     if "no_device" in facts or facts.get("scripted"):
         return []
-    checks = [*device_checks(facts), *torch_checks(facts)]
+    checks = [*device_checks(facts), *(torch_checks(facts) if with_torch else ())]
     return [f"{each.name}: {each.found}; fix: {each.fix}" for each in checks if each.state != "ok"]
 
 

@@ -174,7 +174,8 @@ class Session:
             why = str(facts.get("no_device", "no device"))
             found.append(f"{len(skipped)} CUDA cases were skipped: {why}; fix: {without_device(why)}")
         if any(map(_on_device, measured.rounds)):
-            found += dict.fromkeys(each for facts in measured.facts.values() for each in complaints(facts))
+            torch = any(each.failure is not None or "torch" in each.facts.get("loaded", ()) for each in measured.rounds)
+            found += dict.fromkeys(each for facts in measured.facts.values() for each in complaints(facts, torch))
         if any(facts.get("scripted") for facts in measured.facts.values()):
             found.append("the device is scripted: times are stated by the code, not measured")
         return found

@@ -149,7 +149,9 @@ def test_numbers_of_the_cpu_are_not_filed_under_a_machine_with_a_device(project:
     ],
 )
 def test_a_run_says_what_a_machine_with_a_device_lacks(facts: dict[str, Any], words: str, fix: str) -> None:
-    found = complaints({name: value for name, value in {**H100, **facts}.items() if value is not None})
+    known = {name: value for name, value in {**H100, **facts}.items() if value is not None}
+    found = complaints(known, with_torch=True)
+    assert complaints(known, with_torch=False) == [each for each in found if "NVML" in each]
     assert [(words in each, f"; fix: {fix}" in each) for each in found] == ([(True, True)] if words else [])
 
 
