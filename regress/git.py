@@ -12,6 +12,7 @@ import fcntl
 import os
 import random
 import re
+import shlex
 import shutil
 import time
 import weakref
@@ -48,7 +49,7 @@ def open_repository(path: Path) -> Repository:
             why="there is no working tree to measure",
             fix=f"git clone {path} and point to the clone",
         )
-    root = Path(os.fsdecode(_git(path, "rev-parse", "--show-toplevel")))
+    root = _top(path)
     git_dir = os.fsdecode(_git(root, "rev-parse", "--absolute-git-dir"))
     common_dir = os.fsdecode(_git(root, "rev-parse", "--git-common-dir"))
     return Repository(root.resolve(), Path(git_dir), (root / common_dir).resolve())
@@ -90,15 +91,31 @@ class Repository:
             )
         return self._log("--no-walk", out.decode())[0]
 
-    def commits(self, revisions: str) -> list[Commit]:
+    def commits(self, revisions: str, ignore: Sequence[Path] = ()) -> list[Commit]:
         """The commits of a range such as `v1.0..main` (or of all history up to one revision), oldest first.
 
-        The order follows the graph, never the clock: a parent always stands before its children.
+        The order follows the graph, never the clock: a parent always stands before its children. With `ignore` (folders or
+        files, such as results_dir) without those that are like their parents everywhere else: there is nothing new to measure.
         """
         for end in re.split(r"\.\.\.?", revisions):
             if end or ".." not in revisions:
                 self.resolve(end)
-        return self._log("--topo-order", "--reverse", revisions)
+        inside = [path.resolve().relative_to(self.root) for path in ignore if path.resolve().is_relative_to(self.root)]
+        left_out = [f":(top,exclude,literal){path}" for path in inside if path.parts]
+        paths = [":(top)", *left_out] if left_out else []
+        # Without --full-history git follows only the parent that a merge is like, and loses the commits of the other one.
+        return self._log("--topo-order", "--reverse", "--full-history", revisions, paths=paths)
+
+    def has(self, sha: str) -> bool:
+        """Whether the commit is here at all."""
+        return self._exists(sha)
+
+    def is_kept(self, commit: Commit) -> bool:
+        """Whether a branch or a tag holds the commit, or HEAD is based on it; one that was rebased away is held by none."""
+        status, out, _ = _try(self.root, "for-each-ref", "--count=1", f"--contains={commit.sha}")
+        if not status and out:
+            return True
+        return _try(self.root, "merge-base", "--is-ancestor", commit.sha, "HEAD")[0] == 0
 
     def merge_base(self, a: str, b: str) -> Commit:
         """The newest commit that both descend from. Raises RevisionError if there is none."""
@@ -314,18 +331,20 @@ class Repository:
         return options
 
     def _refuse_pointers(self, tree: Path, sha: str) -> None:
-        for name in _git(tree, "ls-files", "-z", "--", ":(attr:filter=lfs)").split(b"\0"):
+        """Raise RegressError where a file of the tree, or of a submodule in it, is a pointer to its content."""
+        for name in _git(tree, "ls-files", "-z", "--recurse-submodules", "--", ":(attr:filter=lfs)").split(b"\0"):
             path = tree / os.fsdecode(name)
             if name and path.is_file():
                 with path.open("rb") as file:
                     if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
-                        raise _lfs_error(sha, f"{_text(name)} is a Git LFS pointer, not the file itself")
+                        module = os.path.relpath(_top(path.parent), tree.resolve())
+                        raise _lfs_error(sha, f"{_text(name)} is a Git LFS pointer, not the file itself", module)
 
     # -- parts -----------------------------------------------------------------------------------------------------------
 
-    def _log(self, *arguments: str) -> list[Commit]:
+    def _log(self, *arguments: str, paths: Sequence[str] = ()) -> list[Commit]:
         options = ("--no-show-signature", "--encoding=UTF-8", "-z", "--format=" + "%x00".join(_FIELDS))
-        flat = _text(_git(self.root, "log", *options, *arguments, "--")).split("\0")
+        flat = _text(_git(self.root, "log", *options, *arguments, "--", *paths)).split("\0")
         rows = [flat[at : at + len(_FIELDS)] for at in range(0, len(flat) - 1, len(_FIELDS))]
         return [
             Commit(sha, subject, author, float(date or 0), tuple(parents.split()))
@@ -445,6 +464,11 @@ def _git(directory: Path, *arguments: str) -> bytes:
     return out
 
 
+def _top(directory: Path) -> Path:
+    """The top folder of the repository, or of the submodule, that the folder lies in."""
+    return Path(os.fsdecode(_git(directory, "rev-parse", "--show-toplevel")))
+
+
 def _git_error(directory: Path, command: str, err: str) -> RegressError:
     if "dubious ownership" in err or "safe.directory" in err:
         fix = f"git config --global --add safe.directory {directory}"
@@ -462,8 +486,10 @@ def _no_git() -> RegressError:
     return RegressError("there is no git", why="the command git is not on the PATH", fix="install git")
 
 
-def _lfs_error(sha: str, why: str) -> RegressError:
-    fix = f"git lfs install && git lfs fetch origin {sha}"
+def _lfs_error(sha: str, why: str, module: str = os.curdir) -> RegressError:
+    """The error for files of a commit, or of its submodule at that path."""
+    fetch = f"git lfs fetch origin {sha}" if module == os.curdir else f"git -C {shlex.quote(module)} lfs fetch --all"
+    fix = f"git lfs install && {fetch}"
     return RegressError(f"files of {sha[:8]} are in Git LFS and not here", why=why, fix=fix)
 
 

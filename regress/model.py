@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from regress.measure.wire import (
+    DECLARED_SAMPLING,
     PROTOCOL_IDENTITY,
     SYNCHRONIZES,
     Benchmark,
@@ -35,6 +36,7 @@ from regress.measure.wire import (
 from regress.stats.summary import Summary
 
 __all__ = [
+    "DECLARED_SAMPLING",
     "METRICS",
     "PROTOCOL_IDENTITY",
     "SYNCHRONIZES",

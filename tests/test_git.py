@@ -436,6 +436,45 @@ def test_g11_our_own_results_are_no_change(project: Project) -> None:
     assert repository.changed_files([results]) == ["history.py"]
 
 
+def test_g11_commits_of_results_alone_are_left_out(project: Project) -> None:
+    results = project.root / "history [1]"  # a name that is no pattern
+
+    def record(subject: str, **code: str) -> str:
+        results.mkdir(exist_ok=True)
+        (results / "1.json").write_text(subject)
+        return project.commit(subject, **(code or {"code": "1"}))
+
+    first = project.commit("one", code="1")
+    record("results only")
+    both = record("code and results", code="2")
+    project.git("checkout", "-q", "-b", "side")
+    side = project.commit("side", other="1")
+    project.git("checkout", "-q", "main")
+    record("more results", code="2")
+    project.git("merge", "-q", "--no-ff", "-m", "merge", "side")
+    merge = project.git("rev-parse", "HEAD")
+    last = project.commit("last", code="3")
+    repository = project.open()
+    assert len(repository.commits("HEAD")) == 7
+    found = repository.commits("HEAD", [results, project.root / "report", project.root.parent])
+    assert [each.sha for each in found] == [first, both, side, merge, last]
+    assert [each.sha for each in repository.commits(f"{both}..HEAD", [results])] == [side, merge, last]
+
+
+def test_g5_a_commit_that_was_rebased_away_is_held_by_nothing(project: Project) -> None:
+    project.commit("one", code="1")
+    gone = project.commit("two", code="2")
+    repository = project.open()
+    assert repository.is_kept(repository.resolve(gone))
+    project.git("reset", "-q", "--hard", "HEAD~1")
+    assert not repository.is_kept(repository.resolve(gone))
+    project.git("tag", "kept", gone)
+    assert repository.is_kept(repository.resolve(gone))
+    project.git("tag", "-d", "kept")
+    project.git("checkout", "-q", "--detach", gone)
+    assert repository.is_kept(repository.resolve(gone))
+
+
 # -- worktrees -----------------------------------------------------------------------------------------------------------
 
 
@@ -715,6 +754,21 @@ def test_g7_a_submodule_comes_from_the_users_copy_without_a_network(with_module:
     assert (repository.worktree(repository.resolve("HEAD"), trees) / "third" / "lib" / "built.so").exists()
     assert len(repository.remove_worktrees(trees)) == 2
     assert with_module.git("worktree", "list").count("\n") == 0
+
+
+def test_g7_lfs_pointers_in_a_submodule_are_refused_too(project: Project, trees: Path, tmp_path: Path) -> None:
+    origin = Project(tmp_path / "origin")
+    (origin.root / ".gitattributes").write_text("*.bin filter=lfs\n")
+    (origin.root / "data.bin").write_text(POINTER)
+    origin.commit("weights")
+    project.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(origin.root), "third/lib")
+    sha = project.commit("two")
+    repository = project.open()
+    with pytest.raises(RegressError, match="Git LFS") as caught:
+        repository.worktree(repository.resolve("HEAD"), trees)
+    assert caught.value.why.startswith("third/lib/data.bin is a Git LFS pointer")
+    assert caught.value.fix == "git lfs install && git -C third/lib lfs fetch --all"
+    assert not (trees / sha).exists()
 
 
 def test_g7_a_submodule_that_cannot_be_had_is_an_error(with_module: Project, trees: Path) -> None:

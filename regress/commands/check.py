@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from regress.commands.session import Recorder, Request, Session, counted, device_line, quoted, require_values
+from regress.commands.recorder import Recorder
+from regress.commands.session import Request, Session, counted, device_line, quoted, require_values
 from regress.commands.throughput import Rates
 from regress.compare import Steps, compare, overall
 from regress.errors import BuildFailed
@@ -109,7 +110,7 @@ def _judged(
     warnings = session.warnings(measured, ceilings)
     if head.dirty:
         warnings.append(f"the head has uncommitted changes: it is not recorded as {head.commit.short}")
-    warnings += session.differing_tree(head)
+    warnings += recorder.warnings()
     warnings += unlike_requirements(session, *sides)
     if measured.interrupted:
         warnings.append("interrupted: the verdicts are from the rounds that were finished")

@@ -8,10 +8,15 @@ from dataclasses import replace
 from regress.commands.check import policy, suggestions
 from regress.commands.session import Request, Session, counted, quoted, unmatched
 from regress.compare import compare, overall, renames
-from regress.errors import NothingMeasured
+from regress.errors import NothingMeasured, RevisionError
 from regress.history import Loaded, Recorded, Store
-from regress.model import Case, Report, Round, Side
+from regress.model import Case, Commit, Report, Round, Side
 from regress.run.plan import Selection, select
+
+OFF_BRANCH = "off-branch"
+"""What a commit is that no branch and no tag holds any more: it was rebased away."""
+SHORTEST_SHA = 4
+"""Digits that git asks for too."""
 
 
 def compare_recorded(request: Request, base: str, head: str, environment: str | None = None) -> Report:
@@ -21,8 +26,8 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
     environment in common or several, and where no benchmark matches.
     """
     session = Session(request)
-    sides = session.revision_side("base", base), session.revision_side("head", head)
     store = Store(session.config.results_dir)
+    sides = _side(session, store, "base", base), _side(session, store, "head", head)
     warnings = list(session.config.warnings)
     found = [store.load(side.commit.sha, session.machine.name) for side in sides]
     skipped = dict.fromkeys(each for loaded in found for each in loaded.skipped)
@@ -35,6 +40,8 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
     if selection.words and not (base_rounds or head_rounds):
         raise unmatched(selection, f"the results of {sides[0].label} and {sides[1].label}")
     settings = session.config.settings
+    # What git no longer has cannot be measured again.
+    again = "check" if all(session.repository.has(side.commit.sha) for side in sides) else "compare"
     comparisons = compare(base_rounds, head_rounds, after.benchmarks, settings, before.benchmarks)
     summed = overall(comparisons, settings, strict=request.strict)
     base_side, head_side = (
@@ -55,9 +62,25 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
         noise_floor=summed.noise_floor,
         min_detectable=summed.min_detectable,
         warnings=tuple(warnings),
-        suggestions=tuple(suggestions("check", base_side, head_side, comparisons)),
+        suggestions=tuple(suggestions(again, base_side, head_side, comparisons)),
         policy=policy(settings, request.strict),
     )
+
+
+def _side(session: Session, store: Store, name: str, revision: str) -> Side:
+    """The side of a revision; of a commit that git no longer knows, too, where results name it. One that was rebased away says
+    so. Raises RevisionError where there is neither."""
+    try:
+        side = session.revision_side(name, revision)
+    except RevisionError:
+        wanted = revision.lower()
+        found = {each.commit_sha: each.date for each in store.commits() if each.commit_sha.startswith(wanted)}
+        if len(wanted) < SHORTEST_SHA or len(found) != 1:
+            raise
+        ((sha, date),) = found.items()
+        return Side(name, Commit(sha, "", "", date), f"{revision}, {OFF_BRANCH}")
+    kept = session.repository.is_kept(side.commit)
+    return side if kept else replace(side, revision=f"{revision}, {OFF_BRANCH}")
 
 
 def _pair(
@@ -102,18 +125,19 @@ def _missing(side: Side, loaded: Loaded, session: Session, store: Store) -> Noth
     what = ("no baseline" if side.name == "base" else f"no results of {label}") + f" on this machine ({machine})"
     for each in loaded.skipped:
         return NothingMeasured(what, why=f"{each.path} cannot be used: {each.why}", fix=each.fix)
-    here = store.commits(machine)
+    recorded = store.commits(machine)
     elsewhere = sorted({each.machine for each in store.commits() if each.commit_sha == side.commit.sha})
     if elsewhere:
         why = f"{label} was measured on {', '.join(elsewhere)}: values of another machine are no baseline"
     else:
         why = f"nothing is recorded of {label}"
-    if here:
-        nearest = min(here, key=lambda each: abs(each.date - side.commit.date))
+    if recorded:
+        nearest = min(recorded, key=lambda each: abs(each.date - side.commit.date))
         why += f"; nearest in time is {nearest.commit_sha[:8]}"
     else:
         why += f"; nothing at all is recorded on {machine} in {session.config.results_dir}"
-    return NothingMeasured(what, why=why, fix=f"regress run {label}")
+    here = session.repository.has(side.commit.sha)
+    return NothingMeasured(what, why=why, fix=f"regress run {label}" if here else "name a commit that is recorded here")
 
 
 def _selected(recorded: Recorded, selection: Selection, now: Mapping[str, str] | None = None) -> list[Round]:

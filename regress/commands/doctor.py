@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from regress.commands.fitness import device_checks, torch_checks
 from regress.commands.session import Request, Session, counted
 from regress.errors import RegressError
-from regress.measure.backend import Backend, DeviceError, choose
+from regress.measure.backend import DeviceError, choose
 from regress.measure.backend.torch_events import built_for
 from regress.model import Check, Report
 from regress.run.execute import Watcher, discover
@@ -24,8 +25,10 @@ FREE_BYTES = 2 << 30
 def doctor(request: Request, watcher: Watcher) -> Report:
     """Look at Python, the device, the repository, the suite and the places where results go."""
     device = choose("auto")
-    facts = device.facts()
-    checks = [_python(), *_device(device, facts), *_frameworks(str(facts.get("cuda", ""))), *_cpu()]
+    facts = {**device.facts(), **_torch()}
+    if not device.has_device:
+        facts["no_device"] = device.why_no_device
+    checks = [_python(), *device_checks(facts), *_others_on_device(facts), *_frameworks(facts), *_cpu()]
     try:
         session = Session(request)
         checks.append(Check("configuration", "ok", str(session.config.path)))
@@ -45,38 +48,20 @@ def _python() -> Check:
     return Check("Python", "ok", f"{platform.python_version()} on {platform.system()} {platform.release()}")
 
 
-def _device(device: Backend, facts: Mapping[str, Any]) -> Iterator[Check]:
-    if not device.has_device:
-        yield Check(
-            "CUDA device",
-            "warn",
-            f"{device.why_no_device}; CUDA cases will be skipped, CPU cases are measured",
-            "install the NVIDIA driver, or run on a machine with a GPU",
-        )
-        return
-    if "gpu_uuid" not in facts:  # only the suite's own torch can tell what it is
-        yield Check("device", "ok", "an AMD device, timed by torch's events")
-        return
-    driver = f", driver {facts['driver']}" if "driver" in facts else ""
-    yield Check("CUDA device", "ok", f"{facts['gpu']} ({facts['gpu_uuid']}), CUDA {facts['cuda']}{driver}")
-    yield from _others_on_device(facts["gpu_uuid"])
-
-
-def _others_on_device(uuid: str) -> Iterator[Check]:
+def _others_on_device(facts: Mapping[str, Any]) -> Iterator[Check]:
     import pynvml
 
+    if "driver" not in facts:
+        return
     try:
         pynvml.nvmlInit()
-        device = pynvml.nvmlDeviceGetHandleByUUID(uuid)  # by index it would be the first of all, hidden ones too
+        device = pynvml.nvmlDeviceGetHandleByUUID(
+            facts["gpu_uuid"]
+        )  # by index it would be the first of all, hidden ones too
         others = [each.pid for each in pynvml.nvmlDeviceGetComputeRunningProcesses(device) if each.pid != os.getpid()]
         pynvml.nvmlShutdown()
     except pynvml.NVMLError as error:
-        yield Check(
-            "NVML",
-            "warn",
-            f"cannot be asked: {error}; other processes on the device, its temperature and slowdowns will not be noticed",
-            "install the libnvidia-ml of the driver (in a container: NVIDIA_DRIVER_CAPABILITIES=compute,utility)",
-        )
+        yield Check("other processes", "warn", f"cannot be asked for: {error}", "nvidia-smi lists them")
         return
     if others:
         pids = ", ".join(map(str, others))
@@ -87,31 +72,32 @@ def _others_on_device(uuid: str) -> Iterator[Check]:
         yield Check("other processes", "ok", "none on the device")
 
 
-def _frameworks(driver_cuda: str) -> Iterator[Check]:
-    """The frameworks of this environment; `driver_cuda` is the newest CUDA that the driver knows."""
+def _frameworks(facts: Mapping[str, Any]) -> Iterator[Check]:
+    """The frameworks of this environment."""
+    yield from torch_checks(facts)
+    for name in ("cupy", "jax"):
+        if version := _version(name):
+            yield Check(name, "ok", version)
+
+
+def _torch() -> dict[str, Any]:
+    """The installed torch, as a process under test speaks of it."""
+    version = _version("torch")
+    if not version:
+        return {}
+    try:
+        return {"torch": version, "torch_built": " ".join(filter(None, built_for()))}
+    except DeviceError:
+        return {"torch": version}
+
+
+def _version(distribution: str) -> str:
     import importlib.metadata
 
-    for name in ("torch", "cupy", "jax"):
-        try:
-            version = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        yield _torch(version, driver_cuda) if name == "torch" else Check(name, "ok", version)
-
-
-def _torch(version: str, driver_cuda: str) -> Check:
     try:
-        kind, built = built_for()
-    except DeviceError as error:
-        return Check("torch", "warn", f"{version}, but {error}", "pip install --force-reinstall torch")
-    if not kind:
-        what = f"{version} is built for the CPU only: its CUDA cases will fail"
-        return Check("torch", "warn", what, "pip install --force-reinstall torch")
-    # Within a major version a driver runs what is built for a newer one.
-    if kind == "cuda" and driver_cuda and int(built.split(".")[0]) > int(driver_cuda.split(".")[0]):
-        what = f"{version} is built for CUDA {built}, and the driver knows CUDA {driver_cuda} only: its CUDA cases will fail"
-        return Check("torch", "warn", what, "update the NVIDIA driver, or install a torch for an older CUDA")
-    return Check("torch", "ok", f"{version}, built for {'ROCm' if kind == 'hip' else 'CUDA'} {built}")
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 def _cpu() -> Iterator[Check]:

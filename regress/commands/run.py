@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from regress.commands.session import Recorder, Request, Session, counted, device_line, quoted, require_values
+from regress.commands.recorder import Recorder
+from regress.commands.session import Request, Session, counted, device_line, quoted, require_values
 from regress.commands.throughput import Rates
 from regress.compare.pairing import place
 from regress.errors import RevisionError
@@ -50,8 +51,8 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
     warnings = session.warnings(measured, ceilings)
     if side.dirty:
         warnings.append(f"the tree has uncommitted changes: the results are not recorded as {side.commit.short}")
-    warnings += session.differing_tree(side)
     own = "with its own suite" if job.own_suites else ""
+    warnings += recorder.warnings()
     others = dict.fromkeys(words for each in measured.rounds for words in each.facts.get("foreign_processes", ()))
     if others:
         warnings.append(f"contaminated: others were computing on the device: {'; '.join(others)}")

@@ -1,4 +1,4 @@
-"""What the measuring commands share: configuration, repository, sides, and the recording of rounds as they arrive."""
+"""What the measuring commands share: configuration, repository, sides, and the device."""
 
 from __future__ import annotations
 
@@ -6,30 +6,28 @@ import contextlib
 import os
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from regress import config as configuration
+from regress.commands.fitness import complaints, without_device
 from regress.commands.throughput import declares_work
 from regress.config import Config
 from regress.errors import NothingMeasured, RegressError
 from regress.git import Repository, open_repository
-from regress.history import Store, this_machine
+from regress.history import this_machine
 from regress.measure.backend import DeviceError
 from regress.measure.backend.cuda import CudaBackend
 from regress.measure.wire import Ceilings
-from regress.model import DEFAULT_ENVIRONMENT, Machine, Round, Side
+from regress.model import Machine, Round, Side
 from regress.run import clocks, device_lock
 from regress.run.ceilings import ceilings_of
-from regress.run.environments import Prepared, prepare, recorded_name
+from regress.run.environments import Prepared, prepare
 from regress.run.execute import Job, Measured, Watcher
 from regress.run.plan import Selection
 from regress.run.ship import ship
-
-DEVICE_FACTS = ("gpu", "gpu_uuid", "driver", "cuda")
-"""Facts of a worker that describe the machine; they are kept in machine.json."""
 
 
 @dataclass(frozen=True)
@@ -87,13 +85,6 @@ class Session:
         dirty = self.is_dirty()
         head = self.repository.resolve("HEAD")
         return Side(name, head, "the working tree" if dirty else "HEAD, clean", environment, dirty=dirty)
-
-    def differing_tree(self, side: Side) -> list[str]:
-        """The warning that the tree is not the commit that was measured, from the start or by now; none for another commit."""
-        if side.dirty or self.repository.resolve("HEAD").sha != side.commit.sha or not self.is_dirty():
-            return []
-        files = "" if self.request.own_suite else ", with the tree's benchmark files"
-        return [f"the working tree has changes; the commit itself was measured, from a worktree{files}"]
 
     def prepare(self, side: Side, watcher: Watcher) -> Prepared:
         return prepare(side, self.config, self.repository, self.cache, watcher.note)
@@ -207,7 +198,11 @@ class Session:
         skipped = {(each.name, *each.params) for each in measured.rounds if _needs_device(each)}
         if skipped:
             facts: Mapping[str, Any] = next(iter(measured.facts.values()), {})
-            found.append(f"{len(skipped)} CUDA cases were skipped: {facts.get('no_device', 'no device')}")
+            why = str(facts.get("no_device", "no device"))
+            found.append(f"{len(skipped)} CUDA cases were skipped: {why}; fix: {without_device(why)}")
+        if any(map(_on_device, measured.rounds)):
+            torch = any(each.failure is not None or "torch" in each.facts.get("loaded", ()) for each in measured.rounds)
+            found += dict.fromkeys(each for facts in measured.facts.values() for each in complaints(facts, torch))
         if any(facts.get("scripted") for facts in measured.facts.values()):
             found.append("the device is scripted: times are stated by the code, not measured")
         return found
@@ -227,83 +222,27 @@ def require_values(measured: Measured) -> None:
     """Raise NothingMeasured where not one round gave a value for want of a device."""
     if any(each.values for each in measured.rounds) or measured.interrupted:
         return
-    without_device = [each for each in measured.rounds if _needs_device(each)]
-    if without_device and len(without_device) == len(measured.rounds):
-        cases = len({(each.name, *each.params) for each in without_device})
-        failure = without_device[0].failure
+    refused = [each for each in measured.rounds if _needs_device(each)]
+    if refused and len(refused) == len(measured.rounds):
+        cases = len({(each.name, *each.params) for each in refused})
+        failure = refused[0].failure
         assert failure is not None
         raise NothingMeasured(
             f"none of the {cases} cases could be measured",
             why=f"every one of them {failure.message}",
-            fix="regress doctor",
+            fix=without_device(failure.message),
         )
+
+
+def _on_device(round: Round) -> bool:
+    """Whether a device may have had a part in the round, or should have had."""
+    return round.protocol is None or round.protocol.metric == "gpu_time" or "torch" in round.facts.get("loaded", ())
 
 
 def _needs_device(round: Round) -> bool:
     return (
         round.failure is not None and round.failure.kind == "skipped" and "needs a CUDA device" in round.failure.message
     )
-
-
-class Recorder:
-    """Stores each round as it arrives, and asv's files at the end. A dirty side is not a commit's result: it is not kept."""
-
-    def __init__(self, session: Session, root: Path, prepared: tuple[Prepared, ...]) -> None:
-        self._store = Store(root, session.cache / "samples")
-        self._prepared = {each.side.name: each for each in prepared}
-        self._sides = {each.side.name: each.side for each in prepared if not each.side.dirty}
-        self._machine = session.machine
-        self._environments: dict[str, str] = {}
-        self._python: dict[str, str] = {}
-        self._gpu = self._store.machine_facts(self._machine.name).get("gpu", "")
-        """The device that this machine is recorded with."""
-        self.root = root
-
-    @property
-    def machine(self) -> Machine:
-        """This machine, with what the workers said about its device."""
-        return self._machine
-
-    def take(self, round: Round, facts: Mapping[str, Any]) -> None:
-        """Keep one round; it is on disk when this returns. Raises NothingMeasured where numbers of the CPU would be filed
-        under a machine with a device: a benchmark that takes what is there would go on with another series' values."""
-        if self._gpu and "no_device" in facts:
-            raise NothingMeasured(
-                f"{self._machine.name} is recorded as a machine with a device ({self._gpu}), and none is used now",
-                why=f"{facts['no_device']}; numbers of the CPU are not filed under a device's",
-                fix="regress doctor, or --machine NAME for an entry of its own",
-            )
-        python = str(facts.get("python", "")) or "unknown"
-        kind = self._prepared[round.side].environment
-        environment = self._environments.setdefault(round.side, recorded_name(kind, python))
-        self._python.setdefault(round.side, ".".join(python.split(".")[:2]))
-        known = {**round.facts, **facts}
-        device = {key: str(known[key]) for key in DEVICE_FACTS if key in known}
-        self._machine = replace(self._machine, facts={**self._machine.facts, **device})
-        side = self._sides.get(round.side)
-        if side is not None:
-            self._store.append(side, self._machine, environment, round, facts)
-
-    def finish(self, measured: Measured) -> None:
-        """Write asv's files for each side that has rounds."""
-        for name, side in self._sides.items():
-            if name in self._environments:
-                kind = self._prepared[name].environment
-                # asv averages what has equal parameters, whatever the environment's name: the name is one of them, then.
-                named = {} if kind.name == DEFAULT_ENVIRONMENT else {"environment": kind.name}
-                self._store.finish(
-                    side,
-                    self._machine,
-                    self._environments[name],
-                    python=self._python[name],
-                    benchmarks=measured.benchmarks[name],
-                    requirements=named or None,
-                    env_vars=dict(kind.variables) or None,
-                )
-
-    def named(self, side: Side) -> Side:
-        """The side with the environment it was measured in."""
-        return replace(side, environment=self._environments.get(side.name, side.environment))
 
 
 def device_line(facts: Mapping[str, Any], rounds: list[Round]) -> str:
@@ -322,5 +261,13 @@ def device_line(facts: Mapping[str, Any], rounds: list[Round]) -> str:
 
 
 def quoted(*words: str) -> str:
-    """A command line that a shell takes apart into these words."""
-    return " ".join(shlex.quote(word) for word in words)
+    """A command line that a shell takes apart into these words, in one line of text that can be printed."""
+    return " ".join(shlex.quote(word) if word.isprintable() else _written_out(word) for word in words)
+
+
+def _written_out(word: str) -> str:
+    """A word with characters that cannot be printed, as bash and zsh read it."""
+    written = {"\\": "\\\\", "'": "\\'"}
+    return (
+        "$'" + "".join(written.get(each, each) if each.isprintable() else f"\\U{ord(each):08x}" for each in word) + "'"
+    )

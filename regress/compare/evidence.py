@@ -59,9 +59,10 @@ class Evidence:
         return {name for each in self.good for name in each.values}
 
     def flags(self) -> list[str]:
-        """The doubts of the good rounds, each once, with how many rounds share it."""
-        counts = Counter(flag for each in self.good for flag in dict.fromkeys(each.flags) if flag != SYNCHRONIZES)
-        return [f"{flag} ({n} of {_rounds(self.good)} on the {self.side})" for flag, n in counts.items()]
+        """The doubts of the good rounds, or of the failed ones where there are no others; each once, with how many share it."""
+        told = self.good or self.rounds
+        counts = Counter(flag for each in told for flag in dict.fromkeys(each.flags) if flag != SYNCHRONIZES)
+        return [f"{flag} ({n} of {_rounds(told)} on the {self.side})" for flag, n in counts.items()]
 
     def clock_step_s(self) -> float:
         """The coarsest step of the clock behind the case's own metric, a call; 0.0 where no round knows it."""

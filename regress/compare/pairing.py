@@ -6,10 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 
 from regress.compare.evidence import Evidence
-from regress.model import PROTOCOL_IDENTITY, Benchmark, Case, Round, declared_words
-
-SAMPLING = ("number", "repeat", "rounds", "warmup_time", "sample_time")
-"""Declared attributes that change how samples are taken."""
+from regress.model import DECLARED_SAMPLING, PROTOCOL_IDENTITY, Benchmark, Case, Round, declared_words
 
 Benchmarks = Mapping[str, Benchmark]
 
@@ -65,7 +62,7 @@ class Suites:
             found.append("version differs: the code of the benchmark is not the same on both sides")
         if params := self.params_differ(case):
             found.append(params)
-        for name in SAMPLING:
+        for name in DECLARED_SAMPLING:
             one, other = base.declared.get(name), head.declared.get(name)
             if one != other:
                 found.append(_differ(f"declared {name}", _or_none(one), _or_none(other)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from regress.history.intervals import median_interval, quantile
@@ -19,40 +19,50 @@ from regress.history.results_file import (
     shortened,
 )
 from regress.history.sidecar import Kept
-from regress.model import PROTOCOL_IDENTITY, METRICS, Benchmark, Protocol, Round
+from regress.model import DECLARED_SAMPLING, PROTOCOL_IDENTITY, METRICS, Benchmark, Protocol, Round
 
 
 def newest_alike(kept: Iterable[Kept]) -> tuple[dict[str, list[Kept]], list[str]]:
     """The rounds of each benchmark that may be pooled; and a note for each benchmark that has others too.
 
-    `kept` are in the order measured. The newest round decides: of a benchmark, rounds of its version; of a case, rounds
-    measured in its way. A failed round of an earlier run does not count once a later run has visited the case.
+    `kept` are in the order measured. The newest round decides: of a benchmark, rounds of its version and declared sampling; of
+    a case, rounds measured in its way. A failed round of an earlier run does not count once a later run has visited the case.
     """
     groups: dict[str, list[Kept]] = {}
     for each in kept:
         groups.setdefault(each.round.name, []).append(each)
-    alike, notes = {}, []
+    alike: dict[str, list[Kept]] = {}
+    notes = []
     for name, group in groups.items():
         cases: dict[tuple[str, ...], list[Kept]] = {}
+        unlike = []
         for each in group:
-            if each.version == group[-1].version:
+            if differences := _differences(each, group[-1]):
+                unlike.append(differences)
+            else:
                 cases.setdefault(tuple(each.round.params), []).append(each)
-        alike[name] = [each for case in cases.values() for each in _of_one_way(case)]
-        if len(alike[name]) < len(group):
-            left_out = len(group) - len(alike[name])
-            notes.append(f"{name}: {left_out} older rounds of another version or protocol are left out")
+        alike[name] = []
+        for case in cases.values():
+            of_one_way = _of_one_way(case)
+            unlike += [["protocol"]] * (len(case) - len(of_one_way))
+            alike[name] += [each for each in of_one_way if each.round.failure is None or each.run == case[-1].run]
+        if unlike:
+            what = ", ".join(dict.fromkeys(word for words in unlike for word in words))
+            notes.append(f"{name}: {len(unlike)} older rounds were measured differently (other {what}) and are left out")
     return alike, notes
+
+
+def _differences(each: Kept, newest: Kept) -> list[str]:
+    """What the benchmark of that round was that it is not in the newest; empty where they are the same benchmark."""
+    if each.version != newest.version:
+        return ["version"]
+    names = (name for name in DECLARED_SAMPLING if each.sampling.get(name) != newest.sampling.get(name))
+    return [f"declared {name}" for name in names]
 
 
 def _of_one_way(case: Sequence[Kept]) -> list[Kept]:
     ways = [_way(each.round.protocol) for each in case if each.round.protocol is not None]
-    newest = case[-1]
-    return [
-        each
-        for each in case
-        if (each.round.protocol is None or _way(each.round.protocol) == ways[-1])
-        and (each.round.failure is None or each.run == newest.run)
-    ]
+    return [each for each in case if each.round.protocol is None or _way(each.round.protocol) == ways[-1]]
 
 
 def _way(protocol: Protocol) -> tuple[Any, ...]:
@@ -63,10 +73,16 @@ def _way(protocol: Protocol) -> tuple[Any, ...]:
 # -- rows ----------------------------------------------------------------------------------------------------------------
 
 
-def rows_of(benchmark: Benchmark, rounds: Sequence[Round], old: Mapping[str, Row]) -> dict[str, Row]:
+def rows_of(
+    benchmark: Benchmark,
+    rounds: Sequence[Round],
+    old: Mapping[str, Row],
+    visited: Collection[tuple[str, ...]] = (),
+) -> dict[str, Row]:
     """The rows of a benchmark: its own, and one for each further metric. `old` are the rows of the file as it stands.
 
     Cells of an old row of the same version stay where no round has visited the case; they are matched by parameter values.
+    `visited` are cases of rounds that are not among these any more: their cells were of those rounds, and go too.
     """
     own = own_metric_of(benchmark, rounds)
     cases: dict[tuple[str, ...], list[Round]] = {}
@@ -82,9 +98,10 @@ def rows_of(benchmark: Benchmark, rounds: Sequence[Round], old: Mapping[str, Row
             return before
         if before.get("version") not in (None, version):
             before = {}
-        visited = ([[value] for value in params] for params in cases)
-        axes = merged_axes(benchmark.params, *visited, axes_of(before))
-        cells = {**cells_of(before), **{params: _cell(case, metric) for params, case in cases.items()}}
+        stay = {params: cell for params, cell in cells_of(before).items() if params not in visited}
+        points = ([[value] for value in params] for params in cases)
+        axes = merged_axes(benchmark.params, *points, axes_of(before))
+        cells = {**stay, **{params: _cell(case, metric) for params, case in cases.items()}}
         others = {column: value for column, value in before.items() if column == "profile" or column not in COLUMNS}
         return row_from(axes, cells, version=version, started_at=started_ms, duration=duration_s, **others)
 

@@ -204,11 +204,7 @@ def _checked(file: ResultsFile | None, path: Path, skipped: list[SkippedFile]) -
 def _from_sidecar(side: Sidecar, path: Path, machine: Machine) -> Recorded:
     assert side.header is not None
     alike, notes = newest_alike(side.kept)
-    benchmarks = {
-        name: side.benchmarks[name, group[-1].version]
-        for name, group in alike.items()
-        if (name, group[-1].version) in side.benchmarks
-    }
+    benchmarks = {name: group[-1].benchmark for name, group in alike.items() if group[-1].benchmark is not None}
     return Recorded(
         commit_sha=side.header.commit,
         machine=machine,

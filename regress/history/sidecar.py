@@ -18,11 +18,11 @@ import hashlib
 import json
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from regress.history.results_file import FormatError, shortened
-from regress.model import Benchmark, Failure, Measured, Protocol, Round
+from regress.model import DECLARED_SAMPLING, Benchmark, Failure, Measured, Protocol, Round
 
 FORMAT = 1
 ENDING = ".rounds.jsonl"
@@ -47,11 +47,22 @@ class Header:
 
 @dataclass(frozen=True)
 class Kept:
-    """A round as it was kept: without samples. `run` is who appended it; `version` is empty where it is not known."""
+    """A round as it was kept: without samples. `run` is who appended it; `benchmark` is what it was taken of, where that is
+    known."""
 
     round: Round
     run: str
-    version: str = ""
+    benchmark: Benchmark | None = None
+
+    @property
+    def version(self) -> str:
+        return "" if self.benchmark is None else self.benchmark.version
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """What the benchmark declared about how samples are taken."""
+        declared = {} if self.benchmark is None else self.benchmark.declared
+        return {name: declared[name] for name in DECLARED_SAMPLING if name in declared}
 
 
 @dataclass(frozen=True)
@@ -60,8 +71,6 @@ class Sidecar:
 
     header: Header | None = None
     kept: tuple[Kept, ...] = ()
-    benchmarks: Mapping[tuple[str, str], Benchmark] = field(default_factory=dict)
-    """By name and version; the newest definition of each."""
     ids: frozenset[str] = frozenset()
     unreadable: tuple[int, ...] = ()
 
@@ -251,13 +260,11 @@ class _Reader:
 
     def sidecar(self, unreadable: list[int]) -> Sidecar:
         defined = {key: _known(Benchmark, line) for key, line in self._lines.items() if line["is"] == "benchmark"}
-        benchmarks = {(benchmark.name, benchmark.version): benchmark for benchmark in defined.values()}
         kept = []
         for round, line in self._rounds:
             run = line.get("run", "")
-            benchmark = defined.get(line.get("benchmark") or self._suites.get((run, round.name), ""))
-            kept.append(Kept(round, run, benchmark.version if benchmark is not None else ""))
-        return Sidecar(self._header, tuple(kept), benchmarks, frozenset(self._lines), tuple(unreadable))
+            kept.append(Kept(round, run, defined.get(line.get("benchmark") or self._suites.get((run, round.name), ""))))
+        return Sidecar(self._header, tuple(kept), frozenset(self._lines), tuple(unreadable))
 
 
 def _measured(line: Line) -> Measured:

@@ -165,8 +165,9 @@ class Store:
     def _write_benchmarks(self, benchmarks: Mapping[str, Benchmark], kept: Sidecar, further: names.Further) -> None:
         path, further_path = self.root / BENCHMARKS_FILE, self.root / names.FURTHER_FILE
         entries = _for_merging(path, lambda data: parse_json(data, BENCHMARKS_VERSION)) or {}
-        for (name, _), benchmark in kept.benchmarks.items():
-            entries.setdefault(name, names.entry_of(benchmark))
+        for each in reversed(kept.kept):
+            if each.benchmark is not None:
+                entries.setdefault(each.round.name, names.entry_of(each.benchmark))
         entries.update((name, names.entry_of(benchmark)) for name, benchmark in benchmarks.items())
         known = _for_merging(further_path, names.parse_further) or {}
         for name, metrics in further.items():
@@ -203,12 +204,14 @@ def _rows(kept: Sidecar, before: Mapping[str, Row]) -> tuple[dict[str, Row], nam
     """The rows of all benchmarks of the sidecar, and the further metrics among them with their units."""
     rows: dict[str, Row] = {}
     further: names.Further = {}
+    visited: dict[str, set[tuple[str, ...]]] = {}
+    for each in kept.kept:
+        visited.setdefault(each.round.name, set()).add(tuple(each.round.params))
     for name, group in newest_alike(kept.kept)[0].items():
-        benchmark = kept.benchmarks.get((name, group[-1].version))
+        benchmark, rounds = group[-1].benchmark, [each.round for each in group]
         if benchmark is None:
             continue
-        rounds = [each.round for each in group]
-        new = rows_of(benchmark, rounds, before)
+        new = rows_of(benchmark, rounds, before, visited[name])
         rows.update(new)
         units = {metric: each.unit for round in rounds for metric, each in round.values.items()}
         metrics = {metric: unit for metric, unit in units.items() if names.further_name(name, metric) in new}

@@ -20,6 +20,7 @@ from typing import Any, List, Optional, Set
 
 from .channel import Channel, receive_descriptors
 from .failures import failure_of
+from .state import AtImport
 from .wire import Broken, Discover, Fork, Forked, Importing, Open, Opened, Preload, Preloaded, Reap, Reaped
 from .wire import Suite as SuiteMessage
 from .worker import Imported, converse, installed
@@ -41,6 +42,10 @@ class ForkServer:
         self._channel, self._opening, self._connection = channel, opening, connection
         self._set = WITHOUT_CUDA not in os.environ
         os.environ.setdefault(WITHOUT_CUDA, "1")
+        self._torch_threads = 0
+        """How many torch has by itself, where it is kept at one."""
+        if opening.one_thread:
+            sys.meta_path.insert(0, AtImport(("torch",), self._keep_serial))
         self._imported = Imported(opening)
         installed()
         self._importing = ""
@@ -116,6 +121,12 @@ class ForkServer:
             self._started.append(self._importing)
         self._threads = threads
 
+    def _keep_serial(self, name: str) -> None:
+        """Keep torch at one thread: a parallel region of the import starts none then, which a child would wait for."""
+        torch: Any = sys.modules[name]
+        self._torch_threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+
     # -- fork ------------------------------------------------------------------------------------------------------------
 
     def _fork(self, command: Fork) -> Optional[Channel]:
@@ -143,6 +154,9 @@ class ForkServer:
         os.environ["TMPDIR"] = command.home
         if self._set:
             os.environ.pop(WITHOUT_CUDA, None)
+        torch: Any = sys.modules.get("torch")
+        if self._torch_threads and torch is not None and torch.get_num_threads() == 1:  # else the suite has set it
+            torch.set_num_threads(self._torch_threads)
         tempfile.tempdir = None  # the import may have asked for it
         os.chdir(os.path.join(command.home, "cwd"))
         return Channel(read, write)

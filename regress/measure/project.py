@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import FrozenSet, Iterator, List, Optional, Tuple
+from typing import Dict, FrozenSet, Iterator, List, Optional, Tuple
 
 NO_PACKAGES = frozenset({"doc", "docs", "examples", "test", "tests", "tools", "scripts", "build", "dist"})
 """Folders of a repository that hold code but are not what is measured; others may be installed under the same name."""
@@ -24,8 +24,11 @@ class ProjectCode:
         self._names = {name for root in roots for name in _packages(root)} - {suite_package} - standard
 
     def imported(self) -> List[str]:
-        """Files of the project's packages that are loaded, one a package."""
-        return list(dict(reversed([(name, file) for name, file in self._loaded()])).values())
+        """Files of the project's packages that are loaded, one a package, named from the side's folder that they lie in."""
+        firsts: Dict[str, str] = {}
+        for name, file in self._loaded():
+            firsts.setdefault(name, self._named(os.path.realpath(file)))
+        return list(firsts.values())
 
     def foreign(self) -> Optional[Tuple[str, str]]:
         """A package of the project (name, file) that came from elsewhere, or None."""
@@ -33,6 +36,10 @@ class ProjectCode:
             if not os.path.realpath(file).startswith(tuple(self._roots)):
                 return name, file
         return None
+
+    def _named(self, file: str) -> str:
+        root = next((root for root in self._roots if file.startswith(root)), "")
+        return file[len(root) :]
 
     def _loaded(self) -> Iterator[Tuple[str, str]]:
         """(package, file) of every loaded module in one of the project's packages. All of them: a namespace package has no

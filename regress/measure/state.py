@@ -12,7 +12,7 @@ import os
 import random
 import signal
 import sys
-from typing import Any, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Iterator, List, Optional, Sequence
 
 from .channel import FIRST_FD
 
@@ -100,14 +100,14 @@ def seed(value: int, names: Sequence[str] = GENERATORS) -> None:
             module.random.seed(value)
 
 
-class SeedAtImport(importlib.abc.MetaPathFinder):
-    """Seeds a framework at the moment it is imported, so that what a suite draws while it is imported repeats as well."""
+class AtImport(importlib.abc.MetaPathFinder):
+    """Does something with modules of these names at the moment they are imported, before any other code can use them."""
 
-    def __init__(self, value: int) -> None:
-        self._value = value
+    def __init__(self, names: Sequence[str], act: Callable[[str], None]) -> None:
+        self._names, self._act = names, act
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Optional[importlib.machinery.ModuleSpec]:
-        if name not in GENERATORS:
+        if name not in self._names:
             return None
         sys.meta_path.remove(self)
         try:
@@ -115,13 +115,13 @@ class SeedAtImport(importlib.abc.MetaPathFinder):
         finally:
             sys.meta_path.insert(0, self)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Seeding(spec.loader, name, self._value)
+            spec.loader = _Acting(spec.loader, name, self._act)
         return spec
 
 
-class _Seeding(importlib.abc.Loader):
-    def __init__(self, loader: Any, name: str, value: int) -> None:
-        self._loader, self._name, self._value = loader, name, value
+class _Acting(importlib.abc.Loader):
+    def __init__(self, loader: Any, name: str, act: Callable[[str], None]) -> None:
+        self._loader, self._name, self._act = loader, name, act
 
     def create_module(self, spec: Any) -> Any:
         return self._loader.create_module(spec)
@@ -130,7 +130,7 @@ class _Seeding(importlib.abc.Loader):
         # The module keeps its own loader: packages look their data files up through it.
         module.__loader__ = module.__spec__.loader = self._loader
         self._loader.exec_module(module)
-        seed(self._value, (self._name,))
+        self._act(self._name)
 
 
 def forget_compilations() -> None:

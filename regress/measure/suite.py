@@ -17,9 +17,8 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 from .bench_types import CudaColdBenchmark, CudaTimeBenchmark, SizeBenchmark, load
 from .failures import last_line, place_of
 from .runner import PeakMemBenchmark, TimeBenchmark, first_attr
-from .wire import Benchmark, SuiteProblem
+from .wire import DECLARED_SAMPLING, Benchmark, SuiteProblem
 
-SAMPLING = ("number", "repeat", "rounds", "processes", "warmup_time", "min_run_count", "sample_time")
 DECIDING = (
     "device",
     "cuda",
@@ -35,7 +34,7 @@ DECIDING = (
     "exact",
     "dtype",
 )
-DECLARED = (*SAMPLING, *DECIDING)
+DECLARED = (*DECLARED_SAMPLING, *DECIDING)
 """Attributes of a benchmark that say how to measure it or how to decide on it."""
 
 METRICS = {

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .backend import Backend, DeviceBackend, DeviceError
 from .calibration import calibrate
+from .company import Company
 from .declared import bound, ready, work
 from .failures import failure_of
 from .methods import Visited, measured
@@ -32,9 +33,9 @@ class Skipped(Exception):
 class Visitor:
     """Visits cases one after the other in this process."""
 
-    def __init__(self, suite: Suite, backend: Backend, seed: int, home: str, foreign: Sequence[str] = ()) -> None:
+    def __init__(self, suite: Suite, backend: Backend, seed: int, home: str, company: Company) -> None:
         self._suite, self._backend, self._seed, self._home = suite, backend, seed, home
-        self._foreign = list(foreign)
+        self._company = company
         self._calibrated = self._frozen = False
         self._named = bool(backend.facts())
         """What the device is was said when the process began; torch can tell only now that it is in use."""
@@ -46,17 +47,25 @@ class Visitor:
     def propose(self, task: Task) -> Proposal:
         """The unmeasured visit: whether the case works here, and the protocol this side would measure it with."""
         start, known = time.perf_counter(), len(self.late())
-        found, failure = self._visit(task)
-        seconds = time.perf_counter() - start
-        if found is None:
-            return Proposal(task.name, task.params, task.side, None, failure, seconds)
-        kept = found.flags, found.values, found.leaves, len(self.late()) > known
-        return Proposal(task.name, task.params, task.side, found.protocol, None, seconds, *kept)
+        found, failure, leaves = self._visit(task)
+        return Proposal(
+            task.name,
+            task.params,
+            task.side,
+            protocol=found.protocol if found is not None else None,
+            failure=failure,
+            seconds=time.perf_counter() - start,
+            flags=_flags(found, leaves),
+            values=found.values if found is not None else {},
+            leaves=leaves,
+            late=len(self.late()) > known,
+        )
 
     def measure(self, task: Task) -> Round:
         """The measured visit, by the task's protocol."""
         started, start = time.time(), time.perf_counter()
-        found, failure = self._visit(task)
+        found, failure, leaves = self._visit(task)
+        left = {"leaves": leaves} if leaves else {}
         return Round(
             name=task.name,
             params=task.params,
@@ -68,8 +77,8 @@ class Visitor:
             protocol=task.protocol,
             values=found.values if found is not None else {},
             failure=failure,
-            facts={**_facts(found), "loaded": loaded_frameworks()},
-            flags=found.flags if found is not None else [],
+            facts={**(found.facts if found is not None else {}), **left, "loaded": loaded_frameworks()},
+            flags=_flags(found, leaves),
         )
 
     def late(self) -> List[str]:
@@ -86,28 +95,29 @@ class Visitor:
 
     # -- one case --------------------------------------------------------------------------------------------------------
 
-    def _visit(self, task: Task) -> Tuple[Optional[Visited], Optional[Failure]]:
+    def _visit(self, task: Task) -> Tuple[Optional[Visited], Optional[Failure], List[str]]:
+        """What was found or why nothing was, and what the case has changed in the process and left so."""
         started = self._backend.now()
+        leaves: List[List[str]] = []
+        found, failure = None, None
         try:
             # What a module sets when it is imported is the module's, and stays: only the case's own changes are put back.
             seed(self._seed)
             benchmark = self._suite.get(task.name)
             with restored(self._home, task.cache_dir) as changed, restored_flags() as flags:
+                leaves = [flags, changed]  # filled when the block ends, however it does
                 found = self._measured(benchmark, task, started)
-            found.leaves = [*flags, *changed]
-            if found.leaves:
-                found.flags.append(f"changes {', '.join(found.leaves)} and leaves it so; it was put back")
-            return found, None
         except Skipped as skipped:
-            return None, Failure("skipped", str(skipped))
+            failure = Failure("skipped", str(skipped))
         except BaseException as error:  # whatever a benchmark raises is data
             if isinstance(error, DeviceError) and error.sticky:
                 self._lost = error
-            return None, failure_of(error, self._suite.places)
+            failure = failure_of(error, self._suite.places)
         finally:
             # The case is gone: what is left are imports and caches, which the next one's collections need not look through.
             gc.collect()
             gc.freeze()
+        return found if failure is None else None, failure, [name for names in leaves for name in names]
 
     def _measured(self, benchmark: Any, task: Task, started: float) -> Visited:
         if needs_device(benchmark) and not self._backend.has_device:
@@ -162,19 +172,22 @@ class Visitor:
             visited.flags.append(f"bytes or flops cannot be read: {type(error).__name__}: {error}")
         if needs_device(benchmark):
             visited.facts.update(self._circumstances())
+            others, doubts = self._company.seen()
+            visited.facts.update(others)
+            visited.flags += doubts
         return visited
 
     def _circumstances(self) -> Dict[str, Any]:
         """What else may explain a device's time."""
         precision = {name: value for name, value in precision_flags().items() if name in PRECISION}
         device = {} if self._named else self._backend.facts()
-        return {**device, "precision": precision, **({"foreign_processes": self._foreign} if self._foreign else {})}
+        return {**device, "precision": precision}
 
 
-def _facts(found: Optional[Visited]) -> Dict[str, Any]:
-    if found is None:
-        return {}
-    return {**found.facts, **({"leaves": found.leaves} if found.leaves else {})}
+def _flags(found: Optional[Visited], leaves: Sequence[str]) -> List[str]:
+    """The doubts about what was found, and what the case was like to those after it."""
+    left = [f"changes {', '.join(leaves)} and leaves it so; it was put back"] if leaves else []
+    return [*(found.flags if found is not None else ()), *left]
 
 
 def loaded_frameworks() -> List[str]:

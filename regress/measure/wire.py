@@ -25,6 +25,10 @@ PROTOCOL_IDENTITY = ("metric", "cache", "setup_each", "process", "harness")
 """The fields of a Protocol that make values comparable. The counts are not among them: a calibrated count differs from run to
 run by itself, and what an author declares about counts is compared as declared."""
 
+DECLARED_SAMPLING = ("number", "repeat", "rounds", "processes", "warmup_time", "min_run_count", "sample_time")
+"""The attributes of asv by which an author says how samples are taken. They are not in the version of a benchmark, so two that
+declare other ones are told apart by them."""
+
 SYNCHRONIZES = "synchronizes: no device time"
 """The flag of a visit whose function waits for the device itself."""
 
@@ -61,7 +65,8 @@ class Protocol:
     warmup_s: float = 5.0
     """Give up waiting for two equal windows after this."""
     process: str = "fresh"
-    """How the process of a round begins: `fork` from one that has imported the suite, or `fresh`."""
+    """How the process of a round begins: `fork` from one that has imported the suite, `fork-serial` from one that did so with
+    torch at one thread, or `fresh`."""
     harness: int = HARNESS_VERSION
 
 
@@ -160,6 +165,8 @@ class Open:
     """Attributes that win over what a benchmark declares (asv's `-a name=value`)."""
     cuda: List[str] = field(default_factory=list)
     """Regular expressions for names of `time_*` benchmarks that are measured under the device protocol."""
+    one_thread: bool = False
+    """To a fork server: keep torch at one thread while the suite is imported."""
     wire: int = WIRE_VERSION
 
 
@@ -348,6 +355,8 @@ class Round:
     `foreign_processes`  list of words for other processes that compute on the device ("pid 812 (python), 4.1 GiB")
     `precision`          dict of precision flags: {"tf32_matmul": false, ...}
     `leaves`             names of the state of the process that the case changed and did not put back
+    `project_files`      where the project's packages were imported from, a file each, named from the side's own folder; among
+                         the facts of the process where that had imported them before the round
     `output`             shape and type of what the call returns: "float32[4096, 4096]"
     `bytes`, `flops`     work of one call as the benchmark declares it
     """
@@ -369,7 +378,7 @@ class End:
     """All tasks of the visit are done."""
 
     project_files: List[str] = field(default_factory=list)
-    """The first files of the project's packages that were imported; empty: the suite imports nothing of it."""
+    """Files of the project's packages that were imported, one a package; empty: the suite imports nothing of it."""
     late: List[str] = field(default_factory=list)
     """Modules of the frameworks that were imported by what was visited, in their order: a compiler's, mostly."""
     opening_s: float = 0.0

@@ -5,6 +5,7 @@ Standard input is empty and standard output goes to a log, so a benchmark may re
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import importlib.metadata
@@ -15,11 +16,13 @@ import sys
 import time
 from typing import Any, Dict, Mapping, Optional
 
-from .backend import Backend, choose, imported_by_suites
+from .backend import Backend, DeviceError, choose, imported_by_suites
+from .backend.torch_events import built_for
 from .channel import Channel
+from .company import Company
 from .failures import failure_of
 from .project import ProjectCode
-from .state import SeedAtImport, seed
+from .state import GENERATORS, AtImport, seed
 from .suite import Suite
 from .visit import FRAMEWORKS, Visitor
 from .wire import (
@@ -34,6 +37,7 @@ from .wire import (
     Open,
     Opened,
     Probe,
+    Round,
     SetupCache,
     Visit,
     Works,
@@ -47,7 +51,8 @@ class Imported:
 
     def __init__(self, opening: Open) -> None:
         seed(opening.seed)
-        sys.meta_path.insert(0, SeedAtImport(opening.seed))
+        # What a suite draws while it is imported repeats as well.
+        sys.meta_path.insert(0, AtImport(GENERATORS, lambda name: seed(opening.seed, (name,))))
         self.backend: Optional[Backend] = imported_by_suites(opening.device, opening.seed, opening.side)
         self.suite = Suite(opening.suite_dir, opening.overrides, opening.import_roots, opening.cuda)
 
@@ -61,14 +66,15 @@ class Worker:
         seed(self._seed)
         self._backend: Backend = imported.backend or choose(opening.device)
         self._suite = imported.suite
-        # Asked before a context of ours is open; where an id may be one of ours, it is no evidence.
-        foreign = self._backend.processes()
-        certain = [str(each) for each in foreign if not each.unreliable]
-        self._visitor = Visitor(self._suite, self._backend, opening.seed, os.getcwd(), certain)
+        company = Company(self._backend)
+        self._visitor = Visitor(self._suite, self._backend, opening.seed, os.getcwd(), company)
         self._code = ProjectCode(opening.import_roots, self._suite.package)
         self._roots = opening.import_roots
-        warnings = [f"on the device when a round began: {each}" for each in foreign if each.unreliable]
-        channel.send(Opened(os.getpid(), facts(self._backend), warnings))
+        # A forked process has them from the start, and says so once for all its rounds.
+        self._imported = self._code.imported()
+        project = {"project_files": self._imported} if self._imported else {}
+        self._says_it = not self._imported
+        channel.send(Opened(os.getpid(), {**facts(self._backend), **project}, company.warnings()))
 
     def answer(self, command: Any) -> None:
         if isinstance(command, Discover):
@@ -103,11 +109,18 @@ class Worker:
                 # What the device did wrong shows late; until the next case begins it can only have been this one.
                 failure = Failure("error", f"the device context is lost: {broken}")
                 reply = dataclasses.replace(reply, failure=failure, values={}, protocol=task.protocol)
-            self._channel.send(reply)
+            self._channel.send(self._with_project(reply) if isinstance(reply, Round) else reply)
             if broken is not None:
                 self._channel.send(Broken(Failure("error", f"the device context is lost: {broken}")))
                 raise SystemExit(1)
         self._channel.send(End(self._code.imported(), self._visitor.late(), self._visitor.opening_s))
+
+    def _with_project(self, round: Round) -> Round:
+        """The round with the files that the project was imported from, where the process did not have them from the start."""
+        if not self._says_it:
+            return round
+        self._imported = self._imported or self._code.imported()
+        return dataclasses.replace(round, facts={**round.facts, "project_files": self._imported})
 
     def _setup_cache(self, command: SetupCache) -> CacheReady:
         start = time.perf_counter()
@@ -125,7 +138,8 @@ class Worker:
 
 @functools.lru_cache(maxsize=None)
 def installed() -> Mapping[str, Any]:
-    """Interpreter and versions of the frameworks that are installed. Nothing is imported to find out. Kept: a fork server asks
+    """Interpreter and versions of the frameworks that are installed, and what torch is built for (`torch_built`: "cuda 13.0",
+    "hip 6.4", empty for the CPU only). Nothing is imported to find out. Kept: a fork server asks
     once for all its children."""
     found: Dict[str, Any] = {"python": platform.python_version(), "implementation": platform.python_implementation()}
     for name in FRAMEWORKS:
@@ -133,6 +147,9 @@ def installed() -> Mapping[str, Any]:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
+    if "torch" in found:
+        with contextlib.suppress(DeviceError, ValueError):  # of one that cannot be imported
+            found["torch_built"] = " ".join(built_for()).strip()
     return found
 
 

@@ -222,7 +222,7 @@ class _Execution:
                 self._measured.costs[case] = self._measured.costs.get(case, 0.0) + reply.seconds
                 self._counters[side.side.name, case] = reply.values
                 if reply.failure is not None:
-                    self._bury(case, side.side.name, reply.failure)
+                    self._bury(case, side.side.name, reply.failure, reply)
                 self._watcher.advance(f"{side.side.name}: {case}")
             self._watcher.advance("", len(self._cases[side.side.name]) - len(tasks))
         self._visits.preload(job.sides, self._device)
@@ -263,10 +263,10 @@ class _Execution:
                     if benchmarks[case.name].setup_cache_key == key and (name, case) not in self._dead:
                         self._bury(case, name, failure)
 
-    def _bury(self, case: Case, side: str, failure: Failure) -> None:
+    def _bury(self, case: Case, side: str, failure: Failure, found: Proposal | None = None) -> None:
         """The case fails on this side before anything is measured."""
         self._dead.add((side, case))
-        self._keep(plan.failed_round(case.name, case.params, side, failure))
+        self._keep(plan.failed_round(case.name, case.params, side, failure, found=found))
 
     # -- measuring -------------------------------------------------------------------------------------------------------
 

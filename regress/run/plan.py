@@ -159,9 +159,14 @@ def problems_of(by_side: Mapping[str, Sequence[SuiteProblem]]) -> list[SuiteProb
     return found
 
 
-def failed_round(name: str, params: Sequence[str], side: str, failure: Failure, order: int = 0) -> Round:
-    """The record of a visit that gave no value."""
-    return Round(name, list(params), side, order, failure=failure)
+def failed_round(
+    name: str, params: Sequence[str], side: str, failure: Failure, order: int = 0, found: Proposal | None = None
+) -> Round:
+    """The record of a visit that gave no value; `found` is what it has to say all the same."""
+    facts = {"leaves": found.leaves} if found is not None and found.leaves else {}
+    return Round(
+        name, list(params), side, order, failure=failure, facts=facts, flags=found.flags if found is not None else []
+    )
 
 
 def gpus_of(benchmark: Benchmark) -> tuple[int, str]:

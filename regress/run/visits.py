@@ -75,7 +75,9 @@ class Visits:
     overheads: list[Overhead] = field(default_factory=list)
     """Of each process that visited all its cases."""
     process: str = "fresh"
-    """How the processes of rounds begin, on all sides: "fork" or "fresh"."""
+    """How the processes of rounds begin, on all sides; see `Protocol.process`."""
+    _one_thread: bool = False
+    """Whether the processes that fork keep torch at one thread while they import the suite."""
     _parents: dict[str, ForkServer] = field(default_factory=dict)
     """By side: the process that has imported the suite, and forks."""
     _late: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -148,13 +150,29 @@ class Visits:
         whether device work is to be measured."""
         if not self._parents:
             return
-        doubts = (self._doubt(side, suites[side.side.name], device) for side in sides)
-        doubt = next(filter(None, doubts), "")
-        if doubt:
+        doubt = self._first_doubt(suites, sides, device)
+        if not doubt:
+            self.process = "fork"
+        elif HANGS in doubt and "torch" in doubt and self._works_serially(suites, sides, device):
+            self.process = "fork-serial"
+        else:
             self._end_parents()
             self.warnings.append(f"every round imports the suite anew instead of forking, which is slower: {doubt}")
-        else:
-            self.process = "fork"
+
+    def _first_doubt(self, suites: Mapping[str, SuiteMessage], sides: Sequence[Prepared], device: bool) -> str:
+        doubts = (self._doubt(side, suites[side.side.name], device) for side in sides)
+        return next(filter(None, doubts), "")
+
+    def _works_serially(self, suites: Mapping[str, SuiteMessage], sides: Sequence[Prepared], device: bool) -> bool:
+        """Whether a fork can be trusted where the suite is imported again, with torch at one thread. Tried only where it hangs
+        otherwise: a number of threads that was set is not quite the same to torch as its own choice."""
+        self._one_thread = True
+        try:
+            for side in sides:
+                self._restart(side)
+        except NothingMeasured:
+            return False
+        return not self._first_doubt(suites, sides, device)
 
     def preload(self, sides: Sequence[Prepared], device: bool) -> None:
         """Have the processes that fork import what the unmeasured visits have imported late (compilers, mostly), so that rounds
@@ -265,7 +283,7 @@ class Visits:
         that forks has imported the module as well: then the first round tells."""
         if isinstance(reply, Round):
             return bool(reply.facts.get("leaves"))
-        return bool(reply.leaves) and not (reply.late and self.process == "fork")
+        return bool(reply.leaves) and not (reply.late and self.process != "fresh")
 
     def _one_process(
         self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark]
@@ -325,7 +343,7 @@ class Visits:
     def _server(self, side: Prepared, cold: bool = False, alone: bool = False) -> Server:
         """A process of the side, forked where that was found to work and it is not to be alone from the start; with `cold` its
         compile caches are empty, and nobody else's."""
-        if self.process == "fork" and not alone:
+        if self.process != "fresh" and not alone:
             return self._forked(side)
         return self._known(side, self._started(side, _fresh_server, cold))
 
@@ -384,6 +402,7 @@ class Visits:
             device=self.settings.device,
             seed=self.settings.seed,
             cuda=list(self.settings.cuda),
+            one_thread=self._one_thread,
         )
 
     def _known(self, side: Prepared, server: Server) -> Server:

@@ -157,6 +157,31 @@ def test_a_module_that_cannot_be_imported_is_3_and_named(project: Callable[..., 
     assert "missing_thing" in result.out
 
 
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_a_module_with_a_syntax_error_costs_only_itself(project: Callable[..., Project], command: str) -> None:
+    p = project(check_rounds=2, run_rounds=2)
+    modules = {
+        "benchmarks/a_broken.py": "def cudatime_gone(: pass\n",
+        "benchmarks/b.py": SUITE,
+        "benchmarks/z.py": SUITE,
+    }
+    p.commit({"proj/__init__.py": code(), **modules})
+    p.commit({"proj/__init__.py": code(60e-6)})
+    result = p.regress(command, "--format", "json")
+    report = document(result)
+    assert result.code == 3 if command == "run" else report["exit_codes"] == [1, 3]
+    (problem,) = report["errors"]
+    assert problem["where"].endswith("benchmarks/a_broken.py:1")
+    assert "SyntaxError" in problem["message"]
+    timed = {each["name"]: each for each in report["benchmarks"] if each["metric"] == "gpu_time"}
+    key = "value" if command == "run" else "head"
+    assert {name: each[key] for name, each in timed.items()} == {
+        f"{module}.cudatime_{name}": pytest.approx(seconds, rel=0.02)
+        for module in ("b", "z")
+        for name, seconds in (("work", 60e-6), ("other", 80e-6))
+    }
+
+
 def test_no_match_is_5(project: Callable[..., Project]) -> None:
     p = project()
     p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE})
@@ -188,6 +213,22 @@ def test_the_first_commit_has_no_parent(project: Callable[..., Project]) -> None
     assert "no parent" in result.err
 
 
+def test_a_shallow_clone_without_a_parent_is_2_and_never_a_pass(
+    project: Callable[..., Project], tmp_path: Path
+) -> None:
+    p = project()
+    p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE})
+    sha = p.commit({"README": "more"})
+    p.git("clone", "-q", "--depth", "1", f"file://{p.root}", str(tmp_path / "clone"))
+    result = regress(tmp_path / "clone", "check")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.splitlines() == [
+        "error: HEAD~1: no parent in this shallow clone",
+        f"why:   its history begins at {sha[:8]}",
+        "fix:   git fetch --deepen 1",
+    ]
+
+
 def test_changes_in_the_tree_are_the_head_and_are_not_recorded(project: Callable[..., Project]) -> None:
     p = project()
     sha = p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE})
@@ -201,6 +242,20 @@ def test_changes_in_the_tree_are_the_head_and_are_not_recorded(project: Callable
     (folder,) = [path for path in (p.root / "history").iterdir() if path.is_dir()]
     (file,) = folder.glob(f"{sha[:8]}-*.json")
     assert json.loads(file.read_text())["results"]["b.cudatime_work"][0] == [pytest.approx(50e-6, rel=0.02)]
+
+
+def test_a_suite_with_changes_measures_named_revisions_too_and_that_is_said(project: Callable[..., Project]) -> None:
+    p = project(check_rounds=2)
+    p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE})
+    p.commit({"README": "1"})
+    p.commit({"README": "2"})
+    p.write({"benchmarks/b.py": SUITE + "def cudatime_newest(): proj.work()\n"})
+    report = document(p.regress("check", "HEAD~2", "HEAD~1", "--format", "json"))
+    assert "b.cudatime_newest" in {each["name"] for each in report["benchmarks"]}
+    assert (
+        "the benchmark files of every side are the tree's, with uncommitted changes: benchmarks/b.py"
+        in report["warnings"]
+    )
 
 
 def test_a_head_that_does_not_build_is_3_and_a_base_5(project: Callable[..., Project]) -> None:
@@ -427,6 +482,25 @@ def test_a_case_for_several_gpus_is_a_row_with_its_reason(project: Callable[...,
     assert report["exit_code"] == 0
     (skipped,) = [each for each in report["benchmarks"] if each["name"] == "b.cudatime_other"]
     assert skipped["failure"]["message"] == "needs 2 GPUs: one is measured for now"
+
+
+# -- others on the device ------------------------------------------------------------------------------------------------
+
+
+def test_a_process_that_joins_during_a_round_makes_its_time_undecided(project: Callable[..., Project]) -> None:
+    p = project(check_rounds=3, run_rounds=2)
+    shared = "def setup(self): d.company(812)\n    def cudatime_work(self): proj.work()\n"
+    shared = f"import proj, regress_scripted as d\nclass Shared:\n    {shared}"
+    p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE, "benchmarks/c.py": shared})
+    p.commit({"proj/__init__.py": code(100e-6)})
+    report = document(p.regress("check", "--format", "json", "-b", "c.Shared"))
+    (timed,) = [each for each in report["benchmarks"] if each["metric"] == "gpu_time"]
+    assert timed["verdict"] == "undecided"
+    assert "another process computed on the device: pid 812 (other), 1.0 GiB" in timed["reason"]
+    alone = document(p.regress("check", "--format", "json", "-b", "b.cudatime_work"))
+    assert found(alone) == {("b.cudatime_work", "gpu_time"): "regressed"}
+    said = "contaminated: others were computing on the device: pid 812 (other), 1.0 GiB"
+    assert said in document(p.regress("run", "--format", "json"))["warnings"]
 
 
 # -- clocks --------------------------------------------------------------------------------------------------------------

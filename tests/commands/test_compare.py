@@ -13,7 +13,7 @@ import pytest
 
 from regress.commands.compare import compare_recorded
 from regress.commands.session import Request
-from regress.errors import NothingMeasured, RegressError
+from regress.errors import NothingMeasured, RegressError, RevisionError
 from regress.git import open_repository
 from regress.history import Recorded, Store
 from regress.model import Report, Side
@@ -208,3 +208,71 @@ def test_a_renamed_benchmark_is_compared_and_found_by_its_new_name(tmp_path: Pat
         assert str(found["b.cudatime_fast"].verdict) == "regressed"
         assert found["b.cudatime_fast"].ratio == pytest.approx(1.2, rel=0.02)
     assert p.regress("compare", "HEAD~1", "HEAD", "-q").code == 1
+
+
+def test_other_declared_sampling_is_a_mark_across_which_nothing_is_claimed(tmp_path: Path) -> None:
+    p = Project(tmp_path / "marked", {"run_rounds": 3, "machine": HERE})
+    suite = "import proj\nclass Suite:\n    repeat = {}\n    def cudatime_work(self): proj.work()\n"
+    for seconds, repeat in ((50e-6, 5), (70e-6, 8)):
+        p.commit({"proj/__init__.py": CODE.format(seconds=seconds), "benchmarks/b.py": suite.format(repeat)})
+        assert p.regress("run", "-q").code == 0
+    (found,) = [each for each in compared(p, "HEAD~1", "HEAD").comparisons if each.metric.name == "gpu_time"]
+    assert (str(found.verdict), found.ratio) == ("incomparable", None)
+    assert found.reasons == ("unlike declared repeat: 5 on the base, 8 on the head",)
+    # Measured again as head was: what was measured otherwise is no part of the base any more, and that is said.
+    assert p.regress("run", "HEAD~1", "-q").code == 0
+    report = compared(p, "HEAD~1", "HEAD")
+    (found,) = [each for each in report.comparisons if each.metric.name == "gpu_time"]
+    assert str(found.verdict) == "regressed"
+    assert found.ratio == pytest.approx(1.4, rel=0.02)
+    assert [warning.partition(": ")[2] for warning in report.warnings] == [
+        "b.Suite.cudatime_work: 3 older rounds were measured differently (other declared repeat) and are left out"
+    ]
+
+
+def test_the_series_of_a_parameter_whose_repr_has_an_address_goes_on(tmp_path: Path) -> None:
+    p = Project(tmp_path / "addresses", {"run_rounds": 3, "machine": HERE})
+    suite = """
+import proj
+class Thing:
+    def __init__(self):
+        import os
+        self.moves = bytearray(os.getpid() % 4096)
+class Suite:
+    params = [[lambda: proj.work(), Thing(), Thing(), proj.other]]
+    def cudatime_work(self, call): call() if callable(call) else proj.work()
+"""
+    for seconds in (50e-6, 60e-6):
+        p.commit({"proj/__init__.py": CODE.format(seconds=seconds), "benchmarks/b.py": suite})
+        assert p.regress("run", "-q").code == 0
+    found = [each for each in compared(p, "HEAD~1", "HEAD").comparisons if each.metric.name == "gpu_time"]
+    assert [(*each.case.params, str(each.verdict)) for each in found] == [
+        ("<function Suite.<lambda>>", "regressed"),
+        ("<benchmarks.b.Thing object> (0)", "regressed"),
+        ("<benchmarks.b.Thing object> (1)", "regressed"),
+        ("<function other>", "unchanged"),
+    ]
+
+
+def test_results_of_a_commit_that_was_rebased_away_are_used_and_called_off_branch(tmp_path: Path) -> None:
+    p = Project(tmp_path / "rebased", {"run_rounds": 3, "machine": HERE})
+    p.commit({"proj/__init__.py": CODE.format(seconds=50e-6), "benchmarks/b.py": SUITE, ".gitignore": "history/\n"})
+    gone = p.commit({"proj/__init__.py": CODE.format(seconds=60e-6)})
+    assert p.regress("run", "-q").code == 0
+    p.write({"proj/__init__.py": CODE.format(seconds=80e-6)})
+    p.git("commit", "-q", "-a", "--amend", "-m", "again")
+    assert p.regress("run", "-q").code == 0
+    before = compared(p, gone, "HEAD")
+    # Here the worktree that it was measured in holds it; a clone does not have it.
+    p.git("clone", "-q", f"file://{p.root}", str(tmp_path / "clone"))
+    p.root = Path(shutil.copytree(p.root / "history", tmp_path / "clone" / "history")).parent
+    after = compared(p, gone[:8], "HEAD")
+    for report, revision in ((before, gone), (after, gone[:8])):
+        assert report.base is not None
+        assert report.head is not None
+        assert (report.base.revision, report.head.revision) == (f"{revision}, off-branch", "HEAD")
+        assert report.counts == {"regressed": 1, "unchanged": 1}
+    ((_, again),) = after.suggestions
+    assert again.startswith(f"regress compare {gone[:8]} "), "git cannot check it out any more"
+    with pytest.raises(RevisionError):
+        compared(p, "0" * 8, "HEAD")

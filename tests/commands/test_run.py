@@ -107,13 +107,60 @@ def test_a_tree_that_changes_meanwhile_is_said(project: Callable[..., Project], 
     measured(p)
     writes = f"def track_writes(): return open({str(p.root / 'proj' / 'new.py')!r}, 'w').write('# new')\n"
     p.commit({"benchmarks/c.py": writes})
-    said = (
-        "the working tree has changes; the commit itself was measured, from a worktree, with the tree's benchmark files"
-    )
+    said = "the working tree has changes; the commit itself was measured, from a worktree"
     assert said not in p.regress(*words, "-b", "cudatime").out
     result = p.regress(*words)
     assert result.code in (0, 4)
     assert f"warning: {said}" in result.out
+
+
+@pytest.mark.parametrize("process", ["auto", "fresh"])
+def test_where_the_projects_code_came_from_is_recorded(project: Callable[..., Project], process: str) -> None:
+    p = project(run_rounds=2, process=process)
+    sha = p.commit({"src/proj/__init__.py": code(), "src/proj/extra.py": "", "benchmarks/b.py": SUITE})
+    assert p.regress("run", "-q").code == 0
+    for each in recorded(p, sha).rounds:
+        assert each.facts["project_files"] == ["proj/__init__.py"], "named from src/, where the side's code is"
+
+
+EDITS = """
+import pathlib, proj
+def track_edits():
+    calls = pathlib.Path({calls!r})
+    calls.write_text(calls.read_text() + "x" if calls.exists() else "x")
+    if len(calls.read_text()) == 3:
+        path = pathlib.Path({edited!r})
+        path.write_text(path.read_text() + "# edited")
+    return 1
+"""
+
+
+def test_benchmark_files_that_change_meanwhile_end_the_recording(
+    project: Callable[..., Project], tmp_path: Path
+) -> None:
+    p = project(run_rounds=3)
+    edits = EDITS.format(calls=str(tmp_path / "calls"), edited=str(p.root / "benchmarks" / "b.py"))
+    sha = measured(p, **{"benchmarks/c.py": edits})
+    result = p.regress("run", "--format", "json")
+    warnings = document(result)["warnings"]
+    assert "benchmark files have changed while they were measured with: b.py" in warnings
+    assert "the benchmark files of every side are the tree's, with uncommitted changes: benchmarks/b.py" in warnings
+    (left_out,) = [int(words.split(": ")[1].split()[0]) for words in warnings if words.startswith("not recorded")]
+    kept = [each for each in recorded(p, sha).rounds if each.name == "c.track_edits"]
+    # The third call is in the second round.
+    assert [each.order for each in kept] == [0]
+    assert left_out >= 2
+
+
+def test_a_dirty_tree_that_changes_meanwhile_is_said(project: Callable[..., Project], tmp_path: Path) -> None:
+    p = project(run_rounds=3)
+    edits = EDITS.format(calls=str(tmp_path / "calls"), edited=str(p.root / "proj" / "__init__.py"))
+    measured(p)
+    p.write({"benchmarks/c.py": edits})
+    result = p.regress("run")
+    said = "warning: the tree has changed while it was measured: proj/__init__.py; its rounds may be of several states"
+    assert said in result.out
+    assert files(p) == []
 
 
 def test_rows_stand_by_name_and_as_the_suite_orders_parameters(project: Callable[..., Project]) -> None:

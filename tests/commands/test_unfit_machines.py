@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 import json
 from collections.abc import Callable, Mapping
@@ -13,9 +14,13 @@ import pynvml
 import pytest
 
 from regress.commands import doctor as module
-from regress.commands.session import Request
+from regress.commands.fitness import complaints
+from regress.commands.recorder import Recorder
+from regress.commands.session import Request, Session
+from regress.errors import NothingMeasured
 from regress.measure.backend import Backend, DeviceError
-from regress.model import Check
+from regress.model import Check, Environment, Round
+from regress.run.execute import Measured
 from tests.conftest import Project
 from tests.run.test_execute import Watch
 
@@ -96,10 +101,11 @@ def test_a_torch_that_the_driver_cannot_run_is_named(
 
 
 def test_without_nvml_it_is_said_what_will_not_be_noticed(look: Look) -> None:
-    found = look(Device(H100), nvml_fails=True)["NVML"]
+    found = look(Device({name: value for name, value in H100.items() if name != "driver"}), nvml_fails=True)["NVML"]
     assert found.state == "warn"
     assert "other processes" in found.found
     assert found.fix
+    assert look(Device(H100), nvml_fails=True)["other processes"].state == "warn"
 
 
 def test_without_a_device_the_reason_is_given(look: Look) -> None:
@@ -108,6 +114,7 @@ def test_without_a_device_the_reason_is_given(look: Look) -> None:
     found = look(device)["CUDA device"]
     assert found.state == "warn"
     assert "CUDA_VISIBLE_DEVICES" in found.found
+    assert found.fix == "set CUDA_VISIBLE_DEVICES to one that nvidia-smi -L lists, or unset it"
 
 
 def test_a_device_that_only_torch_can_name(look: Look) -> None:
@@ -123,3 +130,78 @@ def test_numbers_of_the_cpu_are_not_filed_under_a_machine_with_a_device(project:
     assert "box is recorded as a machine with a device (NVIDIA H100), and none is used now" in result.err
     assert [path.name for path in (p.root / "history" / "box").iterdir()] == ["machine.json"]
     assert p.regress("run", "--quick", "--machine", "box-cpu").code == 0
+
+
+# -- beside the results of a run -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("facts", "words", "fix"),
+    [
+        ({"torch": "2.11.0", "torch_built": "cuda 12.8"}, "", ""),
+        (
+            {"torch": "2.11.0", "torch_built": "cuda 13.0"},
+            "the driver knows CUDA 12.4 only",
+            "update the NVIDIA driver",
+        ),
+        ({"torch": "2.11.0", "torch_built": ""}, "2.11.0 is built for the CPU only", "pip install"),
+        ({"driver": None}, "NVML: cannot be asked", "install the libnvidia-ml"),
+    ],
+)
+def test_a_run_says_what_a_machine_with_a_device_lacks(facts: dict[str, Any], words: str, fix: str) -> None:
+    known = {name: value for name, value in {**H100, **facts}.items() if value is not None}
+    found = complaints(known, with_torch=True)
+    assert complaints(known, with_torch=False) == [each for each in found if "NVML" in each]
+    assert [(words in each, f"; fix: {fix}" in each) for each in found] == ([(True, True)] if words else [])
+
+
+WITHOUT = (
+    "no CUDA driver: libcuda.so.1 cannot be loaded; fix: install the NVIDIA driver",
+    "the CUDA driver sees no device (check CUDA_VISIBLE_DEVICES); fix: set CUDA_VISIBLE_DEVICES to one",
+)
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_run_without_a_device_says_why_and_what_to_do(
+    project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # where there is one, it is hidden
+    p = project(device="auto")
+    p.commit({"proj/__init__.py": "", "benchmarks/b.py": SUITE + "def cudatime_work(): pass\n"})
+    p.commit({})
+    result = p.regress(command, "--quick")
+    assert result.code == 0, result.err
+    assert any(f"warning: 1 CUDA cases were skipped: {words}" in result.out for words in WITHOUT), result.out
+    alone = p.regress(command, "-b", "cudatime")
+    assert alone.code == 5
+    assert any(alone.err.splitlines()[-1].startswith(f"fix:   {words.split('fix: ')[1]}") for words in WITHOUT), (
+        alone.err
+    )
+
+
+def test_a_torch_for_the_cpu_files_nothing_under_a_machine_whose_torch_had_a_device(
+    project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What takes the device that torch offers would go on with numbers of another one."""
+    p = project(machine="box")
+    p.commit({"proj/__init__.py": "", "benchmarks/b.py": SUITE})
+    with_cuda = {**H100, "python": "3.11.7", "torch": "2.11.0", "torch_built": "cuda 12.4"}
+    for_cpu, loaded = {**with_cuda, "torch_built": ""}, {"loaded": ["torch", "numpy"]}
+    visited = Round("b.time_work", [], "head", 0)
+
+    def take(facts: dict[str, Any], round: Round, environment: str = "worktree") -> None:
+        session = Session(Request(start=p.root))
+        prepared: Any = SimpleNamespace(side=session.tree_side("head"), environment=Environment(environment))
+        recorder = Recorder(session, p.root / "history", (prepared,))
+        recorder.take(round, facts)
+        recorder.finish(Measured({"head": {}}))
+
+    with_torch = dataclasses.replace(visited, facts=loaded)
+    take(for_cpu, with_torch)
+    take(with_cuda, with_torch)
+    with pytest.raises(NothingMeasured, match="recorded as a machine with a torch for the device") as refused:
+        take(for_cpu, with_torch)
+    assert refused.value.why.startswith("torch 2.11.0 is built for the CPU only")
+    assert "--machine NAME" in refused.value.fix
+    take(for_cpu, visited)  # nothing in that process asked torch for a device
+    take(for_cpu, with_torch, "cpu")  # a series of its own

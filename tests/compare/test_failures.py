@@ -77,3 +77,10 @@ def test_doubts_of_the_rounds_are_reasons() -> None:
     head = rounds(gpu_time=scaled(1e-3))
     doubted = [replace(head[0], flags=["unstable warm-up"]), *head[1:]]
     assert one(head, doubted).reasons == ("unstable warm-up (1 of 5 rounds on the head)",)
+
+
+def test_what_failed_rounds_have_to_say_is_said() -> None:
+    left = "changes $LEFT and leaves it so; it was put back"
+    found = one(broken(count=2), [replace(each, flags=[left]) for each in broken(count=2)])
+    assert found.verdict is Verdict.FAILED
+    assert f"{left} (2 of 2 rounds on the head)" in found.reasons

@@ -152,6 +152,8 @@ def test_a_rename_that_is_none_is_gone_and_new(was: object, verdicts: dict[str, 
         ({"version": "2"}, "version differs: the code of the benchmark is not the same on both sides"),
         ({"declared": {"repeat": 3}}, "unlike declared repeat: none on the base, 3 on the head"),
         ({"declared": {"number": 10}}, "unlike declared number: none on the base, 10 on the head"),
+        ({"declared": {"processes": 3}}, "unlike declared processes: none on the base, 3 on the head"),
+        ({"declared": {"min_run_count": 9}}, "unlike declared min_run_count: none on the base, 9 on the head"),
         ({"param_names": ["n"], "params": [["1"]]}, "unlike parameters: none on the base, n on the head"),
     ],
 )

@@ -19,8 +19,8 @@ SKIPPED = Failure("skipped", "not on this device")
 BROKEN = Failure("error", "boom")
 
 
-def kept(*rounds: Round, run: str = "r", version: str = "v1") -> list[Kept]:
-    return [Kept(each, run, version) for each in rounds]
+def kept(*rounds: Round, run: str = "r", version: str = "v1", **declared: Any) -> list[Kept]:
+    return [Kept(each, run, benchmark(each.name, version=version, **declared)) for each in rounds]
 
 
 def orders(kept_rounds: list[Kept]) -> list[int]:
@@ -51,7 +51,18 @@ def test_rounds_measured_in_another_way_are_left_out_and_said(change: dict[str, 
     old = kept(taken(ADD, order=0, protocol=dataclasses.replace(GPU, **change)))
     alike, notes = newest_alike([*old, *kept(taken(ADD, order=1))])
     assert [each.round.order for each in alike[ADD]] == [1]
-    assert notes == [f"{ADD}: 1 older rounds of another version or protocol are left out"]
+    assert notes == [f"{ADD}: 1 older rounds were measured differently (other protocol) and are left out"]
+
+
+@pytest.mark.parametrize("name", ["number", "repeat", "rounds", "processes", "warmup_time", "min_run_count", "sample_time"])
+def test_rounds_of_another_declared_sampling_are_left_out_of_every_case_and_said(name: str) -> None:
+    declared: dict[str, Any] = {name: 5}
+    old = kept(taken(ADD, ["1"], 0), taken(ADD, ["2"], 1), **declared)
+    alike, notes = newest_alike([*old, *kept(taken(ADD, ["1"], 2), tags=["core"])])
+    assert [each.round.order for each in alike[ADD]] == [2]
+    assert notes == [f"{ADD}: 2 older rounds were measured differently (other declared {name}) and are left out"]
+    again, notes = newest_alike([*old, *kept(taken(ADD, ["1"], 2), tags=["core"], **declared)])
+    assert ([each.round.order for each in again[ADD]], notes) == ([0, 2, 1], [])
 
 
 def test_how_long_was_sampled_is_no_other_way() -> None:

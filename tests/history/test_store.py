@@ -181,7 +181,26 @@ def test_a_new_version_of_a_benchmark_starts_anew(tmp_path: Path) -> None:
     recorded = only(tmp_path)
     assert [each.values["gpu_time"].value for each in recorded.rounds] == [2.0]
     assert recorded.benchmarks[ADD].version == "v2"
-    assert recorded.notes == (f"{ADD}: 1 older rounds of another version or protocol are left out",)
+    assert recorded.notes == (f"{ADD}: 1 older rounds were measured differently (other version) and are left out",)
+
+
+def test_other_declared_sampling_starts_anew_and_asvs_cells_of_the_old_go(tmp_path: Path) -> None:
+    params = [["1", "2"]]
+    first = [taken(ADD, [value], gpu_time=1.0) for value in params[0]]
+    fill(tmp_path, first, [benchmark(params=params, number=5)])
+    path = fill(tmp_path, [taken(ADD, ["1"], gpu_time=2.0)], [benchmark(params=params)])
+    assert path is not None
+    assert column(path, ADD, "result") == [2.0, None]
+    recorded = only(tmp_path)
+    assert [(each.params, each.values["gpu_time"].value) for each in recorded.rounds] == [(["1"], 2.0)]
+    assert recorded.benchmarks[ADD].declared == {}
+    assert recorded.notes == (
+        f"{ADD}: 2 older rounds were measured differently (other declared number) and are left out",
+    )
+    # Declared as at first again: what the sidecar says last of the benchmark is not what it says of the newest round.
+    fill(tmp_path, [taken(ADD, ["2"], gpu_time=3.0)], [benchmark(params=params, number=5)])
+    assert only(tmp_path).benchmarks[ADD].declared == {"number": 5}
+    assert [each.values["gpu_time"].value for each in only(tmp_path).rounds] == [1.0, 1.0, 3.0]
 
 
 def test_finishing_another_benchmark_does_not_give_old_rounds_the_new_version(tmp_path: Path) -> None:

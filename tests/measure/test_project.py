@@ -37,7 +37,9 @@ def test_code_of_the_side_is_accepted(root: Path, monkeypatch: pytest.MonkeyPatc
     code = ProjectCode([str(root)], "benchmarks")
     assert code.imported() == []
     load(monkeypatch, "proj", str(root / "proj" / "__init__.py"))
-    assert code.imported() == [str(root / "proj" / "__init__.py")]
+    load(monkeypatch, "single", str(root / "single.py"))
+    load(monkeypatch, "proj.part", str(root / "proj" / "part.py"))
+    assert code.imported() == ["proj/__init__.py", "single.py"]
     assert code.foreign() is None
 
 

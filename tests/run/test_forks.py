@@ -124,17 +124,35 @@ def track_x(): return 1
     assert why in measured.warnings[0]
 
 
+REGION = """
+import torch
+torch.ones(1 << 22).exp().sum()
+def track_threads(): return torch.get_num_threads()
+def time_region(): torch.ones(1 << 20).exp().sum()
+"""
+
+
 @pytest.mark.slow
-def test_a_parallel_region_at_import_is_found_out(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """libgomp's threads are gone in a child, which waits for them for ever in its first parallel region."""
-    pytest.importorskip("torch")
+@pytest.mark.parametrize(
+    ("sets", "process"), [("", "fork-serial"), ("import torch\ntorch.set_num_threads(2)\n", "fresh")]
+)
+def test_a_parallel_region_at_import_is_found_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, sets: str, process: str
+) -> None:
+    """libgomp's threads are gone in a child, which waits for them for ever in its first parallel region. It runs serially then,
+    unless the suite itself wants more threads."""
+    torch = pytest.importorskip("torch")
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one processor: no region is parallel")
-    monkeypatch.setattr(visits, "PROBE_STEP_S", 3.0)
-    bench.write("import torch\ntorch.ones(1 << 22).exp().sum()\ndef track_threads(): return torch.get_num_threads()\n")
-    measured = bench.run(rounds=1)
+    monkeypatch.setattr(visits, "PROBE_STEP_S", 5.0)
+    bench.write(sets + REGION, base="", head="")
+    measured = bench.run(rounds=1, settings={"device": "cpu"})
     assert failures(measured) == {}
-    assert "a parallel region of torch hangs in a forked process; benchmarks.b started threads" in measured.warnings[0]
+    assert {each.protocol.process for each in measured.rounds if each.protocol} == {process}
+    counts = {each.values["value"].value for each in measured.rounds if "value" in each.values}
+    assert counts == {2 if sets else torch.get_num_threads()}
+    blamed = "a parallel region of torch hangs in a forked process; benchmarks.b started threads"
+    assert any(blamed in warning for warning in measured.warnings) is (process == "fresh")
 
 
 @pytest.mark.slow
@@ -251,6 +269,38 @@ def track_z(): return int("LEFT" not in os.environ)
         assert leaving.flags == [f"changes {', '.join(names)} and leaves it so; it was put back"]
         assert plain.flags == last.flags == []
         assert last.values["value"].value == 1
+
+
+def test_what_a_failing_case_changes_is_named_too(bench: Bench, tmp_path: Path) -> None:
+    visits = tmp_path / "visits"
+    bench.write(
+        f"""
+import os, pathlib
+visits = pathlib.Path({str(visits)!r})
+def track_a(): return int("LEFT" not in os.environ)
+def track_fails():
+    os.environ["LEFT"] = "1"
+    raise ValueError("no")
+def track_fails_later():
+    os.environ["LEFT"] = "1"
+    visits.write_text(visits.read_text() + "x" if visits.exists() else "x")
+    if len(visits.read_text()) > 1:
+        raise ValueError("not again")
+class Skipped:
+    def setup(self):
+        os.environ["LEFT"] = "1"
+        raise NotImplementedError
+    def track_it(self): return 1
+"""
+    )
+    measured = bench.run(rounds=2)
+    for name in ("b.track_fails", "b.track_fails_later", "b.Skipped.track_it"):
+        told = [each for each in measured.rounds if each.name == name and each.failure]
+        assert told, name
+        for each in told:
+            assert each.facts["leaves"] == ["$LEFT"]
+            assert each.flags == ["changes $LEFT and leaves it so; it was put back"]
+    assert {each.values["value"].value for each in measured.rounds if each.name == "b.track_a"} == {1}
 
 
 def test_each_round_has_an_order_of_its_own_and_both_sides_the_same(bench: Bench) -> None:

@@ -129,7 +129,7 @@ class Backend:
         return {}
 
     def processes(self) -> List[Foreign]:
-        """Other processes that compute on the device. Ask before the first benchmark opens a context."""
+        """Other processes that compute on the device."""
         return []
 
 

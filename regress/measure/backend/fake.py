@@ -10,6 +10,7 @@ Code reaches it as the module `regress_scripted` (the worker installs it when th
     regress_scripted.wait_for(7)                   # the current stream waits for stream 7
     regress_scripted.idle()                        # whether the current stream has nothing left to do
     regress_scripted.hold_back("hw_thermal", 2)    # the next two readings of the device's state give that reason
+    regress_scripted.company(812)                  # from now on another process computes on the device
     regress_scripted.lose_context(3)               # the third synchronize from now finds the context lost
 
 The device runs its queue in order while the host goes on, as a CUDA stream does; a stream that runs dry waits for the host.
@@ -26,6 +27,7 @@ import types
 from typing import Any, ContextManager, Dict, Iterator, List, Optional, Sequence
 
 from .base import Calls, DeviceBackend, DeviceError, MemoryProbe, ReckonedMemory
+from .nvml import Foreign
 
 LAUNCH_S = 4e-6
 RECORD_S = 2e-6
@@ -94,6 +96,7 @@ class FakeBackend(DeviceBackend):
         self._spun = False
         self._calls = Calls()
         self._reasons: List[str] = []
+        self._others: List[Foreign] = []
         self._until_lost = 0
         self._lost = False
         self.begin_case("", -1)
@@ -132,6 +135,13 @@ class FakeBackend(DeviceBackend):
     def hold_back(self, reason: str, readings: int) -> None:
         """Let the next `readings` of the device's state give that reason for slow clocks."""
         self._reasons += [reason] * readings
+
+    def company(self, pid: int) -> None:
+        """Let another process compute on the device from now on."""
+        self._others.append(Foreign(pid, "other", 1 << 30))
+
+    def processes(self) -> List[Foreign]:
+        return list(self._others)
 
     def lose_context(self, synchronizes: int) -> None:
         """Let so many more calls of `synchronize` find out that the context is lost, as after an illegal access."""
@@ -235,6 +245,16 @@ class FakeBackend(DeviceBackend):
     def install(self) -> None:
         """Offer the device to the code under test as the module `regress_scripted`."""
         module = types.ModuleType("regress_scripted", __doc__)
-        for name in ("kernel", "host", "alloc", "synchronize", "wait_for", "idle", "hold_back", "lose_context"):
+        for name in (
+            "kernel",
+            "host",
+            "alloc",
+            "synchronize",
+            "wait_for",
+            "idle",
+            "hold_back",
+            "company",
+            "lose_context",
+        ):
             setattr(module, name, getattr(self, name))
         sys.modules["regress_scripted"] = module

@@ -97,7 +97,7 @@ class Nvml:
 
     def processes(self, ours: Optional[int] = None) -> List[Foreign]:
         """Processes that compute on the device, without those descended from `ours` (by default our parent, the driver) and
-        those that we descend from. Ask before our own context is open: in a container ours cannot be told from others."""
+        those that we descend from. In a container ours cannot be told from others, once its context is open."""
         unreliable = not _sees_the_hosts_ids()
         root = os.getppid() if ours is None else ours
         family = set(_ancestors(os.getpid()))

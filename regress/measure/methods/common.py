@@ -23,8 +23,6 @@ class Visited:
     values: Dict[str, Measured] = field(default_factory=dict)
     facts: Dict[str, Any] = field(default_factory=dict)
     flags: List[str] = field(default_factory=list)
-    leaves: List[str] = field(default_factory=list)
-    """Names of the state of the process that the case changed and did not put back."""
 
 
 def quick(protocol: Protocol, task: Task) -> Protocol:

@@ -1,0 +1,96 @@
+"""The recording of rounds as they arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from regress.commands.checkout import Checkout
+from regress.commands.fitness import lost
+from regress.commands.session import Session, counted
+from regress.errors import NothingMeasured
+from regress.history import Store
+from regress.model import DEFAULT_ENVIRONMENT, Machine, Round, Side
+from regress.run.environments import Prepared, recorded_name
+from regress.run.execute import Measured
+
+DEVICE_FACTS = ("gpu", "gpu_uuid", "driver", "cuda", "torch_built")
+"""Facts of a worker that describe the machine; they are kept in machine.json."""
+
+
+class Recorder:
+    """Stores each round as it arrives, and asv's files at the end. A dirty side is not a commit's result: it is not kept."""
+
+    def __init__(self, session: Session, root: Path, prepared: tuple[Prepared, ...]) -> None:
+        self._store = Store(root, session.cache / "samples")
+        self._prepared = {each.side.name: each for each in prepared}
+        self._sides = {each.side.name: each.side for each in prepared if not each.side.dirty}
+        self._machine = session.machine
+        self._environments: dict[str, str] = {}
+        self._python: dict[str, str] = {}
+        self._recorded = self._store.machine_facts(self._machine.name)
+        self._checkout = Checkout(session, [each.side for each in prepared])
+        self._unfit = 0
+        """Rounds that were not kept because the benchmark files had changed."""
+        self.root = root
+
+    @property
+    def machine(self) -> Machine:
+        """This machine, with what the workers said about its device."""
+        return self._machine
+
+    def take(self, round: Round, facts: Mapping[str, Any]) -> None:
+        """Keep one round; it is on disk when this returns. Raises NothingMeasured where numbers of the CPU would be filed
+        under a machine with a device: a benchmark that takes what is there would go on with another series' values."""
+        kind = self._prepared[round.side].environment
+        usual = kind.name == DEFAULT_ENVIRONMENT  # another one's torch is its own, and so are its series
+        what, why, fix = lost(self._recorded, facts, round.facts.get("loaded", ()) if usual else ())
+        if what:
+            raise NothingMeasured(
+                f"{self._machine.name} is recorded as a machine with {what}, and none is used now",
+                why=f"{why}; numbers of the CPU are not filed under a device's",
+                fix=f"{fix}; or --machine NAME for an entry of its own",
+            )
+        python = str(facts.get("python", "")) or "unknown"
+        environment = self._environments.setdefault(round.side, recorded_name(kind, python))
+        self._python.setdefault(round.side, ".".join(python.split(".")[:2]))
+        known = {**round.facts, **facts}
+        device = {key: str(known[key]) for key in DEVICE_FACTS if known.get(key) and (usual or key != "torch_built")}
+        self._machine = replace(self._machine, facts={**self._machine.facts, **device})
+        side = self._sides.get(round.side)
+        if side is None:
+            return
+        if self._checkout.changed_suite():
+            self._unfit += 1
+        else:
+            self._store.append(side, self._machine, environment, round, facts)
+
+    def finish(self, measured: Measured) -> None:
+        """Write asv's files for each side that has rounds."""
+        for name, side in self._sides.items():
+            if name in self._environments:
+                kind = self._prepared[name].environment
+                # asv averages what has equal parameters, whatever the environment's name: the name is one of them, then.
+                named = {} if kind.name == DEFAULT_ENVIRONMENT else {"environment": kind.name}
+                self._store.finish(
+                    side,
+                    self._machine,
+                    self._environments[name],
+                    python=self._python[name],
+                    benchmarks=measured.benchmarks[name],
+                    requirements=named or None,
+                    env_vars=dict(kind.variables) or None,
+                )
+
+    def warnings(self) -> list[str]:
+        """What of the invoking checkout was not as the commits say, or did not stay as it was."""
+        found = self._checkout.warnings()
+        if self._unfit:
+            found.append(f"not recorded, because benchmark files had changed by then: {counted(self._unfit, 'round')}")
+        return found
+
+    def named(self, side: Side) -> Side:
+        """The side with the environment it was measured in."""
+        return replace(side, environment=self._environments.get(side.name, side.environment))
