@@ -47,7 +47,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
     )
     cases = {row.case for row in rows}
     codes = exit_codes(rows, measured)
-    warnings = session.warnings(measured, ceilings)
+    warnings = session.warnings(measured, job, ceilings)
     if side.dirty:
         warnings.append(f"the tree has uncommitted changes: the results are not recorded as {side.commit.short}")
     warnings += session.differing_tree(side)

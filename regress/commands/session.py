@@ -20,10 +20,10 @@ from regress.history import Store, this_machine
 from regress.measure.backend import DeviceError
 from regress.measure.backend.cuda import CudaBackend
 from regress.measure.wire import Ceilings
-from regress.model import DEFAULT_ENVIRONMENT, Machine, Round, Side
+from regress.model import Machine, Round, Side
 from regress.run import clocks, device_lock
 from regress.run.ceilings import ceilings_of
-from regress.run.environments import Prepared, prepare, recorded_name
+from regress.run.environments import Identity, Prepared, identity_of, prepare
 from regress.run.execute import Job, Measured, Watcher
 from regress.run.plan import Selection
 from regress.run.ship import ship
@@ -173,9 +173,10 @@ class Session:
         finally:
             visits.close()
 
-    def warnings(self, measured: Measured, ceilings: Ceilings) -> list[str]:
+    def warnings(self, measured: Measured, job: Job, ceilings: Ceilings) -> list[str]:
         """What the reader should know about how it was measured."""
-        found = [*self.config.warnings, *measured.warnings]
+        told = [text for each in job.sides for text in each.warnings]
+        found = [*self.config.warnings, *dict.fromkeys(told), *measured.warnings]
         if ceilings.failure is not None:
             found.append(f"shares of what the device does at most are not all known: {ceilings.failure.message}")
         skipped = {(each.name, *each.params) for each in measured.rounds if _needs_device(each)}
@@ -227,8 +228,7 @@ class Recorder:
         self._prepared = {each.side.name: each for each in prepared}
         self._sides = {each.side.name: each.side for each in prepared if not each.side.dirty}
         self._machine = session.machine
-        self._environments: dict[str, str] = {}
-        self._python: dict[str, str] = {}
+        self._identities: dict[str, Identity] = {}
         self._gpu = self._store.machine_facts(self._machine.name).get("gpu", "")
         """The device that this machine is recorded with."""
         self.root = root
@@ -248,36 +248,33 @@ class Recorder:
                 fix="regress doctor, or --machine NAME for an entry of its own",
             )
         python = str(facts.get("python", "")) or "unknown"
-        kind = self._prepared[round.side].environment
-        environment = self._environments.setdefault(round.side, recorded_name(kind, python))
-        self._python.setdefault(round.side, ".".join(python.split(".")[:2]))
+        identity = self._identities.setdefault(round.side, identity_of(self._prepared[round.side], python))
         known = {**round.facts, **facts}
         device = {key: str(known[key]) for key in DEVICE_FACTS if key in known}
         self._machine = replace(self._machine, facts={**self._machine.facts, **device})
         side = self._sides.get(round.side)
         if side is not None:
-            self._store.append(side, self._machine, environment, round, facts)
+            self._store.append(side, self._machine, identity.name, round, facts)
 
     def finish(self, measured: Measured) -> None:
         """Write asv's files for each side that has rounds."""
         for name, side in self._sides.items():
-            if name in self._environments:
-                kind = self._prepared[name].environment
-                # asv averages what has equal parameters, whatever the environment's name: the name is one of them, then.
-                named = {} if kind.name == DEFAULT_ENVIRONMENT else {"environment": kind.name}
+            identity = self._identities.get(name)
+            if identity is not None:
                 self._store.finish(
                     side,
                     self._machine,
-                    self._environments[name],
-                    python=self._python[name],
+                    identity.name,
+                    python=identity.python,
                     benchmarks=measured.benchmarks[name],
-                    requirements=named or None,
-                    env_vars=dict(kind.variables) or None,
+                    requirements=identity.requirements or None,
+                    env_vars=identity.env_vars or None,
                 )
 
     def named(self, side: Side) -> Side:
         """The side with the environment it was measured in."""
-        return replace(side, environment=self._environments.get(side.name, side.environment))
+        identity = self._identities.get(side.name)
+        return replace(side, environment=identity.name) if identity is not None else side
 
 
 def device_line(facts: Mapping[str, Any], rounds: list[Round]) -> str:

@@ -19,7 +19,8 @@ from regress.measure.wire import Suite as SuiteMessage
 from regress.model import Benchmark, Case, Failure, Protocol, Round, Settings, SuiteProblem
 from regress.model import Measured as Value
 from regress.run import plan
-from regress.run.environments import Prepared, unbuilt
+from regress.run.environments import Prepared
+from regress.run.environments.tree import unbuilt
 from regress.run.plan import Selection
 from regress.run.visits import Visits
 
