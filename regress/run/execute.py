@@ -109,7 +109,7 @@ def execute(job: Job, sink: Sink, watcher: Watcher) -> Measured:
     return measured
 
 
-def _refuse_unbuilt(side: Prepared, suite: SuiteMessage) -> None:
+def _refuse_unbuilt(side: Prepared, suite: SuiteMessage, build: tuple[str, ...]) -> None:
     """Raise NothingMeasured where the side's code is not built: what cannot be imported would pass as new on the other side."""
     for problem in suite.problems:
         missing = unbuilt(side, problem.message) if problem.fatal else ""
@@ -117,7 +117,9 @@ def _refuse_unbuilt(side: Prepared, suite: SuiteMessage) -> None:
             raise NothingMeasured(
                 f"{side.side.name} {side.side.label} has no built extension: {missing}",
                 why=f"{problem.message}; your checkout has the file, and git does not",
-                fix='set the command that builds it: "build" under "regress" in asv.conf.json',
+                fix='set the command that builds it: "build" under "regress" in asv.conf.json'
+                if not build
+                else f'correct "build" under "regress" in asv.conf.json, it does not make the file: {"; ".join(build)}',
             )
 
 
@@ -148,7 +150,7 @@ class _Execution:
         job, measured = self._job, self._measured
         suites = {side.side.name: self._visits.discover(side) for side in job.sides}
         for side in job.sides:
-            _refuse_unbuilt(side, suites[side.side.name])
+            _refuse_unbuilt(side, suites[side.side.name], job.settings.build)
         for name, found in suites.items():
             cases = plan.select(found.benchmarks, job.selection)
             names = {case.name for case in cases}

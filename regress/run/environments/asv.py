@@ -31,13 +31,13 @@ from regress.run.environments.kept import Kept, key_of
 from regress.run.environments.prepared import Identity, Prepared, Site
 
 FIXES = {
-    "virtualenv": "pip install virtualenv",
+    "virtualenv": 'install that Python, or change "pythons" in asv.conf.json',
     "uv": "pip install uv",
     "conda": "install conda, and have its command on PATH or named by CONDA_EXE",
     "rattler": "pip install py-rattler pyyaml",
     "mamba": 'set "environment_type" to conda or rattler',
 }
-"""What to do where asv cannot make an environment of a type."""
+"""What to do where asv has no environment of a type."""
 INSTEAD = 'or measure worktrees under this interpreter: "environment": "worktree" under "regress" in asv.conf.json'
 
 PROBE = "import json, os, sys; print(json.dumps([sys.executable, sys.prefix, dict(os.environ)]))"
@@ -132,7 +132,7 @@ class _Work:
     def _unavailable(self) -> RegressError:
         wanted, said = self.environment.asv, list(self.said)
         kind = re.split("[-:]", wanted)[0]
-        names = [each.name for each in self.found(0, None)] if kind != wanted else []
+        names = [each.name for each in self.found(0, None)] if "-" in wanted else []
         if names:
             return ConfigError(
                 f"there is no environment {wanted}",
@@ -235,7 +235,8 @@ class _Work:
             raise NothingMeasured(
                 f"asv cannot make the environment {made.name}",
                 why=_words(error),
-                fix=f"{FIXES.get(made.tool_name, 'see the log')}; {INSTEAD}    # log: {self.log}",
+                fix=f"{'see the log' if isinstance(error, ProcessError) else FIXES.get(made.tool_name, 'mend that')}; "
+                f"{INSTEAD}    # log: {self.log}",
             ) from None
         conf, settings = self.conf(number), self.site.config.settings
         kept = Kept(self.site.cache / "builds" / "kept", settings.build_cache_bytes)
