@@ -351,6 +351,7 @@ _RULES = {
     r".*_bytes": _Rule(lambda value: value >= 0, "a number of bytes, 0 or more"),
     r"memory_rounds": _Rule(lambda value: value >= 0, "0 or more"),
     r"(check|run|sweep)_rounds": _Rule(lambda value: value >= 2, "2 or more, as one round shows no spread"),
+    r"worktrees": _Rule(lambda value: value >= 2, "2 or more, one for each side"),
     r"seed": _Rule(lambda value: value >= 0, "0 or more"),
     r"process": _Rule(lambda value: value in ("auto", "fresh"), '"auto" or "fresh"'),
     r"device": _Rule(

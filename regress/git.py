@@ -178,6 +178,7 @@ class Repository:
         except BaseException:
             os.close(lock)
             raise
+        os.utime(lock)
         self._held[tree] = lock
         return tree
 
@@ -240,6 +241,12 @@ class Repository:
             finally:
                 os.close(lock)
         return removed
+
+    def trim_worktrees(self, parent: Path, count: int) -> list[Path]:
+        """Remove the worktrees under `parent` but the `count` that were asked for last, and those that a process is using."""
+        locks = sorted(parent.resolve().glob("*.lock"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+        there = [path.stem for path in locks if path.with_suffix("").exists()]
+        return self.remove_worktrees(parent, keep=there[:count])
 
     def _ensure(self, tree: Path, sha: str, lock: int) -> None:
         """Return with `tree` as it should be and a shared lock on it.

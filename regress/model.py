@@ -450,6 +450,8 @@ class Settings:
     """Files that a build depends on, as `covers` names them: commits that agree in them share a build. Empty: all files."""
     build_cache_bytes: int = 10 * 2**30
     """How much is kept of what was built; the least recently used goes first."""
+    worktrees: int = 20
+    """How many worktrees are kept of each environment; the least recently used goes first."""
     package_dir: str = ""
     """Folder of the importable code inside the repository; found by itself for a flat and for a src/ layout."""
     python: str = ""

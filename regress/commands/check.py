@@ -112,7 +112,7 @@ def _judged(
     warnings = session.warnings(measured, job, ceilings)
     if head.dirty:
         warnings.append(f"the head has uncommitted changes: it is not recorded as {head.commit.short}")
-    warnings += session.differing_tree(head)
+    warnings += session.differing_tree(job.sides[-1])
     warnings += unlike_requirements(session, *sides)
     if measured.interrupted:
         warnings.append("interrupted: the verdicts are from the rounds that were finished")

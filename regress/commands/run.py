@@ -50,7 +50,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
     warnings = session.warnings(measured, job, ceilings)
     if side.dirty:
         warnings.append(f"the tree has uncommitted changes: the results are not recorded as {side.commit.short}")
-    warnings += session.differing_tree(side)
+    warnings += session.differing_tree(prepared[0])
     others = dict.fromkeys(words for each in measured.rounds for words in each.facts.get("foreign_processes", ()))
     if others:
         warnings.append(f"contaminated: others were computing on the device: {'; '.join(others)}")

@@ -86,10 +86,13 @@ class Session:
         head = self.repository.resolve("HEAD")
         return Side(name, head, "the working tree" if dirty else "HEAD, clean", environment, dirty=dirty)
 
-    def differing_tree(self, side: Side) -> list[str]:
+    def differing_tree(self, prepared: Prepared) -> list[str]:
         """The warning that the tree is not the commit that was measured, from the start or by now; none for another commit."""
+        side = prepared.side
         if side.dirty or self.repository.resolve("HEAD").sha != side.commit.sha or not self.is_dirty():
             return []
+        if prepared.tree == self.repository.root:
+            return ["the working tree was changed while it was measured: measure again"]
         return [
             "the working tree has changes; the commit itself was measured, from a worktree, with the tree's benchmark files"
         ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
@@ -92,3 +95,20 @@ def test_a_base_that_is_not_built_is_refused_with_the_setting(
     assert result.code == 5
     assert f"has no built extension: {NATIVE}" in result.err
     assert result.err.splitlines()[-1] == f"fix:   {fix}"
+
+
+def test_a_clean_tree_that_is_built_is_measured_in_place(project: Callable[..., Project], tmp_path: Path) -> None:
+    """Without a build, nothing else would bring its extension."""
+    p = project()
+    compiled(p, 42)
+    build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+    subprocess.run(build, cwd=p.root, check=True, capture_output=True)
+    result = p.regress("run", "--quick", "--machine", "box")
+    assert result.code == 0, result.err
+    sha = p.git("rev-parse", "HEAD")[:8]
+    assert f"head {sha} was measured in the working tree, as it is built there" in result.out
+    assert list((p.root / "history" / "box").glob(f"{sha}-*.json")), "it is the commit's result"
+
+    source = p.root / "src_c" / "native.c"
+    os.utime(source, (source.stat().st_atime, (p.root / NATIVE).stat().st_mtime + 5))
+    assert "has no built extension" in p.regress("run", "--quick").err, "it may be of an older source"

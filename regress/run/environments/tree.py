@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from regress.config import Config
+from regress.config import Config, own_paths
 from regress.errors import BuildFailed, NothingMeasured, RegressError
 from regress.model import DEFAULT_ENVIRONMENT, Environment, Side
 from regress.run.environments import wheels
@@ -24,6 +24,24 @@ from regress.run.plan import covers
 from regress.run.shell import shell
 
 EXTENSIONS = (".so", ".pyd")
+COMPILED = (
+    ".c",
+    ".cc",
+    ".cpp",
+    ".cxx",
+    ".cu",
+    ".cuh",
+    ".h",
+    ".hh",
+    ".hpp",
+    ".pyx",
+    ".pxd",
+    ".rs",
+    ".f90",
+    "setup.py",
+    "CMakeLists.txt",
+)
+"""Endings of files that extensions are compiled from, where no `build_inputs` are declared."""
 BUILT = "regress-built"
 """The mark of a build: its key, and seconds once it is finished. It lies in the worktree's own git folder: it goes when the
 worktree is made anew, and neither the build nor `git status` sees it."""
@@ -42,7 +60,7 @@ def prepare(side: Side, environment: Environment, site: Site, identity: Identity
         tree = wheels.unpacked(environment, config.root, python, site.cache / "wheels", site.note)
         roots: tuple[Path, ...] = (tree,)
     else:
-        if side.dirty:
+        if side.dirty or built_here(side, site):
             tree = repository.root
         else:
             # An environment's builds are for its interpreter and libraries: no other environment meets them.
@@ -51,12 +69,43 @@ def prepare(side: Side, environment: Environment, site: Site, identity: Identity
                 if environment.name == DEFAULT_ENVIRONMENT
                 else f"-{re.sub(r'[^A-Za-z0-9_.+-]', '_', environment.name)}"
             )
-            tree = repository.worktree(side.commit, site.cache / f"worktrees{own}")
+            folder = site.cache / f"worktrees{own}"
+            tree = repository.worktree(side.commit, folder)
+            repository.trim_worktrees(folder, config.settings.worktrees)
             build_s = _build(side, tree, python, environment, site)
         roots = import_roots(tree, config)
     variables = {**_variables(roots, site.cache), **environment.variables}
     beside = import_roots(repository.root, config) if tree != repository.root else ()
-    return Prepared(side, tree, python, roots, variables, build_s, environment, beside, identity)
+    in_place = tree == repository.root and not side.dirty
+    told = (f"{side.name} {side.label} was measured in the working tree, as it is built there",) if in_place else ()
+    return Prepared(side, tree, python, roots, variables, build_s, environment, beside, identity, told)
+
+
+def built_here(side: Side, site: Site) -> bool:
+    """Whether the working tree is the side's commit, with compiled files that nothing else would bring: no build is set, and
+    what they are compiled from is not newer than they are."""
+    settings, repository = site.config.settings, site.repository
+    if (
+        settings.build
+        or repository.resolve("HEAD").sha != side.commit.sha
+        or repository.is_dirty(own_paths(site.config))
+    ):
+        return False
+    files = repository.contents(side.commit.sha)
+    roots = import_roots(repository.root, site.config)
+    folders = {
+        path
+        for name in files
+        for path in [(repository.root / name).parent]
+        for root in roots
+        if path.is_relative_to(root)
+    }
+    found = [path for folder in folders for path in folder.glob("*") if path.suffix in EXTENSIONS]
+    compiled = [path for path in found if str(path.relative_to(repository.root)) not in files]
+    wanted = settings.build_inputs or tuple(f"*{ending}" for ending in COMPILED)
+    sources = [repository.root / name for name in files if any(covers(pattern, name) for pattern in wanted)]
+    newest = max((path.lstat().st_mtime for path in sources if path.exists()), default=0.0)
+    return bool(compiled) and all(path.stat().st_mtime >= newest for path in compiled)
 
 
 def unbuilt(side: Prepared, failure: str) -> str:
