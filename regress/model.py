@@ -361,6 +361,8 @@ class Report:
     """Median of `min_detectable`, as a relative change."""
     problems: tuple[SuiteProblem, ...] = ()
     warnings: tuple[str, ...] = ()
+    environments: tuple[str, ...] = ()
+    """Options and names of environments as they were asked for: ("--head-env", "next")."""
     suggestions: tuple[tuple[str, str], ...] = ()
     """Pairs of a word and a command to run next: ("again", "regress check 3f2c1ab 9d41e77 -b softmax")."""
     policy: dict[str, Any] = field(default_factory=dict)

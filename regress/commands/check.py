@@ -51,7 +51,9 @@ def check(
     else:
         recorder.finish(measured)
         require_values(measured)
-        report = _judged(session, sides, recorder, measured, job, ceilings)
+        named = zip(("--base-env", "--head-env"), environments, strict=True)
+        asked = tuple(word for option, name in named if name for word in (option, name))
+        report = _judged(session, sides, recorder, measured, job, ceilings, asked)
         extra = [f"affected by {counted(len(changed), 'changed file')}"] if changed is not None else []
         report = replace(report, plan=", ".join([report.plan, *extra, *filter(None, [locked])]))
     return replace(report, duration_s=time.monotonic() - start)
@@ -96,6 +98,7 @@ def _judged(
     measured: Measured,
     job: Job,
     ceilings: Ceilings,
+    environments: tuple[str, ...],
 ) -> Report:
     settings = session.config.settings
     comparisons = compare(
@@ -134,7 +137,8 @@ def _judged(
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
         overhead=measured.overhead,
-        suggestions=tuple(suggestions("check", base, head, comparisons)),
+        environments=environments,
+        suggestions=tuple(suggestions("check", base, head, comparisons, environments)),
         policy=policy(settings, session.request.strict),
         recorded=str(recorder.root),
     )
@@ -162,7 +166,9 @@ def policy(settings: Settings, strict: bool) -> dict[str, Any]:
     return {**{name: getattr(settings, name) for name in (*names, *floors)}, "strict": strict}
 
 
-def suggestions(command: str, base: Side, head: Side, comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
+def suggestions(
+    command: str, base: Side, head: Side, comparisons: Sequence[Comparison], environments: Sequence[str] = ()
+) -> list[tuple[str, str]]:
     """What to run next: the worst case again, by itself."""
     worst = [
         each
@@ -176,7 +182,7 @@ def suggestions(command: str, base: Side, head: Side, comparisons: Sequence[Comp
     words = ["regress", command, base.commit.short]
     if not head.dirty:
         words.append(head.commit.short)
-    return [("again", quoted(*words, "-b", str(worst[0].case)))]
+    return [("again", quoted(*words, *environments, "-b", str(worst[0].case)))]
 
 
 def _unaffected(

@@ -69,6 +69,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
         overhead=measured.overhead,
+        environments=("--env", environment) if environment else (),
         recorded="" if side.dirty else str(recorder.root),
         duration_s=time.monotonic() - start,
     )
