@@ -4,6 +4,8 @@ share them and are for one process."""
 from __future__ import annotations
 
 import json
+import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,8 @@ import pytest
 from tests.commands import test_compiled_extensions as compiled
 from tests.commands.asv_suites import BUILD, CODE, FILES, NAME, PYTHON, configure
 from tests.commands.test_check import document, found
-from tests.conftest import Project, Result, regress
+from tests.conftest import Project, Result, regress, start
+from tests.run.test_environments import ended
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("asv environments")]
 
@@ -96,6 +99,28 @@ def test_a_commit_that_cannot_be_installed(suite: Callable[..., Project]) -> Non
     assert why == "why:   exit code 1: nvcc is not there"
     assert fix.startswith('fix:   correct "build_command" or "install_command" in asv.conf.json')
     assert "nvcc is not there" in Path(fix.rpartition("log: ")[2]).read_text()
+
+
+def test_ctrl_c_ends_what_asv_started_and_the_next_run_begins_again(
+    suite: Callable[..., Project], tmp_path: Path
+) -> None:
+    pid = tmp_path / "pid"
+    waits = (
+        f"import os, time; open({str(pid)!r} + '.new', 'w').write(str(os.getpid())); os.rename({str(pid)!r} + '.new', "
+    )
+    p = suite(build_command=[f'python -c "{waits}{str(pid)!r}); time.sleep(600)"'])
+    with start(p.root, "run", "--machine", "box") as process:
+        while not pid.exists():
+            assert process.poll() is None, process.communicate()[1]
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err.split()[-1]) == (130, "", "interrupted")
+    assert ended(int(pid.read_text()))
+    place = json.loads((p.root / "asv.conf.json").read_text())["env_dir"]
+    configure(p, Path(place), build_command=[BUILD])
+    p.commit({})
+    assert "Building" in slowly(p, "run", "--machine", "box").err
 
 
 @compiled.needs_compiler
