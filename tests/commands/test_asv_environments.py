@@ -4,6 +4,7 @@ share them and are for one process."""
 from __future__ import annotations
 
 import json
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -56,6 +57,9 @@ def test_two_commits_are_installed_side_by_side(suite: Callable[..., Project]) -
     written = json.loads(recorded.read_text())
     assert (written["env_name"], written["params"]["python"]) == (NAME, PYTHON)
     assert (written["requirements"], written["env_vars"]) == ({}, {}), "as asv has it: its series goes on"
+    (log,) = Path(os.environ["REGRESS_CACHE_DIR"]).glob(f"{p.root.name}-*/builds/{sha}.log")
+    assert "Installing" in log.read_text()
+    assert os.environ["HOME"] not in log.read_text(), "variables are nothing for a log"
 
     p.commit({"proj/__init__.py": CODE.format(seconds=50e-6)})
     p.write(
@@ -74,8 +78,13 @@ def test_two_commits_are_installed_side_by_side(suite: Callable[..., Project]) -
 
 
 def test_one_commit_in_two_environments_of_the_matrix(suite: Callable[..., Project]) -> None:
-    p = suite(build_command=[BUILD], matrix={"env_nobuild": {"FACTOR": ["1", "2"]}})
-    result = slowly(p, "check", "--head-env", f"{NAME}-FACTOR2", "--format", "json")
+    named = {"double": {"asv": f"{NAME}-FACTOR2"}}
+    p = suite(
+        build_command=[BUILD],
+        matrix={"env_nobuild": {"FACTOR": ["1", "2"]}},
+        regress={"device": "fake", "environments": named},
+    )
+    result = slowly(p, "check", "--head-env", "double", "--format", "json")
     report = document(result)
     assert [report[side]["environment"] for side in ("base", "head")] == [f"{NAME}-FACTOR1", f"{NAME}-FACTOR2"]
     assert report["base"]["sha"] == report["head"]["sha"]

@@ -181,6 +181,7 @@ def test_a_base_whose_extension_was_not_built_is_refused(project: Callable[..., 
         ({"a/b": {}}, 'environment "a/b" cannot have this name'),
         ({"worktree": {}}, 'environment "worktree" cannot have this name'),
         ({"x": {"wheel": "a.whl", "fetch": "b"}}, 'environment "x" has both a wheel and a command'),
+        ({"x": {"asv": "virtualenv", "python": "python3"}}, 'environment "x" has both "asv" and "python"'),
         (["x"], '"environments" is ["x"]'),
     ],
 )

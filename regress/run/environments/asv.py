@@ -77,7 +77,7 @@ class _Work:
         """asv's code works in the folder of the configuration; what it says is noted and goes to the log."""
         from asv import console
 
-        logger = logging.Logger("asv")
+        logger = logging.Logger("asv", logging.INFO)  # below that it logs what processes print, our variables among it
         logger.addHandler(_Noted(self._noted))
         self.log.parent.mkdir(parents=True, exist_ok=True)
         before, folder = console.log._logger, os.getcwd()
