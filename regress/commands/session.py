@@ -93,9 +93,7 @@ class Session:
             return []
         if prepared.tree == self.repository.root:
             return ["the working tree was changed while it was measured: measure again"]
-        return [
-            "the working tree has changes; the commit itself was measured, from a worktree, with the tree's benchmark files"
-        ]
+        return ["the working tree has changes; the commit itself was measured, with the tree's benchmark files"]
 
     def prepare(self, side: Side, watcher: Watcher) -> Prepared:
         return prepare(side, self.config, self.repository, self.cache, watcher.note)

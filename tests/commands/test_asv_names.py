@@ -55,6 +55,7 @@ def test_where_asv_installs_nothing_or_is_not_wanted_a_worktree_is_measured(
     ("environment", "code", "error", "why", "fix"),
     [
         ("virtualenv-py3-nmpy", 2, "there is no environment virtualenv-py3-nmpy", f"asv.conf.json gives {NAME}", "name one"),
+        ("virtualenv-py2.1", 2, "there is no environment virtualenv-py2.1", "No executable found for python 2.1", "name one"),
         ("virtualenv:2.1", 5, "asv has no environment virtualenv:2.1", "No executable found for python 2.1", "install that"),
         ("rattler", 5, "asv has no environment rattler", "Unknown environment type 'rattler'", "pip install py-rattler"),
         ("mamba", 5, "asv has no environment mamba", "Unknown environment type 'mamba'", '"environment_type" to conda'),

@@ -191,3 +191,15 @@ def test_an_entry_that_is_none_is_named(project: Callable[..., Project], environ
     result = p.regress("list")
     assert result.code == 2
     assert said in result.err
+
+
+def test_the_setting_says_which_environment_is_the_usual_one(project: Callable[..., Project]) -> None:
+    p = project(environment="slow", environments={"slow": {"variables": {"SECONDS_OF_A_CALL": "60e-6"}}})
+    p.commit({"proj/__init__.py": READS, "benchmarks/b.py": SUITE})
+    p.commit({"README": ""})
+    report = document(p.regress("check", "--base-env", "slow", "--format", "json"))
+    assert report["base"]["sha"] == p.git("rev-parse", "HEAD~1"), "both are in the usual one, so they are two commits"
+    assert {report[side]["environment"][:5] for side in ("base", "head")} == {"slow-"}
+    assert document(p.regress("run", "--env", "worktree", "--format", "json"))["environment"].startswith("worktree-")
+    result = p.regress("run", "--env", "fast")
+    assert (result.code, "there is no environment fast" in result.err) == (2, True)

@@ -1,8 +1,10 @@
 """A side made ready to import: its code, its interpreter and its import path.
 
+prepared  what all kinds give
 tree      a git worktree of the commit, or the working tree itself, with its own packages first on the path
 wheels    a wheel that is unpacked, in place of the commit's tree
 asv       the commit installed in an environment that asv makes: virtualenv, uv, conda, rattler
+copies    which copy of asv's environment a side takes
 kept      builds by a key of what went into them, the least recently used thrown away
 """
 

@@ -1,16 +1,12 @@
 """A side that is installed in an environment of asv's: made, and the project built and installed in it, by asv's own code.
 
-An environment has one commit installed at a time, and the sides of a check alternate: there are several copies of each (0, 1
-and so on), as many as are in use at once. A copy that has the commit already is taken first, else the one that was not used
-for the longest time; it is locked while the side is measured.
+An environment has one commit installed at a time, and the sides of a check alternate: each has a copy of it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
-import fcntl
-import itertools
 import json
 import logging
 import os
@@ -21,12 +17,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from regress.config import environments_dir, own_paths
 from regress.errors import BuildFailed, ConfigError, NothingMeasured, RegressError
 from regress.model import EXISTING, Environment, Side
 from regress.run.environments import tree
+from regress.run.environments.copies import take
 from regress.run.environments.kept import Kept, key_of
 from regress.run.environments.prepared import Identity, Prepared, Site
 
@@ -53,9 +50,7 @@ def prepare(side: Side, environment: Environment, site: Site) -> Prepared:
     """
     work = _Work(side, environment, site)
     with work.inside():
-        if environment.asv.partition(":")[0] == EXISTING:
-            return work.existing()
-        return work.installed()
+        return work.installed() if environment.installs else work.existing()
 
 
 @dataclass
@@ -101,14 +96,20 @@ class _Work:
 
     # -- which -----------------------------------------------------------------------------------------------------------
 
-    def conf(self, number: int) -> Any:
-        """asv's configuration, with the environments in the folder of that copy."""
+    def conf(self, number: int, wanted: str | None = None) -> Any:
+        """asv's configuration, with the environments in the folder of that copy, that name among them."""
         from asv.config import Config
 
         given = copy.deepcopy(self.site.config.asv)
         folder = environments_dir(self.site.config) / str(number)
         conf = Config.from_json({**given, "repo": str(self.site.repository.root), "env_dir": str(folder)})
         conf.environment_type = conf.environment_type or re.split("[-:]", self.environment.asv)[0]
+        name = re.match(r"(\w+)-py(\d[\d.]*)", wanted or "")
+        if (
+            name
+        ):  # asv knows names of the configured type and Pythons only; what `uv:3.12` has made is to be named as well
+            conf.environment_type = name[1]
+            conf.pythons = list(dict.fromkeys([*conf.pythons, name[2]]))
         return conf
 
     def found(self, number: int, wanted: str | None) -> list[Any]:
@@ -118,8 +119,8 @@ class _Work:
         from asv.plugin_manager import plugin_manager
         from asv.util import UserError
 
-        conf = self.conf(number)
         try:
+            conf = self.conf(number, wanted)
             for plugin in conf.plugins:
                 plugin_manager.import_plugin(plugin)
             return list(get_environments(conf, [wanted] if wanted else None))
@@ -130,16 +131,17 @@ class _Work:
             ) from None
 
     def _unavailable(self) -> RegressError:
-        wanted, said = self.environment.asv, list(self.said)
+        wanted, said = self.environment.asv, list(dict.fromkeys(self.said))
         kind = re.split("[-:]", wanted)[0]
+        reasons = [text for text in said if wanted not in text]
         names = [each.name for each in self.found(0, None)] if "-" in wanted else []
         if names:
             return ConfigError(
                 f"there is no environment {wanted}",
-                why=f"{self.site.config.path.name} gives {', '.join(names)}",
+                why="; ".join([f"{self.site.config.path.name} gives {', '.join(names)}", *reasons]),
                 fix="name one of these, or one with another Python: TYPE:VERSION",
             )
-        why = "; ".join(dict.fromkeys(said)) or "asv does not say why"
+        why = "; ".join(said) or "asv does not say why"
         fix = f"{FIXES.get(kind, 'correct its name')}; {INSTEAD}"
         return NothingMeasured(f"asv has no environment {wanted}", why=why, fix=fix)
 
@@ -177,11 +179,11 @@ class _Work:
         chosen = found[0]
         commit = self.site.repository.snapshot(own_paths(self.site.config)) if self.side.dirty else self.side.commit.sha
         start = time.monotonic()
-        number, lock = self._take(chosen.name, commit)
+        number, lock = take(lambda number: self._copy(number, chosen.name), lambda made: _has(made, commit))
         made = self._copy(number, chosen.name)
         if not _has(made, commit):
             self._install(number, made, commit)
-        fcntl.flock(lock, fcntl.LOCK_SH)
+        lock.share()
         build_s = time.monotonic() - start
         python, prefix, variables = self._asked(made)
         checkout = Path(made._build_root)
@@ -201,29 +203,6 @@ class _Work:
 
     def _copy(self, number: int, name: str) -> Any:
         return next(each for each in self.found(number, self.environment.asv) if each.name == name)
-
-    def _take(self, name: str, commit: str) -> tuple[int, IO[str]]:
-        """Which copy of the environment to take, and the lock on it: shared where the commit is installed, else exclusive."""
-        ages: list[tuple[float, int]] = []
-        for number in itertools.count():
-            made = self._copy(number, name)
-            place = _lock_of(made)
-            if not place.exists():
-                break
-            ages.append((place.stat().st_mtime, number))
-            lock = _locked(place, fcntl.LOCK_SH)
-            if lock is not None:
-                if _has(made, commit):
-                    os.utime(place)
-                    return number, lock
-                lock.close()
-        for number in (*(number for _, number in sorted(ages)), len(ages)):
-            place = _lock_of(self._copy(number, name))
-            lock = _locked(place, fcntl.LOCK_EX)
-            if lock is not None:
-                os.utime(place)
-                return number, lock
-        return self._take(name, commit)  # another process was faster with the new one
 
     def _install(self, number: int, made: Any, commit: str) -> None:
         from asv.repo import get_repo
@@ -308,22 +287,6 @@ class _Noted(logging.Handler):
 def _has(made: Any, commit: str) -> bool:
     """Whether the environment is there with the commit installed."""
     return bool(made.installed_commit_hash == commit and made.check_presence())
-
-
-def _lock_of(made: Any) -> Path:
-    return Path(f"{made._path}.lock")
-
-
-def _locked(place: Path, kind: int) -> IO[str] | None:
-    """The lock if it is to be had at once."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    lock = place.open("a")
-    try:
-        fcntl.flock(lock, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.close()
-        return None
-    return lock
 
 
 def _words(error: Exception) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 from regress.config import Config
 from regress.git import Repository
 from regress.model import DEFAULT_ENVIRONMENT, Environment, Side
+from regress.run.environments.copies import Lock
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Prepared:
     identity: Identity | None = None
     """How asv records its environment; None for those that asv does not know."""
     warnings: tuple[str, ...] = ()
-    lock: IO[str] | None = field(default=None, compare=False)
+    lock: Lock | None = field(default=None, compare=False)
     """Held for as long as this object lives: nobody changes what is installed."""
 
     @property
