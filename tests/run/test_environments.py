@@ -299,6 +299,9 @@ def test_builds_of_equal_inputs_are_one(bench: Callable[..., Bench], tmp_path: P
     b.p.commit({"kernels/k.cu": "2"})
     assert (b.prepare().tree / "proj" / "made").read_text() == "2"
     assert count() == 2
+    b.p.commit({"proj/made": "by hand"})
+    assert b.prepare().tree.joinpath("proj/made").read_text() == "2", "what is kept never replaces a file of the commit"
+    assert count() == 3
     b.settings(build_inputs=["kernel/"])
     with pytest.raises(NothingMeasured, match="is an input of its build") as raised:
         b.prepare()

@@ -192,7 +192,7 @@ def _build(side: Side, tree: Path, python: str, environment: Environment, site: 
             site.repository.clean(tree)  # another build's files are no part of this one
         mark.write_text(key)
         with kept.used(key) as folder:
-            if folder is not None:
+            if folder is not None and _fits(folder, side, site):
                 shutil.copytree(folder, tree, symlinks=True, dirs_exist_ok=True)
                 mark.write_text(f"{key} 0")
                 return 0.0
@@ -206,6 +206,13 @@ def _build(side: Side, tree: Path, python: str, environment: Environment, site: 
         if outputs is not None:
             kept.keep(key, lambda fresh: _copy(outputs, tree, fresh))
         return seconds
+
+
+def _fits(folder: Path, side: Side, site: Site) -> bool:
+    """Whether no file of the commit is among those of the build: where only some files are its inputs, another commit may have
+    had it made."""
+    files = site.repository.contents(side.commit.sha)
+    return not any(str(path.relative_to(folder)) in files for path in folder.rglob("*"))
 
 
 def _key(side: Side, python: str, environment: Environment, site: Site) -> str:
