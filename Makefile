@@ -12,7 +12,7 @@ check: .venv/ready
 	case $$code in 0|1|4) echo "regress check works here (exit code $$code is its verdict)" ;; *) exit $$code ;; esac
 
 test: .venv/ready lint
-	$(BIN)/pytest -n 2 -m "not gpu"
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not gpu"
 
 lint: .venv/ready
 	$(BIN)/ruff check .

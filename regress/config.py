@@ -20,12 +20,25 @@ from pathlib import Path
 from typing import Any
 
 from regress.errors import ConfigError
-from regress.model import DEFAULT_ENVIRONMENT, Environment, Setting, Settings
+from regress.model import DEFAULT_ENVIRONMENT, EXISTING, Environment, Setting, Settings
 
-__all__ = ["Config", "cache_dir", "effective", "environment", "find", "load", "lock_dir", "own_paths", "with_overrides"]
+__all__ = [
+    "Config",
+    "cache_dir",
+    "effective",
+    "environment",
+    "environments_dir",
+    "find",
+    "load",
+    "lock_dir",
+    "own_paths",
+    "with_overrides",
+]
 
 _FILE_NAMES = ("asv.conf.json", "asv.conf.jsonc")
 _USUAL_FOLDERS = ("benchmarks", "asv_bench")
+_ASV_TYPES = ("virtualenv", "uv", "conda", "mamba", "rattler", EXISTING)
+"""Types of environments that asv has or had; a plugin of asv's may bring others."""
 _ASV_KEYS = (
     "project",
     "repo",
@@ -350,6 +363,7 @@ _RULES = {
         lambda value: value == 0 or value >= 2, "0 (in steps), or 2 or more, as one round shows no spread"
     ),
     r"(run|sweep)_rounds": _Rule(lambda value: value >= 2, "2 or more, as one round shows no spread"),
+    r"worktrees": _Rule(lambda value: value >= 2, "2 or more, one for each side"),
     r"seed": _Rule(lambda value: value >= 0, "0 or more"),
     r"process": _Rule(lambda value: value in ("auto", "fresh"), '"auto" or "fresh"'),
     r"device": _Rule(
@@ -452,16 +466,28 @@ def _environment(name: str, value: Any) -> Environment:
     if given.get("wheel") and given.get("fetch"):
         raise ConfigError(f"{where} has both a wheel and a command that fetches one", why="one of them is measured",
                           fix='leave "wheel" or "fetch" out')  # fmt: skip
+    other = next((key for key in ("python", "wheel", "fetch") if given.get(key)), "")
+    if given.get("asv") and other:
+        raise ConfigError(f'{where} has both "asv" and "{other}"', why="asv brings interpreter and code",
+                          fix=f'leave "asv" or "{other}" out')  # fmt: skip
     return Environment(name, **given)
 
 
 def environment(config: Config, name: str) -> Environment:
     """The environment of that name, also as it is recorded (with `-py3.12` behind it); without a name the usual one. Raises
-    ConfigError where there is none."""
+    ConfigError where there is none.
+
+    A name that begins with a type of asv's is asv's: whether asv has it shows when it is made.
+    """
+    asv_type = str(config.asv.get("environment_type") or "")
+    # An existing interpreter has no commit installed by asv: what it is there, a worktree is for us.
+    name = name or config.settings.environment or (DEFAULT_ENVIRONMENT if asv_type in ("", EXISTING) else asv_type)
     plain = re.sub(r"-py[\d.]+$", "", name)
-    if plain in ("", DEFAULT_ENVIRONMENT):
+    if plain == DEFAULT_ENVIRONMENT:
         return Environment()
     found = config.settings.environments.get(name) or config.settings.environments.get(plain)
+    if found is None and re.split("[-:]", name)[0] in {*_ASV_TYPES, asv_type}:
+        return Environment(name, asv=name)
     if found is None:
         known = sorted(config.settings.environments)
         raise ConfigError(
@@ -520,9 +546,17 @@ def _lock_dir(config: Config) -> tuple[Path, str]:
     return Path("/tmp/regress-locks"), "default"
 
 
+def environments_dir(config: Config) -> Path:
+    """Folder for environments that asv makes for us: below `env_dir` where asv.conf.json has one, else in the cache."""
+    given = config.asv.get("env_dir")
+    if isinstance(given, str) and given:
+        return (config.root / Path(given).expanduser()).resolve() / "regress"
+    return cache_dir(config) / "environments"
+
+
 def own_paths(config: Config) -> tuple[Path, ...]:
     """Folders that we write: what changes in them is no change of the project."""
-    return (*_own_places(config).values(), cache_dir(config))
+    return (*_own_places(config).values(), cache_dir(config), environments_dir(config))
 
 
 def _own_places(config: Config) -> dict[str, Path]:

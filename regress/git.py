@@ -14,9 +14,10 @@ import random
 import re
 import shlex
 import shutil
+import tempfile
 import time
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from regress.errors import RegressError, RevisionError
@@ -27,6 +28,7 @@ __all__ = ["Repository", "open_repository"]
 _FIELDS = ("%H", "%P", "%ct", "%an", "%s")
 _STEPS = re.compile(r"(.+?)((?:~\d*|\^\d*)+)", re.DOTALL)
 _USUAL_BRANCHES = ("main", "master", "trunk")
+_NOBODY = {"NAME": "regress", "EMAIL": "", "DATE": "@0 +0000"}
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
 _LOCK_TRIES = 100
 _HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
@@ -202,8 +204,46 @@ class Repository:
         except BaseException:
             os.close(lock)
             raise
+        os.utime(lock)
         self._held[tree] = lock
         return tree
+
+    def snapshot(self, ignore: Sequence[Path] = ()) -> str:
+        """The working tree as a commit on top of HEAD that no branch has: its sha, the same for the same content.
+
+        Like `is_dirty`: with untracked files that git does not ignore, and without what lies in the `ignore` folders.
+        """
+        head = self.resolve("HEAD")
+        who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in _NOBODY.items()}
+        own = [path.resolve() for path in ignore if path.resolve().is_relative_to(self.root)]
+        left = [f":(exclude,top,literal){path.relative_to(self.root)}" for path in own if path.resolve() != self.root]
+        with tempfile.TemporaryDirectory(prefix="regress-index-") as folder:
+            index = Path(folder) / "index"
+            user_index = self.git_dir / "index"
+            if user_index.exists():  # it knows which files are unchanged
+                shutil.copy2(user_index, index)
+            variables = {"GIT_INDEX_FILE": str(index)}
+            _git(self.root, "add", "--all", "--", ":/", *left, variables=variables)
+            tree = _text(_git(self.root, "write-tree", variables=variables)).strip()
+        made = _git(self.root, "commit-tree", tree, "-p", head.sha, "-m", "the working tree", variables=who)
+        return _text(made).strip()
+
+    def contents(self, revision: str) -> dict[str, str]:
+        """Every file of a commit, relative to the root, with the id of its content."""
+        listed = _git(self.root, "ls-tree", "-r", "-z", "--full-tree", revision).split(b"\0")
+        rows = (entry.partition(b"\t") for entry in listed if entry)
+        return {_text(name): _text(about) for about, _, name in rows}
+
+    def outputs(self, tree: Path) -> list[str] | None:
+        """Files in a worktree that are not the commit's; None where they are not all that tells it from the commit, because
+        tracked files were changed, or there are submodules."""
+        if (tree / ".gitmodules").exists() or _git(tree, "status", "--porcelain", "--untracked-files=no"):
+            return None
+        return [os.fsdecode(name) for name in _git(tree, "ls-files", "--others", "-z").split(b"\0") if name]
+
+    def clean(self, tree: Path) -> None:
+        """Remove from a worktree what is not the commit's."""
+        _git(tree, "clean", "-ffdxq")
 
     def own_folder(self, tree: Path) -> Path:
         """The folder where git keeps what belongs to that worktree alone."""
@@ -227,6 +267,12 @@ class Repository:
             finally:
                 os.close(lock)
         return removed
+
+    def trim_worktrees(self, parent: Path, count: int) -> list[Path]:
+        """Remove the worktrees under `parent` but the `count` that were asked for last, and those that a process is using."""
+        locks = sorted(parent.resolve().glob("*.lock"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+        there = [path.stem for path in locks if path.with_suffix("").exists()]
+        return self.remove_worktrees(parent, keep=there[:count])
 
     def _ensure(self, tree: Path, sha: str, lock: int) -> None:
         """Return with `tree` as it should be and a shared lock on it.
@@ -435,7 +481,7 @@ class Repository:
 # -- running git ---------------------------------------------------------------------------------------------------------
 
 
-def _try(directory: Path, *arguments: str) -> tuple[int, bytes, str]:
+def _try(directory: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> tuple[int, bytes, str]:
     """Run git in a folder: exit status, output without its last newline, messages in English."""
     try:
         import git
@@ -446,7 +492,7 @@ def _try(directory: Path, *arguments: str) -> tuple[int, bytes, str]:
     if not directory.is_dir():
         return 128, b"", f"fatal: there is no folder {directory}"
     command = ["git", "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", *arguments]
-    settings = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    settings = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", **(variables or {})}
     try:
         status, out, err = git.Git(str(directory)).execute(
             command, with_extended_output=True, with_exceptions=False, stdout_as_string=False, env=settings
@@ -456,9 +502,9 @@ def _try(directory: Path, *arguments: str) -> tuple[int, bytes, str]:
     return status, out, os.fsencode(err).decode("utf-8", "replace")
 
 
-def _git(directory: Path, *arguments: str) -> bytes:
+def _git(directory: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> bytes:
     """The output of a git command that should succeed; RegressError with git's own words if it does not."""
-    status, out, err = _try(directory, *arguments)
+    status, out, err = _try(directory, *arguments, variables=variables)
     if status:
         raise _git_error(directory, arguments[0], err)
     return out

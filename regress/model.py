@@ -415,11 +415,14 @@ class Report:
 
 
 DEFAULT_ENVIRONMENT = "worktree"
+EXISTING = "existing"
+"""asv's type of an interpreter that is there already, in which asv installs nothing."""
 
 
 @dataclass(frozen=True)
 class Environment:
-    """Where a side's code runs: which interpreter, with which variables, and the commit's own tree or a built wheel."""
+    """Where a side's code runs: which interpreter, with which variables, and the commit's own tree, a built wheel, or the
+    commit installed by asv."""
 
     name: str = DEFAULT_ENVIRONMENT
     python: str = ""
@@ -430,6 +433,13 @@ class Environment:
     """A wheel that is measured in place of the commit's tree: a path, from the folder of the configuration."""
     fetch: str = ""
     """A shell command that puts such a wheel into the folder $WHEELS, as `pip download` does; run once."""
+    asv: str = ""
+    """An environment of asv's: its type (`virtualenv`), type and Python (`virtualenv:3.12`), or its name in the matrix."""
+
+    @property
+    def installs(self) -> bool:
+        """Whether each side is installed in an environment of its own, with what it requires."""
+        return bool(self.asv) and not self.asv.startswith(EXISTING)
 
 
 @dataclass(frozen=True)
@@ -475,12 +485,20 @@ class Settings:
     # environment
     build: tuple[str, ...] = ()
     """Shell commands run once in each worktree before it is measured, e.g. "python setup.py build_ext --inplace"."""
+    build_inputs: tuple[str, ...] = ()
+    """Files that a build depends on, as `covers` names them: commits that agree in them share a build. Empty: all files."""
+    build_cache_bytes: int = 10 * 2**30
+    """How much is kept of what was built; the least recently used goes first."""
+    worktrees: int = 20
+    """How many worktrees are kept of each environment; the least recently used goes first."""
     package_dir: str = ""
     """Folder of the importable code inside the repository; found by itself for a flat and for a src/ layout."""
     python: str = ""
     """Interpreter under test; empty: the one that runs regress."""
     env_key: tuple[str, ...] = ("requirements*.txt", "environment*.yml", "uv.lock", "poetry.lock", "pdm.lock")
     """Files that say what the interpreter has to have installed; a pattern without a slash is a file's name in any folder."""
+    environment: str = ""
+    """The environment of sides for which none is named; empty: asv's where `environment_type` says one, else worktree."""
     environments: Mapping[str, Environment] = field(default_factory=dict)
     """Further environments by name, for `--base-env`, `--head-env` and `--env`."""
     # places

@@ -98,6 +98,13 @@ def test_heavy_packages_are_imported_inside_functions() -> None:
                 )
 
 
+def test_asv_is_imported_by_one_module() -> None:
+    found = {
+        path.relative_to(PACKAGE) for path in modules() if any(each[1].split(".")[0] == "asv" for each in imports(path))
+    }
+    assert found == {Path("run/environments/asv.py")}
+
+
 def test_only_the_command_line_prints_and_exits() -> None:
     for path in modules():
         if part_of(path) in ("cli", "invocation", "measure"):  # the worker is a program of its own

@@ -792,3 +792,57 @@ def test_g7_a_copy_that_is_too_old_is_followed_by_the_origin(with_module: Projec
     repository = with_module.open()
     tree = repository.worktree(repository.resolve("HEAD"), trees)
     assert (tree / "third" / "lib" / "lib.py").read_text() == "2"
+
+
+# -- the working tree as a commit ----------------------------------------------------------------------------------------
+
+
+def test_a_snapshot_is_the_tree_as_it_is(project: Project) -> None:
+    head = project.commit("first", kept="1", changed="1", deleted="1")
+    (project.root / "results").mkdir()
+    (project.root / "results" / "r.json").write_text("ours")
+    (project.root / ".gitignore").write_text("ignored.py\n")
+    for name, text in {"changed": "2", "new": "é", "ignored": "x"}.items():
+        (project.root / f"{name}.py").write_text(text)
+    (project.root / "deleted.py").unlink()
+    (project.root / "staged.py").write_text("3")
+    project.git("add", "staged.py")
+    before = project.git("status", "--porcelain", "--branch")
+    repository = project.open()
+    made = repository.snapshot([project.root / "results", Path("/elsewhere")])
+    assert project.git("ls-tree", "-r", "--name-only", made).split() == [
+        ".gitignore", "changed.py", "kept.py", "new.py", "staged.py"]  # fmt: skip
+    assert project.git("show", f"{made}:new.py") == "é"
+    assert project.git("rev-parse", f"{made}~1") == head
+    assert repository.snapshot([project.root / "results"]) == made, "the same content is the same commit"
+    assert project.git("status", "--porcelain", "--branch") == before
+    assert project.git("branch", "--contains", made) == ""
+    (project.root / "new.py").write_text("4")
+    assert repository.snapshot([project.root / "results"]) != made
+
+
+def test_a_snapshot_where_the_configuration_is_below_the_top(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.commit("first")
+    (project.root / "sub").mkdir()
+    (project.root / "top.py").write_text("")
+    monkeypatch.chdir(project.root / "sub")
+    made = project.open().snapshot([project.root / "sub" / "history"])
+    assert "top.py" in project.git("ls-tree", "--name-only", made)
+
+
+# -- which worktrees are kept --------------------------------------------------------------------------------------------
+
+
+def test_the_worktrees_that_were_used_last_are_kept(project: Project, trees: Path) -> None:
+    repository = project.open()
+    commits = [repository.resolve(project.commit(str(number))) for number in range(4)]
+    for age, commit in enumerate([commits[0], commits[1], commits[2], commits[0], commits[3]]):
+        tree = repository.worktree(commit, trees)
+        os.utime(tree.with_name(tree.name + ".lock"), (age, age))
+    other = project.open()
+    other.worktree(commits[1], trees)
+    os.utime(trees / f"{commits[1].sha}.lock", (0, 0))
+    assert repository.trim_worktrees(trees, 2) == [trees.resolve() / commits[2].sha], "another process is in the oldest"
+    assert sorted(path.name for path in trees.iterdir() if path.is_dir()) == sorted(
+        commits[index].sha for index in (0, 1, 3)
+    )

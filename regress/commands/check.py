@@ -13,6 +13,7 @@ from regress.commands.recorder import Recorder
 from regress.commands.session import Request, Session, counted, device_line, quoted, require_values
 from regress.commands.throughput import Rates
 from regress.compare import Steps, compare, overall
+from regress.config import environment as environment_of
 from regress.errors import BuildFailed
 from regress.measure.wire import Ceilings
 from regress.model import Comparison, Report, Settings, Side, Verdict
@@ -50,11 +51,13 @@ def check(
         measured = execute(job, recorder.take, watcher, steps)
         ceilings = session.ceilings(job, measured)
     if measured.unaffected:
-        report = _unaffected(session, sides, measured, changed or ())
+        report = _unaffected(session, sides, measured, job, changed or ())
     else:
         recorder.finish(measured)
         require_values(measured)
-        report = _judged(session, sides, recorder, measured, job, ceilings, steps)
+        named = zip(("--base-env", "--head-env"), environments, strict=True)
+        asked = tuple(word for option, name in named if name for word in (option, name))
+        report = _judged(session, sides, recorder, measured, job, ceilings, steps, asked)
         extra = [f"affected by {counted(len(changed), 'changed file')}"] if changed is not None else []
         report = replace(report, plan=", ".join([report.plan, *extra, *filter(None, [locked])]))
     return replace(report, duration_s=time.monotonic() - start)
@@ -68,7 +71,7 @@ def choose_sides(
     head_side = session.tree_side("head", after) if head is None else session.revision_side("head", head, "", after)
     if base is not None:
         return session.revision_side("base", base, "", before), head_side
-    if before != after:
+    if environment_of(session.config, before) != environment_of(session.config, after):
         return replace(head_side, name="base", environment=before), head_side
     revision, how = session.repository.default_base(session.own_paths)
     return session.revision_side("base", revision, how, before), head_side
@@ -77,7 +80,8 @@ def choose_sides(
 def unlike_requirements(session: Session, base: Side, head: Side) -> list[str]:
     """The warning that the sides want other things installed than each other, and run in one environment all the same."""
     patterns = session.config.settings.env_key
-    if base.environment != head.environment or not patterns:
+    kinds = [environment_of(session.config, side.environment) for side in (base, head)]
+    if kinds[0] != kinds[1] or kinds[0].installs or not patterns:
         return []
     names = [name for name in session.changed(base, head) if any(_is_named(name, pattern) for pattern in patterns)]
     if not names:
@@ -99,6 +103,7 @@ def _judged(
     job: Job,
     ceilings: Ceilings,
     steps: Steps | None,
+    environments: tuple[str, ...],
 ) -> Report:
     settings = session.config.settings
     comparisons = steps.verdicts(measured) if steps is not None else _compared(measured, settings)
@@ -107,7 +112,7 @@ def _judged(
     codes = (130, *summed.exit_codes) if measured.interrupted else summed.exit_codes
     base, head = (recorder.named(side) for side in sides)
     own = ", each with its own suite" if job.own_suites else ""
-    warnings = session.warnings(measured, ceilings)
+    warnings = session.warnings(measured, job, ceilings)
     if head.dirty:
         warnings.append(f"the head has uncommitted changes: it is not recorded as {head.commit.short}")
     warnings += recorder.warnings()
@@ -132,8 +137,8 @@ def _judged(
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
         overhead=measured.overhead,
-        suggestions=tuple(suggestions("check", base, head, comparisons, session.again)),
-        options=session.again,
+        suggestions=tuple(suggestions("check", base, head, comparisons, (*environments, *session.again))),
+        options=(*environments, *session.again),
         policy=policy(settings, session.request.strict),
         recorded=str(recorder.root),
     )
@@ -194,7 +199,9 @@ def suggestions(
     return [("again", quoted(*words, *options, "-b", str(worst[0].case)))]
 
 
-def _unaffected(session: Session, sides: tuple[Side, Side], measured: Measured, changed: Sequence[str]) -> Report:
+def _unaffected(
+    session: Session, sides: tuple[Side, Side], measured: Measured, job: Job, changed: Sequence[str]
+) -> Report:
     """Nothing to measure is a pass; a benchmark file that cannot be imported might have been affected, and is none."""
     fatal = any(problem.fatal for problem in measured.problems)
     base, head = sides
@@ -207,7 +214,7 @@ def _unaffected(session: Session, sides: tuple[Side, Side], measured: Measured, 
         plan=f"{counted(len(changed), 'changed file')}, covered by no benchmark",
         remark="nothing affected",
         problems=tuple(measured.problems),
-        warnings=tuple(session.warnings(measured, Ceilings())),
+        warnings=tuple(session.warnings(measured, job, Ceilings())),
         policy=policy(session.config.settings, session.request.strict),
     )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from regress.commands.session import Session
-from regress.model import Side
+from regress.run.environments import Prepared
 
 T = TypeVar("T")
 
@@ -15,13 +15,13 @@ T = TypeVar("T")
 class Checkout:
     """What of the checkout takes part in a measurement of these sides, as it is when this is made."""
 
-    def __init__(self, session: Session, sides: Sequence[Side]) -> None:
+    def __init__(self, session: Session, sides: Sequence[Prepared]) -> None:
         self._session, self._sides = session, sides
         self._measures_all = not session.request.own_suite
         self._suite = session.config.benchmark_dir.resolve()
         self._stamps, self._texts = _stamps(self._python_files()), self._read()
         self._changed: list[str] = []
-        self._tree = self._changes() if any(side.dirty for side in sides) else None
+        self._tree = self._changes() if any(each.side.dirty for each in sides) else None
 
     def changed_suite(self) -> list[str]:
         """The benchmark files that have changed since; what is measured from then on is no result of the suite as it was, also
@@ -41,7 +41,12 @@ class Checkout:
                 f"the tree has changed while it was measured: {', '.join(changed)}; its rounds may be of several states"
             )
         if self._is_other_tree():
-            found.append("the working tree has changes; the commit itself was measured, from a worktree")
+            in_place = self._sides[-1].tree == self._session.repository.root
+            found.append(
+                "the working tree was changed while it was measured: measure again"
+                if in_place
+                else "the working tree has changes; the commit itself was measured, from a worktree"
+            )
         root = self._session.repository.root
         if not self._measures_all:
             return found
@@ -53,7 +58,7 @@ class Checkout:
 
     def _is_other_tree(self) -> bool:
         """Whether the tree has changes, from the start or by now, that are not in the commit which was measured for it."""
-        head = self._sides[-1]
+        head = self._sides[-1].side
         here = self._session.repository.resolve("HEAD").sha
         return not head.dirty and here == head.commit.sha and self._session.is_dirty()
 

@@ -62,6 +62,7 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
         noise_floor=summed.noise_floor,
         min_detectable=summed.min_detectable,
         warnings=tuple(warnings),
+        options=("--environment", environment) if environment else (),
         suggestions=tuple(suggestions(again, base_side, head_side, comparisons)),
         policy=policy(settings, request.strict),
     )

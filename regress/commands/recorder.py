@@ -13,7 +13,7 @@ from regress.commands.session import Session, counted
 from regress.errors import NothingMeasured
 from regress.history import Store
 from regress.model import DEFAULT_ENVIRONMENT, Machine, Round, Side
-from regress.run.environments import Prepared, recorded_name
+from regress.run.environments import Identity, Prepared, identity_of
 from regress.run.execute import Measured
 
 DEVICE_FACTS = ("gpu", "gpu_uuid", "driver", "cuda", "torch_built")
@@ -28,10 +28,9 @@ class Recorder:
         self._prepared = {each.side.name: each for each in prepared}
         self._sides = {each.side.name: each.side for each in prepared if not each.side.dirty}
         self._machine = session.machine
-        self._environments: dict[str, str] = {}
-        self._python: dict[str, str] = {}
+        self._identities: dict[str, Identity] = {}
         self._recorded = self._store.machine_facts(self._machine.name)
-        self._checkout = Checkout(session, [each.side for each in prepared])
+        self._checkout = Checkout(session, prepared)
         self._unfit = 0
         """Rounds that were not kept because the benchmark files had changed."""
         self.root = root
@@ -54,8 +53,7 @@ class Recorder:
                 fix=f"{fix}; or --machine NAME for an entry of its own",
             )
         python = str(facts.get("python", "")) or "unknown"
-        environment = self._environments.setdefault(round.side, recorded_name(kind, python))
-        self._python.setdefault(round.side, ".".join(python.split(".")[:2]))
+        identity = self._identities.setdefault(round.side, identity_of(self._prepared[round.side], python))
         known = {**round.facts, **facts}
         device = {key: str(known[key]) for key in DEVICE_FACTS if known.get(key) and (usual or key != "torch_built")}
         self._machine = replace(self._machine, facts={**self._machine.facts, **device})
@@ -65,23 +63,21 @@ class Recorder:
         if self._checkout.changed_suite():
             self._unfit += 1
         else:
-            self._store.append(side, self._machine, environment, round, facts)
+            self._store.append(side, self._machine, identity.name, round, facts)
 
     def finish(self, measured: Measured) -> None:
         """Write asv's files for each side that has rounds."""
         for name, side in self._sides.items():
-            if name in self._environments:
-                kind = self._prepared[name].environment
-                # asv averages what has equal parameters, whatever the environment's name: the name is one of them, then.
-                named = {} if kind.name == DEFAULT_ENVIRONMENT else {"environment": kind.name}
+            identity = self._identities.get(name)
+            if identity is not None:
                 self._store.finish(
                     side,
                     self._machine,
-                    self._environments[name],
-                    python=self._python[name],
+                    identity.name,
+                    python=identity.python,
                     benchmarks=measured.benchmarks[name],
-                    requirements=named or None,
-                    env_vars=dict(kind.variables) or None,
+                    requirements=identity.requirements or None,
+                    env_vars=identity.env_vars or None,
                 )
 
     def warnings(self) -> list[str]:
@@ -93,4 +89,5 @@ class Recorder:
 
     def named(self, side: Side) -> Side:
         """The side with the environment it was measured in."""
-        return replace(side, environment=self._environments.get(side.name, side.environment))
+        identity = self._identities.get(side.name)
+        return replace(side, environment=identity.name) if identity is not None else side

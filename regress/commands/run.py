@@ -48,7 +48,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
     )
     cases = {row.case for row in rows}
     codes = exit_codes(rows, measured)
-    warnings = session.warnings(measured, ceilings)
+    warnings = session.warnings(measured, job, ceilings)
     if side.dirty:
         warnings.append(f"the tree has uncommitted changes: the results are not recorded as {side.commit.short}")
     own = "with its own suite" if job.own_suites else ""
@@ -71,7 +71,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
         overhead=measured.overhead,
-        options=session.again,
+        options=(*(("--env", environment) if environment else ()), *session.again),
         recorded="" if side.dirty else str(recorder.root),
         duration_s=time.monotonic() - start,
     )

@@ -190,9 +190,10 @@ class Session:
         finally:
             visits.close()
 
-    def warnings(self, measured: Measured, ceilings: Ceilings) -> list[str]:
+    def warnings(self, measured: Measured, job: Job, ceilings: Ceilings) -> list[str]:
         """What the reader should know about how it was measured."""
-        found = [*self.config.warnings, *measured.warnings]
+        told = [text for each in job.sides for text in each.warnings]
+        found = [*self.config.warnings, *dict.fromkeys(told), *measured.warnings]
         if ceilings.failure is not None:
             found.append(f"shares of what the device does at most are not all known: {ceilings.failure.message}")
         skipped = {(each.name, *each.params) for each in measured.rounds if _needs_device(each)}

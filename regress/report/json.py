@@ -270,8 +270,6 @@ def _again(report: Report, case: Case) -> str:
     """The command that measures or compares this case again. A working tree has no name: the command takes it by default."""
     sides = [side for side in (report.base, report.head) if side is not None]
     words = ["regress", report.command, *(side.commit.short for side in sides if not side.dirty)]
-    if len({side.environment for side in sides}) > 1:
-        words += [word for side in sides for word in (f"--{side.name}-env", side.environment)]
     return shlex.join([*words, *report.options, "-b", str(case)])
 
 

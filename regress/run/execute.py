@@ -20,7 +20,8 @@ from regress.measure.wire import Suite as SuiteMessage
 from regress.model import Batch, Benchmark, Case, Failure, Protocol, Round, Settings, SuiteProblem
 from regress.model import Measured as Value
 from regress.run import plan
-from regress.run.environments import Prepared, unbuilt
+from regress.run.environments import Prepared
+from regress.run.environments.tree import unbuilt
 from regress.run.plan import Selection
 from regress.run.visits import Visits
 
@@ -128,7 +129,7 @@ def _import_for_deciding() -> None:
     importlib.import_module("scipy.special")
 
 
-def _refuse_unbuilt(side: Prepared, suite: SuiteMessage) -> None:
+def _refuse_unbuilt(side: Prepared, suite: SuiteMessage, build: tuple[str, ...]) -> None:
     """Raise NothingMeasured where the side's code is not built: what cannot be imported would pass as new on the other side."""
     for problem in suite.problems:
         missing = unbuilt(side, problem.message) if problem.fatal else ""
@@ -136,7 +137,9 @@ def _refuse_unbuilt(side: Prepared, suite: SuiteMessage) -> None:
             raise NothingMeasured(
                 f"{side.side.name} {side.side.label} has no built extension: {missing}",
                 why=f"{problem.message}; your checkout has the file, and git does not",
-                fix='set the command that builds it: "build" under "regress" in asv.conf.json',
+                fix='set the command that builds it: "build" under "regress" in asv.conf.json'
+                if not build
+                else f'correct "build" under "regress" in asv.conf.json, it does not make the file: {"; ".join(build)}',
             )
 
 
@@ -169,7 +172,7 @@ class _Execution:
         job, measured = self._job, self._measured
         suites = self._visits.discover(job.sides, _import_for_deciding)
         for side in job.sides:
-            _refuse_unbuilt(side, suites[side.side.name])
+            _refuse_unbuilt(side, suites[side.side.name], job.settings.build)
         for name, found in suites.items():
             cases = plan.select(found.benchmarks, job.selection)
             names = {case.name for case in cases}

@@ -139,7 +139,7 @@ class Visits:
             raise NothingMeasured(
                 f"the process that imports the suite died on {where}, in {module}: {died.reason}",
                 why=_last_line(died.log) or "it printed nothing",
-                fix=f"PYTHONPATH={side.import_roots[0]} {side.python} -c 'import {module}'",
+                fix=f"{side.starts_python} -c 'import {module}'",
             ) from None
         if isinstance(found, Broken):
             raise RegressError("the suite could not be read", why=found.failure.message, fix="see --debug")

@@ -49,6 +49,7 @@ def p(project: Callable[..., Project]) -> Project:
 
 def test_one_commit_in_two_environments(p: Project) -> None:
     p.commit({"proj/__init__.py": READS, "benchmarks/b.py": SUITE})
+    sha = p.git("rev-parse", "HEAD")[:8]
     result = p.regress("check", "--base-env", "plain", "--head-env", "slow", "--format", "json")
     report = document(result)
     assert result.code == 1
@@ -58,9 +59,16 @@ def test_one_commit_in_two_environments(p: Project) -> None:
     assert [report[side]["environment"] for side in ("base", "head")] == [f"plain-{name}", f"slow-{name}"]
     (row,) = [each for each in report["benchmarks"] if each["gates"] and each["verdict"] == "regressed"]
     assert row["ratio"] == pytest.approx(1.2, rel=0.02)
-    assert f"--base-env plain-{name} --head-env slow-{name}" in row["repro"]
-    again = p.regress(*row["repro"].split()[1:3], *row["repro"].split()[4:8])
+    assert "--base-env plain --head-env slow" in row["repro"]
+    again = p.regress("check", "--base-env", f"plain-{name}", "--head-env", f"slow-{name}")
     assert again.code == 1, "the names as they are recorded are understood too"
+    assert f"check {sha} {sha} --base-env plain-{name} --head-env slow-{name} -b" in again.out
+    (measured,) = [
+        each
+        for each in document(p.regress("run", "--env", "slow", "--format", "json"))["benchmarks"]
+        if each["primary"]
+    ]
+    assert f"run {sha} --env slow -b" in measured["repro"]
 
 
 def test_what_is_recorded_says_which_environment(p: Project) -> None:
@@ -173,6 +181,7 @@ def test_a_base_whose_extension_was_not_built_is_refused(project: Callable[..., 
         ({"a/b": {}}, 'environment "a/b" cannot have this name'),
         ({"worktree": {}}, 'environment "worktree" cannot have this name'),
         ({"x": {"wheel": "a.whl", "fetch": "b"}}, 'environment "x" has both a wheel and a command'),
+        ({"x": {"asv": "virtualenv", "python": "python3"}}, 'environment "x" has both "asv" and "python"'),
         (["x"], '"environments" is ["x"]'),
     ],
 )
@@ -182,3 +191,15 @@ def test_an_entry_that_is_none_is_named(project: Callable[..., Project], environ
     result = p.regress("list")
     assert result.code == 2
     assert said in result.err
+
+
+def test_the_setting_says_which_environment_is_the_usual_one(project: Callable[..., Project]) -> None:
+    p = project(environment="slow", environments={"slow": {"variables": {"SECONDS_OF_A_CALL": "60e-6"}}})
+    p.commit({"proj/__init__.py": READS, "benchmarks/b.py": SUITE})
+    p.commit({"README": ""})
+    report = document(p.regress("check", "--base-env", "slow", "--format", "json"))
+    assert report["base"]["sha"] == p.git("rev-parse", "HEAD~1"), "both are in the usual one, so they are two commits"
+    assert {report[side]["environment"][:5] for side in ("base", "head")} == {"slow-"}
+    assert document(p.regress("run", "--env", "worktree", "--format", "json"))["environment"].startswith("worktree-")
+    result = p.regress("run", "--env", "fast")
+    assert (result.code, "there is no environment fast" in result.err) == (2, True)

@@ -203,7 +203,7 @@ def test_an_existing_suite_is_classified_by_running_it(suite: Path) -> None:
     assert report["block"]["where"] == "asv.conf.json"
     assert '"cuda": ["^gpu\\\\.", "^ops\\\\.Mixed\\\\.", "^ops\\\\.Norm\\\\."],' in report["block"]["text"]
     checks = {each["name"]: each for each in report["checks"]}
-    assert re.fullmatch(r"about .+: 12 cases, 5 rounds a side, builds apart", checks["a check"]["found"])
+    assert re.fullmatch(r"about .+: 12 cases, 4 rounds a side, builds apart", checks["a check"]["found"])
     assert "ops.Mixed.time_on" in checks["cuda"]["found"]
     assert "ops.Others.time_bad: ZeroDivisionError" in checks["failing"]["found"]
     text = (suite.parent / "seen.txt").read_text()

@@ -157,21 +157,19 @@ def test_hostile_text_is_kept_in_full() -> None:
 
 
 @pytest.mark.parametrize(
-    ("base", "head", "command"),
+    ("base", "head", "environments", "command"),
     [
-        (BASE, HEAD, "regress check 3f2c1ab0 9d41e770 -b a.f"),
-        (BASE, dataclasses.replace(HEAD, dirty=True), "regress check 3f2c1ab0 -b a.f"),
-        (
-            BASE,
-            dataclasses.replace(HEAD, environment="new torch"),
-            "regress check 3f2c1ab0 9d41e770 --base-env worktree --head-env 'new torch' -b a.f",
-        ),
-        (None, HEAD, "regress check 9d41e770 -b a.f"),
+        (BASE, HEAD, (), "regress check 3f2c1ab0 9d41e770 -b a.f"),
+        (BASE, dataclasses.replace(HEAD, dirty=True), (), "regress check 3f2c1ab0 -b a.f"),
+        (BASE, HEAD, ("--head-env", "new torch"), "regress check 3f2c1ab0 9d41e770 --head-env 'new torch' -b a.f"),
+        (None, HEAD, (), "regress check 9d41e770 -b a.f"),
     ],
 )
-def test_repro_repeats_the_case_on_the_same_sides(base: Side | None, head: Side, command: str) -> None:
+def test_repro_repeats_the_case_on_the_same_sides(
+    base: Side | None, head: Side, environments: tuple[str, ...], command: str
+) -> None:
     row = compared(Case("a.f"), "wall_time", Verdict.UNCHANGED, 1.0, 1.0)
-    (data,) = document(Report("check", base=base, head=head, comparisons=(row,)))["benchmarks"]
+    (data,) = document(Report("check", base=base, head=head, comparisons=(row,), options=environments))["benchmarks"]
     assert data["repro"] == command
 
 

@@ -19,8 +19,10 @@ from regress import config as configuration
 from regress.config import Config
 from regress.errors import BuildFailed, NothingMeasured, RegressError
 from regress.git import Repository, open_repository
-from regress.model import Environment, Side
-from regress.run.environments import Prepared, import_roots, prepare, recorded_name
+from regress.model import Side
+from regress.run.environments import Prepared, identity_of, prepare
+from regress.run.environments.kept import Kept
+from regress.run.environments.tree import import_roots
 from tests.conftest import Project, start
 
 KERNEL = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\n"
@@ -127,8 +129,8 @@ def test_the_sides_code_comes_before_what_pythonpath_has(
 @pytest.mark.parametrize(
     ("version", "name"), [("3.9.1", "worktree-py3.9"), ("3.12.0rc1", "worktree-py3.12"), ("3.13", "worktree-py3.13")]
 )
-def test_the_name_of_the_environment(version: str, name: str) -> None:
-    assert recorded_name(Environment(), version) == name
+def test_the_name_of_the_environment(bench: Callable[..., Bench], version: str, name: str) -> None:
+    assert identity_of(bench().prepare(), version).name == name
 
 
 @pytest.mark.parametrize("layout", ["", "src/", "bindings/", "python/"])
@@ -273,14 +275,77 @@ def test_it_is_built_again_when_the_commands_or_the_interpreter_change(
     assert count() == 3
 
 
-def test_it_is_built_again_when_the_worktree_was_made_anew(bench: Callable[..., Bench], tmp_path: Path) -> None:
+def test_what_was_built_is_put_back_when_the_worktree_was_made_anew(
+    bench: Callable[..., Bench], tmp_path: Path
+) -> None:
     build, count = counting(tmp_path)
-    b = bench(build=[build, "touch proj/made"])
+    b = bench(build=[build, "echo 7 > proj/made; ln -s made proj/link"])
     tree = b.prepare().tree
     (tree / "proj" / "__init__.py").write_text("someone's change")
     assert (b.prepare().tree / "proj" / "__init__.py").read_text() == ""
+    assert count() == 1
+    assert (tree / "proj" / "made").read_text() == "7\n"
+    assert (tree / "proj" / "link").is_symlink()
+
+
+def test_builds_of_equal_inputs_are_one(bench: Callable[..., Bench], tmp_path: Path) -> None:
+    build, count = counting(tmp_path)
+    b = bench({"proj/__init__.py": "", "kernels/k.cu": "1"}, build=[build, "cp kernels/k.cu proj/made"])
+    b.settings(build_inputs=["kernels/"])
+    b.prepare()
+    b.p.commit({"proj/__init__.py": "changed = True"})
+    assert (b.prepare().tree / "proj" / "made").read_text() == "1"
+    assert (count(), b.notes) == (1, b.notes[:2]), "the code that is built did not change"
+    b.p.commit({"kernels/k.cu": "2"})
+    assert (b.prepare().tree / "proj" / "made").read_text() == "2"
     assert count() == 2
-    assert (tree / "proj" / "made").exists()
+    b.p.commit({"proj/made": "by hand"})
+    assert b.prepare().tree.joinpath("proj/made").read_text() == "2", "what is kept never replaces a file of the commit"
+    assert count() == 3
+    b.settings(build_inputs=["kernel/"])
+    with pytest.raises(NothingMeasured, match="is an input of its build") as raised:
+        b.prepare()
+    assert raised.value.why == "build_inputs has kernel/"
+
+
+@pytest.mark.parametrize("changed", ["variable", "environment", "command"])
+def test_another_build_of_the_same_files_meets_nothing_of_the_first(
+    bench: Callable[..., Bench], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    build, count = counting(tmp_path)
+    b = bench(build=[build, "touch first$CFLAGS"], environments={"e": {"variables": {"CFLAGS": "-O3"}}})
+    b.prepare()
+    if changed == "variable":
+        monkeypatch.setenv("CFLAGS", "-O3")
+    elif changed == "command":
+        b.settings(build=[build, "touch first-O3"])
+    side = replace(b.side(), environment="e" if changed == "environment" else "")
+    tree = prepare(side, b.config, b.repository, b.cache, b.notes.append).tree
+    assert (count(), [path.name for path in tree.glob("first*")]) == (2, ["first-O3"])
+
+
+def test_what_is_kept_has_a_limit(tmp_path: Path) -> None:
+    kept = Kept(tmp_path / "kept", limit_bytes=2500)
+
+    def there(key: str) -> bool:
+        with kept.used(key) as folder:
+            return folder is not None
+
+    def keep(key: str, size: int = 1000) -> None:
+        def fill(folder: Path) -> None:
+            (folder / "file").write_bytes(b"x" * size)
+
+        kept.keep(key, fill)
+        for path in kept.root.iterdir():  # file systems do not all tell apart what follows at once
+            os.utime(path, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns - 10**9))
+
+    keep("a")
+    keep("b")
+    assert there("a")
+    keep("c")
+    assert [there(key) for key in "abc"] == [True, False, True], "b was used the longest time ago"
+    keep("d", size=3000)
+    assert [there(key) for key in "acd"] == [True, True, False], "it alone is more than the limit"
 
 
 def test_what_a_build_is_given(bench: Callable[..., Bench], tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from regress.commands.init import files
 from regress.commands.init.classified import MOVABLE, Classified, Kind, classify
 from regress.commands.init.text import File, block
 from regress.commands.session import Request, Session, counted, device_line, quoted
+from regress.compare.steps import LOOKS
 from regress.errors import RegressError
 from regress.git import Repository, open_repository
 from regress.model import DEFAULT_ENVIRONMENT, Check, Report, Side
@@ -123,7 +124,7 @@ def _classified(session: Session, watcher: Watcher) -> Classified:
 
 def _described(session: Session, seen: Classified) -> Report:
     """The report on a suite: what it is made of, what a check of it takes, and what to look after."""
-    measured, rounds = seen.measured, session.config.settings.check_rounds
+    measured, rounds = seen.measured, session.config.settings.check_rounds or LOOKS[0]
     took = f"about {format_duration(seen.check_s(rounds), rough=True)}"
     plan = f"{counted(len(seen.kinds), 'case')}, {counted(rounds, 'round')} a side, builds apart"
     fatal = any(problem.fatal for problem in measured.problems)

@@ -1,0 +1,254 @@
+"""A side that is imported from a folder: a git worktree of the commit, the working tree itself, or a wheel that is unpacked.
+
+Its own packages go first on the path, under an interpreter that has what the project needs.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from regress.config import Config, own_paths
+from regress.errors import BuildFailed, NothingMeasured, RegressError
+from regress.model import DEFAULT_ENVIRONMENT, Environment, Side
+from regress.run.environments import wheels
+from regress.run.environments.kept import Kept, key_of
+from regress.run.environments.prepared import Identity, Prepared, Site
+from regress.run.plan import covers
+from regress.run.shell import shell
+
+EXTENSIONS = (".so", ".pyd")
+COMPILED = (
+    ".c",
+    ".cc",
+    ".cpp",
+    ".cxx",
+    ".cu",
+    ".cuh",
+    ".h",
+    ".hh",
+    ".hpp",
+    ".pyx",
+    ".pxd",
+    ".rs",
+    ".f90",
+    "setup.py",
+    "CMakeLists.txt",
+)
+"""Endings of files that extensions are compiled from, where no `build_inputs` are declared."""
+BUILT = "regress-built"
+"""The mark of a build: its key, and seconds once it is finished. It lies in the worktree's own git folder: it goes when the
+worktree is made anew, and neither the build nor `git status` sees it."""
+
+
+def prepare(side: Side, environment: Environment, site: Site, identity: Identity | None = None) -> Prepared:
+    """Check the side's code out and build it, or unpack its wheel, if that was not done before, and find what to import.
+
+    `identity` is how asv records the environment, where it has one. Raises BuildFailed (head) or NothingMeasured (base) when
+    the build fails, NothingMeasured where there is no interpreter or wheel.
+    """
+    config, repository = site.config, site.repository
+    python = _interpreter(config, environment)
+    build_s = 0.0
+    if environment.wheel or environment.fetch:
+        tree = wheels.unpacked(environment, config.root, python, site.cache / "wheels", site.note)
+        roots: tuple[Path, ...] = (tree,)
+    else:
+        if side.dirty or built_here(side, site):
+            tree = repository.root
+        else:
+            # An environment's builds are for its interpreter and libraries: no other environment meets them.
+            own = (
+                ""
+                if environment.name == DEFAULT_ENVIRONMENT
+                else f"-{re.sub(r'[^A-Za-z0-9_.+-]', '_', environment.name)}"
+            )
+            folder = site.cache / f"worktrees{own}"
+            tree = repository.worktree(side.commit, folder)
+            repository.trim_worktrees(folder, config.settings.worktrees)
+            build_s = _build(side, tree, python, environment, site)
+        roots = import_roots(tree, config)
+    variables = {**_variables(roots, site.cache), **environment.variables}
+    beside = import_roots(repository.root, config) if tree != repository.root else ()
+    in_place = tree == repository.root and not side.dirty
+    told = (f"{side.name} {side.label} was measured in the working tree, as it is built there",) if in_place else ()
+    return Prepared(side, tree, python, roots, variables, build_s, environment, beside, identity, told)
+
+
+def built_here(side: Side, site: Site) -> bool:
+    """Whether the working tree is the side's commit, with compiled files that nothing else would bring: no build is set, and
+    what they are compiled from is not newer than they are."""
+    settings, repository = site.config.settings, site.repository
+    if (
+        settings.build
+        or repository.resolve("HEAD").sha != side.commit.sha
+        or repository.is_dirty(own_paths(site.config))
+    ):
+        return False
+    files = repository.contents(side.commit.sha)
+    roots = import_roots(repository.root, site.config)
+    folders = {
+        path
+        for name in files
+        for path in [(repository.root / name).parent]
+        for root in roots
+        if path.is_relative_to(root)
+    }
+    found = [path for folder in folders for path in folder.glob("*") if path.suffix in EXTENSIONS]
+    compiled = [path for path in found if str(path.relative_to(repository.root)) not in files]
+    wanted = settings.build_inputs or tuple(f"*{ending}" for ending in COMPILED)
+    sources = [repository.root / name for name in files if any(covers(pattern, name) for pattern in wanted)]
+    newest = max((path.lstat().st_mtime for path in sources if path.exists()), default=0.0)
+    return bool(compiled) and all(path.stat().st_mtime >= newest for path in compiled)
+
+
+def unbuilt(side: Prepared, failure: str) -> str:
+    """The compiled file that an import failed for want of: one that the invoking checkout has and the side's tree has not, with
+    its name in the failure's message. Empty where there is none."""
+    for root, own in zip(side.checkout, side.import_roots, strict=False):
+        for ending in EXTENSIONS:
+            for path in root.rglob(f"*{ending}"):
+                name = path.name.partition(".")[0]
+                if re.search(rf"\b{re.escape(name)}\b", failure) and not (own / path.relative_to(root)).exists():
+                    return str(path.relative_to(root))
+    return ""
+
+
+def _interpreter(config: Config, environment: Environment) -> str:
+    """The interpreter under test: a path (a relative one starts at the configuration's folder) or a name on PATH."""
+    wanted = environment.python or config.settings.python
+    if not wanted:
+        return sys.executable
+    # Not resolved: the link in a virtual environment is what makes Python see that environment.
+    path = str(config.root / Path(wanted).expanduser()) if os.sep in wanted else wanted
+    found = shutil.which(path)
+    if found is None:
+        where = f'of environment "{environment.name}"' if environment.python else 'under "regress" in asv.conf.json'
+        raise NothingMeasured(
+            f"there is no interpreter {wanted}",
+            why=f"{path} is not an executable file" if os.sep in wanted else f"no {wanted} on PATH",
+            fix=f'correct "python" {where}, or leave it out for the one that runs regress',
+        )
+    return found
+
+
+def import_roots(tree: Path, config: Config) -> tuple[Path, ...]:
+    """Folders to import the project from: `package_dir`, or src/ where it holds packages, or the project's folder itself."""
+    project = tree / config.repo_subdir if config.repo_subdir else tree
+    if config.settings.package_dir:
+        root = project / config.settings.package_dir
+        if not root.is_dir():
+            raise RegressError(
+                f"package_dir {config.settings.package_dir!r} is not a folder of this commit",
+                why=f"looked for it in {project}",
+                fix='correct "package_dir" under "regress" in asv.conf.json',
+            )
+        return (root,)
+    source = project / "src"
+    if any(next(source.glob(pattern), None) for pattern in ("*.py", "*/*.py", "*/*/*.py")):
+        return (source,)
+    return (project,)
+
+
+def _variables(roots: tuple[Path, ...], cache: Path) -> dict[str, str]:
+    inherited = os.environ.get("PYTHONPATH", "")
+    paths = [str(root) for root in roots] + [os.path.abspath(path) for path in inherited.split(os.pathsep) if path]
+    return with_bytecode({**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, cache)
+
+
+def with_bytecode(variables: Mapping[str, str], cache: Path) -> dict[str, str]:
+    """The variables, so that what is imported stays compiled, in the cache: else measuring would leave __pycache__ folders in
+    the user's suite.
+
+    Images for containers often forbid bytecode. There it would cost every round a compilation of all it imports, torch and
+    the standard library too; and what is kept here is in nobody's way.
+    """
+    compiled = {**variables, "PYTHONPYCACHEPREFIX": str(cache / "pycache")}
+    compiled.pop("PYTHONDONTWRITEBYTECODE", None)
+    return compiled
+
+
+def _build(side: Side, tree: Path, python: str, environment: Environment, site: Site) -> float:
+    """Have the tree built: as it was left, from what is kept of an equal build, or by the build commands. Returns seconds."""
+    settings, cache = site.config.settings, site.cache / "builds"
+    if not settings.build:
+        return 0.0
+    mark, log = site.repository.own_folder(tree) / BUILT, cache / f"{side.commit.sha}.log"
+    key = _key(side, python, environment, site)
+    kept = Kept(cache / "kept", settings.build_cache_bytes)
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / f"{side.commit.sha}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one process builds, another that wants the same tree waits
+        done = mark.read_text().split() if mark.exists() else []
+        if len(done) == 2 and done[0] == key:
+            return float(done[1])
+        if done and done[0] != key:
+            site.repository.clean(tree)  # another build's files are no part of this one
+        mark.write_text(key)
+        with kept.used(key) as folder:
+            if folder is not None and _fits(folder, side, site):
+                shutil.copytree(folder, tree, symlinks=True, dirs_exist_ok=True)
+                mark.write_text(f"{key} 0")
+                return 0.0
+        start = time.monotonic()
+        for command in settings.build:
+            site.note(f"building {side.label}: {command}")
+            _run_build(command, side, tree, python, environment, log, settings.build_timeout_s)
+        seconds = time.monotonic() - start
+        mark.write_text(f"{key} {seconds:.3f}")
+        outputs = site.repository.outputs(tree)
+        if outputs is not None:
+            kept.keep(key, lambda fresh: _copy(outputs, tree, fresh))
+        return seconds
+
+
+def _fits(folder: Path, side: Side, site: Site) -> bool:
+    """Whether no file of the commit is among those of the build: where only some files are its inputs, another commit may have
+    had it made."""
+    files = site.repository.contents(side.commit.sha)
+    return not any(str(path.relative_to(folder)) in files for path in folder.rglob("*"))
+
+
+def _key(side: Side, python: str, environment: Environment, site: Site) -> str:
+    settings = site.config.settings
+    files = site.repository.contents(side.commit.sha)
+    wanted = settings.build_inputs
+    inputs = {name: files[name] for name in files if not wanted or any(covers(pattern, name) for pattern in wanted)}
+    if not inputs:
+        raise NothingMeasured(
+            f"no file of {side.name} {side.label} is an input of its build",
+            why=f"build_inputs has {', '.join(wanted)}",
+            fix='correct "build_inputs" under "regress" in asv.conf.json',
+        )
+    variables = [f"{name}={value}" for name, value in sorted(environment.variables.items())]
+    return key_of(inputs, python, os.path.realpath(python), *settings.build, *variables)
+
+
+def _copy(names: list[str], tree: Path, to: Path) -> None:
+    for name in names:
+        target = to / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(tree / name, target, follow_symlinks=False)
+
+
+def _run_build(
+    command: str, side: Side, tree: Path, python: str, environment: Environment, log: Path, timeout_s: float
+) -> None:
+    variables = {**os.environ, **environment.variables, "PYTHON": python}
+    variables["PATH"] = os.pathsep.join((str(Path(python).parent), variables.get("PATH", "")))
+    with log.open("ab") as out:
+        start = out.tell()
+        problem = shell(command, tree, variables, out, timeout_s)
+    if problem:
+        printed = log.read_bytes()[start:].decode(errors="replace").strip().splitlines()
+        raise (NothingMeasured if side.name == "base" else BuildFailed)(
+            f"{side.name} {side.label} does not build: {command}",
+            why=f"{problem}: {printed[-1]}" if printed else f"{problem}, and nothing was printed",
+            fix=f"cd {tree} && {command}    # log: {log}",
+        )
