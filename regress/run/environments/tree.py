@@ -92,7 +92,10 @@ def built_here(side: Side, site: Site) -> bool:
     ):
         return False
     files = repository.contents(side.commit.sha)
-    roots = import_roots(repository.root, site.config)
+    try:
+        roots = import_roots(repository.root, site.config)
+    except RegressError:  # the same is said of the commit's worktree, with its place
+        return False
     folders = {
         path
         for name in files
