@@ -17,7 +17,19 @@ import click
 from regress import __version__
 from regress.errors import RegressError
 from regress.invocation import finish, invoked, say
-from regress.options import deciding, measuring, output, placing, selecting, stack, suite, tagging, thresholds, where
+from regress.options import (
+    deciding,
+    measuring,
+    output,
+    placing,
+    selecting,
+    stack,
+    stepping,
+    suite,
+    tagging,
+    thresholds,
+    where,
+)
 
 USAGE = 2
 INTERRUPTED = 130
@@ -47,8 +59,7 @@ def regress() -> None:
 @click.argument("head", required=False)
 @stack(where, selecting, tagging)
 @click.option("--affected", is_flag=True, help="Benchmarks whose `covers`, or whose own file, match the changed files.")
-@stack(suite, measuring, deciding, output)
-@click.option("--rounds", type=click.IntRange(min=2), help="Rounds a side [5].")
+@stack(suite, measuring, deciding, stepping, output)
 @click.option("--record", is_flag=True, help="Keep the results in results_dir, not only in the cache.")
 @click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, of those in the configuration.")
 @click.option("--head-env", metavar="NAME", default="", help="Environment of HEAD; without BASE both are one commit.")
@@ -56,6 +67,7 @@ def check(
     base: str | None,
     head: str | None,
     rounds: int | None,
+    budget: float | None,
     record: bool,
     base_env: str,
     head_env: str,
@@ -67,19 +79,25 @@ def check(
     tree.
 
     \b
+    Examples:
+      regress check                     this branch, or what is not committed
+      regress check HEAD~1 --budget 2m  the last commit, in two minutes
+      regress check v1.4 --prove        before a release: everything has to be shown not to be slower
+
+    \b
     Exit codes:
       0  nothing regressed
       1  something regressed
       2  usage, configuration, or unknown revision
       3  something fails on HEAD that worked on BASE
-      4  undecided, with --strict or for a critical benchmark
+      4  undecided, with --strict or --prove or for a critical benchmark
       5  nothing could be measured or compared
     """
     with invoked(options) as (request, progress):
         from regress.commands.check import check as command
 
         environments = base_env, head_env
-        wanted = request({"check_rounds": rounds})
+        wanted = request({"check_rounds": rounds, "budget_s": budget})
         report = command(wanted, base, head, progress, environments=environments, record=record)
     finish(report, options)
 

@@ -86,6 +86,7 @@ def _request(options: dict[str, Any], more: dict[str, Any]) -> Request:
         quick=bool(options.get("quick")),
         own_suite=options.get("suite") == "own",
         strict=bool(options.get("strict", False)),
+        prove=bool(options.get("prove", False)),
         lock_clocks=bool(options.get("lock_clocks")),
         wait_lock=bool(options.get("wait_lock")),
     )

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
 if TYPE_CHECKING:
-    PercentType = click.ParamType[float]
+    NumberType = click.ParamType[float]
     OutputType = click.ParamType[tuple[str, Path]]
 else:  # older versions of click have no parameters there
-    PercentType = OutputType = click.ParamType
+    NumberType = OutputType = click.ParamType
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FORMATS = ("text", "json")
 
 
-class Percent(PercentType):
+class Percent(NumberType):
     """A relative change: 5%, 0.05."""
 
     name = "percent"
@@ -33,6 +33,24 @@ class Percent(PercentType):
         if not 0 < number <= 1:
             self.fail(f"{value!r} is out of range; 5% and 0.05 mean the same", param, ctx)
         return number
+
+
+class Duration(NumberType):
+    """Seconds: 90, 90s, 10m, 1.5h."""
+
+    name = "duration"
+    _SECONDS: ClassVar = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        text = str(value).strip()
+        unit = self._SECONDS.get(text[-1:])
+        try:
+            seconds = float(text[:-1]) * unit if unit is not None else float(text)
+        except ValueError:
+            self.fail(f"{value!r} is no duration; write 90s, 10m or 1.5h", param, ctx)
+        if not 0 < seconds < float("inf"):
+            self.fail(f"{value!r} is out of range; write 90s, 10m or 1.5h", param, ctx)
+        return seconds
 
 
 class Output(OutputType):
@@ -126,4 +144,9 @@ thresholds = stack(
 deciding = stack(
     thresholds,
     click.option("--strict", is_flag=True, help="Exit 4 when undecided, 3 when something fails on both sides."),
+)
+stepping = stack(
+    click.option("--budget", type=Duration(), metavar="TIME", help="Measure no longer than that [10m]."),
+    click.option("--prove", is_flag=True, help="Every case has to be shown not to be slower: exit 4 where it is not."),
+    click.option("--rounds", type=click.IntRange(min=2), help="As many rounds a side of every case [in steps]."),
 )

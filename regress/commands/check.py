@@ -107,6 +107,8 @@ def _judged(
 ) -> Report:
     settings = session.config.settings
     comparisons = steps.verdicts(measured) if steps is not None else _compared(measured, settings)
+    if session.request.prove:
+        comparisons = tuple(replace(each, critical=each.gates) for each in comparisons)
     comparisons = with_throughput(comparisons, measured, ceilings)
     summed = overall(comparisons, settings, strict=session.request.strict, problems=measured.problems)
     codes = (130, *summed.exit_codes) if measured.interrupted else summed.exit_codes

@@ -45,6 +45,8 @@ class Request:
     own_suite: bool = False
     """Each side is measured with the suite of its own commit, not with the invoking checkout's."""
     strict: bool = False
+    prove: bool = False
+    """Every case is held to what a critical one is."""
     lock_clocks: bool = False
     wait_lock: bool = False
     """Wait for a device that another process is measuring on."""

@@ -35,6 +35,8 @@ FEWEST, MOST = 6, 24
 """Rounds a side of a confirmation."""
 POWER_AT, POWER_Z = 1.4, 2.4
 """A change of so many thresholds is estimated so many standard errors above the threshold."""
+INTERVAL_Z = 2.0
+"""Standard errors from an estimate to the end of its interval, with as many rounds as a noisy case needs."""
 RESTART_S = 5.0
 """What a start of both sides' processes is taken to cost until that is known."""
 
@@ -232,10 +234,13 @@ class Steps:
         counts_from = comparison.counts_from or comparison.threshold
         detectable = min_detectable(error, 2 * rounds - 2, comparison.threshold, alpha=level, floor=counts_from)
         told = replace(comparison, noise=noise, min_detectable=detectable)
-        if comparison.verdict not in CLAIMS:
+        reasons = comparison.reasons
+        if comparison.verdict in CLAIMS:
+            reasons = ("large, but not confirmed before measuring ended", *reasons)
+        elif comparison.verdict is not Verdict.UNDECIDED:
             return told
-        reasons = ("large, but not confirmed before measuring ended", *comparison.reasons)
-        return replace(told, verdict=Verdict.UNDECIDED, reasons=reasons)
+        hint = f"about {deciding_rounds(comparison)} rounds a side would decide"
+        return replace(told, verdict=Verdict.UNDECIDED, reasons=(*reasons, hint))
 
     def _unreached(self, case: Case) -> Comparison:
         definition = self._suites.definition(case)
@@ -262,6 +267,16 @@ def confirming_rounds(comparison: Comparison) -> int:
     counts_from = comparison.counts_from or comparison.threshold
     apart = math.log((1 + POWER_AT * counts_from) / (1 + counts_from))
     return max(FEWEST, min(MOST, math.ceil(2 * (POWER_Z * _spread(comparison) / apart) ** 2)))
+
+
+def deciding_rounds(comparison: Comparison) -> int:
+    """Rounds a side after which the interval of the estimate would hold no change that counts; of an estimate near one, those
+    that confirm it."""
+    assert comparison.ratio is not None
+    if _suspicious(comparison):
+        return confirming_rounds(comparison)
+    room = math.log1p(comparison.counts_from or comparison.threshold) - abs(math.log(comparison.ratio))
+    return max(FEWEST, math.ceil(2 * (INTERVAL_Z * _spread(comparison) / room) ** 2))
 
 
 def _suspicious(comparison: Comparison) -> bool:

@@ -286,6 +286,28 @@ def test_a_branch_is_compared_with_where_it_left_main(project: Callable[..., Pro
     assert "merge base with main" in report["base"]["revision"]
 
 
+NOISY = """
+import itertools, os, random
+def track_noisy(): return random.Random(os.getpid()).uniform(1, 3)
+track_noisy.unit = "s"
+def cudatime_quiet():
+    import regress_scripted as d
+    d.kernel("k", 50e-6)
+"""
+
+
+def test_prove_fails_what_could_not_be_shown_in_time(project: Callable[..., Project]) -> None:
+    p = project(budget_s=0.01)
+    p.commit({"proj/__init__.py": "", "benchmarks/b.py": NOISY})
+    p.commit({"README": "1"})
+    assert p.regress("check", "-q").code == 0
+    proving = document(p.regress("check", "--prove", "--format", "json"))
+    assert (proving["exit_code"], proving["verdict"]) == (4, "UNDECIDED")
+    assert proving["counts"]["undecided"] == 2
+    longer = document(p.regress("check", "--prove", "--format", "json", "--budget", "1m", "-b", "quiet"))
+    assert (longer["exit_code"], longer["counts"]) == (0, {"unchanged": 1})
+
+
 def test_quick_judges_nothing(project: Callable[..., Project]) -> None:
     p = project()
     p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE})

@@ -75,6 +75,18 @@ def test_a_noisy_case_is_measured_to_the_last_look() -> None:
     assert max(rounds_of(check, ADD)) >= LOOKS[1]
 
 
+def test_an_undecided_case_says_how_many_rounds_would_decide() -> None:
+    """With so many more it is decided."""
+    check = Check({ADD: 1.0}, Machine(5, Noise(round_sd=0.04)), replace(SETTINGS, budget_s=1.0))
+    (found,) = check.in_steps()
+    assert found.verdict is Verdict.UNDECIDED
+    _, number, *words = found.reasons[-1].split()
+    assert words == ["rounds", "a", "side", "would", "decide"]
+    assert 2 * LOOKS[0] < int(number) < 100
+    (after,) = Check({ADD: 1.0}, Machine(6, Noise(round_sd=0.04))).fixed(int(number))
+    assert after.verdict is Verdict.UNCHANGED
+
+
 def test_the_spread_says_how_many_rounds_confirm() -> None:
     _, quiet = checked(1.09)
     assert confirming_rounds(quiet) == FEWEST
