@@ -113,8 +113,8 @@ def test_a_kernel_7_percent_longer_raises_device_time_alone(torch: Any, device: 
     y = torch.randn(round(1.07 * (1 << 26)), device="cuda")
     short, long = sampled(device, lambda: x + x), sampled(device, lambda: y + y)
     assert 1.05 < long.value() / short.value() < 1.09
-    before = round_value(short.host)
-    assert round_value(long.host) - before < max(0.2 * before, 2e-6)
+    before = min(short.host)  # the host is disturbed, by one and a half times and more; its quickest call is not
+    assert min(long.host) - before < max(0.2 * before, 2e-6)
 
 
 # -- streams, lanes and caches -------------------------------------------------------------------------------------------
