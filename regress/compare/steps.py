@@ -38,7 +38,7 @@ POWER_AT, POWER_Z = 1.4, 2.4
 INTERVAL_Z = 2.0
 """Standard errors from an estimate to the end of its interval, with as many rounds as a noisy case needs."""
 RESTART_S = 5.0
-"""What a start of both sides' processes is taken to cost until that is known."""
+"""What starting the processes of both sides anew is taken to cost: an import of torch, mostly."""
 
 CLAIMS = (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.CHANGED)
 
@@ -101,6 +101,9 @@ class Steps:
         self._confirmed = False
         self._asked: dict[Case, int] = {}
         """Rounds a side that the cases of the last batch have by now."""
+        self._asked_at_s = self._started_s
+        self._between_s = 0.0
+        """What a round of both sides costs beside visiting its cases: processes that start, and open the device."""
 
     # -- what to measure -------------------------------------------------------------------------------------------------
 
@@ -112,8 +115,8 @@ class Steps:
             waiting = [each for each in standings.values() if each.state is State.OPEN and each.rounds == rounds]
             chosen = self._affordable(waiting, LOOKS[_looks(rounds)] - rounds, standings)
             if chosen:
-                look = LOOKS[_looks(rounds)]
-                self._asked = {each.case: look for each in chosen}
+                self._asked = dict.fromkeys([each.case for each in chosen], LOOKS[_looks(rounds)])
+                self._asked_at_s = self._clock()
                 return _batch(chosen, rounds)
             for each in waiting:
                 each.state = State.LEFT
@@ -147,6 +150,7 @@ class Steps:
     def _look(self, found: SoFar, standings: Mapping[Case, Standing]) -> None:
         """Look at the cases that were to be measured since the last time."""
         asked, self._asked = self._asked, {}
+        spent_s, before = self._clock() - self._asked_at_s, {case: standings[case].rounds for case in asked}
         pairs = {case: (base, head) for case, base, head in self._pairs(found.rounds) if case in asked}
         measured = [each for sides in pairs.values() for side in sides for each in side]
         gating: dict[Case, list[Comparison]] = {}
@@ -159,6 +163,9 @@ class Steps:
             standing.cost_s = sum(each.duration_s for each in (*base, *head)) / rounds
             standing.rounds = rounds
             self._settle(standing, gating.get(case, ()))
+            spent_s -= standing.cost_s * (rounds - before[case])
+        if asked:
+            self._between_s = max(0.0, spent_s / max(asked[case] - before[case] for case in asked))
 
     def _settle(self, standing: Standing, gating: Iterable[Comparison]) -> None:
         tested = [each for each in gating if each.p is not None and each.verdict is not Verdict.UNCHANGED]
@@ -174,8 +181,8 @@ class Steps:
         self, waiting: Sequence[Standing], rounds: int, all_of_them: Mapping[Case, Standing]
     ) -> list[Standing]:
         """Those that there is time for, critical ones first; the very first one in any case."""
-        kept_back = [each for each in all_of_them.values() if each.state is State.SUSPECT]
-        left_s = self._left_s() - sum(each.confirming * each.cost_s for each in kept_back) - RESTART_S * bool(kept_back)
+        suspects = [each for each in all_of_them.values() if each.state is State.SUSPECT]
+        left_s = self._left_s() - self._confirming_s(suspects) - rounds * self._between_s
         nothing_yet = not any(each.rounds for each in all_of_them.values())
         chosen: list[Standing] = []
         for each in sorted(waiting, key=lambda each: not each.critical):
@@ -186,12 +193,18 @@ class Steps:
         return chosen
 
     def _confirmable(self, suspects: Sequence[Standing]) -> list[Standing]:
-        left_s, chosen = self._left_s() - RESTART_S, []
+        left_s, chosen = self._left_s(), list[Standing]()
         for each in sorted(suspects, key=lambda each: not each.critical):
-            left_s -= each.confirming * each.cost_s
-            if left_s >= 0:
+            if self._confirming_s([*chosen, each]) <= left_s:
                 chosen.append(each)
         return chosen
+
+    def _confirming_s(self, suspects: Sequence[Standing]) -> float:
+        """What confirming these takes."""
+        if not suspects:
+            return 0.0
+        longest = max(each.confirming for each in suspects)
+        return RESTART_S + longest * self._between_s + sum(each.confirming * each.cost_s for each in suspects)
 
     def _left_s(self) -> float:
         return self._settings.budget_s - (self._clock() - self._started_s)
@@ -204,43 +217,23 @@ class Steps:
         standings = self._begun(found)
         screened, confirmed = self._split(found.rounds)
         judged = self._compared(confirmed)
-        own = {each.case for each in judged}
-        others = [each for each in self._compared(screened) if each.case not in own]
-        level = self._settings.alpha / max(1, len({each.case for each in judged}))
+        level = self._settings.alpha / (1 + len({each.case for each in judged}))
         done = [_confirmed(each) for each in judged]
-        done += [self._screened(each, standings.get(each.case), level) for each in others]
+        done += [_screened(each, level) for each in self._compared(screened)]
         done += [self._unreached(case) for case in standings.keys() - {each.case for each in done}]
         order = {case: index for index, (case, *_) in enumerate(self._pairs(found.rounds))}
         return tuple(sorted(done, key=lambda each: order.get(each.case, len(order))))
 
     def _split(self, rounds: Sequence[Round]) -> tuple[list[Round], list[Round]]:
-        """The rounds of the screening, and those that confirm: of cases that have enough on both sides."""
+        """The rounds that decide each case: those of the screening, or those that confirm where both sides have enough."""
         screened, confirmed = [], []
         for _, base, head in self._pairs(rounds):
-            for_case = [[each for each in side if each.order >= CONFIRMING] for side in (base, head)]
-            if all(len(side) >= LOOKS[0] for side in for_case):
-                for side, own in zip((base, head), for_case, strict=True):
-                    confirmed += _with_exact_values(own, side)
-            screened += [each for each in (*base, *head) if each.order < CONFIRMING]
+            own = [[each for each in side if each.order >= CONFIRMING] for side in (base, head)]
+            if all(len(side) >= LOOKS[0] for side in own):
+                confirmed += [*_with_exact_values(own[0], base), *_with_exact_values(own[1], head)]
+            else:
+                screened += [each for each in (*base, *head) if each.order < CONFIRMING]
         return screened, confirmed
-
-    def _screened(self, comparison: Comparison, standing: Standing | None, level: float) -> Comparison:
-        """A comparison of the screening: it claims nothing that rests on a test."""
-        if comparison.p is None or not comparison.gates:
-            return comparison
-        rounds = confirming_rounds(comparison)
-        error = _spread(comparison) * math.sqrt(2 / rounds)
-        noise = smallest_significant(error, 2 * rounds - 2, level)
-        counts_from = comparison.counts_from or comparison.threshold
-        detectable = min_detectable(error, 2 * rounds - 2, comparison.threshold, alpha=level, floor=counts_from)
-        told = replace(comparison, noise=noise, min_detectable=detectable)
-        reasons = comparison.reasons
-        if comparison.verdict in CLAIMS:
-            reasons = ("large, but not confirmed before measuring ended", *reasons)
-        elif comparison.verdict is not Verdict.UNDECIDED:
-            return told
-        hint = f"about {deciding_rounds(comparison)} rounds a side would decide"
-        return replace(told, verdict=Verdict.UNDECIDED, reasons=(*reasons, hint))
 
     def _unreached(self, case: Case) -> Comparison:
         definition = self._suites.definition(case)
@@ -289,6 +282,26 @@ def _spread(comparison: Comparison) -> float:
     """Standard deviation of the logarithms of round values, both sides taken together."""
     sides = [each.spread for each in (comparison.base, comparison.head) if each is not None]
     return math.sqrt(sum(spread * spread for spread in sides) / len(sides))
+
+
+def _screened(comparison: Comparison, level: float) -> Comparison:
+    """A comparison of the screening: it claims nothing that rests on a test. How fine the check could see is how fine its
+    confirmation would have seen, at the level that one more case would have been tested with."""
+    if comparison.p is None or not comparison.gates:
+        return comparison
+    rounds = confirming_rounds(comparison)
+    error = _spread(comparison) * math.sqrt(2 / rounds)
+    noise = smallest_significant(error, 2 * rounds - 2, level)
+    counts_from = comparison.counts_from or comparison.threshold
+    detectable = min_detectable(error, 2 * rounds - 2, comparison.threshold, alpha=level, floor=counts_from)
+    told = replace(comparison, noise=noise, min_detectable=detectable)
+    reasons = comparison.reasons
+    if comparison.verdict in CLAIMS:
+        reasons = ("large, but not confirmed before measuring ended", *reasons)
+    elif comparison.verdict is not Verdict.UNDECIDED:
+        return told
+    hint = f"about {deciding_rounds(comparison)} rounds a side would decide"
+    return replace(told, verdict=Verdict.UNDECIDED, reasons=(*reasons, hint))
 
 
 def _confirmed(comparison: Comparison) -> Comparison:
