@@ -2,7 +2,7 @@
 
     python benchmarks/versus/labelled_steps.py MEASUREMENTS STUDY              the half that nothing was tuned on
     python benchmarks/versus/labelled_steps.py MEASUREMENTS STUDY --half even  the half that the constants were chosen on
-    python benchmarks/versus/labelled_steps.py MEASUREMENTS STUDY --repeated   repeated measurements of one build
+    python benchmarks/versus/labelled_steps.py MEASUREMENTS STUDY --nightly    the quiet series of that half, night by night
 
 MEASUREMENTS is a checkout of github.com/SAP/performance-regression-data-set (CC-BY-4.0), STUDY one of
 github.com/mtucci/changepoint-performance-regression-study, which has the labels; neither is part of this repository. A series
@@ -16,7 +16,7 @@ series are in the same half.
                first, more than 5 apart), between whose levels, the medians up to the next such place, lie 5 %; found if
                something is reported within 5 versions
     alarms     per 1,000 versions, on series where at most one of the five has labelled anything
-    ms         a series, one after the other in this process, the least of three
+    ms         a series, one after the other in this process, the least of three; then of its first 50 versions alone
 
 Intervals are 95 %, from a bootstrap over the series numbers. Needs asv.
 """
@@ -32,17 +32,13 @@ import random
 import re
 import statistics
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from asv.step_detect import detect_steps
 
-from regress.compare.changes import MOVED
-from regress.compare.rule import Rule
-from regress.model import Settings, metric_of
 from regress.stats.changepoints import changepoints
-from regress.stats.welch import welch
 
 MARGIN = 5
 LABELLED = re.compile(r"sap_(\d+)(?:_(split[12]))?")
@@ -187,7 +183,9 @@ def asvs(values: Sequence[float]) -> list[int]:
     return [left for left, *_ in detect_steps(list(values))[1:]]
 
 
-DETECTORS: Mapping[str, tuple[Callable[[Sequence[float]], list[int]], int]] = {
+Detector = Callable[[Sequence[float]], list[int]]
+
+DETECTORS: Mapping[str, tuple[Detector, int]] = {
     "ours, from 2 %": (lambda values: ours(values, 0.02), 3),
     "ours, from 5 %": (lambda values: ours(values, 0.05), 3),
     "asv's steps": (asvs, 1),
@@ -195,18 +193,25 @@ DETECTORS: Mapping[str, tuple[Callable[[Sequence[float]], list[int]], int]] = {
 """Each with how often it is timed."""
 
 
+def timed(detect: Detector, values: Sequence[float], times: int) -> tuple[list[int], float]:
+    """What is detected, and the least seconds of so many times."""
+    least = math.inf
+    for _ in range(times):
+        start = time.perf_counter()
+        places = detect(values)
+        least = min(least, time.perf_counter() - start)
+    return places, least
+
+
 def compare_detectors(every: Sequence[Labelled]) -> None:
     reported: dict[str, list[list[int]]] = {name: [] for name in DETECTORS}
-    spent = dict.fromkeys(DETECTORS, 0.0)
+    spent, spent_short = dict.fromkeys(DETECTORS, 0.0), dict.fromkeys(DETECTORS, 0.0)
     for each in every:
         for name, (detect, times) in DETECTORS.items():
-            least = math.inf
-            for _ in range(times):
-                start = time.perf_counter()
-                places = detect(each.values)
-                least = min(least, time.perf_counter() - start)
+            places, seconds = timed(detect, each.values, times)
             reported[name].append(places)
-            spent[name] += least
+            spent[name] += seconds
+            spent_short[name] += timed(detect, each.values[:50], times)[1]
     versions_ = sum(len(each.values) for each in every)
     steps = sum(len(each.steps(0.05)) for each in every)
     quiet = [each for each in every if each.quiet]
@@ -215,7 +220,7 @@ def compare_detectors(every: Sequence[Labelled]) -> None:
     )
     print(f"of {sum(len(each.values) for each in quiet)} versions")
     alone = [f1([*each.people[:i], *each.people[i + 1 :]], each.people[i]) for each in every for i in range(5)]
-    print(f"{'':18} {'F1':>24} {'recall':>24} {'alarms':>24} {'ms':>8}")
+    print(f"{'':18} {'F1':>24} {'recall':>24} {'alarms':>24} {'ms':>8} {'of 50':>8}")
     print(f"{'one human':18} {statistics.fmean(alone):24.3f}")
     numbers = [each.number for each in every]
     for name, found in reported.items():
@@ -225,65 +230,37 @@ def compare_detectors(every: Sequence[Labelled]) -> None:
             f"{figure:.3f} ({low:.3f} ... {high:.3f})"
             for figure, (low, high) in zip(summed(scores), ranges, strict=True)
         )
-        milliseconds = 1000 * spent[name] / len(every)
+        milliseconds, short = (1000 * seconds[name] / len(every) for seconds in (spent, spent_short))
         times_less = spent["asv's steps"] / spent[name]
-        print(f"{name:18} {' '.join(f'{cell:>24}' for cell in cells)} {milliseconds:8.2f}  asv's / {times_less:.1f}")
+        row = " ".join(f"{cell:>24}" for cell in cells)
+        print(f"{name:18} {row} {milliseconds:8.2f} {short:8.3f}   asv's / {times_less:.0f}")
 
 
-# -- repeated measurements -----------------------------------------------------------------------------------------------
+# -- night by night ------------------------------------------------------------------------------------------------------
 
-SCREEN, CONFIRM = 5, 6
-"""Rounds a side of a check, and of the confirmation."""
-
-
-def sides(values: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Measured in turn: A B B A."""
-    return [*values[0::4], *values[3::4]], [*values[1::4], *values[2::4]]
+FIRST, KNOWN = 30, 400
+"""The first night has so many versions before it, and no night looks at more than so many."""
 
 
-def flagged(values: Sequence[float], rule: Rule, alpha: float) -> bool:
-    base, head = sides(values)
-    found = welch(base, head)
-    if found.p is None or found.low is None or found.high is None:
-        return False
-    difference = found.ratio - 1
-    verdict, _ = rule.decide(
-        found.ratio, found.low, found.high, significant=found.p < alpha, difference=difference, spread=0.0
-    )
-    return verdict in MOVED
-
-
-def builds(measurements: Path) -> Iterator[list[float]]:
-    """What was measured often enough of one build, of every series."""
-    for path in sorted((measurements / "hana" / "large_2022" / "data").glob("*.csv")):
-        for values in versions(path):
-            if len(values) >= 2 * (SCREEN + CONFIRM) and min(values) > 0:
-                yield values
-
-
-def repeated(measurements: Path) -> None:
-    settings = Settings()
-    rule = Rule(settings.time_threshold, 0.0, metric_of("wall_time").better, "s")
-    n = mean = welch_only = confirmed = quiet = quiet_welch = 0
-    for values in builds(measurements):
-        screen, fresh = values[: 2 * SCREEN], values[2 * SCREEN : 2 * (SCREEN + CONFIRM)]
-        base, head = sides(screen)
-        flag = flagged(screen, rule, settings.alpha)
-        n += 1
-        mean += rule.large(statistics.fmean(head) / statistics.fmean(base))
-        welch_only += flag
-        confirmed += flag and flagged(fresh, rule, settings.alpha)
-        if statistics.stdev(map(math.log, screen)) < 0.03:
-            quiet += 1
-            quiet_welch += flag
-    print(f"{n} builds measured {2 * (SCREEN + CONFIRM)} times or more; flagged, where no change is possible:")
-    for name, count, of in (
-        ("mean over 5 %", mean, n),
-        ("Welch and 5 %", welch_only, n),
-        ("the same, spread under 3 %", quiet_welch, quiet),
-        (f"confirmed by {CONFIRM} fresh rounds", confirmed, n),
-    ):
-        print(f"{name:32} {100 * count / of:7.3f} %   {count} of {of}")
+def nightly(every: Sequence[Labelled]) -> None:
+    """What was ever reported of quiet series, if each version comes in a night of its own."""
+    nights, ever = 0, {(brief, least): 0 for brief in (True, False) for least in (0.02, 0.05)}
+    for each in every:
+        told: dict[tuple[bool, float], list[int]] = {key: [] for key in ever}
+        for night in range(FIRST, len(each.values) + 1):
+            nights += 1
+            start = max(0, night - KNOWN)
+            for step in changepoints(each.values[start:night]):
+                for (brief, least), places in told.items():
+                    new = step.brief == brief and not _near(start + step.index, places)
+                    if new and abs(math.log(step.ratio)) >= math.log1p(least):
+                        places.append(start + step.index)
+        for key, places in told.items():
+            ever[key] += len(places)
+    print(f"{len(every)} quiet series, {nights} nights; ever reported, per 1,000 nights:")
+    for (brief, least), count in ever.items():
+        word = "tentative" if brief else "confirmed"
+        print(f"{word}, from {100 * least:.0f} %   {1000 * count / nights:.2f}")
 
 
 def main() -> None:
@@ -291,14 +268,14 @@ def main() -> None:
     parser.add_argument("measurements", type=Path, help="checkout of SAP/performance-regression-data-set")
     parser.add_argument("study", type=Path, help="checkout of mtucci/changepoint-performance-regression-study")
     parser.add_argument("--half", choices=("odd", "even", "all"), default="odd", help="series by their number [odd]")
-    parser.add_argument("--repeated", action="store_true", help="repeated measurements of one build, of all series")
+    parser.add_argument("--nightly", action="store_true", help="what quiet series ever reported, night by night")
     arguments = parser.parse_args()
-    if arguments.repeated:
-        repeated(arguments.measurements)
-        return
     wanted = {"odd": (1,), "even": (0,), "all": (0, 1)}[arguments.half]
     every = [each for each in labelled(arguments.measurements, arguments.study) if each.number % 2 in wanted]
-    compare_detectors(every)
+    if arguments.nightly:
+        nightly([each for each in every if each.quiet])
+    else:
+        compare_detectors(every)
 
 
 if __name__ == "__main__":
