@@ -26,10 +26,12 @@ def with_anchors(
     """The change points of a series; those over which an anchor moved the same way say so, and are large only by what is left.
 
     An anchor bears on a change between its own commit and the one it was measured again beside. Of several the newest one
-    speaks. It moved if that is significant and at least `settings.change_threshold`; a single round is no evidence.
+    speaks. It moved if that is significant and at least `settings.change_threshold`; a single round is no evidence, nor are
+    values of zero or commits that the series does not have.
     """
     rule, place = series_rule(series, settings, asv_thresholds or {}), {sha: i for i, sha in enumerate(series.commits)}
-    moves = [(each, move) for each in anchors if (move := _move(each, settings)) is not None]
+    known = [each for each in anchors if each.commit in place and each.beside in place]
+    moves = [(each, move) for each in known if (move := _move(each, settings)) is not None]
     moves.sort(key=lambda each: place[each[0].commit])
     done = []
     for change in found:
@@ -46,6 +48,8 @@ def with_anchors(
 
 def _move(anchor: Anchor, settings: Settings) -> Welch | None:
     """How an anchor moved; None where it did not, or where nobody can tell."""
+    if not anchor.then or not anchor.now or min(*anchor.then, *anchor.now) <= 0:
+        return None
     found = welch(anchor.then, anchor.now, settings.confidence)
     listed = 1 + settings.change_threshold
     moved = found.p is not None and found.p < settings.alpha and not 1 / listed < found.ratio < listed

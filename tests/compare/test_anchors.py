@@ -46,6 +46,10 @@ def test_what_is_left_after_the_machine_may_still_be_large() -> None:
         anchor(0.9e-3),  # moved the other way
         anchor(1.01e-3),  # by less than is listed
         anchor(1.1e-3, rounds=1),
+        anchor(1.1e-3, rounds=0),
+        anchor(1.1e-3, then=0.0),
+        replace(anchor(1.1e-3), commit="elsewhere"),
+        replace(anchor(1.1e-3), beside="elsewhere"),
     ],
 )
 def test_an_anchor_that_cannot_tell_is_no_reason(unfit: Anchor) -> None:
