@@ -8,6 +8,9 @@
     Summary     centre, interval and spread of the round values of one side
     Comparison  one case and metric, base against head, with a verdict and its reasons
     Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
+    Series      one case and metric on one machine, device and environment over commits
+    ChangePoint a change of level in a series: first commit at the new level, what may be to blame, ratio, state
+    Anchor      a commit that was measured again: if it moved, the machine did
     Check       one line of `doctor` or `init`
     Report      everything a renderer needs, computed already
 
@@ -40,9 +43,11 @@ __all__ = [
     "METRICS",
     "PROTOCOL_IDENTITY",
     "SYNCHRONIZES",
+    "Anchor",
     "Benchmark",
     "Built",
     "Case",
+    "ChangePoint",
     "Check",
     "Commit",
     "Comparison",
@@ -55,12 +60,14 @@ __all__ = [
     "Protocol",
     "Report",
     "Round",
+    "Series",
     "Settings",
     "Side",
     "SuiteProblem",
     "Summary",
     "Throughput",
     "Verdict",
+    "Way",
     "declared_words",
     "metric_of",
 ]
@@ -287,6 +294,79 @@ class Comparison:
     head_throughput: Throughput | None = None
 
 
+Way = tuple[tuple[str, str], ...]
+"""How a point of a series was measured, as names and values: version of the benchmark, declared sampling, protocol, driver,
+frameworks. What was measured in unlike ways is never put into one level."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One case and metric on one machine, device and environment over commits, the oldest first: columns of equal length."""
+
+    case: Case
+    metric: Metric
+    machine: str
+    device: str
+    """UUID of the GPU, or its model where cards of a model are one series; empty where nothing is known."""
+    environment: str
+    commits: tuple[str, ...]
+    """Full hashes, also of commits without a result."""
+    rounds: tuple[tuple[float, ...], ...]
+    """The round values of each commit; empty where there is no result."""
+    ways: tuple[Way, ...]
+    primary: bool = True
+    """Whether it is the metric that the case is about."""
+    threshold: float | None = None
+    """What the benchmark declares as large."""
+
+    def __post_init__(self) -> None:
+        if not len(self.commits) == len(self.rounds) == len(self.ways):
+            raise ValueError("the columns of a series have one length")
+
+
+@dataclass(frozen=True)
+class ChangePoint:
+    """A change of level in a series. `before` and `after` are the levels, `ratio` is after/before with its 95 % interval.
+
+    `ratio`, `low` and `high` are None from or to zero; for exact metrics the interval is the ratio itself.
+    """
+
+    first: str
+    """The first commit at the new level, as far as can be told."""
+    blamed: tuple[str, ...]
+    """The commits that may be to blame, the oldest first; `first` is one of them."""
+    good: str
+    """The newest measured commit that is none of them: bisect between it and the last one blamed."""
+    before: float
+    after: float
+    ratio: float | None
+    low: float | None
+    high: float | None
+    moved: Verdict
+    """Which way: regressed or improved, or changed where the better direction is unknown; large or not."""
+    large: bool
+    """Beyond `threshold`, and by more than the floor: only then it is worth an alert."""
+    threshold: float
+    state: Literal["tentative", "confirmed", "recovered"]
+    """`tentative`: the last commits only, and too few to tell it from a stray result: measure again. `recovered`: an
+    improvement that took an earlier regression back."""
+    way: Way
+    recovered_by: str = ""
+    """The first commit of the improvement that took this regression back."""
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A commit that was measured again, in the same case and metric, beside the results of `beside`."""
+
+    commit: str
+    beside: str
+    then: tuple[float, ...]
+    """Its round values of the time when it was new."""
+    now: tuple[float, ...]
+
+
 @dataclass(frozen=True)
 class Batch:
     """What is measured next: of each case so many rounds a side, numbered from `first`."""
@@ -453,6 +533,8 @@ class Settings:
     time_threshold: float = 0.05
     memory_threshold: float = 0.10
     host_threshold: float = 0.20
+    change_threshold: float = 0.02
+    """Smallest change of level that a history lists; what is worth an alert, the thresholds above say."""
     alpha: float = 0.05
     confidence: float = 0.95
     time_floor_s: float = 0.2e-6

@@ -1,4 +1,4 @@
-"""Rounds of two sides -> Comparisons with verdicts.
+"""Rounds of two sides -> Comparisons with verdicts; rounds of a history -> Series and their ChangePoints.
 
 pairing        the rounds of a case on both sides, and whether they were measured alike
 evidence       what of one side can be tested: failed rounds and impossible values sorted out
@@ -8,13 +8,19 @@ judge          tests of all cases, adjusted together
 steps          what a check measures next, and the verdicts on what it has measured so
 rule           from the numbers of one comparison to its verdict
 overall        all comparisons, summed up: exit codes, counts, how fine the run could see
+series         recorded rounds of many commits -> Series
+changes        the change points of a Series, and which of them are worth an alert
+anchors        commits measured again: a machine that moved, and the drift since a release
 """
 
 from __future__ import annotations
 
+from regress.compare.anchors import drift, with_anchors
+from regress.compare.changes import changes_of
 from regress.compare.judge import compare
 from regress.compare.overall import Overall, overall
 from regress.compare.pairing import renames
+from regress.compare.series import series_of
 from regress.compare.steps import Steps
 
-__all__ = ["Overall", "Steps", "compare", "overall", "renames"]
+__all__ = ["Overall", "Steps", "changes_of", "compare", "drift", "overall", "renames", "series_of", "with_anchors"]

@@ -1,9 +1,11 @@
 """Floats in, small frozen dataclasses out; nothing here knows what a benchmark is.
 
-    summary     round values of one side -> Summary; ratios of many cases -> their geometric mean
-    welch       round values of two sides -> Welch: ratio, interval, p; what such a test could have seen
-    multiple    p values of one run -> adjusted p values
+    summary         round values of one side -> Summary; ratios of many cases -> their geometric mean
+    welch           round values of two sides -> Welch: ratio, interval, p; what such a test could have seen
+    multiple        p values of one run -> adjusted p values
+    changepoints    values of a history, in order -> the steps between their levels
+    segmentation    numbers -> the piecewise constant fit with the least penalised cost
 
 Whatever stands in for the noise of a measurement is taken on logarithms, so a result does not depend on the unit. SciPy
-is imported inside the functions that need a distribution.
+is imported inside the functions that need a distribution, NumPy inside those that work on whole histories.
 """

@@ -1,0 +1,114 @@
+"""Anchors: commits that are measured again beside new ones, so that the machine is told from the code.
+
+An anchor that moved between then and now shows that the machine did. Head against an anchor, both of one night, shows what many
+small steps add up to, across every change of driver or framework that split the series.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from regress.compare.changes import series_rule
+from regress.compare.rule import Rule
+from regress.model import Anchor, ChangePoint, Comparison, Series, Settings, Verdict
+from regress.stats.summary import summarize
+from regress.stats.welch import Welch, welch
+
+
+def with_anchors(
+    found: Sequence[ChangePoint],
+    series: Series,
+    anchors: Sequence[Anchor],
+    settings: Settings,
+    asv_thresholds: Mapping[str, float] | None = None,
+) -> tuple[ChangePoint, ...]:
+    """The change points of a series; those over which an anchor moved the same way say so, and are large only by what is left.
+
+    An anchor bears on a change between its own commit and the one it was measured again beside. Of several the newest one
+    speaks. It moved if that is significant and at least `settings.change_threshold`; a single round is no evidence, nor are
+    values of zero or commits that the series does not have.
+    """
+    rule, place = series_rule(series, settings, asv_thresholds or {}), {sha: i for i, sha in enumerate(series.commits)}
+    known = [each for each in anchors if each.commit in place and each.beside in place]
+    moves = [(each, move) for each in known if (move := _move(each, settings)) is not None]
+    moves.sort(key=lambda each: place[each[0].commit])
+    done = []
+    for change in found:
+        over = [
+            (anchor, move)
+            for anchor, move in moves
+            if place[anchor.commit] < place[change.first] <= place[anchor.beside]
+            and change.ratio is not None
+            and (move.ratio > 1) == (change.ratio > 1)
+        ]
+        done.append(_explained(change, *over[-1], rule) if over else change)
+    return tuple(done)
+
+
+def _move(anchor: Anchor, settings: Settings) -> Welch | None:
+    """How an anchor moved; None where it did not, or where nobody can tell."""
+    if not anchor.then or not anchor.now or min(*anchor.then, *anchor.now) <= 0:
+        return None
+    found = welch(anchor.then, anchor.now, settings.confidence)
+    listed = 1 + settings.change_threshold
+    moved = found.p is not None and found.p < settings.alpha and not 1 / listed < found.ratio < listed
+    return found if moved else None
+
+
+def _explained(change: ChangePoint, anchor: Anchor, move: Welch, rule: Rule) -> ChangePoint:
+    assert change.ratio is not None
+    name, beside = anchor.commit[:8], anchor.beside[:8]
+    reason = f"{name}, measured again beside {beside}, moved by {_signed(move.ratio)} itself: the machine moved"
+    large = change.large and rule.large(change.ratio / move.ratio)
+    return replace(change, large=large, reasons=(*change.reasons, reason))
+
+
+def _signed(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+def drift(
+    series: Series, anchor: Anchor, settings: Settings, asv_thresholds: Mapping[str, float] | None = None
+) -> Comparison:
+    """The commit that the anchor was measured again beside, against the anchor: what all steps since have added up to.
+
+    The rule is that of a check; p is not adjusted. Raises ValueError where that commit has no result.
+    """
+    base, head = anchor.now, series.rounds[series.commits.index(anchor.beside)]
+    if not base or not head:
+        raise ValueError(f"no results of {anchor.beside} or of its anchor")
+    rule = series_rule(series, settings, asv_thresholds or {})
+    sides = summarize(base, settings.confidence), summarize(head, settings.confidence)
+    comparison = Comparison(
+        series.case,
+        series.metric,
+        Verdict.UNDECIDED,
+        base=sides[0],
+        head=sides[1],
+        gates=series.primary,
+        threshold=rule.threshold,
+    )
+    exact = series.metric.exact and len(set(base)) == len(set(head)) == 1
+    if min(*base, *head) <= 0:
+        verdict, reason = rule.decide_zero(*sides, exact=exact)
+        return replace(comparison, verdict=verdict, reasons=tuple(filter(None, [reason])), exact=exact)
+    if exact:
+        ratio = head[0] / base[0]
+        found = Welch(ratio, ratio, ratio)
+    else:
+        found = welch(base, head, settings.confidence)
+    if found.low is None or found.high is None:
+        return replace(comparison, reasons=("n = 1",), ratio=found.ratio)
+    verdict, reason = rule.decide(
+        found.ratio,
+        found.low,
+        found.high,
+        significant=exact or (found.p is not None and found.p < settings.alpha),
+        level=math.sqrt(sides[0].center) * math.sqrt(sides[1].center),
+        spread=max(side.spread for side in sides),
+    )
+    reasons = tuple(filter(None, [reason]))
+    done = replace(comparison, verdict=verdict, reasons=reasons, p=found.p, exact=exact)
+    return replace(done, ratio=found.ratio, low=found.low, high=found.high)

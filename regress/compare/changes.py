@@ -1,0 +1,119 @@
+"""Changes in a long history: a Series to its ChangePoints.
+
+Results that were measured in unlike ways are series of their own here, so no change of driver or protocol is a change of level.
+What repeats exactly changes wherever two neighbouring results differ; of everything else `stats.changepoints` finds the steps.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from regress.compare.rule import Rule
+from regress.model import ChangePoint, Series, Settings, Verdict, Way
+from regress.stats.changepoints import Step, changepoints
+from regress.stats.summary import summarize
+
+MOVED = frozenset({Verdict.REGRESSED, Verdict.IMPROVED, Verdict.CHANGED})
+
+
+def changes_of(
+    series: Series, settings: Settings, asv_thresholds: Mapping[str, float] | None = None
+) -> tuple[ChangePoint, ...]:
+    """The change points of a series in the order of its commits.
+
+    They are listed from `settings.change_threshold` on, or from the threshold of the series where that is smaller.
+    `asv_thresholds` are the `regressions_thresholds` of asv's configuration. A value of zero in a metric that is not exact has
+    no logarithm and counts as missing.
+    """
+    rule = series_rule(series, settings, asv_thresholds or {})
+    effect = min(settings.change_threshold, rule.threshold)
+    found: list[ChangePoint] = []
+    for way in dict.fromkeys(way for way, rounds in zip(series.ways, series.rounds, strict=True) if rounds):
+        rounds = [each if other == way else () for each, other in zip(series.rounds, series.ways, strict=True)]
+        values = [statistics.median(each) if each else None for each in rounds]
+        exact = series.metric.exact and all(len(set(each)) <= 1 for each in rounds)
+        steps = _exact_steps(values, effect) if exact else changepoints(values, effect or settings.change_threshold)
+        found += _recovered([_change(series.commits, values, step, rule, way, exact) for step in steps], rule)
+    return tuple(sorted(found, key=lambda each: series.commits.index(each.first)))
+
+
+def series_rule(series: Series, settings: Settings, asv_thresholds: Mapping[str, float]) -> Rule:
+    """What is large in the series: what the benchmark declares, else the largest threshold of asv's patterns that match its
+    name as asv has it, else the threshold of the metric."""
+    rule = Rule.of(series.metric, settings)
+    name = series.case if series.primary else replace(series.case, name=f"{series.case.name}.{series.metric.name}")
+    matching = [threshold for pattern, threshold in asv_thresholds.items() if re.match(pattern, str(name))]
+    if series.threshold is not None and series.primary:
+        return replace(rule, threshold=series.threshold)
+    return replace(rule, threshold=max(matching)) if matching else rule
+
+
+# -- one change ----------------------------------------------------------------------------------------------------------
+
+
+def _exact_steps(values: Sequence[float | None], effect: float) -> list[Step]:
+    """Every change from one result to the next, but for those that are smaller than `effect`."""
+    steps = []
+    present = [(index, value) for index, value in enumerate(values) if value is not None]
+    for (_, before), (index, after) in itertools.pairwise(present):
+        ratio = after / before if before and after else math.nan
+        if before != after and not 1 / (1 + effect) < ratio < 1 + effect:
+            steps.append(Step(index, index, index, before, after, ratio, ratio, ratio))
+    return steps
+
+
+def _change(
+    commits: Sequence[str], values: Sequence[float | None], step: Step, rule: Rule, way: Way, exact: bool
+) -> ChangePoint:
+    good = max(index for index in range(step.earliest) if values[index] is not None)
+    if exact and 0 in (step.before, step.after):
+        verdict, _ = rule.decide_zero(summarize([step.before]), summarize([step.after]), exact=True)
+        ratio = low = high = None
+    else:
+        ratio, low, high = step.ratio, step.low, step.high
+        level = math.sqrt(step.before) * math.sqrt(step.after)
+        verdict, _ = rule.decide(ratio, low, high, significant=True, level=level, spread=0.0)
+    return ChangePoint(
+        first=commits[step.index],
+        blamed=tuple(commits[good + 1 : step.latest + 1]),
+        good=commits[good],
+        before=step.before,
+        after=step.after,
+        ratio=ratio,
+        low=low,
+        high=high,
+        moved=rule.moved(step.after > step.before),
+        large=verdict in MOVED,
+        threshold=rule.threshold,
+        state="tentative" if step.brief else "confirmed",
+        way=way,
+    )
+
+
+def _recovered(found: list[ChangePoint], rule: Rule) -> list[ChangePoint]:
+    """With what took what back: an improvement, any regression before it that it undid by more than half, to a level that
+    is not large above the one before. What is tentative takes nothing back yet."""
+    done = list(found)
+    for index, better in enumerate(found):
+        if better.moved is not Verdict.IMPROVED or better.state == "tentative":
+            continue
+        for earlier, worse in enumerate(done[:index]):
+            if worse.moved is Verdict.REGRESSED and not worse.recovered_by and _took_back(better, worse, rule):
+                done[earlier] = replace(worse, recovered_by=better.first)
+                done[index] = replace(better, state="recovered")
+    return done
+
+
+def _took_back(better: ChangePoint, worse: ChangePoint, rule: Rule) -> bool:
+    up = math.copysign(1.0, worse.after - worse.before)
+    left, undone = up * (better.after - worse.before), up * (worse.after - better.after)
+    if left <= 0:
+        return True
+    if undone <= left:
+        return False
+    return left < rule.floor or (worse.before > 0 and not rule.large(better.after / worse.before))

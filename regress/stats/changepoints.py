@@ -1,0 +1,237 @@
+"""Change points of one series: values in order, with gaps, to the steps between their levels.
+
+    logarithms      a step is a ratio, whatever the unit
+    damping         what lies far from the median of its neighbours is moved to the border of what is usual: F. R. Hampel's
+                    filter ("The influence curve and its role in robust estimation", JASA 69, 1974), with the border in place
+                    of the median, so that a change of level is not damped away with the outliers
+    noise           the median absolute difference of values LAG apart: slow drift and a neighbour's noise count as noise
+    candidates      `segmentation`, with a penalty of PENALTY · log n · noise²
+    acceptance      the weakest step is taken out until every one that is left is at least as large as asked for and passes
+                    Welch's test between its neighbouring segments (`welch` has the source), over REACH values at most
+
+The place of a step was chosen to make it large, so the p of its test is no p: ALPHA is what came out well on series whose
+steps people have labelled (benchmarks/versus/labelled_steps.py), not an error rate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from regress.stats.segmentation import cumulated, gains_between, segment
+from regress.stats.summary import critical_t, exp_or_inf
+
+if TYPE_CHECKING:
+    from regress.stats.segmentation import Floats
+
+LEAST = 3
+"""Values that a level has to hold for."""
+WINDOW = 3
+"""Neighbours on each side that say what is usual."""
+USUAL = 3.0
+"""So many standard deviations from their median still are."""
+LAG = 3
+PENALTY = 10.0
+REACH = 30
+"""Values on each side that a step is tested and sized on: further away the level may have drifted."""
+LEAST_T = 5.0
+ALPHA = 1e-3
+"""A step needs a t of LEAST_T, and where few values tell what is noise, one whose p is below ALPHA."""
+ALPHA_INTERVAL = 0.05
+QUIETEST = 0.1
+"""The noise is at least this share of the smallest step asked for: values that repeat exactly have no noise to estimate."""
+PLACED = 7.35
+"""Where the step may be: places whose fit is worse by less than this many variances, for 95 %. Source: Y. Eo, J. Morley,
+"Likelihood-ratio-based confidence sets for the timing of structural breaks", Quantitative Economics 6 (2015)."""
+
+_TO_DEVIATION = 1.4826
+"""A median absolute deviation to a standard deviation, for normal values."""
+_EFFICIENCY = 0.37
+"""What a value says about the spread through a median absolute deviation, against through the variance."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A change of level. Indices are those of the values given; gaps count."""
+
+    index: int
+    """The first value of the new level, as far as can be told."""
+    earliest: int
+    latest: int
+    """The first value of the new level is among these, with a confidence of 95 %."""
+    before: float
+    after: float
+    """The levels, in the unit of the values: geometric means of up to REACH damped values."""
+    ratio: float
+    low: float
+    high: float
+    """after/before with its 95 % interval, as if the place of the step had been known."""
+    brief: bool = False
+    """Fewer than LEAST values, the last ones, are at the new level: it may as well be a stray value."""
+
+
+def changepoints(values: Sequence[float | None], effect: float = 0.02) -> list[Step]:
+    """The steps of a series that are at least `effect`, as a relative change (0.02 is 2 %), in order.
+
+    A value that is None, not finite, zero or negative is a gap. Scaling all values changes no place and no ratio;
+    reversing them mirrors the places and inverts the ratios, but for a brief step, which only the end can have. Raises
+    ValueError for an effect that is not above zero.
+    """
+    import numpy as np
+
+    if not effect > 0:
+        raise ValueError(f"the smallest step is above zero, not {effect}")
+    numbers = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+    present = np.flatnonzero(np.isfinite(numbers) & (numbers > 0))
+    if len(present) <= LEAST:
+        return []
+    logs = np.log(numbers[present])
+    quietest = QUIETEST * math.log1p(effect)
+    usual = damped(logs, quietest)
+    noise = max(_noise(usual), quietest)
+    levels = _Levels(usual, noise, math.log1p(effect))
+    steps = levels.steps(segment(usual, PENALTY * math.log(len(usual)) * noise * noise, LEAST))
+    steps += levels.brief(steps[-1].index if steps else 0, logs)
+    places = present.tolist()
+    return [
+        replace(each, index=places[each.index], earliest=places[each.earliest], latest=places[each.latest])
+        for each in steps
+    ]
+
+
+def damped(logs: Floats, quietest: float) -> Floats:
+    """The values with outliers moved to USUAL standard deviations from the median of their neighbours.
+
+    The standard deviation is that of all distances to such medians, and at least `quietest`. At the ends the neighbours are
+    mirrored.
+    """
+    import numpy as np
+
+    if len(logs) <= 2 * WINDOW:
+        return logs
+    padded = np.concatenate((logs[WINDOW:0:-1], logs, logs[-2 : -2 - WINDOW : -1]))
+    around = padded[np.arange(len(logs))[:, None] + np.arange(2 * WINDOW + 1)]
+    around.partition(WINDOW, axis=1)
+    median = around[:, WINDOW]
+    border = USUAL * max(_TO_DEVIATION * float(np.median(np.abs(logs - median))), quietest)
+    return np.clip(logs, median - border, median + border)
+
+
+def _noise(values: Floats) -> float:
+    """Standard deviation from value to value, whatever the levels do."""
+    import numpy as np
+
+    lag = min(LAG, len(values) - 1)
+    return _TO_DEVIATION * float(np.median(np.abs(values[lag:] - values[:-lag]))) / math.sqrt(2)
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """Welch's test at each start: means of the two levels, error and degrees of freedom of their difference."""
+
+    starts: list[int]
+    before: Floats
+    after: Floats
+    error: Floats
+    df: Floats
+
+
+class _Levels:
+    """Damped logarithms, what is noise in them, and the smallest step that is asked for."""
+
+    def __init__(self, values: Floats, noise: float, effect: float) -> None:
+        self.n, self.noise, self.effect = len(values), noise, effect
+        self.df_noise = _EFFICIENCY * (self.n - LAG)
+        """Degrees of freedom of the noise, which no variance is taken to lie below."""
+        self.center = float(values.mean())
+        centered = values - self.center
+        self.sums, self.squares = cumulated(centered), cumulated(centered * centered)
+
+    def steps(self, starts: list[int]) -> list[Step]:
+        """The steps at these starts, less the weakest one until all that are left pass."""
+        import numpy as np
+        from scipy.special import stdtrit
+
+        left = list(starts)
+        while left:
+            tested = self._tested(left)
+            size = np.abs(tested.after - tested.before)
+            critical = np.maximum(-stdtrit(np.maximum(tested.df, self.df_noise), ALPHA / 2), LEAST_T)
+            strengths = np.minimum(size / self.effect, size / tested.error / critical)
+            weakest = int(strengths.argmin())
+            if strengths[weakest] >= 1:
+                return self._sized(tested)
+            del left[weakest]
+        return []
+
+    def _tested(self, starts: list[int]) -> _Tested:
+        """Each start between its neighbours, on REACH values at most. The variance of a side is that of the noise at least."""
+        import numpy as np
+
+        at = np.array(starts)
+        low = np.maximum(np.array([0, *starts[:-1]]), at - REACH)
+        high = np.minimum(np.array([*starts[1:], self.n]), at + REACH)
+        sides = []
+        for start, end in ((low, at), (at, high)):
+            n = end - start
+            mean = (self.sums[end] - self.sums[start]) / n
+            variance = (self.squares[end] - self.squares[start] - n * mean * mean) / (n - 1)
+            sides.append((mean, np.maximum(variance, self.noise**2) / n, n - 1))
+        (before, one, one_df), (after, other, other_df) = sides
+        squared = one + other
+        df = 1 / ((one / squared) ** 2 / one_df + (other / squared) ** 2 / other_df)
+        return _Tested(starts, before, after, np.sqrt(squared), df)
+
+    def _sized(self, tested: _Tested) -> list[Step]:
+        from scipy.special import stdtrit
+
+        halves = -stdtrit(tested.df, ALPHA_INTERVAL / 2) * tested.error
+        ends = [0, *tested.starts, self.n]
+        columns = (ends, ends[1:-1], ends[2:], tested.before.tolist(), tested.after.tolist(), halves.tolist())
+        return [
+            self._step(start, *self._places(low, start, high), before, after, half)
+            for low, start, high, before, after, half in zip(*columns, strict=False)
+        ]
+
+    def _places(self, low: int, start: int, high: int) -> tuple[int, int]:
+        """The range around `start` in which the step may lie."""
+        import numpy as np
+
+        gains = gains_between(self.sums, low, high, LEAST)
+        best = gains[start - low - LEAST]
+        # Gains are up to a constant: it is the one that makes the difference what the split leaves of the sum of squares.
+        rest = float(self.squares[high] - self.squares[low] - best)
+        as_good = np.flatnonzero(gains >= best - PLACED * max(rest / (high - low - 2), self.noise**2))
+        return int(as_good[0]) + low + LEAST, int(as_good[-1]) + low + LEAST
+
+    def brief(self, low: int, logs: Floats) -> list[Step]:
+        """The step to a new level that only the last one or two values have; `logs` are the values before damping.
+
+        What it has to exceed is the error of a single value beside a level. Of two values the one nearer to the level speaks.
+        """
+        for count in range(LEAST - 1, 0, -1):
+            start = self.n - count
+            first = max(low, start - REACH)
+            n = start - first
+            if n < LEAST:
+                continue
+            level = float(self.sums[start] - self.sums[first]) / n
+            variance = (float(self.squares[start] - self.squares[first]) - n * level * level) / (n - 1)
+            error = math.sqrt(max(variance, self.noise**2) * (1 + 1 / n))
+            distances = (logs[start:] - self.center - level).tolist()
+            same = min(distances) > 0 or max(distances) < 0
+            away = min(distances, key=abs) if same else 0.0
+            if abs(away) >= max(self.effect, max(critical_t(max(n - 1.0, self.df_noise), ALPHA), LEAST_T) * error):
+                half = critical_t(n - 1.0, ALPHA_INTERVAL) * error
+                return [self._step(start, start, start, level, level + away, half, brief=True)]
+        return []
+
+    def _step(
+        self, start: int, earliest: int, latest: int, before: float, after: float, half: float, *, brief: bool = False
+    ) -> Step:
+        size = after - before
+        levels = exp_or_inf(self.center + before), exp_or_inf(self.center + after)
+        ratios = exp_or_inf(size), exp_or_inf(size - half), exp_or_inf(size + half)
+        return Step(start, earliest, latest, *levels, *ratios, brief)

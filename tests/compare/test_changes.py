@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from regress.compare import changes_of
+from regress.model import Case, ChangePoint, Metric, Series, Settings, Verdict, metric_of
+
+SETTINGS = Settings()
+HERE = (("version", "1"),)
+
+
+def series(*parts: tuple[int, float | None], noise: float = 0.004, rounds: int = 2, **changes: Any) -> Series:
+    """A series whose level is given in parts; a level of None is that many commits without a result."""
+    draw = random.Random(7)
+    levels = [level for n, level in parts for _ in range(n)]
+    values = [
+        () if level is None else tuple(level * math.exp(noise * draw.gauss(0, 1)) for _ in range(rounds))
+        for level in levels
+    ]
+    columns = {"rounds": tuple(values), "ways": tuple(HERE if each else () for each in values)}
+    commits = tuple(f"{place:040x}" for place in range(len(levels)))
+    about = {"case": Case("ops.cudatime_add", ("1024",)), "metric": metric_of("gpu_time")}
+    return Series(
+        **{**about, "machine": "box", "device": "GPU-1", "environment": "py", "commits": commits, **columns, **changes}
+    )
+
+
+def found(each: Series, settings: Settings = SETTINGS, asv: dict[str, float] | None = None) -> tuple[ChangePoint, ...]:
+    return changes_of(each, settings, asv)
+
+
+def test_a_change_names_its_commit_its_size_and_its_direction() -> None:
+    (change,) = found(series((30, 1e-3), (20, 1.1e-3)))
+    assert int(change.first, 16) == 30
+    assert change.blamed == (change.first,)
+    assert int(change.good, 16) == 29
+    assert (change.moved, change.large, change.state, change.threshold) == (Verdict.REGRESSED, True, "confirmed", 0.05)
+    assert change.ratio == pytest.approx(1.1, rel=0.005)
+    assert change.low is not None
+    assert change.high is not None
+    assert change.low < 1.1 < change.high
+    assert change.before == pytest.approx(1e-3, rel=0.005)
+    assert change.after == pytest.approx(1.1e-3, rel=0.005)
+
+
+def test_commits_without_results_in_between_are_blamed_too() -> None:
+    (change,) = found(series((20, 1e-3), (4, None), (20, 1.2e-3)))
+    assert [int(sha, 16) for sha in change.blamed] == [20, 21, 22, 23, 24]
+    assert int(change.first, 16) == 24
+    assert int(change.good, 16) == 19
+
+
+def test_where_the_place_is_not_sure_its_neighbours_are_blamed_too() -> None:
+    (change,) = found(series((40, 1e-3), (40, 1.05e-3), noise=0.03))
+    assert len(change.blamed) > 1
+    assert f"{40:040x}" in change.blamed
+    assert change.first in change.blamed
+
+
+@pytest.mark.parametrize(
+    ("metric", "up"),
+    [
+        (metric_of("gpu_time"), Verdict.REGRESSED),
+        (metric_of("value", "GB/s"), Verdict.IMPROVED),
+        (metric_of("value", "score"), Verdict.CHANGED),
+    ],
+)
+def test_the_better_direction_gives_the_word(metric: Metric, up: Verdict) -> None:
+    (change,) = found(series((20, 1.0), (20, 1.2), metric=metric))
+    assert change.moved is up
+
+
+def test_below_the_threshold_it_is_listed_and_not_large() -> None:
+    (change,) = found(series((30, 1e-3), (30, 1.03e-3)))
+    assert (change.moved, change.large) == (Verdict.REGRESSED, False)
+    assert found(series((30, 1e-3), (30, 1.03e-3)), replace(SETTINGS, change_threshold=0.04)) == ()
+
+
+def test_below_the_floor_it_is_not_large() -> None:
+    (change,) = found(series((30, 1e-6), (30, 1.15e-6)))  # 0.15 us
+    assert not change.large
+
+
+def test_one_or_two_last_results_are_tentative() -> None:
+    for last, state in ((1, "tentative"), (2, "tentative"), (3, "confirmed")):
+        (change,) = found(series((30, 1e-3), (last, 1.2e-3)))
+        assert (int(change.first, 16), change.state) == (30, state)
+
+
+def test_down_and_up_again_is_two_events_and_the_second_recovers() -> None:
+    slower, back = found(series((20, 1e-3), (10, 1.2e-3), (20, 1.01e-3)))
+    assert (slower.moved, slower.state, slower.recovered_by) == (Verdict.REGRESSED, "confirmed", back.first)
+    assert (back.moved, back.state, back.recovered_by) == (Verdict.IMPROVED, "recovered", "")
+
+
+def test_a_rise_in_two_steps_is_recovered_at_once() -> None:
+    one, two, back = found(series((20, 1e-3), (20, 1.2e-3), (20, 1.4e-3), (20, 1e-3)))
+    assert [one.recovered_by, two.recovered_by, back.state] == [back.first, back.first, "recovered"]
+
+
+@pytest.mark.parametrize("last", [1.12e-3, 1.19e-3])
+def test_what_is_taken_back_in_part_is_not_recovered(last: float) -> None:
+    slower, *others = found(series((20, 1e-3), (20, 1.25e-3), (20, last)))
+    assert slower.recovered_by == ""
+    assert [each.state for each in others] == ["confirmed"]
+
+
+def test_up_and_down_again_recovers_nothing() -> None:
+    faster, slower = found(series((20, 1e-3), (20, 0.8e-3), (20, 1e-3)))
+    assert [faster.moved, slower.moved] == [Verdict.IMPROVED, Verdict.REGRESSED]
+    assert [faster.state, slower.state] == ["confirmed", "confirmed"]
+
+
+def test_what_is_tentative_recovers_nothing() -> None:
+    slower, back = found(series((20, 1e-3), (20, 1.2e-3), (1, 1e-3)))
+    assert (slower.recovered_by, back.state) == ("", "tentative")
+
+
+def test_where_more_is_better_a_fall_is_recovered_by_a_rise() -> None:
+    fall, rise = found(series((20, 100.0), (20, 80.0), (20, 99.0), metric=metric_of("value", "GB/s")))
+    assert (fall.moved, fall.recovered_by, rise.state) == (Verdict.REGRESSED, rise.first, "recovered")
+
+
+def test_another_way_of_measuring_is_another_level_and_no_change() -> None:
+    each = series((20, 1e-3), (20, 1.3e-3))
+    driver = tuple((("driver", "570"),) if place < 20 else (("driver", "580"),) for place in range(40))
+    assert found(replace(each, ways=driver)) == ()
+
+
+def test_each_way_has_its_own_changes_even_where_they_alternate() -> None:
+    one, other = series((20, 1e-3), (20, 1.1e-3)), series((20, 5e-3), (20, 5.5e-3))
+    ways = tuple((("driver", str(place % 2)),) for place in range(40))
+    rounds = tuple((one, other)[place % 2].rounds[place] for place in range(40))
+    changes = found(replace(one, rounds=rounds, ways=ways))
+    assert [(int(each.first, 16), each.way) for each in changes] == [(20, ways[20]), (21, ways[21])]
+    assert [int(sha, 16) for sha in changes[1].blamed] == [20, 21]
+
+
+def test_exact_values_change_wherever_they_differ() -> None:
+    mib = 1024.0 * 1024
+    each = series((3, 100 * mib), (1, None), (1, 130 * mib), (2, 131 * mib), noise=0.0, metric=metric_of("peak_memory"))
+    (change,) = found(each)  # 131 against 130 is below what is listed
+    assert (int(change.first, 16), change.state, change.large, change.threshold) == (4, "confirmed", True, 0.10)
+    assert (change.ratio, change.low, change.high) == (1.3, 1.3, 1.3)
+    assert [int(sha, 16) for sha in change.blamed] == [3, 4]
+
+
+def test_one_more_of_what_is_counted_is_a_change_and_so_is_the_first() -> None:
+    launches = series((3, 0.0), (2, 200.0), (1, 201.0), noise=0.0, metric=metric_of("launches"))
+    first, more = found(launches)
+    assert (int(first.first, 16), first.ratio, first.moved, first.large) == (3, None, Verdict.REGRESSED, True)
+    assert (int(more.first, 16), more.ratio, more.large) == (5, 1.005, True)
+
+
+def test_exact_values_that_do_not_repeat_are_tested() -> None:
+    assert found(series((20, 1e6), noise=0.01, metric=metric_of("peak_memory"))) == ()
+
+
+THRESHOLDS = {r"ops\..*": 0.08, r".*cudatime": 0.15, r".*host_time": 0.5, "nothing": 0.9}
+
+
+def test_the_largest_matching_threshold_of_asv_counts() -> None:
+    each = series((30, 1e-3), (30, 1.1e-3))
+    (change,) = found(each, asv=THRESHOLDS)
+    assert (change.threshold, change.large) == (0.15, False)
+    (change,) = found(each, asv={r"ops\.cudatime_add\(1024\)$": 0.07})
+    assert (change.threshold, change.large) == (0.07, True)
+
+
+def test_a_further_metric_goes_by_the_name_that_asv_knows_it_by() -> None:
+    host = series((30, 1e-3), (30, 1.3e-3), metric=metric_of("host_time"), primary=False)
+    assert found(host)[0].threshold == 0.20
+    assert found(host, asv=THRESHOLDS)[0].threshold == 0.5
+
+
+def test_what_the_benchmark_declares_comes_first() -> None:
+    (change,) = found(series((30, 1e-3), (30, 1.1e-3), threshold=0.2), asv=THRESHOLDS)
+    assert (change.threshold, change.large) == (0.2, False)
+
+
+def test_a_threshold_below_what_is_listed_is_honoured() -> None:
+    each = series((40, 1e-3), (40, 1.012e-3), noise=0.001)
+    assert found(each) == ()
+    assert [change.large for change in found(each, asv={".*": 0.01})] == [True]
+
+
+@pytest.mark.parametrize("parts", [(), ((1, 1e-3),), ((5, None),), ((40, 1e-3),)])
+def test_nothing_has_changed(parts: tuple[tuple[int, float | None], ...]) -> None:
+    assert found(series(*parts)) == ()
+
+
+def test_columns_of_unlike_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="one length"):
+        replace(series((3, 1.0)), commits=("a",))
