@@ -72,7 +72,7 @@ class Rule:
         if significant and told_apart and self.counts(ratio, level):
             return self.moved(ratio > 1), ""
         if not self.counts(low, level) and not self.counts(high, level):
-            return Verdict.UNCHANGED, self.under_floor if significant and large else ""
+            return Verdict.UNCHANGED, self.under_floor if self.large(low) or self.large(high) else ""
         beyond = f"the interval reaches beyond {_percent(self.threshold)}"
         what = "large, but not significant" if large else f"significant, but {beyond}" if significant else beyond
         if significant and large:

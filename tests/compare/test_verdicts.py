@@ -104,6 +104,11 @@ def test_a_difference_under_the_floor_is_listed_and_never_claimed(base: float, h
     assert found.reasons == (("difference under the floor of 0.2 us",) if under_the_floor else ())
 
 
+def test_a_wide_interval_under_the_floor_says_why_it_is_unchanged() -> None:
+    found = one(rounds(gpu_time=scaled(0.5e-6, NOISY)), rounds(gpu_time=scaled(0.5e-6, NOISY)))
+    assert (found.verdict, found.reasons) == (Verdict.UNCHANGED, ("difference under the floor of 0.2 us",))
+
+
 def test_a_difference_that_may_reach_the_floor_is_undecided() -> None:
     found = one(rounds(gpu_time=scaled(2e-6, NOISY)), rounds(gpu_time=scaled(2.15e-6, NOISY)))
     assert found.verdict is Verdict.UNDECIDED
