@@ -16,6 +16,7 @@ import pytest
 from regress.report.json import schema
 from tests.conftest import Project, Result, start
 
+ENVIRONMENTS = {"same": {"python": sys.executable}, "other": {"variables": {"FLAG": "1"}}}
 BUILD = "echo building; test ! -e broken && cat number > proj/built.txt"
 SUITE = "import proj\ndef track_built(): return proj.built()\n"
 PROJ = """
@@ -38,7 +39,7 @@ def states(result: Result) -> list[str]:
 
 @pytest.fixture
 def p(project: Callable[..., Project]) -> Project:
-    p = project(build=[BUILD], check_rounds=2, environments={"other": {"python": sys.executable}})
+    p = project(build=[BUILD], check_rounds=2, environments=ENVIRONMENTS)
     p.commit({"proj/__init__.py": PROJ, "number": "1", "benchmarks/b.py": SUITE, ".gitignore": "built.txt\n"})
     p.commit({"number": "2"})
     return p
@@ -84,11 +85,13 @@ def test_a_commit_that_does_not_build_is_3_and_the_others_are_built(p: Project) 
     assert (text.code, text.out.splitlines()[0].split()[:3]) == (3, ["!", "failed", broken[:8]])
 
 
-def test_each_environment_has_builds_of_its_own(p: Project) -> None:
+def test_environments_that_build_alike_share_a_build(p: Project) -> None:
     assert states(p.regress("build", "HEAD", "--format", "json")) == ["built"]
-    result = p.regress("build", "HEAD", "--env", "worktree", "--env", "other", "--format", "json")
+    named = [word for name in ("worktree", "same", "other") for word in ("--env", name)]
+    result = p.regress("build", "HEAD", *named, "--format", "json")
     assert [(each["side"]["environment"], each["state"]) for each in builds(result)] == [
         ("worktree", "reused"),
+        ("same", "reused"),
         ("other", "built"),
     ]
 
