@@ -54,6 +54,9 @@ class Draft:
     def noted(self, *notes: str) -> Draft:
         return replace(self, notes=self.notes + tuple(filter(None, notes)))
 
+    def doubted(self, *doubts: str) -> Draft:
+        return replace(self, doubts=self.doubts + doubts)
+
     def done(self) -> Comparison:
         verdict = self.comparison.verdict
         if self.doubts and verdict in (Verdict.REGRESSED, Verdict.IMPROVED):

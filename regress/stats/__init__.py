@@ -2,6 +2,7 @@
 
     summary     round values of one side -> Summary; ratios of many cases -> their geometric mean
     welch       round values of two sides -> Welch: ratio, interval, p; what such a test could have seen
+    modes       round values of two sides -> Modes: two levels that both share
     multiple    p values of one run -> adjusted p values
 
 Whatever stands in for the noise of a measurement is taken on logarithms, so a result does not depend on the unit. SciPy
