@@ -14,13 +14,13 @@ import os
 import re
 import sys
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from regress.errors import ConfigError
-from regress.model import DEFAULT_ENVIRONMENT, EXISTING, Environment, Setting, Settings
+from regress.model import DEFAULT_ENVIRONMENT, EXISTING, METRICS, THRESHOLD_KINDS, Environment, Setting, Settings
 
 __all__ = [
     "Config",
@@ -72,7 +72,7 @@ class Config:
     show_commit_url: str
     """What a commit's sha is appended to; empty if there is none."""
     regressions_thresholds: dict[str, float]
-    """asv's: relative change by regular expression of benchmark names."""
+    """asv's: relative change by regular expression of names. Among the settings' `thresholds` too, for times."""
     settings: Settings
     asv: dict[str, Any]
     """The whole file as parsed, less the key "regress": environments, matrix, pythons, plugins."""
@@ -99,6 +99,7 @@ def load(path: Path | None, start: Path) -> Config:
         )
     read = _Reader(found, data)
     repo, doubts = _repository(read)
+    thresholds = read.thresholds()
     config = Config(
         path=found,
         root=found.parent,
@@ -111,8 +112,8 @@ def load(path: Path | None, start: Path) -> Config:
         html_dir=read.folder("html_dir", "html"),
         default_benchmark_timeout_s=read.seconds("default_benchmark_timeout", 60.0),
         show_commit_url=read.text("show_commit_url", "#").removeprefix("#"),  # asv's "#" is a link to nowhere
-        regressions_thresholds=read.thresholds(),
-        settings=_settings(Settings(), ours, found.name),
+        regressions_thresholds=thresholds,
+        settings=_with_asvs(thresholds, _settings(Settings(), ours, found.name)),
         asv=data,
         sources=_sources(found.name, ours, data),
         warnings=(*warnings, *doubts),
@@ -211,8 +212,16 @@ def _parse_json5(path: Path, text: str) -> Any:
         raise ConfigError(f"{path}:{line}:{column} is not JSON5", why=why, fix=f"correct line {line}") from error
 
 
+def _with_asvs(thresholds: Mapping[str, float], settings: Settings) -> Settings:
+    """The settings with asv's thresholds before ours, which then count more. Of several that match asv takes the largest."""
+    asvs = {pattern: {"time": thresholds[pattern]} for pattern in sorted(thresholds, key=lambda each: thresholds[each])}
+    own = {pattern: {**asvs.pop(pattern, {}), **by_metric} for pattern, by_metric in settings.thresholds.items()}
+    return dataclasses.replace(settings, thresholds={**asvs, **own})
+
+
 def _sources(name: str, ours: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, str]:
-    settings = {each.name: name if each.name in ours else "default" for each in dataclasses.fields(Settings)}
+    given = {*ours, *(["thresholds"] if data.get("regressions_thresholds") else [])}
+    settings = {each.name: name if each.name in given else "default" for each in dataclasses.fields(Settings)}
     return {key: name if key in data else "default" for key in _ASV_KEYS} | settings
 
 
@@ -263,6 +272,7 @@ class _Reader:
         value = self.data.get("regressions_thresholds", {})
         if not isinstance(value, dict) or not all(_is_number(each) and each > 0 for each in value.values()):
             raise self.error("regressions_thresholds", value, "numbers above 0 by regular expression of names")
+        _check_patterns("regressions_thresholds", value, self.path.name)
         return {name: float(each) for name, each in value.items()}
 
 
@@ -373,8 +383,11 @@ _RULES = {
 }
 """By regular expression of the setting's name. The first that matches the whole name counts."""
 
-_PATTERNS = frozenset({"cuda"})
-"""Settings that are regular expressions."""
+_PATTERNS = frozenset({"cuda", "thresholds"})
+"""Settings that are regular expressions, or are by one."""
+
+_METRICS = (*THRESHOLD_KINDS, "value", *METRICS)
+"""What a threshold can be about: a kind of metrics, a tracked number, or one metric."""
 
 _TYPES = {
     float: "a number",
@@ -382,6 +395,9 @@ _TYPES = {
     str: "a string",
     bool: "true or false",
     tuple[str, ...]: "a string or a list of strings",
+    Mapping[
+        str, Mapping[str, float]
+    ]: 'changes above 0 and up to 1 by pattern and metric, such as {"ops.*": {"gpu_time": "3%"}}',
     Mapping[str, Environment]: 'environments by name, such as {"next": {"python": "envs/next/bin/python"}}',
 }
 
@@ -416,7 +432,7 @@ def _checked(name: str, value: Any, kind: Any, source: str) -> Any:
     return converted
 
 
-def _check_patterns(name: str, patterns: tuple[str, ...], source: str) -> None:
+def _check_patterns(name: str, patterns: Iterable[str], source: str) -> None:
     for pattern in patterns:
         try:
             re.compile(pattern)
@@ -431,17 +447,47 @@ def _check_patterns(name: str, patterns: tuple[str, ...], source: str) -> None:
 def _converted(name: str, value: Any, kind: Any) -> Any:
     """The value in the setting's type; None if it has another."""
     if kind is float:
-        if isinstance(value, str) and name.endswith("_threshold"):
-            percent = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*", value)
-            return float(percent[1]) / 100 if percent else None
+        if name.endswith("_threshold"):
+            return _relative(value)
         return float(value) if _is_number(value) else None
     if kind == tuple[str, ...]:
         listed = [value] if isinstance(value, str) else value
         good = isinstance(listed, (list, tuple)) and all(isinstance(each, str) and each.strip() for each in listed)
         return tuple(listed) if good else None
+    if kind == Mapping[str, Mapping[str, float]]:
+        return _by_pattern(value)
     if kind == Mapping[str, Environment]:
         return {key: _environment(key, each) for key, each in value.items()} if isinstance(value, dict) else None
     return value if type(value) is kind else None  # exactly: True is an int too
+
+
+def _relative(value: Any) -> float | None:
+    """A relative change: 0.05 or "5%"."""
+    if isinstance(value, str):
+        percent = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*", value)
+        return float(percent[1]) / 100 if percent else None
+    return float(value) if _is_number(value) else None
+
+
+def _by_pattern(value: Any) -> dict[str, dict[str, float]] | None:
+    """Thresholds by pattern and metric; None where the value is something else. Raises ConfigError for an unknown metric."""
+    if not isinstance(value, Mapping) or not all(isinstance(each, Mapping) for each in value.values()):
+        return None
+    found: dict[str, dict[str, float]] = {}
+    for pattern, by_metric in value.items():
+        for metric, given in by_metric.items():
+            if metric not in _METRICS:
+                near = difflib.get_close_matches(metric, _METRICS, n=1)
+                raise ConfigError(
+                    f'"thresholds" has {_shown({pattern: {metric: given}})}',
+                    why=f"there is no metric {metric}; known are {', '.join(_METRICS)}",
+                    fix=f'write "{near[0]}"' if near else "take one of these",
+                )
+            change = _relative(given)
+            if change is None or not 0 < change <= 1:
+                return None
+            found.setdefault(pattern, {})[metric] = change
+    return found
 
 
 def _environment(name: str, value: Any) -> Environment:

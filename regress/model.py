@@ -43,6 +43,7 @@ __all__ = [
     "METRICS",
     "PROTOCOL_IDENTITY",
     "SYNCHRONIZES",
+    "THRESHOLD_KINDS",
     "Anchor",
     "Benchmark",
     "Built",
@@ -522,6 +523,10 @@ class Environment:
         return bool(self.asv) and not self.asv.startswith(EXISTING)
 
 
+THRESHOLD_KINDS = ("time", "host", "memory")
+"""Kinds of metrics that have a threshold each among the settings."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """Every threshold and switch, with its default. The key `regress` of asv.conf.json sets them by these names.
@@ -535,6 +540,9 @@ class Settings:
     host_threshold: float = 0.20
     change_threshold: float = 0.02
     """Smallest change of level that a history lists; what is worth an alert, the thresholds above say."""
+    thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Thresholds of their own: by a regular expression that a case's name begins with, and there by metric, or by kind
+    (THRESHOLD_KINDS). The last expression that matches and has the metric counts."""
     alpha: float = 0.05
     confidence: float = 0.95
     time_floor_s: float = 0.2e-6

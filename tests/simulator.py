@@ -2,6 +2,7 @@
 
     python -m tests.simulator                 the error rates of `check`, in steps and with fixed rounds, and of asv's rule
     python -m tests.simulator --cases 200     many noisy cases in one run, some of them slower
+    python -m tests.simulator --modes         two modes 13 % apart: false claims, with and without looking for modes
 
 A round's value is the median of its samples. Samples scatter by 1 % and depend on the one before (0.5); one of a hundred is an
 outlier, half as long again. Rounds scatter around the true time of their side by `round_sd`, as processes do.
@@ -14,10 +15,11 @@ import statistics
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from unittest.mock import patch
 
 import numpy as np
 
-from regress.compare import compare
+from regress.compare import compare, judge
 from regress.compare.steps import Steps
 from regress.model import Benchmark, Case, Comparison, Measured, Protocol, Round, Settings, Verdict
 
@@ -179,6 +181,22 @@ def many(
     return found
 
 
+def bimodal(shares: Sequence[float], repetitions: int, noise: Noise, seed: int) -> None:
+    """Print how often an unchanged case is claimed whose rounds are 13 % slower in such a share of them, and what looking for
+    modes costs where there are none."""
+    print(f"{'claimed':44}{'without':>10}{'with':>10}")
+    rows = [(f"no change, {share:.0%} of rounds +13 %", 1.0, share) for share in shares]
+    for words, ratio, share in [*rows, ("+10 %, one mode", 1.1, 0.0), ("+10 %, 30% of rounds +13 %", 1.1, 0.3)]:
+        upper = round(20 * share)
+        modes = replace(noise, modes=(1.0,) * (20 - upper) + (1.13,) * upper)
+        for how, fixed in (("in steps", 0), ("6 rounds", 6), ("10 rounds", 10)):
+            found = rates(ratio, repetitions, modes, seed, fixed)[0]
+            with patch.object(judge, "two_modes", lambda *_: None):
+                without = rates(ratio, repetitions, modes, seed, fixed)[0]
+            claims = [(each["regressed"] + each["improved"]) / repetitions for each in (without, found)]
+            print(f"{words + ', ' + how:44}" + "".join(f"{each:10.2%}" for each in claims), flush=True)
+
+
 VERDICTS = ("regressed", "improved", "unchanged", "undecided")
 
 
@@ -193,9 +211,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--round-sd", type=float, default=0.015)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cases", type=int, default=0, help="so many cases in a run, five of them 10 %% slower")
+    parser.add_argument("--modes", action="store_true", help="two modes 13 %% apart")
     parser.add_argument("--changes", type=float, nargs="+", default=[0.0, 0.03, 0.05, 0.07, 0.10])
     chosen = parser.parse_args(arguments)
     noise = Noise(chosen.round_sd)
+    if chosen.modes:
+        bimodal((0.1, 0.2, 0.3, 0.4, 0.5), chosen.repetitions, noise, chosen.seed)
+        return
     if chosen.cases:
         runs = many(chosen.cases, 5, 1.10, chosen.repetitions, noise, chosen.seed)
         right, wrong, undecided = zip(*runs, strict=True)

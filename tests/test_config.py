@@ -7,14 +7,16 @@ import json
 import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from regress import config as module
+from regress.compare.rule import Rule
 from regress.config import Config, cache_dir, effective, load, own_paths, with_overrides
 from regress.errors import ConfigError
-from regress.model import Settings
+from regress.model import METRICS, Case, Settings
 
 
 @pytest.fixture(autouse=True)
@@ -178,6 +180,7 @@ def test_asvs_keys_are_used_and_unknown_ones_kept(project: Path) -> None:
     assert config.branches == ("main", "v1.x")
     assert config.default_benchmark_timeout_s == 5.0
     assert config.regressions_thresholds == {".*": 0.2}
+    assert config.settings.thresholds == {".*": {"time": 0.2}}
     assert config.show_commit_url == "https://example.org/commit/"
     assert config.asv["matrix"] == {"req": {"numpy": []}}
     assert config.asv["whatever"] == 1
@@ -311,6 +314,51 @@ def test_a_pattern_that_is_no_expression_is_named(project: Path) -> None:
     assert message.startswith('"cuda" has "time_(add" (asv.conf.json) | it is no regular expression: ')
     with pytest.raises(ConfigError, match="command line"):
         with_overrides(read(project), cuda=("*",))
+
+
+def test_thresholds_by_pattern_and_metric(project: Path) -> None:
+    given = {"ops.*": {"gpu_time": "3%", "value": 0.2}, "io": {"memory": 1}}
+    assert read(project, {"thresholds": given}).settings.thresholds == {
+        "ops.*": {"gpu_time": 0.03, "value": 0.2},
+        "io": {"memory": 1.0},
+    }
+    message = refusal(project, {"thresholds": {"ops": {"gpu_tme": 0.1}}})
+    assert "there is no metric gpu_tme" in message
+    assert message.endswith('write "gpu_time"')
+    assert "no regular expression" in refusal(project, {"thresholds": {"(": {"time": 0.1}}})
+
+
+@pytest.mark.parametrize("given", [0.1, {"ops": 0.1}, {"ops": {"time": 0}}, {"ops": {"time": "x"}}, [{"ops": 1}]])
+def test_thresholds_that_are_none_are_refused(project: Path, given: Any) -> None:
+    assert "by pattern and metric" in refusal(project, {"thresholds": given})
+
+
+def test_asvs_thresholds_come_first_and_the_largest_of_them_counts(project: Path) -> None:
+    """The last that matches counts: asv's stand in order of size, ours behind them."""
+    asvs = {"ops": 0.3, "ops.time_a": 0.1, "ops.time_b": 1.5}
+    config = read(
+        project, {"thresholds": {"ops.time_a": {"memory": 0.2}, "x": {"time": 0.02}}}, regressions_thresholds=asvs
+    )
+    assert list(config.settings.thresholds.items()) == [
+        ("ops", {"time": 0.3}),
+        ("ops.time_b", {"time": 1.5}),
+        ("ops.time_a", {"time": 0.1, "memory": 0.2}),
+        ("x", {"time": 0.02}),
+    ]
+    assert "no regular expression" in refusal(project, regressions_thresholds={"(": 0.1})
+    rows = {row.name: (row.value, row.source) for row in effective(config)}
+    assert rows["thresholds"] == (config.settings.thresholds, "asv.conf.json")
+
+
+@pytest.mark.parametrize("name", ["ops.time_a", "ops.time_b(1, 'x')", "ops.time_b(2)", "io.time_ops", "ops"])
+def test_asvs_thresholds_are_those_that_asv_takes(project: Path, name: str) -> None:
+    from asv.plugins.regressions import _GraphDataFilter
+
+    asvs = {"ops.*": 0.3, "ops.time_a$": 0.1, r"ops.time_b\(1": 0.4, "time": 0.9, "io.*@main": 0.7}
+    config = read(project, regressions_thresholds=asvs)
+    filter = _GraphDataFilter(SimpleNamespace(regressions_thresholds=asvs), None, {})
+    expected = filter._get_threshold(SimpleNamespace(params={}), None, name)
+    assert Rule.of(Case(name), METRICS["wall_time"], config.settings).threshold == expected
 
 
 def test_every_number_among_the_settings_has_a_range() -> None:

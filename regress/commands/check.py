@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import math
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -192,7 +193,7 @@ def suggestions(
         if each.gates
         and (each.verdict is Verdict.REGRESSED or (each.verdict is Verdict.FAILED and not each.base_failure))
     ]
-    worst.sort(key=lambda each: -(each.ratio or 0.0))
+    worst.sort(key=lambda each: -abs(math.log(each.ratio)) if each.ratio else 0.0)  # worse may be less
     if not worst:
         return []
     words = ["regress", command, base.commit.short]

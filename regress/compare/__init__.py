@@ -2,7 +2,7 @@
 
 pairing        the rounds of a case on both sides, and whether they were measured alike
 evidence       what of one side can be tested: failed rounds and impossible values sorted out
-circumstances  what forbids to claim a change, and what explains it: clocks, throttling, other processes, counters
+circumstances  what forbids to claim a change, and what explains it: clocks, other processes, two modes, counters
 draft          a comparison on its way to a verdict
 judge          tests of all cases, adjusted together
 steps          what a check measures next, and the verdicts on what it has measured so

@@ -7,7 +7,7 @@ small steps add up to, across every change of driver or framework that split the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from regress.compare.changes import series_rule
@@ -22,7 +22,6 @@ def with_anchors(
     series: Series,
     anchors: Sequence[Anchor],
     settings: Settings,
-    asv_thresholds: Mapping[str, float] | None = None,
 ) -> tuple[ChangePoint, ...]:
     """The change points of a series; those over which an anchor moved the same way say so, and are large only by what is left.
 
@@ -30,7 +29,7 @@ def with_anchors(
     speaks. It moved if that is significant and at least `settings.change_threshold`; a single round is no evidence, nor are
     values of zero or commits that the series does not have.
     """
-    rule, place = series_rule(series, settings, asv_thresholds or {}), {sha: i for i, sha in enumerate(series.commits)}
+    rule, place = series_rule(series, settings), {sha: i for i, sha in enumerate(series.commits)}
     known = [each for each in anchors if each.commit in place and each.beside in place]
     moves = [(each, move) for each in known if (move := _move(each, settings)) is not None]
     moves.sort(key=lambda each: place[each[0].commit])
@@ -69,9 +68,7 @@ def _signed(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f} %"
 
 
-def drift(
-    series: Series, anchor: Anchor, settings: Settings, asv_thresholds: Mapping[str, float] | None = None
-) -> Comparison:
+def drift(series: Series, anchor: Anchor, settings: Settings) -> Comparison:
     """The commit that the anchor was measured again beside, against the anchor: what all steps since have added up to.
 
     The rule is that of a check; p is not adjusted. Raises ValueError where that commit has no result.
@@ -79,7 +76,7 @@ def drift(
     base, head = anchor.now, series.rounds[series.commits.index(anchor.beside)]
     if not base or not head:
         raise ValueError(f"no results of {anchor.beside} or of its anchor")
-    rule = series_rule(series, settings, asv_thresholds or {})
+    rule = series_rule(series, settings)
     sides = summarize(base, settings.confidence), summarize(head, settings.confidence)
     comparison = Comparison(
         series.case,

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from regress.compare.rule import Rule
@@ -21,16 +20,13 @@ from regress.stats.summary import summarize
 MOVED = frozenset({Verdict.REGRESSED, Verdict.IMPROVED, Verdict.CHANGED})
 
 
-def changes_of(
-    series: Series, settings: Settings, asv_thresholds: Mapping[str, float] | None = None
-) -> tuple[ChangePoint, ...]:
+def changes_of(series: Series, settings: Settings) -> tuple[ChangePoint, ...]:
     """The change points of a series in the order of its commits.
 
-    They are listed from `settings.change_threshold` on, or from the threshold of the series where that is smaller.
-    `asv_thresholds` are the `regressions_thresholds` of asv's configuration. A value of zero in a metric that is not exact has
-    no logarithm and counts as missing.
+    They are listed from `settings.change_threshold` on, or from the threshold of the series where that is smaller. A value of
+    zero in a metric that is not exact has no logarithm and counts as missing.
     """
-    rule = series_rule(series, settings, asv_thresholds or {})
+    rule = series_rule(series, settings)
     effect = min(settings.change_threshold, rule.threshold)
     found: list[ChangePoint] = []
     for way in dict.fromkeys(way for way, rounds in zip(series.ways, series.rounds, strict=True) if rounds):
@@ -42,15 +38,11 @@ def changes_of(
     return tuple(sorted(found, key=lambda each: series.commits.index(each.first)))
 
 
-def series_rule(series: Series, settings: Settings, asv_thresholds: Mapping[str, float]) -> Rule:
-    """What is large in the series: what the benchmark declares, else the largest threshold of asv's patterns that match its
-    name as asv has it, else the threshold of the metric."""
-    rule = Rule.of(series.metric, settings)
-    name = series.case if series.primary else replace(series.case, name=f"{series.case.name}.{series.metric.name}")
-    matching = [threshold for pattern, threshold in asv_thresholds.items() if re.match(pattern, str(name))]
-    if series.threshold is not None and series.primary:
-        return replace(rule, threshold=series.threshold)
-    return replace(rule, threshold=max(matching)) if matching else rule
+def series_rule(series: Series, settings: Settings) -> Rule:
+    """What is large in the series: what the benchmark declares of the metric it is about, else what the settings say."""
+    rule = Rule.of(series.case, series.metric, settings)
+    declared = series.threshold if series.primary else None
+    return rule if declared is None else replace(rule, threshold=declared)
 
 
 # -- one change ----------------------------------------------------------------------------------------------------------

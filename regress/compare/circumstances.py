@@ -1,4 +1,4 @@
-"""What the rounds say beside their values: what forbids to claim that a time changed, and counters that explain a change.
+"""What forbids to claim that a time changed, and what explains a change: clocks, other processes, two modes, counters.
 
 Pure, and symmetric in both sides: what is no claim one way is none the other way.
 """
@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from regress.compare.evidence import Evidence
 from regress.model import METRICS, Round, Settings
+from regress.stats.modes import Modes
 
 COUNTED = {"launches": "kernel launches"}
 """Words for counters that are more than their names."""
@@ -36,6 +37,12 @@ def unlike_devices(base: Evidence, head: Evidence) -> str:
     if not one or not other or one == other:
         return ""
     return f"unlike device: {' and '.join(one)} on the base, {' and '.join(other)} on the head"
+
+
+def bimodal(modes: Modes) -> str:
+    """That the values have two levels, and how often each side was at the upper one."""
+    counts = f"{modes.base_high} of {modes.base} rounds on the base, {modes.head_high} of {modes.head} on the head"
+    return f"bimodal: two levels {100 * (modes.apart - 1):.2g} % apart, the upper one in {counts}"
 
 
 def counter_changes(base: Evidence, head: Evidence) -> list[str]:

@@ -54,6 +54,9 @@ class Draft:
     def noted(self, *notes: str) -> Draft:
         return replace(self, notes=self.notes + tuple(filter(None, notes)))
 
+    def doubted(self, *doubts: str) -> Draft:
+        return replace(self, doubts=self.doubts + doubts)
+
     def done(self) -> Comparison:
         verdict = self.comparison.verdict
         if self.doubts and verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
@@ -99,7 +102,7 @@ class Subject:
         """The comparison of a metric before it is decided. A declared threshold is about the primary metric only."""
         present = [each for each in (base, head) if each is not None]
         metric = self._metric(name, present)
-        rule = Rule.of(metric, self.settings, self.clock_step_s(name))
+        rule = Rule.of(self.case, metric, self.settings, self.clock_step_s(name))
         threshold, complaint = declared_threshold(self.benchmark) if primary else (None, "")
         if threshold is not None:
             rule = replace(rule, threshold=threshold)

@@ -16,11 +16,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from regress.compare.circumstances import counter_changes, unlike_devices
+from regress.compare.circumstances import bimodal, counter_changes, unlike_devices
 from regress.compare.draft import ALSO_GATING, Draft, Subject, Test
 from regress.compare.evidence import Evidence
 from regress.compare.pairing import Benchmarks, Suites, unlike
 from regress.model import METRICS, SYNCHRONIZES, Comparison, Failure, Round, Settings, Verdict
+from regress.stats.modes import Modes, two_modes
 from regress.stats.multiple import holm
 from regress.stats.summary import summarize
 from regress.stats.welch import min_detectable, smallest_significant, welch
@@ -182,11 +183,22 @@ def _tested(subject: Subject, draft: Draft, base: tuple[float, ...], head: tuple
     if min(*base, *head) == 0:
         return draft.settled(*draft.rule.decide_zero(*sides, exact=False))
     found = welch(base, head, settings.confidence, subject.clock_step_s(draft.comparison.metric.name))
+    draft = _moded(draft, two_modes(base, head), found.ratio)
     if found.low is None or found.high is None or found.p is None or found.df is None or found.standard_error is None:
         single = [f"the {side}" for side, values in (("base", base), ("head", head)) if len(values) < 2]
         return draft.settled(Verdict.UNDECIDED, f"n = 1 on {' and '.join(single)}", ratio=found.ratio)
     test = Test(found.ratio, found.low, found.high, found.p, found.df, found.standard_error, *sides)
     return replace(draft, test=test)
+
+
+def _moded(draft: Draft, modes: Modes | None, ratio: float) -> Draft:
+    """What two levels say that are apart by enough to count. Only a change within the levels can be claimed then: how often
+    each of them came up is not the code's doing."""
+    rule = draft.rule
+    if modes is None or not rule.counts(modes.apart, math.sqrt(modes.low) * math.sqrt(modes.high)):
+        return draft
+    within = rule.large(modes.ratio) and (modes.ratio > 1) == (ratio > 1)
+    return draft.noted(bimodal(modes)) if within else draft.doubted(bimodal(modes))
 
 
 # -- all of them ---------------------------------------------------------------------------------------------------------

@@ -13,9 +13,10 @@ floor is unchanged, and says so. Where higher is better the words change places;
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
-from regress.model import Benchmark, Better, Metric, Settings, Summary, Verdict
+from regress.model import Benchmark, Better, Case, Metric, Settings, Summary, Verdict
 
 
 @dataclass(frozen=True)
@@ -30,16 +31,18 @@ class Rule:
     """Difference in the unit of the metric that the clock cannot show: under it nothing is claimed, and nothing ruled out."""
 
     @classmethod
-    def of(cls, metric: Metric, settings: Settings, clock_step_s: float = 0.0) -> Rule:
-        """The rule for a metric by the settings; the clock tells apart what is two steps of it. One more or less of what is
-        counted is a change."""
+    def of(cls, case: Case, metric: Metric, settings: Settings, clock_step_s: float = 0.0) -> Rule:
+        """The rule for a metric of a case by the settings; the clock tells apart what is two steps of it. One more or less of
+        what is counted is a change."""
         thresholds = {"host": settings.host_threshold, "memory": settings.memory_threshold, "count": 0.0}
         floors = {
             "time": settings.time_floor_s,
             "host": settings.host_floor_s,
             "memory": float(settings.memory_floor_bytes),
         }
-        threshold = thresholds.get(metric.kind, settings.time_threshold)
+        threshold = _threshold_by_name(case, metric, settings)
+        if threshold is None:
+            threshold = thresholds.get(metric.kind, settings.time_threshold)
         return cls(threshold, floors.get(metric.kind, 0.0), metric.better, metric.unit, 2 * clock_step_s)
 
     def counts_from(self, level: float) -> float:
@@ -102,6 +105,15 @@ class Rule:
     @property
     def under_floor(self) -> str:
         return f"difference under the floor of {_amount(self.floor, self.unit)}"
+
+
+def _threshold_by_name(case: Case, metric: Metric, settings: Settings) -> float | None:
+    """What the last pattern that fits the case says about the metric, or about its kind. Patterns match as asv's do."""
+    for pattern, by_metric in reversed(list(settings.thresholds.items())):
+        found = by_metric.get(metric.name, by_metric.get(metric.kind))
+        if found is not None and re.match(pattern, str(case)):
+            return found
+    return None
 
 
 def declared_threshold(benchmark: Benchmark | None) -> tuple[float | None, str]:

@@ -3,7 +3,10 @@
     style.py      how to print: Style, colours, what becomes of text that did not come from us
     table.py      aligned columns
     terminal.py   text for people: check, compare, run, list, config, doctor, and errors
-    verdicts.py   its rows of comparisons, by verdict
+    verdicts.py   its sections of comparisons, by verdict
+    together.py   cases of one benchmark that moved together, which are one row
+    rows.py       the cells of a row
+    failures.py   what failed or was skipped, which has no cells
     listings.py   its tables of the other commands
     json.py       the versioned document of regress.check.schema.json
     progress.py   how far the work is, on stderr

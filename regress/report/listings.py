@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 from regress.model import Built, Case, Check, Failure, Listed, Measurement, Report, Setting
+from regress.report.failures import failure_lines
+from regress.report.rows import metric_words
 from regress.report.style import Style, paint, visible
 from regress.report.table import Layout, Row
 from regress.report.throughput import throughput_words
-from regress.report.verdicts import failure_lines, metric_words
 from regress.units import format_duration, format_estimate, format_percent, format_time
 
 __all__ = ["block", "builds", "checks", "listed", "measurements", "settings"]

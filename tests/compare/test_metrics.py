@@ -111,6 +111,40 @@ def test_thresholds_come_from_the_settings() -> None:
     assert one(base, head, settings=replace(SETTINGS, alpha=1e-12)).verdict is Verdict.UNDECIDED
 
 
+BY_PATTERN = {
+    "ops": {"time": 0.3},
+    r"ops\.cudatime_add\(1": {"gpu_time": 0.02, "peak_memory": 0.5},
+    "nothing": {"time": 0.9},
+    "ops.*": {"host_time": 0.4},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "expected"),
+    [
+        ("ops.cudatime_add", ("1",), {"gpu_time": 0.02, "wall_time": 0.3, "peak_memory": 0.5, "host_time": 0.4}),
+        ("ops.cudatime_add", ("2",), {"gpu_time": 0.3, "wall_time": 0.3, "peak_memory": 0.1, "host_time": 0.4}),
+        ("my.ops", (), {"gpu_time": 0.05, "wall_time": 0.05, "peak_memory": 0.1, "host_time": 0.2}),
+    ],
+)
+def test_the_last_pattern_that_has_the_metric_counts(
+    name: str, params: tuple[str, ...], expected: dict[str, float]
+) -> None:
+    times = scaled(1e-3)
+    side = rounds(name, params, gpu_time=times, wall_time=times, host_time=times, peak_memory=[MIB] * 5)
+    found = compare(side, side, None, replace(SETTINGS, thresholds=BY_PATTERN))
+    assert {each.metric.name: each.threshold for each in found} == expected
+
+
+def test_a_pattern_decides_and_a_declared_threshold_wins_over_it() -> None:
+    base, head = rounds(gpu_time=scaled(1e-3)), rounds(gpu_time=scaled(1.08e-3))
+    settings = replace(SETTINGS, thresholds={"ops": {"gpu_time": 0.2}})
+    assert one(base, head).verdict is Verdict.REGRESSED
+    assert one(base, head, settings=settings).verdict is Verdict.UNCHANGED
+    found = one(base, head, benchmark(declared={"threshold": 0.06}), settings=settings)
+    assert (found.verdict, found.threshold) == (Verdict.REGRESSED, 0.06)
+
+
 def test_a_cold_start_gates_by_the_threshold_of_times_and_what_compiling_costs_does_not() -> None:
     base, head = (
         rounds("m.cudacold_f", metric="cold_time", cold_time=scaled(center), compile_time=scaled(center / 2))

@@ -190,6 +190,48 @@ def passed() -> Report:
     )
 
 
+def together() -> Report:
+    """The report of a check whose benchmarks moved in most of their cases."""
+    sizes = [f"{2**power}" for power in range(10, 20)]
+    softmax = [
+        compared(
+            *(Case(SOFTMAX.name, (size, "'fp16'")), "gpu_time", Verdict.REGRESSED, 20e-6, 20e-6 * (1.08 + index / 250)),
+            *("confirmed", *(["kernel launches 2 -> 3 a call"] if index else [])),
+            critical=index < 2,
+        )
+        for index, size in enumerate(sizes[:8])
+    ]
+    softmax += [
+        compared(Case(SOFTMAX.name, (size, "'fp16'")), "gpu_time", Verdict.UNCHANGED, 1e-3, 1.001e-3, p=0.4)
+        for size in sizes[8:]
+    ]
+    copies = [
+        compared(Case("ops.time_copy", (size,)), "wall_time", Verdict.UNCHANGED, 1e-3, 1.02e-3 + index * 1e-6)
+        for index, size in enumerate(sizes)
+    ]
+    mixed = [
+        compared(Case("sort.time_mixed", (size,)), "wall_time", verdict, 1.0, head)
+        for size, verdict, head in zip(
+            sizes, [Verdict.REGRESSED] * 3 + [Verdict.IMPROVED], [1.1, 1.2, 1.3, 0.8], strict=False
+        )
+    ]
+    memory = [
+        compared(Case("attn.cudatime_fwd", (size,)), "peak_memory", Verdict.IMPROVED, 2.0**20 * 4, 2.0**20 * 3)
+        for size in sizes[:3]
+    ]
+    return dataclasses.replace(
+        check(),
+        exit_codes=(1,),
+        plan="27 cases, interleaved, about 3 min",
+        comparisons=(*softmax, *copies, *mixed, *memory),
+        counts={"regressed": 11, "improved": 4, "unchanged": 12},
+        cases=27,
+        problems=(),
+        warnings=(),
+        suggestions=(),
+    )
+
+
 def run() -> Report:
     """The report of a run with further metrics, doubts and failures."""
     return Report(

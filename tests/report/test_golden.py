@@ -18,6 +18,7 @@ GOLDEN = Path(__file__).parent / "golden"
 ENDINGS = {"text": "txt", "json": "json"}
 REPORTS: dict[str, tuple[Callable[[], Report], tuple[str, ...]]] = {
     "check": (sample.check, ("", "-verbose", "-quiet", "-terminal")),
+    "together": (sample.together, ("", "-verbose", "-terminal")),
     "compare": (sample.passed, ("", "-verbose")),
     "run": (sample.run, ("", "-verbose", "-terminal")),
     "list": (sample.listing, ("", "-quiet")),

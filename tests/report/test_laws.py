@@ -31,7 +31,7 @@ from regress.model import (
 )
 from regress.report import Style, render
 from regress.report.json import schema
-from regress.report.verdicts import MARKS
+from regress.report.rows import MARKS
 
 VALIDATOR = jsonschema.Draft202012Validator(schema())
 LAWS = settings(deadline=None, derandomize=True, database=None, max_examples=80)

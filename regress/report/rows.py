@@ -1,0 +1,142 @@
+"""The cells of a row: of one comparison, or of the cases of a benchmark that moved together."""
+
+from __future__ import annotations
+
+from regress.model import Comparison, Report, Verdict
+from regress.report.style import Style, visible
+from regress.report.table import Row
+from regress.report.throughput import throughput_words
+from regress.report.together import Together
+from regress.units import format_change, format_interval, format_pair, format_percent
+
+__all__ = ["ALIGNS", "MARKS", "ON_NUMBERS", "changes_of", "heading", "metric_words", "reasons_of", "row"]
+
+MARKS = {
+    Verdict.REGRESSED: ("+", "bold red"),
+    Verdict.FAILED: ("!", "bold red"),
+    Verdict.IMPROVED: ("-", "green"),
+    Verdict.UNDECIDED: ("?", "yellow"),
+    Verdict.CHANGED: ("~", "cyan"),
+    Verdict.INCOMPARABLE: ("~", "yellow"),
+    Verdict.NEW: ("*", "cyan"),
+    Verdict.GONE: ("x", "cyan"),
+    Verdict.SKIPPED: ("/", "dim"),
+    Verdict.UNCHANGED: ("=", ""),
+}
+"""Sign and colour of a verdict. The sign says it without the colour, the section's title says it without the sign."""
+
+ALIGNS = "lrrlrlllll"
+_BLANK = ("",) * (len(ALIGNS) - 1)
+_CHANGE, _METRIC = 4, 8
+ON_NUMBERS = (Verdict.IMPROVED, Verdict.UNDECIDED, Verdict.UNCHANGED)
+"""Verdicts of which a metric that does not gate is shown only if verbose, and is marked."""
+
+_ROOMY = 120
+"""Columns from which on a terminal has room for rounds and spread; elsewhere they are shown with -v."""
+
+
+def metric_words(name: str) -> str:
+    """The name of a metric for people: "gpu_time" is "gpu time"."""
+    return visible(name).replace("_", " ")
+
+
+def heading(title: str, report: Report, style: Style, *, columns: bool) -> Row:
+    """The row above a section; only the first section's has the titles of the columns."""
+    return Row((title, *(_titles(report, style) if columns else _BLANK)), color="bold", accent=0)
+
+
+def row(shown: Comparison | Together, style: Style) -> Row:
+    """The row of a comparison, or of several that moved together."""
+    return _together(shown) if isinstance(shown, Together) else _comparison(shown, style)
+
+
+def changes_of(group: Together) -> str:
+    """How far they moved: "+8.0 … +11.2 %"."""
+    low, high = format_change(group.low), format_change(group.high)
+    return low if low == high else f"{format_interval(group.low, group.high)} %"
+
+
+def reasons_of(comparison: Comparison, leave_out: str = "") -> str:
+    """Why the verdict is what it is, and what else is to be known."""
+    reasons = [visible(reason) for reason in comparison.reasons if reason != leave_out]
+    if comparison.verdict in ON_NUMBERS and not comparison.gates:
+        reasons.append("does not gate")
+    return ", ".join((["critical"] if comparison.critical else []) + list(dict.fromkeys(reasons)))
+
+
+# -- cells ---------------------------------------------------------------------------------------------------------------
+
+
+def _titles(report: Report, style: Style) -> tuple[str, ...]:
+    """Titles of the columns after the name."""
+    confidence = report.policy.get("confidence")
+    interval = f"{format_percent(confidence)} interval" if isinstance(confidence, float) else "interval"
+    rounds = ("rounds", "spread") if _detailed(style) else ("", "")
+    declared = style.verbose and any(each.head_throughput is not None for each in report.comparisons)
+    return ("base", "head", "throughput" if declared else "", "change", interval, *rounds, "", "")
+
+
+def _comparison(comparison: Comparison, style: Style) -> Row:
+    mark, color = MARKS[comparison.verdict]
+    change = _change(comparison)
+    columns = (
+        visible(str(comparison.case)),
+        *_values(comparison),
+        throughput_words(comparison.head_throughput) if style.verbose else "",
+        change,
+        _interval(comparison),
+        *(_rounds(comparison) if _detailed(style) else ("", "")),
+        metric_words(comparison.metric.name),
+        reasons_of(comparison, leave_out=change),
+    )
+    return Row(columns, mark, color, accent=_CHANGE)
+
+
+def _together(group: Together) -> Row:
+    """What holds for all of them, and the name of the one that moved most, to be measured again."""
+    first, farthest = group.moved[0], group.farthest
+    mark, color = MARKS[first.verdict]
+    word = "best" if first.verdict is Verdict.IMPROVED else "worst"
+    critical = sum(each.critical for each in group.moved)
+    notes = ["critical" if critical == len(group.moved) else f"{critical} critical"] if critical else []
+    notes += [visible(reason) for reason in dict.fromkeys(group.reasons)]
+    notes.append(f"{word} {visible(str(farthest.case))}")
+    if any(set(each.reasons) != set(group.reasons) for each in group.moved):
+        notes.append("more reasons with -v")
+    columns = {0: visible(group.name), _CHANGE: changes_of(group), _METRIC: metric_words(first.metric.name)}
+    columns[_METRIC + 1] = ", ".join(notes)
+    return Row(tuple(columns.get(each, "") for each in range(len(ALIGNS))), mark, color, accent=_CHANGE)
+
+
+def _detailed(style: Style) -> bool:
+    return style.verbose or style.width is None or style.width >= _ROOMY
+
+
+def _values(comparison: Comparison) -> tuple[str, str]:
+    base, head = comparison.base, comparison.head
+    unit = visible(comparison.metric.unit)
+    texts = format_pair(base.center if base else None, head.center if head else None, unit)
+    return texts[0] if base else "", texts[1] if head else ""
+
+
+def _change(comparison: Comparison) -> str:
+    """The change, or nothing where there is none to give; from zero there is no ratio, but a word."""
+    if comparison.ratio is not None:
+        return format_change(comparison.ratio)
+    zero = comparison.base is not None and comparison.base.center == 0
+    return "from zero" if zero and comparison.head is not None and comparison.head.center != 0 else ""
+
+
+def _interval(comparison: Comparison) -> str:
+    if not _change(comparison):
+        return ""
+    if comparison.exact:
+        return "exact"
+    return format_interval(comparison.low, comparison.high) if comparison.low is not None else ""
+
+
+def _rounds(comparison: Comparison) -> tuple[str, str]:
+    """How many rounds each side has, and its spread: "5+5", "1.5/1.2 %"."""
+    sides = [side for side in (comparison.base, comparison.head) if side is not None]
+    spread = "/".join(format_percent(side.spread).removesuffix(" %") for side in sides)
+    return "+".join(str(side.n) for side in sides), f"{spread} %" if sides and not comparison.exact else ""

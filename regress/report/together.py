@@ -1,0 +1,94 @@
+"""Cases of one benchmark that moved together: what a reader takes in as one change, not as a row for each size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from regress.model import Comparison, Verdict
+
+__all__ = ["FEWEST", "Together", "gathered"]
+
+FEWEST = 3
+"""Cases from which on they are one row."""
+
+_OPPOSITE = {
+    Verdict.REGRESSED: Verdict.IMPROVED,
+    Verdict.IMPROVED: Verdict.REGRESSED,
+    Verdict.UNCHANGED: Verdict.IMPROVED,
+}
+"""Verdicts that are gathered (unchanged: the folded slowdowns), and what speaks against having moved together."""
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Together:
+    """Comparisons of one metric with one verdict, out of so many of that benchmark and metric."""
+
+    moved: tuple[Comparison, ...]
+    of: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.moved[0].case.name}: {self.count}"
+
+    @property
+    def count(self) -> str:
+        return f"{len(self.moved)} of {self.of} cases"
+
+    @property
+    def low(self) -> float:
+        return min(each.ratio for each in self.moved if each.ratio is not None)
+
+    @property
+    def high(self) -> float:
+        return max(each.ratio for each in self.moved if each.ratio is not None)
+
+    @property
+    def farthest(self) -> Comparison:
+        """The one that moved most; the first of equals."""
+        return max(self.moved, key=lambda each: abs(math.log(each.ratio or 1.0)))
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Those that all of them share, in order."""
+        return tuple(each for each in self.moved[0].reasons if all(each in other.reasons for other in self.moved))
+
+
+def gathered(rows: Iterable[Comparison], all_of_them: Sequence[Comparison]) -> list[Comparison | Together]:
+    """The rows of one section in their order; of those that moved together one stands for all, where the first of them stood.
+
+    At least FEWEST rows of one benchmark and metric with one verdict, and among all comparisons none of that benchmark and
+    metric with the opposite one. A row without a ratio stands for itself.
+    """
+    benchmarks: dict[Key, list[Comparison]] = {}
+    for each in all_of_them:
+        benchmarks.setdefault(_key(each), []).append(each)
+    moved: dict[tuple[Key, Verdict], list[Comparison]] = {}
+    rows = list(rows)
+    for each in rows:
+        against = _OPPOSITE.get(each.verdict)
+        if against is None or each.ratio is None or not 0 < each.ratio < math.inf:
+            continue
+        if all(other.verdict is not against for other in benchmarks.get(_key(each), ())):
+            moved.setdefault((_key(each), each.verdict), []).append(each)
+    groups = {
+        id(each): Together(tuple(found), len(benchmarks[key]))
+        for (key, _), found in moved.items()
+        if len(found) >= FEWEST
+        for each in found
+    }
+    shown: list[Comparison | Together] = []
+    for each in rows:
+        group = groups.get(id(each))
+        if group is None:
+            shown.append(each)
+        elif group.moved[0] is each:
+            shown.append(group)
+    return shown
+
+
+def _key(comparison: Comparison) -> Key:
+    return comparison.case.name, comparison.metric.name
