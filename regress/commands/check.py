@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from regress.commands.recorder import Recorder
-from regress.commands.session import Request, Session, counted, device_line, quoted, require_values
+from regress.commands.session import Request, Session, counted, device_line, device_uuid, quoted, require_values
 from regress.commands.throughput import Rates
 from regress.compare import Steps, compare, overall
 from regress.config import environment as environment_of
@@ -150,7 +150,7 @@ def _judged(
 
 def _last_aa(session: Session, measured: Measured, comparisons: Sequence[Comparison]) -> SelfCheck | None:
     """The last A/A check on the device that was measured on, if any case of this check was in it."""
-    last = last_aa(session.cache, session.machine.name, measured.facts.get("head", {}))
+    last = last_aa(session.cache, session.machine.name, device_uuid(measured))
     names = {str(each.case) for each in comparisons}
     return last if last is not None and not names.isdisjoint(last.cases) else None
 

@@ -14,17 +14,17 @@ from regress.history.aa import FILE
 from regress.model import SelfCheck
 
 FOUND = SelfCheck(1.78e9, "3f2c1ab0", ("a.f(1)", "a.g"), 0, 1, 1, 0.012, None)
-CARD, OTHER = {"gpu_uuid": "GPU-1"}, {"gpu_uuid": "GPU-2"}
+CARD, OTHER = "GPU-1", "GPU-2"
 
 
 def test_each_device_of_each_machine_has_its_own(tmp_path: Path) -> None:
     assert last_aa(tmp_path, "box", CARD) is None
     keep_aa(tmp_path, "box", CARD, FOUND)
-    keep_aa(tmp_path, "box", {}, replace(FOUND, undecided=0))
+    keep_aa(tmp_path, "box", "", replace(FOUND, undecided=0))
     keep_aa(tmp_path, "den", CARD, replace(FOUND, false_alarms=2))
     keep_aa(tmp_path, "box", CARD, replace(FOUND, commit="9d41e770"))
     assert last_aa(tmp_path, "box", CARD) == replace(FOUND, commit="9d41e770")
-    assert last_aa(tmp_path, "box", {}) == replace(FOUND, undecided=0), "without a device"
+    assert last_aa(tmp_path, "box", "") == replace(FOUND, undecided=0), "without a device"
     assert last_aa(tmp_path, "den", CARD) == replace(FOUND, false_alarms=2)
     assert last_aa(tmp_path, "box", OTHER) is None
     assert [path.name for path in tmp_path.iterdir()] == [FILE]

@@ -8,21 +8,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from regress.commands.check import compared, rounds_words, with_throughput
-from regress.commands.check import policy as policy_of
+from regress.commands.check import compared, policy, rounds_words
 from regress.commands.checkout import Checkout
-from regress.commands.session import Request, Session, counted, device_line, quoted, require_values
+from regress.commands.session import Request, Session, counted, device_line, device_uuid, quoted, require_values
 from regress.compare import Overall, Steps, fineness, overall, summed_up
 from regress.compare.overall import COMPARED
 from regress.compare.steps import CLAIMS
-from regress.errors import RegressError
+from regress.errors import StoreError
 from regress.history import keep_aa
-from regress.model import Comparison, Machine, Report, Round, SelfCheck, Side
+from regress.measure.wire import Ceilings
+from regress.model import Comparison, Report, Round, SelfCheck, Side
 from regress.run.environments import Prepared, identity_of
 from regress.run.execute import Job, Measured, Watcher, execute
 from regress.units import format_percent
 
 NOTHING, FALSE_ALARM, INTERRUPTED = 5, 1, 130
+STATES = {0: "PASS", FALSE_ALARM: "FAIL", NOTHING: "NOTHING"}
 
 
 def check_itself(request: Request, watcher: Watcher) -> Report:
@@ -37,26 +38,37 @@ def check_itself(request: Request, watcher: Watcher) -> Report:
     steps = None if job.rounds else Steps(settings, time.monotonic)
     with session.device(watcher) as locked:
         measured = execute(job, _let_go, watcher, steps)
-        ceilings = session.ceilings(job, measured)
     require_values(measured)
-    comparisons = with_throughput(
-        steps.verdicts(measured) if steps is not None else compared(measured, settings), measured, ceilings
-    )
+    comparisons = steps.verdicts(measured) if steps is not None else compared(measured, settings)
+    report = _report(session, job, measured, comparisons, locked)
+    warnings = [*report.warnings, *checkout.warnings()]
+    kept = ""
+    if report.aa is not None and report.exit_code in (0, FALSE_ALARM):
+        try:
+            kept = str(keep_aa(session.cache, session.machine.name, device_uuid(measured), report.aa))
+        except StoreError as error:
+            warnings.append(f"{error.what}, so that no check will show this: {error.why}; fix: {error.fix}")
+    return replace(report, warnings=tuple(warnings), recorded=kept, duration_s=time.monotonic() - start)
+
+
+def _let_go(round: Round, facts: Mapping[str, Any]) -> None:
+    """Rounds of two sides that are one commit would be filed as one side's."""
+
+
+def _report(session: Session, job: Job, measured: Measured, comparisons: tuple[Comparison, ...], locked: str) -> Report:
+    settings, side, facts = session.config.settings, job.sides[-1], measured.facts.get("head", {})
     summed = overall(comparisons, settings)
-    found = summed_up(comparisons, summed, head.label, time.time())
+    found = summed_up(comparisons, summed, side.side.label, time.time())
     code = _code(found, summed)
-    codes = (INTERRUPTED, code) if measured.interrupted else (code,)
-    machine, facts = session.machine, measured.facts.get("head", {})
-    kept, warnings = _kept(session, machine, facts, found) if codes[0] in (0, FALSE_ALARM) else ("", [])
-    warnings = [*session.warnings(measured, job, ceilings), *checkout.warnings(), *warnings]
+    warnings = session.warnings(measured, job, Ceilings())
     if measured.interrupted:
         warnings.append("interrupted: this is what the rounds say that were finished, and it is not kept")
     return Report(
         command="doctor",
-        exit_codes=codes,
-        state={0: "PASS", FALSE_ALARM: "FAIL", NOTHING: "NOTHING", INTERRUPTED: "INTERRUPTED"}[codes[0]],
-        head=_named(prepared[-1], facts),
-        machine=machine,
+        exit_codes=(INTERRUPTED, code) if measured.interrupted else (code,),
+        state="INTERRUPTED" if measured.interrupted else STATES[code],
+        head=_named(side, facts),
+        machine=session.machine,
         device=device_line(facts, measured.rounds),
         plan=_plan(job, measured, summed, locked),
         comparisons=comparisons,
@@ -73,28 +85,14 @@ def check_itself(request: Request, watcher: Watcher) -> Report:
         overhead=measured.overhead,
         suggestions=tuple(_suggestions(comparisons)),
         options=("--aa",),
-        policy=policy_of(settings, request.strict),
-        recorded=kept,
-        duration_s=time.monotonic() - start,
+        policy=policy(settings, session.request.strict),
     )
-
-
-def _let_go(round: Round, facts: Mapping[str, Any]) -> None:
-    """Rounds of two sides that are one commit would be filed as one side's."""
 
 
 def _code(found: SelfCheck, summed: Overall) -> int:
     if not COMPARED & summed.counts.keys():
         return NOTHING
     return FALSE_ALARM if found.false_alarms else 0
-
-
-def _kept(session: Session, machine: Machine, facts: Mapping[str, Any], found: SelfCheck) -> tuple[str, list[str]]:
-    """Where it was kept, or the warning that it could not be."""
-    try:
-        return str(keep_aa(session.cache, machine.name, facts, found)), []
-    except RegressError as error:
-        return "", [f"{error.what}, so that no check will show this: {error.why}; fix: {error.fix}"]
 
 
 def _named(side: Prepared, facts: Mapping[str, Any]) -> Side:
@@ -123,6 +121,5 @@ def _remark(found: SelfCheck) -> str:
     words = [f"{number} {word} ({format_percent(number / cases)})" for number, word in shares if number]
     told = found.false_alarms + found.unchanged + found.undecided
     words += [f"{cases - told} without a verdict"] if cases > told else []
-    return f"{counted(found.false_alarms, 'false alarm')} in {counted(cases, 'case')}: {', '.join(words)}".removesuffix(
-        ": "
-    )
+    alarms = f"{counted(found.false_alarms, 'false alarm')} in {counted(cases, 'case')}"
+    return f"{alarms}: {', '.join(words)}" if words else alarms
