@@ -18,7 +18,9 @@ from regress import __version__
 from regress.errors import RegressError
 from regress.invocation import finish, invoked, say
 from regress.options import (
+    budgeting,
     deciding,
+    holding,
     measuring,
     output,
     placing,
@@ -243,18 +245,35 @@ def config(**options: Any) -> None:
 
 @regress.command()
 @stack(where, placing, output)
-def doctor(**options: Any) -> None:
-    """Is this machine fit to measure?
+@click.option("--aa", is_flag=True, help="Measure HEAD, or the working tree, against itself.")
+@stack(selecting, tagging, budgeting, holding)
+def doctor(aa: bool, budget: float | None, **options: Any) -> None:
+    """Is this machine fit to measure? With --aa: how well does it measure?
+
+    --aa is a check in which no change is possible. It gives its false alarms, what it could not decide, and of each case the
+    noise and the smallest regression that could be confirmed. Later checks on the device show what it came to.
+
+    \b
+    Examples:
+      regress doctor
+      regress doctor --aa --budget 5m
 
     \b
     Exit codes:
-      0  yes, perhaps with warnings
-      5  no
+      0  fit, perhaps with warnings; with --aa no false alarm
+      1  with --aa: a false alarm
+      5  unfit; with --aa nothing could be measured
     """
+    about_aa = ("patterns", "tags", "lock_clocks", "wait_lock")
+    if not aa and (budget is not None or any(options[name] for name in about_aa)):
+        raise click.UsageError(
+            "-b, --tag, --budget, --lock-clocks and --wait-lock go with --aa", click.get_current_context()
+        )
     with invoked(options) as (request, progress):
-        from regress.commands.doctor import doctor as command
+        from regress.commands.doctor import check_itself
+        from regress.commands.doctor import doctor as look
 
-        report = command(request({}), progress)
+        report = check_itself(request({"budget_s": budget}), progress) if aa else look(request({}), progress)
     finish(report, options)
 
 

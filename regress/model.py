@@ -12,6 +12,7 @@
     ChangePoint a change of level in a series: first commit at the new level, what may be to blame, ratio, state
     Anchor      a commit that was measured again: if it moved, the machine did
     Check       one line of `doctor` or `init`
+    SelfCheck   a side against itself ("A/A"): what is claimed there is a false alarm
     Report      everything a renderer needs, computed already
 
 "Significant" means beyond noise, "large" means beyond the threshold: two questions, two words. A ratio is head/base. A time
@@ -53,6 +54,7 @@ __all__ = [
     "Commit",
     "Comparison",
     "Failure",
+    "Fineness",
     "Listed",
     "Machine",
     "Measured",
@@ -61,6 +63,7 @@ __all__ = [
     "Protocol",
     "Report",
     "Round",
+    "SelfCheck",
     "Series",
     "Settings",
     "Side",
@@ -369,6 +372,39 @@ class Anchor:
 
 
 @dataclass(frozen=True)
+class Fineness:
+    """How fine one metric of a case was measured in an A/A check. What is exact has neither spread nor noise."""
+
+    case: Case
+    metric: Metric
+    verdict: Verdict
+    rounds: int
+    """A side, all that were needed."""
+    spread: float | None
+    """Standard deviation of the logarithms of round values, both sides taken together."""
+    noise: float | None
+    min_detectable: float | None
+    """Smallest regression that could have been confirmed, as a relative change."""
+
+
+@dataclass(frozen=True)
+class SelfCheck:
+    """An A/A check, a side against itself, summed up. Every change that it claims is a false alarm."""
+
+    date: float
+    """Seconds since the epoch."""
+    commit: str
+    """Label of the side."""
+    cases: tuple[str, ...]
+    false_alarms: int
+    undecided: int
+    unchanged: int
+    noise_floor: float | None
+    """Median over the cases; a relative change, as the next one."""
+    min_detectable: float | None
+
+
+@dataclass(frozen=True)
 class Batch:
     """What is measured next: of each case so many rounds a side, numbered from `first`."""
 
@@ -474,6 +510,12 @@ class Report:
     """Median and largest of `noise`, and the case that has the largest."""
     min_detectable: float | None = None
     """Median of `min_detectable`, as a relative change."""
+    aa: SelfCheck | None = None
+    """The A/A check that the report is about."""
+    fineness: tuple[Fineness, ...] = ()
+    """What it has found of each case, the noisiest first."""
+    last_aa: SelfCheck | None = None
+    """The last one on the device of a check, where it was about some of its cases."""
     problems: tuple[SuiteProblem, ...] = ()
     warnings: tuple[str, ...] = ()
     suggestions: tuple[tuple[str, str], ...] = ()

@@ -123,11 +123,14 @@ placing = stack(
     ),
     click.option("--machine", metavar="NAME", help="Name of this machine in the history."),
 )
+holding = stack(
+    click.option("--lock-clocks", is_flag=True, help="Lock the GPU's clocks while measuring; needs an administrator."),
+    click.option("--wait-lock", is_flag=True, help="Wait for a GPU that another regress is measuring on."),
+)
 measuring = stack(
     placing,
     click.option("--quick", is_flag=True, help="One round a case: does it run at all? Judges nothing."),
-    click.option("--lock-clocks", is_flag=True, help="Lock the GPU's clocks while measuring; needs an administrator."),
-    click.option("--wait-lock", is_flag=True, help="Wait for a GPU that another regress is measuring on."),
+    holding,
 )
 suite = stack(
     click.option(
@@ -145,8 +148,11 @@ deciding = stack(
     thresholds,
     click.option("--strict", is_flag=True, help="Exit 4 when undecided, 3 when something fails on both sides."),
 )
-stepping = stack(
+budgeting = stack(
     click.option("--budget", type=Duration(), metavar="TIME", help="Measure no longer than that [10m]."),
+)
+stepping = stack(
+    budgeting,
     click.option("--prove", is_flag=True, help="Every case has to be shown not to be slower: exit 4 where it is not."),
     click.option("--rounds", type=click.IntRange(min=2), help="As many rounds a side of every case [in steps]."),
 )

@@ -11,13 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 from regress.commands.recorder import Recorder
-from regress.commands.session import Request, Session, counted, device_line, quoted, require_values
+from regress.commands.session import Request, Session, counted, device_line, device_uuid, quoted, require_values
 from regress.commands.throughput import Rates
 from regress.compare import Steps, compare, overall
 from regress.config import environment as environment_of
 from regress.errors import BuildFailed
+from regress.history import last_aa
 from regress.measure.wire import Ceilings
-from regress.model import Comparison, Report, Settings, Side, Verdict
+from regress.model import Comparison, Report, SelfCheck, Settings, Side, Verdict
 from regress.run.execute import Job, Measured, Watcher, execute
 
 
@@ -107,7 +108,7 @@ def _judged(
     environments: tuple[str, ...],
 ) -> Report:
     settings = session.config.settings
-    comparisons = steps.verdicts(measured) if steps is not None else _compared(measured, settings)
+    comparisons = steps.verdicts(measured) if steps is not None else compared(measured, settings)
     if session.request.prove:
         comparisons = tuple(replace(each, critical=each.gates) for each in comparisons)
     comparisons = with_throughput(comparisons, measured, ceilings)
@@ -130,13 +131,14 @@ def _judged(
         head=head,
         machine=recorder.machine,
         device=device_line(measured.facts.get("head", measured.facts.get("base", {})), measured.rounds),
-        plan=f"{counted(summed.cases, 'case')}, interleaved, {_rounds(job, measured)} a side{own}",
+        plan=f"{counted(summed.cases, 'case')}, interleaved, {rounds_words(job, measured)} a side{own}",
         comparisons=comparisons,
         counts=summed.counts,
         cases=summed.cases,
         geomean=summed.geomean,
         noise_floor=summed.noise_floor,
         min_detectable=summed.min_detectable,
+        last_aa=_last_aa(session, measured, comparisons),
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
         overhead=measured.overhead,
@@ -147,12 +149,20 @@ def _judged(
     )
 
 
-def _compared(measured: Measured, settings: Settings) -> tuple[Comparison, ...]:
+def _last_aa(session: Session, measured: Measured, comparisons: Sequence[Comparison]) -> SelfCheck | None:
+    """The last A/A check on the device that was measured on, if any case of this check was in it."""
+    last = last_aa(session.cache, session.machine.name, device_uuid(measured))
+    names = {str(each.case) for each in comparisons}
+    return last if last is not None and not names.isdisjoint(last.cases) else None
+
+
+def compared(measured: Measured, settings: Settings) -> tuple[Comparison, ...]:
+    """The verdicts where every case has the same number of rounds."""
     base, head = measured.of("base"), measured.of("head")
     return compare(base, head, measured.benchmarks.get("head"), settings, measured.benchmarks.get("base"))
 
 
-def _rounds(job: Job, measured: Measured) -> str:
+def rounds_words(job: Job, measured: Measured) -> str:
     """How many rounds there were a side: "5 rounds", "4 to 34 rounds"."""
     if job.rounds:
         return counted(job.rounds, "round")

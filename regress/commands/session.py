@@ -248,6 +248,12 @@ def _needs_device(round: Round) -> bool:
     )
 
 
+def device_uuid(measured: Measured) -> str:
+    """UUID of the device that was there to measure on, as processes or (AMD) rounds name it; empty where there was none."""
+    named = [*measured.facts.values(), *(each.facts for each in measured.rounds)]
+    return next((str(facts["gpu_uuid"]) for facts in named if facts.get("gpu_uuid")), "")
+
+
 def device_line(facts: Mapping[str, Any], rounds: list[Round]) -> str:
     """One line about what was measured on: GPU, driver, CUDA, frameworks, SM clock."""
     parts = []

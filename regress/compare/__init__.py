@@ -11,16 +11,30 @@ overall        all comparisons, summed up: exit codes, counts, how fine the run 
 series         recorded rounds of many commits -> Series
 changes        the change points of a Series, and which of them are worth an alert
 anchors        commits measured again: a machine that moved, and the drift since a release
+itself         the comparisons of a side with itself: false alarms, and how fine each case is measured
 """
 
 from __future__ import annotations
 
 from regress.compare.anchors import drift, with_anchors
 from regress.compare.changes import changes_of
+from regress.compare.itself import fineness, summed_up
 from regress.compare.judge import compare
 from regress.compare.overall import Overall, overall
 from regress.compare.pairing import renames
 from regress.compare.series import series_of
 from regress.compare.steps import Steps
 
-__all__ = ["Overall", "Steps", "changes_of", "compare", "drift", "overall", "renames", "series_of", "with_anchors"]
+__all__ = [
+    "Overall",
+    "Steps",
+    "changes_of",
+    "compare",
+    "drift",
+    "fineness",
+    "overall",
+    "renames",
+    "series_of",
+    "summed_up",
+    "with_anchors",
+]

@@ -60,7 +60,7 @@ def overall(
     sides to 3 and every undecided case to 4; a critical case that is undecided always counts.
     """
     gating = [each for each in comparisons if each.gates]
-    verdicts = _most_serious(gating)
+    verdicts = most_serious(gating)
     codes = tuple(_exit_codes(gating, strict, problems)) or (0,)
     detectable = [each.min_detectable for each in gating if each.min_detectable is not None]
     return Overall(
@@ -74,7 +74,8 @@ def overall(
     )
 
 
-def _most_serious(gating: Iterable[Comparison]) -> dict[Case, Verdict]:
+def most_serious(gating: Iterable[Comparison]) -> dict[Case, Verdict]:
+    """The verdict that counts of each case."""
     verdicts: dict[Case, Verdict] = {}
     for each in gating:
         verdicts[each.case] = min(verdicts.get(each.case, each.verdict), each.verdict, key=SERIOUS_FIRST.index)

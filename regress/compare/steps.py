@@ -41,6 +41,7 @@ RESTART_S = 5.0
 """What starting the processes of both sides anew is taken to cost: an import of torch, mostly."""
 
 CLAIMS = (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.CHANGED)
+"""That something changed."""
 
 
 class SoFar(Interface):
@@ -259,7 +260,7 @@ def confirming_rounds(comparison: Comparison) -> int:
     """Rounds a side that confirming the comparison takes, by its spread and the change that counts."""
     counts_from = comparison.counts_from or comparison.threshold
     apart = math.log((1 + POWER_AT * counts_from) / (1 + counts_from))
-    return max(FEWEST, min(MOST, math.ceil(2 * (POWER_Z * _spread(comparison) / apart) ** 2)))
+    return max(FEWEST, min(MOST, math.ceil(2 * (POWER_Z * spread_of(comparison) / apart) ** 2)))
 
 
 def deciding_rounds(comparison: Comparison) -> int:
@@ -269,7 +270,7 @@ def deciding_rounds(comparison: Comparison) -> int:
     if _suspicious(comparison):
         return confirming_rounds(comparison)
     room = math.log1p(comparison.counts_from or comparison.threshold) - abs(math.log(comparison.ratio))
-    return max(FEWEST, math.ceil(2 * (INTERVAL_Z * _spread(comparison) / room) ** 2))
+    return max(FEWEST, math.ceil(2 * (INTERVAL_Z * spread_of(comparison) / room) ** 2))
 
 
 def _suspicious(comparison: Comparison) -> bool:
@@ -278,7 +279,7 @@ def _suspicious(comparison: Comparison) -> bool:
     return not 1 / least <= comparison.ratio <= least
 
 
-def _spread(comparison: Comparison) -> float:
+def spread_of(comparison: Comparison) -> float:
     """Standard deviation of the logarithms of round values, both sides taken together."""
     sides = [each.spread for each in (comparison.base, comparison.head) if each is not None]
     return math.sqrt(sum(spread * spread for spread in sides) / len(sides))
@@ -290,7 +291,7 @@ def _screened(comparison: Comparison, level: float) -> Comparison:
     if comparison.p is None or not comparison.gates:
         return comparison
     rounds = confirming_rounds(comparison)
-    error = _spread(comparison) * math.sqrt(2 / rounds)
+    error = spread_of(comparison) * math.sqrt(2 / rounds)
     noise = smallest_significant(error, 2 * rounds - 2, level)
     counts_from = comparison.counts_from or comparison.threshold
     detectable = min_detectable(error, 2 * rounds - 2, comparison.threshold, alpha=level, floor=counts_from)

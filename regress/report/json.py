@@ -14,7 +14,20 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from regress.model import Built, Case, Comparison, Failure, Listed, Measurement, Report, Side, Summary, Throughput
+from regress.model import (
+    Built,
+    Case,
+    Comparison,
+    Failure,
+    Fineness,
+    Listed,
+    Measurement,
+    Report,
+    SelfCheck,
+    Side,
+    Summary,
+    Throughput,
+)
 from regress.report.style import Style
 
 __all__ = ["VERSION", "document", "render", "schema"]
@@ -84,6 +97,7 @@ def _judged(report: Report) -> dict[str, Any]:
         "geomean": geomean,
         "noise_floor": noise,
         "min_detectable": report.min_detectable,
+        "last_aa": _aa(report.last_aa),
         "benchmarks": [_comparison(report, each) for each in report.comparisons],
     }
 
@@ -96,14 +110,36 @@ def _list(report: Report) -> dict[str, Any]:
     return {"benchmarks": [_listed(each) for each in report.listed]}
 
 
+def _checks(report: Report) -> list[dict[str, Any]]:
+    return [{"name": each.name, "state": each.state, "found": each.found, "fix": each.fix} for each in report.checks]
+
+
 def _doctor(report: Report) -> dict[str, Any]:
-    checks = [{"name": each.name, "state": each.state, "found": each.found, "fix": each.fix} for each in report.checks]
-    return {"checks": checks}
+    return {"checks": _checks(report), "aa": _itself(report) if report.aa is not None else None}
+
+
+def _itself(report: Report) -> dict[str, Any]:
+    return _judged(report) | {"summary": _aa(report.aa), "fineness": [_fineness(each) for each in report.fineness]}
+
+
+def _aa(found: SelfCheck | None) -> dict[str, Any] | None:
+    return None if found is None else {**dataclasses.asdict(found), "cases": len(found.cases)}
+
+
+def _fineness(each: Fineness) -> dict[str, Any]:
+    return {
+        **_identity(each),
+        "verdict": each.verdict.value,
+        "rounds": each.rounds,
+        "spread": each.spread,
+        "noise": each.noise,
+        "min_detectable": each.min_detectable,
+    }
 
 
 def _init(report: Report) -> dict[str, Any]:
     block = dict(zip(("where", "text"), report.block, strict=True)) if report.block else None
-    return _doctor(report) | {"cases": report.cases, "counts": report.counts, "block": block}
+    return {"checks": _checks(report), "cases": report.cases, "counts": report.counts, "block": block}
 
 
 def _build(report: Report) -> dict[str, Any]:
@@ -185,7 +221,7 @@ def _measurement(report: Report, each: Measurement) -> dict[str, Any]:
     }
 
 
-def _identity(each: Comparison | Measurement) -> dict[str, Any]:
+def _identity(each: Comparison | Measurement | Fineness) -> dict[str, Any]:
     return {
         "name": each.case.name,
         "params": each.case.params,
@@ -267,8 +303,9 @@ def _failure(failure: Failure) -> dict[str, Any]:
 
 
 def _again(report: Report, case: Case) -> str:
-    """The command that measures or compares this case again. A working tree has no name: the command takes it by default."""
-    sides = [side for side in (report.base, report.head) if side is not None]
+    """The command that measures or compares this case again. A working tree has no name: the command
+    takes it by default, as an A/A check takes its side."""
+    sides = [side for side in (report.base, report.head) if side is not None and report.aa is None]
     words = ["regress", report.command, *(side.commit.short for side in sides if not side.dirty)]
     return shlex.join([*words, *report.options, "-b", str(case)])
 

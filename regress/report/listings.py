@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from regress.model import Built, Case, Check, Failure, Listed, Measurement, Report, Setting
+from regress.model import Built, Case, Check, Failure, Fineness, Listed, Measurement, Report, Setting
 from regress.report.failures import failure_lines
-from regress.report.rows import metric_words
+from regress.report.rows import MARKS, metric_words
 from regress.report.style import Style, paint, visible
 from regress.report.table import Layout, Row
 from regress.report.throughput import throughput_words
 from regress.units import format_duration, format_estimate, format_percent, format_time
 
-__all__ = ["block", "builds", "checks", "listed", "measurements", "settings"]
+__all__ = ["block", "builds", "checks", "fineness", "listed", "measurements", "settings"]
 
 _CHECK_MARKS = {"ok": (" ", "green"), "warn": ("?", "yellow"), "fail": ("!", "bold red")}
 
@@ -62,6 +62,15 @@ def checks(report: Report, style: Style) -> list[str]:
         if each.fix:
             lines.append(f"    fix: {visible(each.fix)}")
     return [*lines, ""] if lines else []
+
+
+def fineness(report: Report, style: Style) -> list[str]:
+    """How fine each case was measured in an A/A check, the noisiest first."""
+    if not report.fineness:
+        return []
+    titles = ("how fine it measures", "rounds", "spread", "noise floor", "smallest confirmable", "")
+    heading = Row(titles, color="bold", accent=0)
+    return [*_table([heading, *map(_fineness, report.fineness)], "lrrrrl", style), ""]
 
 
 def builds(report: Report, style: Style) -> list[str]:
@@ -122,6 +131,14 @@ def _listed(each: Listed) -> Row:
 def _check(check: Check) -> Row:
     mark, color = _CHECK_MARKS[check.state]
     return Row((check.state, visible(check.name), visible(check.found)), mark, color, accent=0)
+
+
+def _fineness(each: Fineness) -> Row:
+    mark, color = MARKS[each.verdict]
+    spread = "exact" if each.spread is None else format_percent(each.spread)
+    limits = ("" if value is None else format_percent(value) for value in (each.noise, each.min_detectable))
+    name = visible(str(each.case))
+    return Row((name, str(each.rounds), spread, *limits, metric_words(each.metric.name)), mark, color)
 
 
 def _built(each: Built, several: bool) -> Row:

@@ -45,6 +45,7 @@ def render(report: Report, style: Style) -> str:
             *listings.block(report, style),
             *listings.measurements(report, style),
             *verdicts.sections(report, style),
+            *listings.fineness(report, style),
             *_problems(report, style),
             *_warnings(report, style),
             *_verdict(report, style),
@@ -157,8 +158,8 @@ def _verdict(report: Report, style: Style) -> list[str]:
     if report.duration_s:
         parts.append(format_duration(report.duration_s))
     lines = [(state + "   ".join(parts)).rstrip()]
-    power = _power(report)
-    return [*lines, " " * _LABEL + power] if power else lines
+    below = filter(None, (_power(report), _last_aa(report, style)))
+    return [*lines, *(" " * _LABEL + line for line in below)]
 
 
 def _counts(report: Report) -> str:
@@ -177,6 +178,19 @@ def _power(report: Report) -> str:
         smallest = format_percent(report.min_detectable)
         parts.append(f"smallest regression it could confirm {smallest} (median)")
     return "; ".join(parts)
+
+
+def _last_aa(report: Report, style: Style) -> str:
+    """What the last A/A check on the device came to."""
+    last = report.last_aa
+    if last is None:
+        return ""
+    alarms = "1 false alarm" if last.false_alarms == 1 else f"{last.false_alarms} false alarms"
+    cases = "1 case" if len(last.cases) == 1 else f"{len(last.cases)} cases"
+    parts = [f"{alarms} in {cases}", f"{last.undecided} undecided"]
+    if last.min_detectable is not None:
+        parts.append(f"smallest confirmable {format_percent(last.min_detectable)} (median)")
+    return f"A/A {_when(last.date, style)} on this machine: {', '.join(parts)}"
 
 
 def _footer(report: Report, style: Style) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import pynvml
 import pytest
 
-from regress.commands import doctor as module
+from regress.commands.doctor import machine as module
 from regress.commands.fitness import complaints
 from regress.commands.recorder import Recorder
 from regress.commands.session import Request, Session
@@ -191,7 +191,9 @@ def test_a_torch_for_the_cpu_files_nothing_under_a_machine_whose_torch_had_a_dev
 
     def take(facts: dict[str, Any], round: Round, environment: str = "worktree") -> None:
         session = Session(Request(start=p.root))
-        prepared: Any = SimpleNamespace(side=session.tree_side("head"), environment=Environment(environment))
+        prepared: Any = SimpleNamespace(
+            side=session.tree_side("head"), environment=Environment(environment), identity=None
+        )
         recorder = Recorder(session, p.root / "history", (prepared,))
         recorder.take(round, facts)
         recorder.finish(Measured({"head": {}}))

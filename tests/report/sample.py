@@ -13,11 +13,13 @@ from regress.model import (
     Commit,
     Comparison,
     Failure,
+    Fineness,
     Listed,
     Machine,
     Measurement,
     Metric,
     Report,
+    SelfCheck,
     Setting,
     Side,
     SuiteProblem,
@@ -160,6 +162,7 @@ def check() -> Report:
         geomean=(1.004, 0.9987, 1.0093, 14),
         noise_floor=(0.006, 0.028, "topk.cudatime_fwd(1 << 20)"),
         min_detectable=0.057,
+        last_aa=LAST_AA,
         problems=PROBLEMS,
         warnings=("another process computes on the device: python (pid 4711)", "clock\tfell\rby 4 %"),
         suggestions=(
@@ -283,6 +286,43 @@ def doctor() -> Report:
             Check("SM clock", "warn", "not locked, moves between 345 and 1980 MHz", "sudo nvidia-smi -lgc 1980"),
             Check("device", "fail", "driver 470 is older than CUDA 13.0 needs", "install driver 580 or newer"),
         ),
+    )
+
+
+LAST_AA = SelfCheck(NOW - 3 * 86_400.0, "3f2c1ab0", tuple(f"a.f({n})" for n in range(40)), 0, 2, 38, 0.006, 0.054)
+
+
+def aa() -> Report:
+    """The report of an A/A check with a false alarm, and a case that is not quiet enough."""
+    alarm = compared(SOFTMAX, "gpu_time", Verdict.REGRESSED, 27.42e-6, 30.0e-6, "confirmed")
+    noisy = compared(
+        HOSTILE, "wall_time", Verdict.UNDECIDED, 1.0, 1.01, "about 90 rounds a side would decide", half=0.07
+    )
+    exact = compared(Case("cache.peakmem_fill"), "peak_memory", Verdict.UNCHANGED, 96.0, 96.0)
+    return Report(
+        command="doctor",
+        exit_codes=(1,),
+        state="FAIL",
+        head=HEAD,
+        machine=MACHINE,
+        device=DEVICE,
+        plan="3 cases against themselves, interleaved, 4 to 24 rounds a side",
+        comparisons=(alarm, noisy, exact),
+        counts={"regressed": 1, "undecided": 1, "unchanged": 1},
+        cases=3,
+        remark="1 false alarm in 3 cases: 1 unchanged (33.3 %), 1 undecided (33.3 %)",
+        noise_floor=(0.03, 0.12, str(HOSTILE)),
+        min_detectable=0.131,
+        aa=SelfCheck(NOW, "9d41e770", tuple(str(each.case) for each in (alarm, noisy, exact)), 1, 1, 1, 0.03, 0.131),
+        fineness=(
+            Fineness(HOSTILE, METRICS["wall_time"], Verdict.UNDECIDED, 24, 0.07, 0.12, 0.19),
+            Fineness(SOFTMAX, METRICS["gpu_time"], Verdict.REGRESSED, 10, 0.009, 0.0104, 0.0612),
+            Fineness(exact.case, METRICS["peak_memory"], Verdict.UNCHANGED, 4, None, None, None),
+        ),
+        options=("--aa",),
+        policy={"alpha": 0.05, "confidence": 0.95},
+        recorded="/cache/aa.json",
+        duration_s=190.0,
     )
 
 

@@ -23,6 +23,7 @@ REPORTS: dict[str, tuple[Callable[[], Report], tuple[str, ...]]] = {
     "run": (sample.run, ("", "-verbose", "-terminal")),
     "list": (sample.listing, ("", "-quiet")),
     "doctor": (sample.doctor, ("", "-quiet", "-terminal")),
+    "aa": (sample.aa, ("", "-quiet", "-terminal")),
     "init": (sample.init, ("", "-quiet")),
     "build": (sample.build, ("", "-quiet", "-terminal")),
     "config": (sample.config, ("",)),

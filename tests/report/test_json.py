@@ -26,6 +26,7 @@ REPORTS: list[Callable[[], Report]] = [
     sample.run,
     sample.listing,
     sample.doctor,
+    sample.aa,
     sample.init,
     sample.build,
     sample.config,
@@ -61,14 +62,19 @@ def test_the_schema_knows_every_key(report: Callable[[], Report]) -> None:
         if data["schema"] in rule["if"]["properties"]["schema"]["enum"]:
             known |= set(described["$defs"][rule["then"]["$ref"].rsplit("/", 1)[1]]["properties"])
     assert set(data) == known
-    kind = {"check": "comparison", "compare": "comparison", "run": "measurement", "list": "listed"}
-    for name, row in rows(data):
-        target = kind.get(report().command) if name == "benchmarks" else name[:-1]
+    kind = {"run": "measurement", "list": "listed"}
+    nested = data.get("aa") or {}
+    if nested:
+        assert set(nested) == set(described["$defs"]["judged"]["properties"]) | {"summary", "fineness"}
+        assert set(nested["summary"]) == set(described["$defs"]["self_check"]["properties"])
+    for name, row in (*rows(data), *rows(nested)):
+        target = name if name == "fineness" else name[:-1]
+        target = kind.get(report().command, "comparison") if name == "benchmarks" else target
         assert set(row) == set(described["$defs"][target]["properties"]), name
 
 
 def rows(data: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for name in ("benchmarks", "errors", "suggestions", "checks", "settings"):
+    for name in ("benchmarks", "errors", "suggestions", "checks", "settings", "fineness"):
         for row in data.get(name, []):
             yield name, row
 

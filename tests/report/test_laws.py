@@ -18,11 +18,13 @@ from regress.model import (
     Commit,
     Comparison,
     Failure,
+    Fineness,
     Listed,
     Machine,
     Measurement,
     Metric,
     Report,
+    SelfCheck,
     Setting,
     Side,
     SuiteProblem,
@@ -80,6 +82,10 @@ comparisons = st.builds(
 measurements = st.builds(
     Measurement, cases, metrics, summaries, failures, st.lists(words, max_size=2).map(tuple), st.booleans()
 )
+self_checks = st.none() | st.builds(
+    SelfCheck, number, words, st.lists(words, max_size=2).map(tuple), *[st.integers(0, 9)] * 3, maybe, maybe
+)
+fineness = st.builds(Fineness, cases, metrics, st.sampled_from(Verdict), st.integers(0, 9), maybe, maybe, maybe)
 reports = st.builds(
     Report,
     command=st.sampled_from(["check", "compare", "run", "list", "doctor", "init", "build", "config", "demo"]),
@@ -106,6 +112,9 @@ reports = st.builds(
     geomean=st.none() | st.tuples(number, number, number, st.integers(0, 9)),
     noise_floor=st.none() | st.tuples(number, number, words),
     min_detectable=maybe,
+    aa=self_checks,
+    fineness=st.lists(fineness, max_size=2).map(tuple),
+    last_aa=self_checks,
     problems=st.lists(st.builds(SuiteProblem, words, words, words, st.booleans()), max_size=2).map(tuple),
     warnings=st.lists(words, max_size=2).map(tuple),
     suggestions=st.lists(names, max_size=2).map(tuple),

@@ -1,4 +1,4 @@
-"""`regress doctor`: is this machine fit to measure? Each check says what it found and what to do about it."""
+"""Is this machine fit to measure? Each check says what it found and what to do about it."""
 
 from __future__ import annotations
 

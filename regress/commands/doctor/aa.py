@@ -1,0 +1,125 @@
+"""How well does this machine measure? A side is measured against itself, with all that a check does (A/A)."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from regress.commands.check import compared, policy, rounds_words
+from regress.commands.checkout import Checkout
+from regress.commands.session import Request, Session, counted, device_line, device_uuid, quoted, require_values
+from regress.compare import Overall, Steps, fineness, overall, summed_up
+from regress.compare.overall import COMPARED
+from regress.compare.steps import CLAIMS
+from regress.errors import StoreError
+from regress.history import keep_aa
+from regress.measure.wire import Ceilings
+from regress.model import Comparison, Report, Round, SelfCheck, Side
+from regress.run.environments import Prepared, identity_of
+from regress.run.execute import Job, Measured, Watcher, execute
+from regress.units import format_percent
+
+NOTHING, FALSE_ALARM, INTERRUPTED = 5, 1, 130
+STATES = {0: "PASS", FALSE_ALARM: "FAIL", NOTHING: "NOTHING"}
+
+
+def check_itself(request: Request, watcher: Watcher) -> Report:
+    """Check HEAD, or the working tree where it has changes, against itself. What that came to is kept in the cache, for
+    checks on the same device. The rounds are not kept: they would be filed as twice as many of one side."""
+    start = time.monotonic()
+    session = Session(request)
+    head = session.tree_side("head")
+    prepared = tuple(session.prepare(side, watcher) for side in (replace(head, name="base"), head))
+    settings = session.config.settings
+    job, checkout = session.job(prepared, settings.check_rounds), Checkout(session, prepared)
+    steps = None if job.rounds else Steps(settings, time.monotonic)
+    with session.device(watcher) as locked:
+        measured = execute(job, _let_go, watcher, steps)
+    require_values(measured)
+    comparisons = steps.verdicts(measured) if steps is not None else compared(measured, settings)
+    report = _report(session, job, measured, comparisons, locked)
+    warnings = [*report.warnings, *checkout.warnings()]
+    kept = ""
+    if report.aa is not None and report.exit_code in (0, FALSE_ALARM):
+        try:
+            kept = str(keep_aa(session.cache, session.machine.name, device_uuid(measured), report.aa))
+        except StoreError as error:
+            warnings.append(f"{error.what}, so that no check will show this: {error.why}; fix: {error.fix}")
+    return replace(report, warnings=tuple(warnings), recorded=kept, duration_s=time.monotonic() - start)
+
+
+def _let_go(round: Round, facts: Mapping[str, Any]) -> None:
+    """Rounds of two sides that are one commit would be filed as one side's."""
+
+
+def _report(session: Session, job: Job, measured: Measured, comparisons: tuple[Comparison, ...], locked: str) -> Report:
+    settings, side, facts = session.config.settings, job.sides[-1], measured.facts.get("head", {})
+    summed = overall(comparisons, settings)
+    found = summed_up(comparisons, summed, side.side.label, time.time())
+    code = _code(found, summed)
+    warnings = session.warnings(measured, job, Ceilings())
+    if measured.interrupted:
+        warnings.append("interrupted: this is what the rounds say that were finished, and it is not kept")
+    return Report(
+        command="doctor",
+        exit_codes=(INTERRUPTED, code) if measured.interrupted else (code,),
+        state="INTERRUPTED" if measured.interrupted else STATES[code],
+        head=_named(side, facts),
+        machine=session.machine,
+        device=device_line(facts, measured.rounds),
+        plan=_plan(job, measured, summed, locked),
+        comparisons=comparisons,
+        counts=summed.counts,
+        remark="" if code == NOTHING else _remark(found),
+        cases=summed.cases,
+        geomean=summed.geomean,
+        noise_floor=summed.noise_floor,
+        min_detectable=summed.min_detectable,
+        aa=found,
+        fineness=fineness(comparisons, measured.rounds),
+        problems=tuple(measured.problems),
+        warnings=tuple(warnings),
+        overhead=measured.overhead,
+        suggestions=tuple(_suggestions(comparisons)),
+        options=("--aa",),
+        policy=policy(settings, session.request.strict),
+    )
+
+
+def _code(found: SelfCheck, summed: Overall) -> int:
+    if not COMPARED & summed.counts.keys():
+        return NOTHING
+    return FALSE_ALARM if found.false_alarms else 0
+
+
+def _named(side: Prepared, facts: Mapping[str, Any]) -> Side:
+    """The side with the environment it was measured in."""
+    return replace(side.side, environment=identity_of(side, str(facts.get("python", "")) or "unknown").name)
+
+
+def _suggestions(comparisons: Sequence[Comparison]) -> Iterator[tuple[str, str]]:
+    """What to run next after a false alarm: what disturbs the machine, and the worst case again."""
+    alarms = [each for each in comparisons if each.gates and each.verdict in CLAIMS]
+    if alarms:
+        worst = max(alarms, key=lambda each: abs(math.log(each.ratio)) if each.ratio else math.inf)
+        yield "why", "regress doctor"
+        yield "again", quoted("regress", "doctor", "--aa", "-b", str(worst.case))
+
+
+def _plan(job: Job, measured: Measured, summed: Overall, locked: str) -> str:
+    words = f"{counted(summed.cases, 'case')} against {'itself' if summed.cases == 1 else 'themselves'}"
+    return ", ".join(filter(None, [words, "interleaved", f"{rounds_words(job, measured)} a side", locked]))
+
+
+def _remark(found: SelfCheck) -> str:
+    """ "0 false alarms in 40 cases: 38 unchanged (95 %), 2 undecided (5 %)"."""
+    cases = len(found.cases)
+    shares = [(found.unchanged, "unchanged"), (found.undecided, "undecided")]
+    words = [f"{number} {word} ({format_percent(number / cases)})" for number, word in shares if number]
+    told = found.false_alarms + found.unchanged + found.undecided
+    words += [f"{cases - told} without a verdict"] if cases > told else []
+    alarms = f"{counted(found.false_alarms, 'false alarm')} in {counted(cases, 'case')}"
+    return f"{alarms}: {', '.join(words)}" if words else alarms
