@@ -8,7 +8,7 @@ BIN := .venv/bin
 .PHONY: check test lint gpu acceptance clean
 
 check: .venv/ready
-	@$(BIN)/regress check HEAD~1; code=$$?; \
+	@$(BIN)/regress check HEAD~1 --budget 90s; code=$$?; \
 	case $$code in 0|1|4) echo "regress check works here (exit code $$code is its verdict)" ;; *) exit $$code ;; esac
 
 test: .venv/ready lint
