@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,6 +72,16 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
         # A shell starts background jobs with SIGINT ignored, and children inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
+
+
+def interrupted(process: subprocess.Popen[str], mark: Path) -> Result:
+    """What a process says that gets Ctrl-C once the file is there."""
+    while not mark.exists():
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    return Result(process.returncode, out, err)
 
 
 class Project:

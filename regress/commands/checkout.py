@@ -25,8 +25,8 @@ class Checkout:
 
     def changed_suite(self) -> list[str]:
         """The benchmark files that have changed since; what is measured from then on is no result of the suite as it was, also
-        when they change back. Cheap enough to be asked after every round."""
-        if not self._changed and (stamps := _stamps(self._python_files())) != self._stamps:
+        when they change back. Cheap enough to be asked after every round: it looks at the files that were there."""
+        if not self._changed and (stamps := _stamps(self._stamps)) != self._stamps:
             self._stamps = stamps  # of a file that was only touched, the text is the same
             self._changed = _differing(self._texts, self._read())
         return self._changed
@@ -34,7 +34,7 @@ class Checkout:
     def warnings(self) -> list[str]:
         """Where the checkout is not what the commits of the sides have, or no longer what it was."""
         found = []
-        if changed := self.changed_suite():
+        if changed := self.changed_suite() or _differing(self._texts, self._read()):
             found.append(f"benchmark files have changed while they were measured with: {', '.join(changed)}")
         if self._tree is not None and (changed := _differing(self._tree, self._changes())):
             found.append(

@@ -12,12 +12,10 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
-from regress.compare.rule import Rule
+from regress.compare.rule import CLAIMS, Rule
 from regress.model import ChangePoint, Series, Settings, Verdict, Way
 from regress.stats.changepoints import Step, changepoints
 from regress.stats.summary import summarize
-
-MOVED = frozenset({Verdict.REGRESSED, Verdict.IMPROVED, Verdict.CHANGED})
 
 
 def changes_of(series: Series, settings: Settings) -> tuple[ChangePoint, ...]:
@@ -80,7 +78,7 @@ def _change(
         low=low,
         high=high,
         moved=rule.moved(step.after > step.before),
-        large=verdict in MOVED,
+        large=verdict in CLAIMS,
         threshold=rule.threshold,
         state="tentative" if step.brief else "confirmed",
         way=way,

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from regress.compare.overall import Overall, most_serious
-from regress.compare.steps import CLAIMS, spread_of
+from regress.compare.rule import CLAIMS
+from regress.compare.steps import spread_of
 from regress.model import Case, Comparison, Fineness, Round, SelfCheck, Verdict
 
 

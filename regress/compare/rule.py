@@ -18,6 +18,9 @@ from dataclasses import dataclass
 
 from regress.model import Benchmark, Better, Case, Metric, Settings, Summary, Verdict
 
+CLAIMS = frozenset({Verdict.REGRESSED, Verdict.IMPROVED, Verdict.CHANGED})
+"""Verdicts that something changed."""
+
 
 @dataclass(frozen=True)
 class Rule:

@@ -22,6 +22,7 @@ from typing import Protocol as Interface
 
 from regress.compare.judge import compare
 from regress.compare.pairing import Suites
+from regress.compare.rule import CLAIMS
 from regress.model import Batch, Benchmark, Case, Comparison, Round, Settings, Verdict, metric_of
 from regress.stats.welch import min_detectable, smallest_significant
 
@@ -39,9 +40,6 @@ INTERVAL_Z = 2.0
 """Standard errors from an estimate to the end of its interval, with as many rounds as a noisy case needs."""
 RESTART_S = 5.0
 """What starting the processes of both sides anew is taken to cost: an import of torch, mostly."""
-
-CLAIMS = (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.CHANGED)
-"""That something changed."""
 
 
 class SoFar(Interface):
@@ -65,11 +63,10 @@ class SoFar(Interface):
 
 class State(Enum):
     OPEN = "open"
-    SETTLED = "settled"
     SUSPECT = "suspect"
     """To be confirmed."""
-    LEFT = "left"
-    """Not decided, and there is no time to go on."""
+    DONE = "done"
+    """Settled, or not to be decided in time."""
 
 
 @dataclass
@@ -120,14 +117,12 @@ class Steps:
                 self._asked_at_s = self._clock()
                 return _batch(chosen, rounds)
             for each in waiting:
-                each.state = State.LEFT
+                each.state = State.DONE
         suspects = [each for each in standings.values() if each.state is State.SUSPECT]
         if not suspects or self._confirmed:
             return None
         self._confirmed = True
         chosen = self._confirmable(suspects)
-        for each in suspects:
-            each.state = State.SUSPECT if each in chosen else State.LEFT
         rounds_of = {name: each.confirming for each in chosen for name in each.names}
         title = f"confirming {len(chosen)} case{'s' * (len(chosen) > 1)}"
         return Batch(rounds_of, CONFIRMING, title, afresh=True) if chosen else None
@@ -173,10 +168,8 @@ class Steps:
         suspects = [each for each in tested if _suspicious(each)]
         if suspects:
             standing.state, standing.confirming = State.SUSPECT, max(map(confirming_rounds, suspects))
-        elif not tested:
-            standing.state = State.SETTLED
-        elif standing.rounds >= LOOKS[-1]:
-            standing.state = State.LEFT
+        elif not tested or standing.rounds >= LOOKS[-1]:
+            standing.state = State.DONE
 
     def _affordable(
         self, waiting: Sequence[Standing], rounds: int, all_of_them: Mapping[Case, Standing]

@@ -8,11 +8,9 @@ UUID is empty for a machine without a device. What cannot be read counts as not 
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
-from typing import Any
 
-from regress.history.disk import locked, replace_file
+from regress.history.disk import locked, read_kept, write_kept
 from regress.model import SelfCheck
 
 FILE = "aa.json"
@@ -27,18 +25,17 @@ def keep_aa(folder: Path, machine: str, device: str, found: SelfCheck) -> Path:
     """Keep it for the device of that UUID, in place of the one before. Raises StoreError."""
     path = folder / FILE
     with locked(folder, LOCK_TIMEOUT_S):
-        machines = _machines(path)
+        machines = read_kept(path, "machines", FORMAT)
         devices = machines.get(machine)
         known = devices if isinstance(devices, dict) else {}
         machines[machine] = {**known, device: dataclasses.asdict(found)}
-        text = json.dumps({"format": FORMAT, "machines": machines}, indent=1, sort_keys=True, allow_nan=False)
-        replace_file(path, f"{text}\n".encode())
+        write_kept(path, "machines", FORMAT, machines)
     return path
 
 
 def last_aa(folder: Path, machine: str, device: str) -> SelfCheck | None:
     """The last one on that device; None where there is none."""
-    devices = _machines(folder / FILE).get(machine)
+    devices = read_kept(folder / FILE, "machines", FORMAT).get(machine)
     entry = devices.get(device) if isinstance(devices, dict) else None
     if not isinstance(entry, dict) or set(entry) != {each.name for each in dataclasses.fields(SelfCheck)}:
         return None
@@ -46,12 +43,3 @@ def last_aa(folder: Path, machine: str, device: str) -> SelfCheck | None:
     good = good and isinstance(entry["date"], (int, float)) and all(isinstance(entry[name], int) for name in _COUNTS)
     good = good and all(entry[name] is None or isinstance(entry[name], (int, float)) for name in _PERHAPS)
     return SelfCheck(**{**entry, "cases": tuple(map(str, entry["cases"]))}) if good else None
-
-
-def _machines(path: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    machines = data.get("machines") if isinstance(data, dict) and data.get("format") == FORMAT else None
-    return machines if isinstance(machines, dict) else {}

@@ -5,13 +5,15 @@ from __future__ import annotations
 import errno
 import fcntl
 import hashlib
+import json
 import os
 import socket
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from regress.errors import StoreError
 
@@ -63,6 +65,22 @@ def replace_file(path: Path, data: bytes) -> None:
             temporary.unlink(missing_ok=True)
             raise
         _sync_folder(path.parent)
+
+
+def read_kept(path: Path, name: str, version: int) -> dict[str, Any]:
+    """The object of that name in a small file that `write_kept` wrote; empty where it is missing, broken or of another version."""
+    try:
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    found = data.get(name) if isinstance(data, dict) and data.get("format") == version else None
+    return found if isinstance(found, dict) else {}
+
+
+def write_kept(path: Path, name: str, version: int, entries: Mapping[str, Any]) -> None:
+    """Write the object for `read_kept`. The caller holds the lock of the folder. Raises StoreError."""
+    text = json.dumps({"format": version, name: entries}, indent=1, sort_keys=True, allow_nan=False)
+    replace_file(path, f"{text}\n".encode())
 
 
 def append(path: Path, data: bytes, *, lines: bool = True) -> int:

@@ -8,14 +8,13 @@ again, and no failure here fails a command.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from regress.errors import RegressError
-from regress.history.disk import locked, replace_file
+from regress.history.disk import locked, read_kept, write_kept
 from regress.measure.wire import HARNESS_VERSION, Ceilings
 from regress.model import Failure
 
@@ -46,7 +45,7 @@ def ceilings_of(facts: Mapping[str, Any], folder: Path, measure: Callable[[], Ce
 
 def known(folder: Path, facts: Mapping[str, Any]) -> Ceilings | None:
     """The ceilings kept for that card and driver; None where there are none."""
-    entry = _devices(folder / FILE).get(str(facts["gpu_uuid"]))
+    entry = read_kept(folder / FILE, "devices", FORMAT).get(str(facts["gpu_uuid"]))
     if not isinstance(entry, dict) or {key: entry.get(key) for key in ("driver", "harness")} != _measured_with(facts):
         return None
     copy, products = entry.get("copy_bytes_s"), entry.get("matmul_flops_s")
@@ -63,24 +62,13 @@ def keep(folder: Path, facts: Mapping[str, Any], found: Ceilings) -> None:
         "matmul_flops_s": found.matmul_flops_s,
     }
     with locked(folder, LOCK_TIMEOUT_S):
-        devices = {**_devices(folder / FILE), str(facts["gpu_uuid"]): entry}
-        text = json.dumps({"format": FORMAT, "devices": devices}, indent=2, sort_keys=True, allow_nan=False)
-        replace_file(folder / FILE, f"{text}\n".encode())
+        devices = {**read_kept(folder / FILE, "devices", FORMAT), str(facts["gpu_uuid"]): entry}
+        write_kept(folder / FILE, "devices", FORMAT, devices)
 
 
 def _measured_with(facts: Mapping[str, Any]) -> dict[str, Any]:
     """What has to be the same for a value to hold."""
     return {"driver": facts.get("driver", ""), "harness": HARNESS_VERSION}
-
-
-def _devices(path: Path) -> dict[str, Any]:
-    """Entries of the file by UUID; none where it is missing, broken, or of another format."""
-    try:
-        data = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    devices = data.get("devices") if isinstance(data, dict) and data.get("format") == FORMAT else None
-    return devices if isinstance(devices, dict) else {}
 
 
 def _is_rate(value: object) -> TypeGuard[float]:

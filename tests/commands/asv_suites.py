@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,4 +31,11 @@ def configure(p: Project, environments: Path, **asv: Any) -> Project:
     config = json.loads((p.root / "asv.conf.json").read_text())
     more: Mapping[str, Any] = {"env_dir": str(environments), "environment_type": "virtualenv", **asv}
     p.write({"asv.conf.json": json.dumps({**config, **more})})
+    return p
+
+
+def committed(project: Callable[..., Project], environments: Path, **asv: Any) -> Project:
+    """A Project with the suite and the code in one commit; keyword arguments are keys of asv's."""
+    p = configure(project(), environments, **asv)
+    p.commit({**FILES, "proj/__init__.py": CODE.format(seconds=50e-6)})
     return p

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ import pytest
 
 from regress.commands.session import Request, Session
 from regress.history.aa import FILE
-from tests.conftest import Project, Result, start
+from tests.conftest import Project, Result, interrupted, start
 
 CODE = "import regress_scripted as d\ndef work(): d.kernel('k', 50e-6)\ndef other(): d.kernel('o', 80e-6)\n"
 SUITE = "import proj\ndef cudatime_work(): proj.work()\ndef cudatime_other(): proj.other()\n"
@@ -166,14 +164,9 @@ def test_after_ctrl_c_it_says_what_it_has_and_keeps_nothing(project: Callable[..
     p = filled(
         project, f"def time_work():\n    import time\n    time.sleep(0.01)\n    open({str(seen)!r}, 'a').close()\n"
     )
-    process = start(p.root, "doctor", "--aa", "--format", "json")
-    while not seen.exists():
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    told = json.loads(out)
+    result = interrupted(start(p.root, "doctor", "--aa", "--format", "json"), seen)
+    assert result.code == 130, result.err
+    told = json.loads(result.out)
     assert (told["aa"]["verdict"], told["exit_codes"][0]) == ("INTERRUPTED", 130)
     assert any("not kept" in warning for warning in told["warnings"])
     assert kept(p) == {}

@@ -3,20 +3,18 @@ share them and are for one process."""
 
 from __future__ import annotations
 
+import functools
 import json
 import os
-import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.commands import test_compiled_extensions as compiled
-from tests.commands.asv_suites import BUILD, CODE, FILES, NAME, PYTHON, configure
+from tests.commands.asv_suites import BUILD, CODE, NAME, PYTHON, committed, configure
 from tests.commands.test_check import document, found
-from tests.conftest import Project, Result, regress, start
+from tests.conftest import Project, Result, interrupted, regress, start
 from tests.run.test_environments import ended
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("asv environments")]
@@ -33,12 +31,7 @@ def suite(
     """Makes a Project; keyword arguments are keys of asv's."""
     monkeypatch.setenv("PIP_NO_COMPILE", "1")
 
-    def make(**asv: Any) -> Project:
-        p = configure(project(), tmp_path_factory.getbasetemp() / "env", **asv)
-        p.commit({**FILES, "proj/__init__.py": CODE.format(seconds=50e-6)})
-        return p
-
-    return make
+    return functools.partial(committed, project, tmp_path_factory.getbasetemp() / "env")
 
 
 def test_two_commits_are_installed_side_by_side(suite: Callable[..., Project]) -> None:
@@ -118,13 +111,8 @@ def test_ctrl_c_ends_what_asv_started_and_the_next_run_begins_again(
         f"import os, time; open({str(pid)!r} + '.new', 'w').write(str(os.getpid())); os.rename({str(pid)!r} + '.new', "
     )
     p = suite(build_command=[f'python -c "{waits}{str(pid)!r}); time.sleep(600)"'])
-    with start(p.root, "run", "--machine", "box") as process:
-        while not pid.exists():
-            assert process.poll() is None, process.communicate()[1]
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err.split()[-1]) == (130, "", "interrupted")
+    result = interrupted(start(p.root, "run", "--machine", "box"), pid)
+    assert (result.code, result.out, result.err.split()[-1]) == (130, "", "interrupted")
     assert ended(int(pid.read_text()))
     place = json.loads((p.root / "asv.conf.json").read_text())["env_dir"]
     configure(p, Path(place), build_command=[BUILD])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from tests.commands.asv_suites import CODE, FILES, NAME, PYTHON, configure
+from tests.commands.asv_suites import CODE, NAME, PYTHON, committed
 from tests.commands.test_check import document, found
 from tests.conftest import Project
 
@@ -18,12 +18,7 @@ from tests.conftest import Project
 def suite(project: Callable[..., Project], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Project]:
     """Makes a Project; keyword arguments are keys of asv's."""
 
-    def make(**asv: Any) -> Project:
-        p = configure(project(), tmp_path_factory.getbasetemp() / "env", **asv)
-        p.commit({**FILES, "proj/__init__.py": CODE.format(seconds=50e-6)})
-        return p
-
-    return make
+    return functools.partial(committed, project, tmp_path_factory.getbasetemp() / "env")
 
 
 def test_an_existing_interpreter_has_asvs_name(suite: Callable[..., Project]) -> None:

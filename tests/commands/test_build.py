@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ import jsonschema
 import pytest
 
 from regress.report.json import schema
-from tests.conftest import Project, Result, start
+from tests.conftest import Project, Result, interrupted, start
 
 ENVIRONMENTS = {"same": {"python": sys.executable}, "other": {"variables": {"FLAG": "1"}}}
 BUILD = "echo building; test ! -e broken && cat number > proj/built.txt"
@@ -131,14 +129,7 @@ def test_ctrl_c_keeps_what_is_built(project: Callable[..., Project], tmp_path: P
     p = project(build=[f"test ! -e slow || {{ touch {started}; sleep 60; }}"])
     p.commit({"a": ""})
     p.commit({"slow": ""})
-    process = start(p.root, "build", "HEAD~1", "HEAD", "--format", "json")
-    for _ in range(600):
-        if started.exists():
-            break
-        time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    result = Result(process.returncode, out, err)
-    assert result.code == 130, err
+    result = interrupted(start(p.root, "build", "HEAD~1", "HEAD", "--format", "json"), started)
+    assert result.code == 130, result.err
     assert states(result) == ["built"]
     assert states(p.regress("build", "HEAD~1", "--format", "json")) == ["reused"]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from regress.commands.init import files
 from regress.commands.init.classified import covering
 from regress.commands.init.text import File
 from regress.report.json import schema
-from tests.conftest import Result, regress, start
+from tests.conftest import Result, interrupted, regress, start
 
 PROJ = "import regress_scripted as d\ndef work(): d.kernel('k', 50e-6)\ndef host(): d.host(20e-6)\n"
 OPS = """
@@ -271,15 +269,9 @@ def test_ctrl_c_writes_nothing_and_says_what_is_known(suite: Path, tmp_path: Pat
     mark = tmp_path / "slow"
     slow = f"import time\ndef time_zzz():\n    open({str(mark)!r}, 'w').close()\n    time.sleep(50)\n"
     (suite / "benchmarks" / "zzz.py").write_text(slow)
-    process = start(suite, "init", "--device", "fake", "--write", "--format", "json")
-    for _ in range(600):
-        if mark.exists():
-            break
-        time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    assert document(Result(130, out, err))["block"] is None
+    result = interrupted(start(suite, "init", "--device", "fake", "--write", "--format", "json"), mark)
+    assert result.code == 130, result.err
+    assert document(result)["block"] is None
     assert (suite / "asv.conf.json").read_text() == CONFIG
 
 

@@ -13,7 +13,7 @@ from regress.commands.checkout import Checkout
 from regress.commands.session import Request, Session, counted, device_line, device_uuid, quoted, require_values
 from regress.compare import Overall, Steps, fineness, overall, summed_up
 from regress.compare.overall import COMPARED
-from regress.compare.steps import CLAIMS
+from regress.compare.rule import CLAIMS
 from regress.errors import StoreError
 from regress.history import keep_aa
 from regress.measure.wire import Ceilings
