@@ -115,6 +115,20 @@ def test_drifting_noise_is_no_chain_of_steps() -> None:
     assert sum(counts) <= 1
 
 
+def test_noise_that_follows_itself_around_one_step_has_that_step_alone() -> None:
+    """Each value takes half of its deviation from the one before it."""
+    alone = 0
+    for seed in range(20):
+        draw, deviation, values = np.random.default_rng(seed), 0.0, []
+        for place in range(120):
+            deviation = 0.5 * deviation + math.sqrt(0.75) * 0.01 * draw.normal()
+            values.append(1e-3 * (1.1 if place >= 60 else 1.0) * math.exp(deviation))
+        found = changepoints(values, 0.02)
+        assert any(abs(step.index - 60) <= 2 for step in found)
+        alone += len(found) == 1
+    assert alone >= 19
+
+
 def test_smaller_steps_than_asked_for_are_passed_over() -> None:
     values = series(4, (40, 1.0), (40, 1.03), noise=0.003)
     assert places(values, 0.02) == [40]
