@@ -405,6 +405,15 @@ class SelfCheck:
 
 
 @dataclass(frozen=True)
+class Spread:
+    """How much round values of a case scatter: standard deviation of their logarithms, estimated with so many degrees of
+    freedom."""
+
+    sd: float
+    freedom: int
+
+
+@dataclass(frozen=True)
 class Batch:
     """What is measured next: of each case so many rounds a side, numbered from `first`."""
 

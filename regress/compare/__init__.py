@@ -23,7 +23,7 @@ from regress.compare.judge import compare
 from regress.compare.overall import Overall, overall
 from regress.compare.pairing import renames
 from regress.compare.series import series_of
-from regress.compare.steps import Steps
+from regress.compare.steps import Steps, spreads_of
 
 __all__ = [
     "Overall",
@@ -35,6 +35,7 @@ __all__ = [
     "overall",
     "renames",
     "series_of",
+    "spreads_of",
     "summed_up",
     "with_anchors",
 ]

@@ -8,6 +8,7 @@ names          which metric stands under which name, and the entries of benchmar
 results_file   asv's result file, version 2: text <-> rows
 intervals      the statistics that asv keeps of a list of values
 aa             the last A/A check on each device
+noise          how much each case scatters, as past checks have seen it
 machine        the name and the facts of this machine
 disk           atomic, locked writing, and errors that say what to do
 """
@@ -16,6 +17,18 @@ from __future__ import annotations
 
 from regress.history.aa import keep_aa, last_aa
 from regress.history.machine import this_machine
+from regress.history.noise import remember_noise, remembered_noise
 from regress.history.store import CommitResults, Loaded, Recorded, SkippedFile, Store
 
-__all__ = ["CommitResults", "Loaded", "Recorded", "SkippedFile", "Store", "keep_aa", "last_aa", "this_machine"]
+__all__ = [
+    "CommitResults",
+    "Loaded",
+    "Recorded",
+    "SkippedFile",
+    "Store",
+    "keep_aa",
+    "last_aa",
+    "remember_noise",
+    "remembered_noise",
+    "this_machine",
+]
