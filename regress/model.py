@@ -212,6 +212,8 @@ class Side:
     """As the user wrote it, or how it was chosen: "HEAD~1", "merge base with main"."""
     environment: str = ""
     dirty: bool = False
+    beside: str = ""
+    """Of an anchor: the full hash of the commit beside which this one is measured again. Such rounds are not its results."""
 
     @property
     def label(self) -> str:

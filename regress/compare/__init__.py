@@ -17,7 +17,7 @@ itself         the comparisons of a side with itself: false alarms, and how fine
 
 from __future__ import annotations
 
-from regress.compare.anchors import drift, with_anchors
+from regress.compare.anchors import anchors_of, drift, key_of, remeasured, with_anchors
 from regress.compare.changes import changes_of
 from regress.compare.itself import fineness, summed_up
 from regress.compare.judge import compare
@@ -32,12 +32,15 @@ __all__ = [
     "Past",
     "Steps",
     "Unknown",
+    "anchors_of",
     "changes_of",
     "compare",
     "drift",
     "fineness",
+    "key_of",
     "overall",
     "past_of",
+    "remeasured",
     "renames",
     "series_of",
     "spreads_of",

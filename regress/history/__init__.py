@@ -18,12 +18,13 @@ from __future__ import annotations
 from regress.history.aa import keep_aa, last_aa
 from regress.history.machine import this_machine
 from regress.history.noise import remember_noise, remembered_noise
-from regress.history.store import CommitResults, Loaded, Recorded, SkippedFile, Store
+from regress.history.store import CommitResults, Loaded, Recorded, Remeasured, SkippedFile, Store
 
 __all__ = [
     "CommitResults",
     "Loaded",
     "Recorded",
+    "Remeasured",
     "SkippedFile",
     "Store",
     "keep_aa",

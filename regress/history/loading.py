@@ -185,7 +185,7 @@ def _recorded(
         skipped.append(SkippedFile(side_path, why, "remove those lines; the other rounds are used"))
     file = _checked(read(file_path, parse_results, skipped), file_path, skipped)
     if side.header is not None and side.kept:
-        merged = _from_sidecar(side, side_path, machine)
+        merged = recorded_of(side, side_path, machine)
         return _with_rows(merged, file, entries)
     if file is None:
         return None
@@ -211,7 +211,7 @@ def _checked(file: ResultsFile | None, path: Path, skipped: list[SkippedFile]) -
     return None
 
 
-def _from_sidecar(side: Sidecar, path: Path, machine: Machine) -> Recorded:
+def recorded_of(side: Sidecar, path: Path, machine: Machine) -> Recorded:
     assert side.header is not None
     alike, notes = newest_alike(side.kept)
     benchmarks = {name: group[-1].benchmark for name, group in alike.items() if group[-1].benchmark is not None}
