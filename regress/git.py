@@ -7,6 +7,7 @@ command runs the user's hooks, asks for a password, or writes the user's index.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import fcntl
 import os
@@ -18,6 +19,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from regress.errors import RegressError, RevisionError
@@ -140,6 +142,8 @@ class Repository:
 
         git takes any words for a date ("the day my cat was born" is now), so they have to have a digit or be one of its own.
         """
+        with contextlib.suppress(ValueError):
+            return datetime.fromisoformat(words).astimezone().timestamp()
         if self._exists(words) or not re.search(r"\d|yesterday|noon|midnight|last ", words):
             return None
         out = _text(_git(self.root, "rev-parse", f"--since={words}")).strip()

@@ -50,6 +50,7 @@ __all__ = [
     "Built",
     "Case",
     "ChangePoint",
+    "Changed",
     "Check",
     "Commit",
     "Comparison",
@@ -368,6 +369,22 @@ class ChangePoint:
 
 
 @dataclass(frozen=True)
+class Changed:
+    """A change point with the series it is in, for people."""
+
+    case: Case
+    metric: Metric
+    machine: str
+    environment: str
+    device: str
+    point: ChangePoint
+    blamed: tuple[Commit, ...]
+    """The commits of `point.blamed`."""
+    new: bool = False
+    """Whether nobody could have known of it before this sweep."""
+
+
+@dataclass(frozen=True)
 class Anchor:
     """A commit that was measured again, in the same case and metric, beside the results of `beside`."""
 
@@ -509,6 +526,8 @@ class Report:
     plan: str = ""
     comparisons: tuple[Comparison, ...] = ()
     measurements: tuple[Measurement, ...] = ()
+    changes: tuple[Changed, ...] = ()
+    """Over many commits, the oldest first."""
     listed: tuple[Listed, ...] = ()
     checks: tuple[Check, ...] = ()
     builds: tuple[Built, ...] = ()

@@ -17,7 +17,7 @@ from regress.compare.rule import CLAIMS
 from regress.errors import StoreError
 from regress.history import keep_aa
 from regress.measure.wire import Ceilings
-from regress.model import Comparison, Report, Round, SelfCheck, Side
+from regress.model import Benchmark, Comparison, Report, Round, SelfCheck, Side
 from regress.run.environments import Prepared, identity_of
 from regress.run.execute import Job, Measured, Watcher, execute
 from regress.units import format_percent
@@ -52,7 +52,7 @@ def check_itself(request: Request, watcher: Watcher) -> Report:
     return replace(report, warnings=tuple(warnings), recorded=kept, duration_s=time.monotonic() - start)
 
 
-def _let_go(round: Round, facts: Mapping[str, Any]) -> None:
+def _let_go(round: Round, facts: Mapping[str, Any], benchmark: Benchmark) -> None:
     """Rounds of two sides that are one commit would be filed as one side's."""
 
 

@@ -24,6 +24,8 @@ class Chosen:
     """The commits of the branches, the oldest first, and any that are measured besides."""
     wanted: frozenset[str]
     """Those to be measured, unless they are already."""
+    after: str = ""
+    """Of NEW: the commit that what is new comes after; it is wanted too, in case it was not measured to the end."""
 
 
 def choose(
@@ -41,13 +43,15 @@ def choose(
     empty, "first-parent" or "merges"; of what is left, `steps` (0: all) are chosen evenly. Commits that touch nothing but what
     we write are never chosen, as there is nothing new to measure in them. Raises RevisionError where nothing is named.
     """
-    repository, own = session.repository, session.own_paths
+    repository, own, after = session.repository, session.own_paths, ""
     branches = _branches(session)
     line = repository.commits(branches, own)
     if words == NEW:
-        after = max((at for at, each in enumerate(line) if each.sha in recorded), default=None)
-        found = line[-1:] if after is None else repository.commits([*branches, f"^{line[after].sha}"], own, only)
-        named = "the newest commit" if after is None else f"commits after {line[after].short}"
+        last = next((each for each in reversed(line) if each.sha in recorded), None)
+        newer = repository.commits([*branches, f"^{last.sha}"], own, only) if last is not None else []
+        found = [last, *newer] if last is not None else line[-1:]
+        named = f"new commits after {last.short}" if last is not None else "the newest commit"
+        after = last.sha if last is not None else ""
     elif words == ALL:
         found, named = repository.commits(branches, own, only), "all commits"
     elif words == TAGS:
@@ -66,7 +70,7 @@ def choose(
     known = {each.sha for each in line}
     rest = [each for each in found if each.sha not in known]
     line = _in_order(session, branches, rest, line) if rest else line
-    return Chosen(named, tuple(line), frozenset(each.sha for each in found))
+    return Chosen(named, tuple(line), frozenset(each.sha for each in found), after)
 
 
 def _branches(session: Session) -> list[str]:
