@@ -25,7 +25,9 @@ from typing import Any, TypeVar
 from regress.errors import StoreError
 from regress.history import disk, loading, names, sidecar
 from regress.history.cells import newest_alike, rows_of
-from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE, CommitResults, Loaded, Recorded, SkippedFile
+from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
+from regress.history.reading import Reader
+from regress.history.recorded import CommitResults, Loaded, Recorded, SkippedFile, put_together
 from regress.history.results_file import (
     BENCHMARKS_VERSION,
     MACHINE_VERSION,
@@ -33,14 +35,12 @@ from regress.history.results_file import (
     Row,
     file_stem,
     parse_json,
-    parse_results,
+    parse_whole_results,
     serialize_json,
     serialize_results,
 )
 from regress.history.sidecar import Header, Sidecar
 from regress.model import Benchmark, Machine, Round, Side
-
-__all__ = ["CommitResults", "Loaded", "Recorded", "SkippedFile", "Store"]
 
 ANCHOR = "@"
 """Stands between the two hashes in the name of an anchor's sidecar."""
@@ -169,7 +169,7 @@ class Store:
         return self._sidecar(path, header)
 
     def _results(self, path: Path, header: Header) -> ResultsFile:
-        found = _for_merging(path, parse_results)
+        found = _for_merging(path, parse_whole_results)
         if found is None:
             return ResultsFile(header.commit, header.environment, 0, {}, "")
         ours = (header.commit, header.environment, header.machine)
@@ -202,10 +202,6 @@ class Store:
         path = _folder(self.root, name) / MACHINE_FILE
         return _for_merging(path, lambda data: parse_json(data, MACHINE_VERSION)) or {}
 
-    def entries(self) -> Mapping[str, Mapping[str, Any]]:
-        """asv's entries of the benchmarks by name, as far as benchmarks.json can be read."""
-        return loading.read_benchmarks(self.root, [])
-
     def load(self, revision_sha: str, machine_name: str | None = None, environment: str | None = None) -> Loaded:
         """What is recorded of a commit, one Recorded for each machine and environment; all of them where none is named.
 
@@ -217,10 +213,10 @@ class Store:
         """What was measured again beside other commits, the oldest file name first. What cannot be read is left out."""
         found = []
         for path in sorted(self.root.glob(f"{machine_name or '*'}/*{ANCHOR}*{sidecar.ENDING}")):
-            read = loading.read(path, sidecar.parse, [])
-            if read is not None and read.header is not None and read.header.beside and read.kept:
-                machine = Machine(path.parent.name)
-                found.append(Remeasured(loading.recorded_of(read, path, machine), read.header.beside))
+            side = loading.read_sidecar(path, [])
+            if side.header is not None and side.header.beside:
+                empty = Recorded(side.header.commit, Machine(path.parent.name), side.header.environment, (), {}, path)
+                found.append(Remeasured(put_together(empty, side.kept, {}, Reader({})), side.header.beside))
         return tuple(found)
 
     def commits(self, machine_name: str | None = None) -> tuple[CommitResults, ...]:

@@ -62,7 +62,7 @@ class Done:
         }
 
     def _had(self, sha: str) -> tuple[Counter[Case], set[Case]]:
-        """How many rounds of the benchmarks as they are now the commit has, and which cases failed in one."""
+        """How many rounds of ours, of the benchmarks as they are now, the commit has, and which cases failed in one."""
         had: Counter[Case] = Counter()
         failed: set[Case] = set()
         for recorded in self._store.load(sha, self._session.machine.name, self._environment).recorded:
