@@ -211,6 +211,32 @@ def build(revisions: tuple[str, ...], environments: tuple[str, ...], **options: 
     finish(report, options)
 
 
+@regress.command()
+@click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path))
+@stack(where, output)
+def merge(folders: tuple[Path, ...], **options: Any) -> None:
+    """Take the results of other folders into results_dir: of shards of a run, or of other machines.
+
+    Rounds of one commit on one machine in one environment become one result; what is there already is not taken twice, so a
+    merge can be run again. What was measured on different machines stands side by side.
+
+    
+    Example:
+      regress merge shards/*
+
+    
+    Exit codes:
+      0  merged
+      2  usage, configuration, or results that would be mixed with others: nothing is written
+      3  some files could not be read, the rest is merged
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.merge import merge as command
+
+        report = command(request({}), folders, progress)
+    finish(report, options)
+
+
 @regress.command("list")
 @stack(where, selecting, tagging, placing, output)
 def list_(**options: Any) -> None:

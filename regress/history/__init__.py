@@ -7,6 +7,8 @@ reading        rows of asv's file -> Round, where there is no sidecar
 names          which metric stands under which name, and the entries of benchmarks.json
 results_file   asv's result file, version 2: text <-> rows
 intervals      the statistics that asv keeps of a list of values
+merging        other folders of results into this one
+uniting        several files about one result into one
 aa             the last A/A check on each device
 machine        the name and the facts of this machine
 disk           atomic, locked writing, and errors that say what to do
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 from regress.history.aa import keep_aa, last_aa
 from regress.history.machine import this_machine
+from regress.history.merging import Merging
 from regress.history.store import CommitResults, Loaded, Recorded, SkippedFile, Store
 
-__all__ = ["CommitResults", "Loaded", "Recorded", "SkippedFile", "Store", "keep_aa", "last_aa", "this_machine"]
+__all__ = ["CommitResults", "Loaded", "Merging", "Recorded", "SkippedFile", "Store", "keep_aa", "last_aa", "this_machine"]

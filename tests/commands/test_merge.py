@@ -1,0 +1,89 @@
+"""`regress merge`: shards that were measured apart become the history that one run would have left."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from regress.report.json import schema
+from tests.conftest import Project, Result
+
+CODE = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\n"
+SUITE = "import proj\n" + "".join(f"def cudatime_{name}(): proj.work()\n" for name in ("add", "mul", "sum"))
+SHARDS = ("b.cudatime_add", "b.cudatime_mul", "b.cudatime_sum")
+
+
+def measured_apart(p: Project, root: Path) -> list[Path]:
+    """The folders in which one run a benchmark has left its results of both commits."""
+    config = json.loads((p.root / "asv.conf.json").read_text())
+    folders = []
+    for number, name in enumerate(SHARDS):
+        folders.append(root / "shards" / str(number) / "history")
+        file = p.root / f"shard{number}.json"
+        file.write_text(json.dumps({**config, "results_dir": str(folders[-1])}))
+        for revision in ("HEAD~1", "HEAD"):
+            done = p.regress("run", revision, "-b", name, "--rounds", "3", "--config", file.name)
+            assert done.code == 0, done.err
+    return folders
+
+
+@pytest.fixture
+def parted(project: Callable[..., Project], tmp_path: Path) -> tuple[Project, list[Path]]:
+    p = project(machine="box")
+    p.commit({"proj/__init__.py": CODE.format(seconds=40e-6), "benchmarks/b.py": SUITE})
+    p.commit({"proj/__init__.py": CODE.format(seconds=60e-6)})
+    return p, measured_apart(p, tmp_path)
+
+
+def merged(p: Project, *folders: Path) -> Result:
+    return p.regress("merge", *map(str, folders))
+
+
+def test_shards_are_compared_as_one_run_and_asv_shows_them(parted: tuple[Project, list[Path]]) -> None:
+    p, folders = parted
+    assert p.regress("compare", "HEAD~1", "HEAD").code == 5
+    done = merged(p, *folders)
+    assert done.code == 0, done.err
+    assert "3 folders: 18 rounds added" in done.out
+    assert "18 were there" in merged(p, *folders).out
+    compared = json.loads(p.regress("compare", "HEAD~1", "HEAD", "--format", "json").out)
+    assert [(each["name"], each["verdict"]) for each in compared["benchmarks"] if each["metric"] == "gpu_time"] == [
+        (name, "regressed") for name in SHARDS
+    ]
+    head = p.git("rev-parse", "HEAD")
+    shown = subprocess.run(
+        [sys.executable, "-m", "asv", "show", "--machine", "box", head],
+        cwd=p.root, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    for name in SHARDS:
+        assert f"{name} [box/" in shown.stdout
+        assert f"{name}.host_time [box/" in shown.stdout
+
+
+def test_what_cannot_be_read_is_exit_code_3_and_what_may_not_be_mixed_2(parted: tuple[Project, list[Path]]) -> None:
+    p, folders = parted
+    broken = next((folders[0] / "box").glob("*.rounds.jsonl")).with_name("00000000-elsewhere.json")
+    broken.write_text("{")
+    done = p.regress("merge", "--format", "json", *map(str, folders))
+    assert done.code == 3
+    document = json.loads(done.out)
+    jsonschema.Draft202012Validator(schema()).validate(document)
+    assert [each["added"] for each in document["folders"]] == [6, 6, 6]
+    assert any(str(broken) in each for each in document["warnings"])
+
+    facts = folders[1] / "box" / "machine.json"
+    facts.write_text(json.dumps({**json.loads(facts.read_text()), "cpu": "Another"}))
+    done = merged(p, *folders)
+    assert done.code == 2
+    assert [line.split(":")[0] for line in done.err.splitlines()] == ["error", "why", "fix"]
+
+    done = merged(p, folders[0].parents[1])
+    assert done.code == 2
+    assert f"regress merge {folders[0]}" in done.err
