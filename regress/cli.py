@@ -16,8 +16,9 @@ import click
 
 from regress import __version__
 from regress.errors import RegressError
-from regress.invocation import finish, invoked, say
+from regress.invocation import finish, invoked, say, write_table
 from regress.options import (
+    Since,
     budgeting,
     deciding,
     holding,
@@ -235,6 +236,36 @@ def merge(folders: tuple[Path, ...], **options: Any) -> None:
 
         report = command(request({}), folders, progress)
     finish(report, options)
+
+
+@regress.command()
+@stack(where, selecting)
+@click.option("--csv", "file", metavar="[FILE]", is_flag=False, flag_value="-", required=True, help="As CSV [stdout].")
+@click.option("--since", type=Since(), metavar="DATE", help="Commits from that date on: 2026-05-01, 30d, 8w.")
+@click.option("--machine", metavar="NAME", help="Results of that machine alone.")
+@click.option("--environment", metavar="NAME", help="Results in that environment alone.")
+def export(file: str, since: float | None, machine: str | None, environment: str | None, **options: Any) -> None:
+    """Write recorded results as a table.
+
+    A row for each commit, machine, environment, device, case and metric: value and interval in base units (seconds, bytes),
+    over n rounds; or how it failed.
+
+    \b
+    Examples:
+      regress export --csv > all.csv
+      regress export --csv softmax.csv -b softmax --since 30d
+
+    \b
+    Exit codes:
+      0  written
+      2  usage or configuration
+      5  nothing is recorded, or nothing matches
+    """
+    shown = file == "-" and sys.stdout is not None and sys.stdout.isatty()
+    with invoked({**options, "quiet": shown}) as (request, progress):
+        from regress.commands.export import export as command
+
+        write_table(command(request({}), progress, machine, environment, since), file)
 
 
 @regress.command("list")
