@@ -215,7 +215,8 @@ def build(revisions: tuple[str, ...], environments: tuple[str, ...], **options: 
 @regress.command()
 @click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path))
 @stack(where, output)
-def merge(folders: tuple[Path, ...], **options: Any) -> None:
+@click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="In place of results_dir.")
+def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
     """Take the results of other folders into results_dir: of shards of a run, or of other machines.
 
     Rounds of one commit on one machine in one environment become one result; what is there already is not taken twice, so a
@@ -234,7 +235,7 @@ def merge(folders: tuple[Path, ...], **options: Any) -> None:
     with invoked(options) as (request, progress):
         from regress.commands.merge import merge as command
 
-        report = command(request({}), folders, progress)
+        report = command(request({}), folders, progress, into)
     finish(report, options)
 
 

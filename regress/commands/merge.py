@@ -12,14 +12,15 @@ from regress.model import Merged, Report
 from regress.run.execute import Watcher
 
 
-def merge(request: Request, folders: Sequence[Path], watcher: Watcher) -> Report:
-    """Take what the folders hold into results_dir. What of them cannot be read is named, and the rest is taken.
+def merge(request: Request, folders: Sequence[Path], watcher: Watcher, into: Path | None = None) -> Report:
+    """Take what the folders hold into results_dir, or into another folder. What of them cannot be read is named, and the rest
+    is taken.
 
     Raises StoreError, with nothing written, where a folder has no results or results that would be mixed with others.
     """
     start = time.monotonic()
-    session = Session(request)
-    merging = Merging(session.config.results_dir, folders)
+    root, warnings = (into, ()) if into is not None else _results_dir(request)
+    merging = Merging(root, folders)
     interrupted = False
     watcher.start(len(merging.results), "merging")
     try:
@@ -37,12 +38,17 @@ def merge(request: Request, folders: Sequence[Path], watcher: Watcher) -> Report
         merged=merged,
         remark=_summed_up(merged),
         warnings=(
-            *session.config.warnings,
+            *warnings,
             *(f"not merged: {each.path}: {each.why}; fix: {each.fix}" for each in merging.skipped),
         ),
-        recorded=str(session.config.results_dir),
+        recorded=str(root),
         duration_s=time.monotonic() - start,
     )
+
+
+def _results_dir(request: Request) -> tuple[Path, tuple[str, ...]]:
+    config = Session(request).config
+    return config.results_dir, config.warnings
 
 
 def _summed_up(merged: Sequence[Merged]) -> str:

@@ -3,42 +3,51 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from regress.report.json import schema
-from tests.conftest import Project, Result
+from tests.conftest import Project, Result, regress
 
 CODE = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\n"
 SUITE = "import proj\n" + "".join(f"def cudatime_{name}(): proj.work()\n" for name in ("add", "mul", "sum"))
 SHARDS = ("b.cudatime_add", "b.cudatime_mul", "b.cudatime_sum")
 
 
-def measured_apart(p: Project, root: Path) -> list[Path]:
-    """The folders in which one run a benchmark has left its results of both commits."""
+def measured_apart(p: Project, root: Path) -> None:
+    """One run a benchmark, of both commits, each with a results_dir of its own."""
     config = json.loads((p.root / "asv.conf.json").read_text())
-    folders = []
     for number, name in enumerate(SHARDS):
-        folders.append(root / "shards" / str(number) / "history")
         file = p.root / f"shard{number}.json"
-        file.write_text(json.dumps({**config, "results_dir": str(folders[-1])}))
+        file.write_text(json.dumps({**config, "results_dir": str(root / str(number) / "history")}))
         for revision in ("HEAD~1", "HEAD"):
             done = p.regress("run", revision, "-b", name, "--rounds", "3", "--config", file.name)
             assert done.code == 0, done.err
-    return folders
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the one project of this module is measured, by the first test that wants it."""
+    return tmp_path_factory.mktemp("merge")
 
 
 @pytest.fixture
-def parted(project: Callable[..., Project], tmp_path: Path) -> tuple[Project, list[Path]]:
-    p = project(machine="box")
-    p.commit({"proj/__init__.py": CODE.format(seconds=40e-6), "benchmarks/b.py": SUITE})
-    p.commit({"proj/__init__.py": CODE.format(seconds=60e-6)})
-    return p, measured_apart(p, tmp_path)
+def parted(made: Path, tmp_path: Path) -> tuple[Project, list[Path]]:
+    """Copies of a project and of the folders in which its shards have left their results."""
+    if not (made / "project").exists():
+        p = Project(made / "project", {"machine": "box"})
+        p.commit({"proj/__init__.py": CODE.format(seconds=40e-6), "benchmarks/b.py": SUITE})
+        p.commit({"proj/__init__.py": CODE.format(seconds=60e-6)})
+        measured_apart(p, made / "shards")
+    copy: Project = Project.__new__(Project)
+    copy.root = Path(shutil.copytree(made / "project", tmp_path / "project"))
+    shards = Path(shutil.copytree(made / "shards", tmp_path / "shards"))
+    return copy, [shards / str(number) / "history" for number in range(len(SHARDS))]
 
 
 def merged(p: Project, *folders: Path) -> Result:
@@ -87,3 +96,13 @@ def test_what_cannot_be_read_is_exit_code_3_and_what_may_not_be_mixed_2(parted: 
     done = merged(p, folders[0].parents[1])
     assert done.code == 2
     assert f"regress merge {folders[0]}" in done.err
+
+
+def test_any_folder_may_be_merged_into(parted: tuple[Project, list[Path]], tmp_path: Path) -> None:
+    p, folders = parted
+    nowhere = tmp_path / "no-repository"
+    nowhere.mkdir()
+    done = regress(nowhere, "merge", "-q", "--into", "shared", *map(str, folders))
+    assert (done.code, done.err) == (0, "")
+    assert "18 rounds added" in done.out
+    assert "1 folder: 18 rounds added" in merged(p, nowhere / "shared").out
