@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,8 +13,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from regress.history import Store
+from regress.model import Machine
 from regress.report.json import schema
 from tests.conftest import Project, Result, regress
+from tests.history.samples import BOX, ENV, SHA, benchmark, side, taken
 
 CODE = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\n"
 SUITE = "import proj\n" + "".join(f"def cudatime_{name}(): proj.work()\n" for name in ("add", "mul", "sum"))
@@ -106,3 +111,47 @@ def test_any_folder_may_be_merged_into(parted: tuple[Project, list[Path]], tmp_p
     assert (done.code, done.err) == (0, "")
     assert "18 rounds added" in done.out
     assert "1 folder: 18 rounds added" in merged(p, nowhere / "shared").out
+
+
+def test_two_machines_publish_as_the_docs_show(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "nightly.md").read_text()
+    (script,) = re.findall(r"^```sh\n(#!/bin/sh\n# /srv/bench/publish\.sh:.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    git(tmp_path, "init", "-q", "--bare", "-b", "main", "shared.git")
+    machines = [tmp_path / "gpu-1", tmp_path / "gpu-2"]
+    for number, place in enumerate(machines):
+        git(tmp_path, "clone", "-q", "shared.git", str(place / "mylib-results"))
+        if not number:
+            git(place / "mylib-results", "commit", "-q", "--allow-empty", "-m", "start")
+            git(place / "mylib-results", "push", "-q", "origin", "HEAD:main")
+        store, machine = Store(place / "mylib" / "history"), Machine(place.name, BOX.facts)
+        for order in range(3):
+            store.append(side(), machine, ENV, taken(f"ops.cudatime_{place.name[-1]}", order=order, gpu_time=1.0))
+        suite = {f"ops.cudatime_{place.name[-1]}": benchmark(f"ops.cudatime_{place.name[-1]}")}
+        store.finish(side(), machine, ENV, python="3.11", benchmarks=suite)
+        shim = place / "bin" / "regress"
+        shim.parent.mkdir()
+        shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m regress "$@"\n')
+        shim.chmod(0o755)
+        (place / "publish.sh").write_text(script.replace("/srv/bench", str(place)))
+    environments = [
+        {
+            **os.environ,
+            "PATH": f"{place / 'bin'}:{os.environ['PATH']}",
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+        }
+        for place in machines
+    ]
+    started = [
+        subprocess.Popen(["sh", str(place / "publish.sh")], env=environment)
+        for place, environment in zip(machines, environments, strict=True)
+    ]
+    assert [each.wait(timeout=120) for each in started] == [0, 0]
+    git(tmp_path, "clone", "-q", "shared.git", "seen")
+    recorded = Store(tmp_path / "seen").load(SHA).recorded
+    assert [(each.machine.name, len(each.rounds)) for each in recorded] == [("gpu-1", 3), ("gpu-2", 3)]
+    entries = json.loads((tmp_path / "seen" / "benchmarks.json").read_text())
+    assert {"ops.cudatime_1", "ops.cudatime_2"} <= set(entries)
+
+
+def git(folder: Path, *arguments: str) -> None:
+    subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
