@@ -49,20 +49,25 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class _Part:
-    """One result as one folder has it: lines of the sidecar and asv's file, as far as they are there."""
+    """One result as one folder has it: the sidecar and asv's file, as far as they are there."""
 
     whose: tuple[str, str] | None = None
     """Commit and environment; None where nothing can be used."""
-    lines: Lines = Lines({})
+    data: bytes = b""
     file: ResultsFile | None = None
 
-    @property
-    def rounds(self) -> frozenset[Any]:
+    def rounds(self, lines: Lines) -> frozenset[Any]:
         """Its rounds; where asv has measured it alone, each case counts as one."""
-        if self.lines.places or self.file is None:
-            return self.lines.rounds
+        if lines.places or self.file is None:
+            return lines.rounds
         cells = ((name, cells_of(row)) for name, row in self.file.rows.items())
         return frozenset((name, params, repr(cell)) for name, row in cells for params, cell in row.items())
+
+    def has_all_of(self, other: _Part) -> bool:
+        """Whether all that the other one holds stands here as it is there. A quick look: most of a history never changes."""
+        if not set(other.data.split(b"\n")) <= set(self.data.split(b"\n")):
+            return False
+        return other.file is None or (self.file is not None and united_results([self.file, other.file]) == self.file)
 
 
 @dataclass
@@ -127,21 +132,26 @@ class Merging:
         """The result, less what is said to be of another machine or commit."""
         side_name, file_name = f"{machine}/{stem}{sidecar.ENDING}", f"{machine}/{stem}.json"
         header = self._read(root, side_name, sidecar.parse_header)
-        lines = self._read(root, side_name, lines_of) or Lines({})
-        file = self._read(root, file_name, parse_results)
-        if header is None or self._strays(root / side_name, (header.machine,), (machine,)):
-            header, lines = None, Lines({})
+        if header is not None and self._strays(root / side_name, (header.machine,), (machine,)):
+            header = None
+        data = self._read(root, side_name, bytes) if header is not None else None
         whose = None if header is None else (header.commit, header.environment)
+        file = self._read(root, file_name, parse_results)
         if file is not None:
             named = (file.commit_hash, file.env_name)
             mine = (machine, *(whose or named))
             if self._strays(root / file_name, (str(file.params.get("machine")), *named), mine):
-                return _Part(whose, lines)
+                return _Part(whose, data or b"")
             whose = named
+        return _Part(whose, data or b"", file)
+
+    def _lines(self, root: Path, name: str, part: _Part) -> Lines:
+        lines = lines_of(part.data)
         if lines.unreadable:
             why = f"{lines.unreadable} of its lines cannot be read: a writer was killed, or a merge went wrong"
-            self._skipped[SkippedFile(root / side_name, why, "none is needed: the other rounds are used")] = None
-        return _Part(whose, lines, file)
+            path = root / f"{name}{sidecar.ENDING}"
+            self._skipped[SkippedFile(path, why, "none is needed: the other rounds are used")] = None
+        return lines
 
     def _strays(self, path: Path, says: tuple[str, ...], stands: tuple[str, ...]) -> bool:
         """Whether a file of a source is of another machine than its folder, or of another commit than the sidecar beside it.
@@ -198,27 +208,32 @@ class Merging:
 
     def take(self, machine: str, stem: str) -> None:
         """Merge one result: its sidecars by their rounds, asv's files by their cells, and asv's rows anew from the rounds."""
+        name = f"{machine}/{stem}"
         with disk.locked(self._root, self._lock_timeout_s):
-            parts = [self._part(self._root, machine, stem)]
-            there = parts[0].rounds
+            here = self._part(self._root, machine, stem)
+            parts, lines = [here], [self._lines(self._root, name, here)]
+            there = here.rounds(lines[0])
             for folder in self._folders:
-                if (machine, stem) not in folder.results:
-                    continue
-                parts.append(self._part(folder.root, machine, stem))
-                found = parts[-1].rounds
-                folder.added += len(found - there)
-                folder.known += len(found & there)
-                there |= found
-            data = united_lines(each.lines for each in parts)
-            files = [each.file for each in parts if each.file is not None]
-            path = self._root / machine / stem
-            if data:
-                disk.replace_file(path.with_name(stem + sidecar.ENDING), data)
-            if files:
-                united = united_results(files)
-                rows, _ = rows_of_sidecar(sidecar.parse(data), united.rows)
-                content = serialize_results(replace(united, rows={**united.rows, **rows}))
-                disk.replace_file(path.with_name(f"{stem}.json"), content)
+                if (machine, stem) in folder.results:
+                    part = self._part(folder.root, machine, stem)
+                    parts.append(part)
+                    lines.append(self._lines(folder.root, name, part))
+                    found = part.rounds(lines[-1])
+                    folder.added += len(found - there)
+                    folder.known += len(found & there)
+                    there |= found
+            if not all(here.has_all_of(part) for part in parts[1:]):
+                self._write(name, united_lines(lines), [part.file for part in parts if part.file is not None])
+
+    def _write(self, name: str, data: bytes, files: Sequence[ResultsFile]) -> None:
+        """The sidecar comes last: where it has all lines, asv's rows have been made of them."""
+        if files:
+            united = united_results(files)
+            rows, _ = rows_of_sidecar(sidecar.parse(data), united.rows)
+            content = serialize_results(replace(united, rows={**united.rows, **rows}))
+            disk.replace_file(self._root / f"{name}.json", content)
+        if data:
+            disk.replace_file(self._root / f"{name}{sidecar.ENDING}", data)
 
     # -- what is there once ----------------------------------------------------------------------------------------------
 

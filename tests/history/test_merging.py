@@ -354,10 +354,10 @@ def test_a_file_of_results_dir_that_cannot_be_read_is_not_written_over(tmp_path:
 
 
 def test_who_is_interrupted_anywhere_runs_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sources = [shard(tmp_path / "a", ADD, 1.0, 2.0), shard(tmp_path / "b", MUL, 3.0), tmp_path / "c"]
+    sources = [shard(tmp_path / "a", ADD, 1.0, 2.0, at=200.0), shard(tmp_path / "b", ADD, 3.0), tmp_path / "c"]
     fill(tmp_path / "c", [taken(ADD, gpu_time=2.0, host_time=1.0)], [benchmark(ADD)], of=side(OTHER_SHA))
     merge(tmp_path / "whole", *sources)
-    writes = len(list((tmp_path / "whole").rglob("*.json*")))
+    writes = len(list((tmp_path / "whole").rglob("*.json*"))) + 2  # of the result that two sources have
     really = os.replace
     for stop in range(writes):
         root, done = tmp_path / f"stopped {stop}", 0
@@ -371,11 +371,15 @@ def test_who_is_interrupted_anywhere_runs_it_again(tmp_path: Path, monkeypatch: 
 
         monkeypatch.setattr(os, "replace", replacing)
         with pytest.raises(KeyboardInterrupt):
-            merge(root, *sources)
+            for each in sources:
+                merge(root, each)
         monkeypatch.setattr(os, "replace", really)
         if root.exists():
             assert Store(root).load(SHA).skipped == ()
         merge(root, *sources)
+        assert contents(root) == contents(tmp_path / "whole")
+        for each in (*sources, *sources):
+            merge(root, each)
         assert contents(root) == contents(tmp_path / "whole")
 
 
