@@ -34,8 +34,10 @@ class InternalError(RegressError):
 @contextlib.contextmanager
 def invoked(options: dict[str, Any]) -> Iterator[tuple[Callable[[dict[str, Any]], Request], Progress]]:
     """Turns options into a Request, and errors into words and exit codes."""
+    from regress.report import load
     from regress.report.progress import Progress
 
+    load({"text", options.get("form", "text"), *(form for form, _ in options.get("outputs", ()))})
     with _errors(options), Progress(sys.stderr, quiet=bool(options.get("quiet"))) as progress:
         yield (lambda more: _request(options, more)), progress
 

@@ -132,7 +132,7 @@ class Merging:
         """The result, less what is said to be of another machine or commit."""
         side_name, file_name = f"{machine}/{stem}{sidecar.ENDING}", f"{machine}/{stem}.json"
         header = self._read(root, side_name, sidecar.parse_header)
-        if header is not None and self._strays(root / side_name, (header.machine,), (machine,)):
+        if header is not None and self._strays(root, side_name, (header.machine,), (machine,)):
             header = None
         data = self._read(root, side_name, bytes) if header is not None else None
         whose = None if header is None else (header.commit, header.environment)
@@ -140,7 +140,7 @@ class Merging:
         if file is not None:
             named = (file.commit_hash, file.env_name)
             mine = (machine, *(whose or named))
-            if self._strays(root / file_name, (str(file.params.get("machine")), *named), mine):
+            if self._strays(root, file_name, (str(file.params.get("machine")), *named), mine):
                 return _Part(whose, data or b"")
             whose = named
         return _Part(whose, data or b"", file)
@@ -153,12 +153,13 @@ class Merging:
             self._skipped[SkippedFile(path, why, "none is needed: the other rounds are used")] = None
         return lines
 
-    def _strays(self, path: Path, says: tuple[str, ...], stands: tuple[str, ...]) -> bool:
+    def _strays(self, root: Path, name: str, says: tuple[str, ...], stands: tuple[str, ...]) -> bool:
         """Whether a file of a source is of another machine than its folder, or of another commit than the sidecar beside it.
         Raises StoreError for one of results_dir: it would be written over."""
         if says == stands:
             return False
-        if path.is_relative_to(self._root):
+        path = root / name
+        if root == self._root:
             refuse_other(path, says, stands)
         other = says[0] != stands[0]
         fix = f"mv {path.parent} {path.parent.with_name(says[0])}" if other else "remove the one that is wrong there"
@@ -193,11 +194,12 @@ class Merging:
         for root in self._roots:
             for key, value in self._facts(root, machine).items():
                 before, where = known.setdefault(key, (value, root))
-                if key in SAME_MACHINE and before != value:
+                if key in SAME_MACHINE and before != value and before and value:
                     raise StoreError(
                         f"cannot merge {root}: its {machine} is another machine than that of {where}",
                         why=f"{key} is {value!r} there, and {before!r} here",
-                        fix=f"measure there under another name: --machine NAME instead of {machine}",
+                        fix=f"measure there under another name than {machine} (--machine NAME); "
+                        "if it is one machine, let both machine.json say the same",
                     )
 
     def _facts(self, root: Path, machine: str) -> Mapping[str, Any]:

@@ -336,6 +336,17 @@ def test_two_machines_of_one_name_are_refused(tmp_path: Path) -> None:
     assert "--machine" in error.fix
 
 
+def test_a_folder_may_lie_in_results_dir(tmp_path: Path) -> None:
+    inside = shard(tmp_path / "all" / ".incoming" / "a", ADD, 1.0)
+    shutil.copytree(inside / "gpu-box", inside / "stray")
+    merging = Merging(tmp_path / "all", [inside])
+    for result in merging.results:
+        merging.take(*result)
+    merging.finish()
+    assert len(only(tmp_path / "all").rounds) == 1
+    assert {each.path.parent.name for each in merging.skipped} == {"stray"}
+
+
 def test_a_folder_that_is_none_of_results_is_refused(tmp_path: Path) -> None:
     a = shard(tmp_path / "archive" / "history", ADD, 1.0)
     assert refused(tmp_path / "all", tmp_path / "missing").what.startswith("there is no folder")
