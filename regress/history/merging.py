@@ -12,19 +12,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from regress.errors import StoreError
 from regress.history import disk, loading, names, sidecar
-from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE, SkippedFile
+from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
+from regress.history.recorded import SkippedFile
 from regress.history.results_file import (
     BENCHMARKS_VERSION,
     MACHINE_VERSION,
+    RESTORE,
     ResultsFile,
     cells_of,
+    malformed,
     parse_json,
     parse_results,
+    parse_whole_results,
     serialize_json,
     serialize_results,
 )
@@ -136,7 +141,7 @@ class Merging:
             header = None
         data = self._read(root, side_name, bytes) if header is not None else None
         whose = None if header is None else (header.commit, header.environment)
-        file = self._read(root, file_name, parse_results)
+        file = self._results(root, file_name)
         if file is not None:
             named = (file.commit_hash, file.env_name)
             mine = (machine, *(whose or named))
@@ -144,6 +149,16 @@ class Merging:
                 return _Part(whose, data or b"")
             whose = named
         return _Part(whose, data or b"", file)
+
+    def _results(self, root: Path, name: str) -> ResultsFile | None:
+        """asv's file. A malformed row of a source is named; one of results_dir would be lost, so that it is an error."""
+        if root == self._root:
+            return for_merging(root / name, parse_whole_results)
+        file = self._read(root, name, parse_results)
+        if file is not None and file.malformed:
+            why = f"{malformed(file.malformed)}; the others are merged"
+            self._skipped[SkippedFile(root / name, why, RESTORE)] = None
+        return file
 
     def _lines(self, root: Path, name: str, part: _Part) -> Lines:
         lines = lines_of(part.data)
@@ -262,7 +277,9 @@ class Merging:
         parts: list[Entries] = []
         further: list[names.Further] = []
         for root in self._roots:
-            found = self._read(root, BENCHMARKS_FILE, lambda data: parse_json(data, BENCHMARKS_VERSION)) or {}
+            oldest = BENCHMARKS_VERSION if root == self._root else 1
+            parse = partial(parse_json, version=BENCHMARKS_VERSION, oldest=oldest)
+            found = self._read(root, BENCHMARKS_FILE, parse) or {}
             parts.append({name: entry for name, entry in found.items() if isinstance(entry, dict)})
             further.append(self._read(root, names.FURTHER_FILE, names.parse_further) or {})
         known = united_further(further)

@@ -233,7 +233,7 @@ def reading(root: Path) -> Any:
     recorded = only(root)
     rounds = sorted(map(repr, recorded.rounds))
     kept = {name: replace(each, asv={}) for name, each in recorded.benchmarks.items()}
-    return recorded.machine, rounds, repr(sorted(kept.items())), sorted(recorded.intervals)
+    return recorded.machine, rounds, repr(sorted(kept.items()))
 
 
 @pytest.mark.usefixtures("unsynced")
@@ -289,6 +289,24 @@ def test_files_that_cannot_be_read_are_named_and_the_rest_is_merged(tmp_path: Pa
     assert f"mv {moved}" in merging.skipped[1].fix
     assert len(only(tmp_path / "all").rounds) == 1
     assert not (tmp_path / "all" / "moved-box").exists()
+
+
+def test_a_malformed_row_and_asvs_first_format_cost_nothing_else(tmp_path: Path) -> None:
+    path = write_asv_file(tmp_path / "a", {"ops.time_a": asv_row([1.0]), "ops.time_b": asv_row([2.0])})
+    content = json.loads(path.read_text())
+    content["results"]["ops.time_b"] = "torn"
+    path.write_text(json.dumps(content))
+    first = {key: content[key] for key in ("commit_hash", "env_name", "date", "params", "python", "requirements")}
+    (tmp_path / "b" / "gpu-box").mkdir(parents=True)
+    first |= {"version": 1, "results": {"ops.time_c": 3.0}, "params": {"machine": "gpu-box"}}
+    (tmp_path / "b" / "gpu-box" / path.name).write_text(json.dumps(first))
+    merging = Merging(tmp_path / "all", [tmp_path / "a", tmp_path / "b"])
+    merging.take(*merging.results[0])
+    assert [(each.path, "ops.time_b" in each.why) for each in merging.skipped] == [(path, True)]
+    values = {each.name: each.values["wall_time"].value for each in only(tmp_path / "all").rounds}
+    assert values == {"ops.time_a": 1.0, "ops.time_c": 3.0}
+    shutil.copy(path, tmp_path / "all" / "gpu-box" / path.name)
+    assert "ops.time_b" in refused(tmp_path / "all", tmp_path / "b").why, "a row of results_dir would be lost"
 
 
 def test_lines_that_are_none_are_named_and_left_out(tmp_path: Path) -> None:
