@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from regress.commands.session import Request, Session, unmatched
 from regress.compare import Past, past_of
 from regress.errors import NothingMeasured
-from regress.history import Store
 from regress.model import Case, Commit, Series
 from regress.run.execute import Watcher
 from regress.stats.summary import summarize
@@ -55,7 +54,9 @@ def export(
     """
     session = Session(request)
     root, settings = session.config.results_dir, session.config.settings
-    commits = _commits(Store(root), machine, since)
+    every = past_of(root, session.cache, (), settings, machine, environment, _reading(watcher)).unknown
+    # The order is that of their dates: git no longer knows all of them.
+    commits = [Commit(each.commit_sha, "", "", each.date) for each in every if since is None or each.date >= since]
     past = past_of(root, session.cache, commits, settings, machine, environment)
     for text in (*session.config.warnings, *(f"{each.path}: {each.why}; fix: {each.fix}" for each in past.skipped)):
         watcher.note(f"warning: {text}")
@@ -70,11 +71,20 @@ def export(
     return itertools.chain([COLUMNS, first], rows)
 
 
-def _commits(store: Store, machine: str | None, since: float | None) -> list[Commit]:
-    """Every commit that has results, also one that git no longer knows; the oldest first."""
-    dates = {each.commit_sha: each.date for each in store.commits(machine)}
-    wanted = [sha for sha in dates if since is None or dates[sha] >= since]
-    return [Commit(sha, "", "", dates[sha]) for sha in sorted(wanted, key=lambda sha: (dates[sha], sha))]
+def _reading(watcher: Watcher) -> Callable[[int, int], None]:
+    """Tells the watcher how much of what has to be read was read, in MiB."""
+    done = -1
+
+    def progress(read: int, wanted: int) -> None:
+        nonlocal done
+        if done < 0:
+            watcher.start(wanted >> 20, "reading")
+            done = 0
+        if read >> 20 > done:
+            watcher.advance("", (read >> 20) - done)
+            done = read >> 20
+
+    return progress
 
 
 class _Wanted:

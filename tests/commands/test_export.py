@@ -143,7 +143,7 @@ def test_a_file_that_cannot_be_written_is_an_error(recorded: Project) -> None:
 
 
 def test_a_file_of_results_that_cannot_be_read_is_named(recorded: Project) -> None:
-    broken = recorded.root / "history" / "gpu-box" / f"{SHA[:8]}-elsewhere.json"
+    broken = recorded.root / "history" / "gpu-box" / f"{'1' * 8}-{ENV}.json"
     broken.write_text("{")
     done = recorded.regress("export", "--csv")
     assert len(table(done)) == 11
