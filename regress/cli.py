@@ -16,9 +16,10 @@ import click
 
 from regress import __version__
 from regress.errors import RegressError
-from regress.invocation import finish, invoked, say
+from regress.invocation import finish, invoked, say, write_table
 from regress.options import (
     Duration,
+    Since,
     budgeting,
     deciding,
     holding,
@@ -279,6 +280,63 @@ def build(revisions: tuple[str, ...], environments: tuple[str, ...], **options: 
 
         report = command(request({}), revisions, progress, environments)
     finish(report, options)
+
+
+@regress.command()
+@click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path))
+@stack(where, output)
+@click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="In place of results_dir.")
+def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
+    """Take the results of other folders into results_dir: of shards of a run, or of other machines.
+
+    Rounds of one commit on one machine in one environment become one result; what is there already is not taken twice, so a
+    merge can be run again. What was measured on different machines stands side by side.
+
+    
+    Example:
+      regress merge shards/*
+
+    
+    Exit codes:
+      0  merged
+      2  usage, configuration, or results that would be mixed with others: nothing is written
+      3  some files could not be read, the rest is merged
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.merge import merge as command
+
+        report = command(request({}), folders, progress, into)
+    finish(report, options)
+
+
+@regress.command()
+@stack(where, selecting)
+@click.option("--csv", "file", metavar="[FILE]", is_flag=False, flag_value="-", required=True, help="As CSV [stdout].")
+@click.option("--since", type=Since(), metavar="DATE", help="Commits from that date on: 2026-05-01, 30d, 8w.")
+@click.option("--machine", metavar="NAME", help="Results of that machine alone.")
+@click.option("--environment", metavar="NAME", help="Results in that environment alone.")
+def export(file: str, since: float | None, machine: str | None, environment: str | None, **options: Any) -> None:
+    """Write recorded results as a table.
+
+    A row for each commit, machine, environment, device, case and metric: value and interval in base units (seconds, bytes),
+    over n rounds; or how it failed.
+
+    \b
+    Examples:
+      regress export --csv > all.csv
+      regress export --csv softmax.csv -b softmax --since 30d
+
+    \b
+    Exit codes:
+      0  written
+      2  usage or configuration
+      5  nothing is recorded, or nothing matches
+    """
+    shown = file == "-" and sys.stdout is not None and sys.stdout.isatty()
+    with invoked({**options, "quiet": shown}) as (request, progress):
+        from regress.commands.export import export as command
+
+        write_table(command(request({}), progress, machine, environment, since), file)
 
 
 @regress.command("list")

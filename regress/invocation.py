@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from regress.report.progress import Progress
     from regress.report.style import Style
 
-__all__ = ["finish", "invoked", "say"]
+__all__ = ["finish", "invoked", "say", "write_table"]
 
 
 class InternalError(RegressError):
@@ -33,8 +34,10 @@ class InternalError(RegressError):
 @contextlib.contextmanager
 def invoked(options: dict[str, Any]) -> Iterator[tuple[Callable[[dict[str, Any]], Request], Progress]]:
     """Turns options into a Request, and errors into words and exit codes."""
+    from regress.report import load
     from regress.report.progress import Progress
 
+    load({"text", options.get("form", "text"), *(form for form, _ in options.get("outputs", ()))})
     with _errors(options), Progress(sys.stderr, quiet=bool(options.get("quiet"))) as progress:
         yield (lambda more: _request(options, more)), progress
 
@@ -128,6 +131,21 @@ def finish(report: Report, options: dict[str, Any]) -> None:
         if failed is not None:
             raise failed
     sys.exit(report.exit_code)
+
+
+def write_table(rows: Iterable[Sequence[str]], file: str) -> None:
+    """Write the rows as they come, as CSV of RFC 4180 in UTF-8; "-" is stdout. Raises RegressError where they cannot be."""
+    try:
+        target = 1 if file == "-" else file
+        with open(target, "w", encoding="utf-8", errors="backslashreplace", newline="", closefd=file != "-") as table:
+            csv.writer(table).writerows(rows)
+    except BrokenPipeError:
+        return  # a reader who has seen enough
+    except OSError as error:
+        what = "cannot print the table" if file == "-" else f"cannot write {file}"
+        raise RegressError(
+            what, why=error.strerror or str(error), fix="--csv FILE with a file that can be written"
+        ) from error
 
 
 def _printed(text: str, color: bool) -> RegressError | None:

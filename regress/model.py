@@ -60,6 +60,7 @@ __all__ = [
     "Machine",
     "Measured",
     "Measurement",
+    "Merged",
     "Metric",
     "Protocol",
     "Report",
@@ -499,6 +500,19 @@ class Built:
 
 
 @dataclass(frozen=True)
+class Merged:
+    """What `merge` took from one folder of results."""
+
+    folder: str
+    machines: tuple[str, ...]
+    commits: int
+    added: int
+    """Rounds that were not there yet; a case that asv has measured counts as one."""
+    known: int
+    """Rounds that were there already."""
+
+
+@dataclass(frozen=True)
 class Setting:
     """One effective setting as `config` prints it."""
 
@@ -531,6 +545,7 @@ class Report:
     listed: tuple[Listed, ...] = ()
     checks: tuple[Check, ...] = ()
     builds: tuple[Built, ...] = ()
+    merged: tuple[Merged, ...] = ()
     block: tuple[str, str] | None = None
     """Where something is to be added to the configuration, and its lines."""
     settings: tuple[Setting, ...] = ()

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -322,3 +323,26 @@ def test_the_exit_code_is_never_pythons_own(tmp_path: Path) -> None:
     """1 means "regressed": an error must not end with it."""
     for error in ("Exception('x')", "OSError(28, 'full')", "EOFError", "MemoryError", "RecursionError"):
         assert raising(tmp_path, error).code != 1, error
+
+
+def test_an_update_in_the_middle_of_a_run_does_not_cost_its_report(
+    project: Callable[..., Project], tmp_path: Path
+) -> None:
+    installed = Path(shutil.copytree(ROOT / "regress", tmp_path / "lib" / "regress"))
+    p = project(run_rounds=2)
+    update = "def setup():\n    for each in pathlib.Path({!r}).rglob('*.py'): each.write_text('raise ImportError')\n"
+    suite = f"import pathlib\n{SUITE}{update.format(str(installed / 'report'))}cudatime_work.setup = setup\n"
+    p.commit({"proj/__init__.py": CODE, "benchmarks/b.py": suite})
+    done = subprocess.run(
+        [sys.executable, "-m", "regress", "run", "--output", f"json={tmp_path / 'run.json'}"],
+        cwd=p.root,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "lib"), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (installed / "report" / "terminal.py").read_text() == "raise ImportError"
+    assert done.returncode == 0, done.stderr
+    assert "PASS  1 case" in done.stdout
+    assert json.loads((tmp_path / "run.json").read_text())["exit_code"] == 0

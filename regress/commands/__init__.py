@@ -4,6 +4,8 @@ session   what measuring commands share: configuration, repository, sides, recor
 check     two sides, interleaved, with verdicts
 run       one side, measured and recorded
 compare   verdicts from recorded results
+merge     the results of other folders into results_dir
+export    recorded results as a table
 list      the cases of the suite
 config    effective settings
 doctor    whether this machine is fit to measure

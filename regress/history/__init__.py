@@ -15,6 +15,8 @@ first_format   asv's format of before 2019
 bulk           making millions of small objects
 json_text      JSON with bare NaN and Infinity, fast
 intervals      the statistics that asv keeps of a list of values
+merging        other folders of results into this one
+uniting        several files about one result into one
 aa             the last A/A check on each device
 noise          how much each case scatters, as past checks have seen it
 machine        the name and the facts of this machine
@@ -27,6 +29,7 @@ from regress.history.aa import keep_aa, last_aa
 from regress.history.archive import Archive, Place
 from regress.history.bulk import without_gc
 from regress.history.machine import this_machine
+from regress.history.merging import Merging
 from regress.history.noise import remember_noise, remembered_noise
 from regress.history.reading import NUMBERS, AsvResult, is_number
 from regress.history.recorded import CommitResults, Loaded, Recorded, SkippedFile
@@ -38,6 +41,7 @@ __all__ = [
     "AsvResult",
     "CommitResults",
     "Loaded",
+    "Merging",
     "Place",
     "Recorded",
     "Remeasured",

@@ -149,6 +149,12 @@ def machine_folders(root: Path, machine_name: str | None) -> Iterator[Path]:
         )
 
 
+def results_in(root: Path) -> Iterator[tuple[str, str]]:
+    """Machine and name of file, less its ending, of every result below `root`."""
+    for folder in machine_folders(root, None):
+        yield from ((folder.name, stem) for stem in _stems(folder))
+
+
 def _stems(folder: Path) -> list[str]:
     """Names of files of results, without their endings; an asv file and its sidecar have the same."""
     matches = (re.fullmatch(r"([0-9a-f]{8}-.*?)(\.rounds\.jsonl|\.json)", path.name) for path in folder.iterdir())

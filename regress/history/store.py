@@ -123,7 +123,7 @@ class Store:
                 return None
             path = _path(self.root, header, ".json")
             before = self._results(path, header)
-            rows, further = _rows(kept, before.rows)
+            rows, further = rows_of_sidecar(kept, before.rows)
             facts = {**machine.facts, "machine": machine.name, "python": python, **(requirements or {})}
             after = replace(
                 before,
@@ -150,9 +150,9 @@ class Store:
         return ids if size == seen else self._sidecar(path, header).ids
 
     def _sidecar(self, path: Path, header: Header) -> Sidecar:
-        found = _for_merging(path, sidecar.parse) or Sidecar()
+        found = for_merging(path, sidecar.parse) or Sidecar()
         if found.header is not None:
-            _refuse_other(path, (found.header.commit, found.header.environment), (header.commit, header.environment))
+            refuse_other(path, (found.header.commit, found.header.environment), (header.commit, header.environment))
         return found
 
     def _attributed(self, header: Header, benchmarks: Mapping[str, Benchmark]) -> Sidecar:
@@ -169,21 +169,21 @@ class Store:
         return self._sidecar(path, header)
 
     def _results(self, path: Path, header: Header) -> ResultsFile:
-        found = _for_merging(path, parse_whole_results)
+        found = for_merging(path, parse_whole_results)
         if found is None:
             return ResultsFile(header.commit, header.environment, 0, {}, "")
         ours = (header.commit, header.environment, header.machine)
-        _refuse_other(path, (found.commit_hash, found.env_name, found.params.get("machine")), ours)
+        refuse_other(path, (found.commit_hash, found.env_name, found.params.get("machine")), ours)
         return found
 
     def _write_benchmarks(self, benchmarks: Mapping[str, Benchmark], kept: Sidecar, further: names.Further) -> None:
         path, further_path = self.root / BENCHMARKS_FILE, self.root / names.FURTHER_FILE
-        entries = _for_merging(path, lambda data: parse_json(data, BENCHMARKS_VERSION)) or {}
+        entries = for_merging(path, lambda data: parse_json(data, BENCHMARKS_VERSION)) or {}
         for each in reversed(kept.kept):
             if each.benchmark is not None:
                 entries.setdefault(each.round.name, names.entry_of(each.benchmark))
         entries.update((name, names.entry_of(benchmark)) for name, benchmark in benchmarks.items())
-        known = _for_merging(further_path, names.parse_further) or {}
+        known = for_merging(further_path, names.parse_further) or {}
         for name, metrics in further.items():
             known[name] = {**known.get(name, {}), **metrics}
         disk.replace_file(path, serialize_json(names.with_further(entries, known), BENCHMARKS_VERSION))
@@ -192,7 +192,7 @@ class Store:
 
     def _write_machine(self, machine: Machine) -> None:
         path = _folder(self.root, machine.name) / MACHINE_FILE
-        before = _for_merging(path, lambda data: parse_json(data, MACHINE_VERSION)) or {}
+        before = for_merging(path, lambda data: parse_json(data, MACHINE_VERSION)) or {}
         disk.replace_file(path, serialize_json({**before, **machine.facts, "machine": machine.name}, MACHINE_VERSION))
 
     # -- reading ---------------------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ class Store:
     def machine_facts(self, name: str) -> Mapping[str, Any]:
         """What machine.json says of that machine; empty where there is none."""
         path = _folder(self.root, name) / MACHINE_FILE
-        return _for_merging(path, lambda data: parse_json(data, MACHINE_VERSION)) or {}
+        return for_merging(path, lambda data: parse_json(data, MACHINE_VERSION)) or {}
 
     def load(self, revision_sha: str, machine_name: str | None = None, environment: str | None = None) -> Loaded:
         """What is recorded of a commit, one Recorded for each machine and environment; all of them where none is named.
@@ -224,7 +224,7 @@ class Store:
         return loading.commits(self.root, machine_name)
 
 
-def _rows(kept: Sidecar, before: Mapping[str, Row]) -> tuple[dict[str, Row], names.Further]:
+def rows_of_sidecar(kept: Sidecar, before: Mapping[str, Row]) -> tuple[dict[str, Row], names.Further]:
     """The rows of all benchmarks of the sidecar, and the further metrics among them with their units."""
     rows: dict[str, Row] = {}
     further: names.Further = {}
@@ -268,7 +268,7 @@ def _folder(root: Path, machine_name: str) -> Path:
     return root / machine_name
 
 
-def _for_merging(path: Path, parse: Callable[[bytes], T]) -> T | None:
+def for_merging(path: Path, parse: Callable[[bytes], T]) -> T | None:
     """The file's content, None where there is no file. Raises StoreError where it cannot be read: it is not overwritten."""
     skipped: list[SkippedFile] = []
     found = loading.read(path, parse, skipped)
@@ -277,7 +277,7 @@ def _for_merging(path: Path, parse: Callable[[bytes], T]) -> T | None:
     return found
 
 
-def _refuse_other(path: Path, found: tuple[Any, ...], wanted: tuple[Any, ...]) -> None:
+def refuse_other(path: Path, found: tuple[Any, ...], wanted: tuple[Any, ...]) -> None:
     """Two commits or environments may have one file name; their results are not mixed."""
     if found != wanted:
         raise StoreError(

@@ -17,12 +17,12 @@ A further format is one module with a function `render(report, style)` and one l
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from regress.model import Report
 from regress.report.style import Style
 
-__all__ = ["RENDERERS", "Renderer", "Style", "render"]
+__all__ = ["RENDERERS", "Renderer", "Style", "load", "render"]
 
 Renderer = Callable[[Report, Style], str]
 
@@ -31,6 +31,12 @@ RENDERERS = {
     "json": "regress.report.json",
 }
 """Format -> the module whose `render` writes it; imported when it is asked for, so that `regress --help` stays quick."""
+
+
+def load(formats: Iterable[str]) -> None:
+    """Import the renderers now. Who installs another version while something is measured must not lose its report."""
+    for format in formats:
+        importlib.import_module(RENDERERS[format])
 
 
 def render(report: Report, style: Style, format: str = "text") -> str:

@@ -158,6 +158,10 @@ def _build(report: Report) -> dict[str, Any]:
     return {"builds": [_built(each) for each in report.builds]}
 
 
+def _merge(report: Report) -> dict[str, Any]:
+    return {"folders": [dataclasses.asdict(each) for each in report.merged]}
+
+
 def _config(report: Report) -> dict[str, Any]:
     settings = [{"name": each.name, "value": each.value, "source": each.source} for each in report.settings]
     return {"settings": settings}
@@ -172,6 +176,7 @@ _BODIES: dict[str, Callable[[Report], dict[str, Any]]] = {
     "doctor": _doctor,
     "init": _init,
     "build": _build,
+    "merge": _merge,
     "config": _config,
 }
 """Command -> what its document has beyond the envelope; a command that is not here has the envelope only."""

@@ -1,11 +1,11 @@
-"""The tables of the commands that judge nothing: run, list, doctor, init, build, config."""
+"""The tables of the commands that judge nothing: run, list, doctor, init, build, merge, config."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from regress.model import Built, Case, Check, Failure, Fineness, Listed, Measurement, Report, Setting
+from regress.model import Built, Case, Check, Failure, Fineness, Listed, Measurement, Merged, Report, Setting
 from regress.report.failures import failure_lines
 from regress.report.rows import MARKS, metric_words
 from regress.report.style import Style, paint, visible
@@ -13,7 +13,7 @@ from regress.report.table import Layout, Row
 from regress.report.throughput import throughput_words
 from regress.units import format_duration, format_estimate, format_percent, format_time
 
-__all__ = ["block", "builds", "checks", "fineness", "listed", "measurements", "settings"]
+__all__ = ["block", "builds", "checks", "fineness", "listed", "measurements", "merged", "settings"]
 
 _CHECK_MARKS = {"ok": (" ", "green"), "warn": ("?", "yellow"), "fail": ("!", "bold red")}
 
@@ -85,6 +85,14 @@ def builds(report: Report, style: Style) -> list[str]:
     return [*lines, ""] if lines else []
 
 
+def merged(report: Report, style: Style) -> list[str]:
+    """What `merge` took from each folder; quiet: nothing, the last line has the sum."""
+    if not report.merged or style.quiet:
+        return []
+    heading = Row(("folder", "machines", "commits", "rounds added", "were there"), color="bold", accent=0)
+    return [*_table([heading, *map(_merged, report.merged)], "llrrr", style), ""]
+
+
 def block(report: Report, style: Style) -> list[str]:
     """What `init` would have added to the configuration, as it stands there."""
     if report.block is None:
@@ -148,6 +156,11 @@ def _built(each: Built, several: bool) -> Row:
     log = "" if each.state == "failed" else visible(each.log)  # the fix of what failed names it
     side = visible(each.side.label), visible(each.side.commit.subject)
     return Row((each.state, *side, took, environment, log), mark, color, accent=0)
+
+
+def _merged(each: Merged) -> Row:
+    numbers = (str(number) for number in (each.commits, each.added, each.known))
+    return Row((visible(each.folder), visible(", ".join(each.machines)), *numbers))
 
 
 def _setting(setting: Setting) -> Row:

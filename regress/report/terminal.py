@@ -43,6 +43,7 @@ def render(report: Report, style: Style) -> str:
             *listings.listed(report, style),
             *listings.checks(report, style),
             *listings.builds(report, style),
+            *listings.merged(report, style),
             *listings.block(report, style),
             *listings.measurements(report, style),
             *changes(report, style),

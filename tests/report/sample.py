@@ -20,6 +20,7 @@ from regress.model import (
     Listed,
     Machine,
     Measurement,
+    Merged,
     Metric,
     Report,
     SelfCheck,
@@ -424,6 +425,22 @@ def build() -> Report:
         ),
         remark="1 built, 1 reused, 1 ready, 1 failed",
         duration_s=4.0,
+    )
+
+
+def merge() -> Report:
+    return Report(
+        command="merge",
+        exit_codes=(3,),
+        state="FAIL",
+        merged=(
+            Merged("shards/1", ("h100",), commits=1, added=480, known=0),
+            Merged(f"shards/{HOSTILE}", ("h100", str(HOSTILE)), commits=12, added=3, known=477),
+        ),
+        remark="2 folders: 483 rounds added, 477 were there",
+        warnings=("not merged: shards/1/h100/3f2c1ab9-worktree.json: not JSON; fix: restore it",),
+        recorded="/repo/history",
+        duration_s=0.4,
     )
 
 

@@ -27,6 +27,7 @@ REPORTS: dict[str, tuple[Callable[[], Report], tuple[str, ...]]] = {
     "aa": (sample.aa, ("", "-quiet", "-terminal")),
     "init": (sample.init, ("", "-quiet")),
     "build": (sample.build, ("", "-quiet", "-terminal")),
+    "merge": (sample.merge, ("", "-quiet", "-terminal")),
     "config": (sample.config, ("",)),
 }
 """Name -> report, and the styles in which its text differs."""

@@ -30,6 +30,7 @@ REPORTS: list[Callable[[], Report]] = [
     sample.aa,
     sample.init,
     sample.build,
+    sample.merge,
     sample.config,
     lambda: Report("demo", suggestions=(("next", "regress check HEAD~1"),)),
     lambda: Report("check", exit_codes=(5,), state="NOTHING"),

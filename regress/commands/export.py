@@ -1,0 +1,151 @@
+"""`regress export`: recorded results as a table, a row for each commit, machine, environment, device, case and metric."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from regress.commands.session import Request, Session, unmatched
+from regress.compare import Past, past_of
+from regress.errors import NothingMeasured
+from regress.model import Case, Commit, Series
+from regress.run.execute import Watcher
+from regress.stats.summary import summarize
+
+ASV_CONFIDENCE = 0.99
+"""Of the intervals that stand in asv's files."""
+
+COLUMNS = (
+    "date",
+    "sha",
+    "machine",
+    "environment",
+    "device",
+    "benchmark",
+    "case",
+    "metric",
+    "unit",
+    "value",
+    "low",
+    "high",
+    "confidence",
+    "n",
+    "failure",
+)
+"""`date` is the commit's, in UTC; `device` is a GPU's UUID; `value` and its interval are in `unit`, over `n` rounds. A result
+without a value has the kind of its failure."""
+
+Row = tuple[str, ...]
+
+
+def export(
+    request: Request,
+    watcher: Watcher,
+    machine: str | None = None,
+    environment: str | None = None,
+    since: float | None = None,
+) -> Iterator[Row]:
+    """The table, its heading first: benchmark by benchmark as it is read, the commits of each by their dates.
+
+    On every machine and in every environment where none is named. `since` is the date of the oldest commit wanted, in seconds
+    since the epoch. Raises NothingMeasured where nothing is recorded and where no benchmark matches.
+    """
+    session = Session(request)
+    root, settings = session.config.results_dir, session.config.settings
+    every = past_of(root, session.cache, (), settings, machine, environment, _reading(watcher)).unknown
+    # The order is that of their dates: git no longer knows all of them.
+    commits = [Commit(each.commit_sha, "", "", each.date) for each in every if since is None or each.date >= since]
+    past = past_of(root, session.cache, commits, settings, machine, environment)
+    for text in (*session.config.warnings, *(f"{each.path}: {each.why}; fix: {each.fix}" for each in past.skipped)):
+        watcher.note(f"warning: {text}")
+    if not past.names:
+        named = "".join(f" {word} {name}" for word, name in (("on", machine), ("in", environment)) if name)
+        later = "" if since is None else f", of commits from {_iso(since)} on"
+        raise NothingMeasured(f"nothing is recorded{named}", why=f"searched in {root}{later}", fix="regress run")
+    rows = _rows(past, _Wanted(past, request.patterns), settings.confidence, watcher)
+    first = next(rows, None)
+    if first is None:
+        raise unmatched(session.selection(), str(root))
+    return itertools.chain([COLUMNS, first], rows)
+
+
+def _reading(watcher: Watcher) -> Callable[[int, int], None]:
+    """Tells the watcher how much of what has to be read was read, in MiB."""
+    done = -1
+
+    def progress(read: int, wanted: int) -> None:
+        nonlocal done
+        if done < 0:
+            watcher.start(wanted >> 20, "reading")
+            done = 0
+        if read >> 20 > done:
+            watcher.advance("", (read >> 20) - done)
+            done = read >> 20
+
+    return progress
+
+
+class _Wanted:
+    """Which cases the patterns select, as `-b` does everywhere: what is a name exactly, else what an expression is found in."""
+
+    def __init__(self, past: Past, patterns: Sequence[str]) -> None:
+        self._all = not patterns
+        self._exact = {pattern for pattern in patterns if _is_name(past, pattern)}
+        self._searched = [re.compile(pattern) for pattern in patterns if pattern not in self._exact]
+
+    def __contains__(self, case: Case) -> bool:
+        if self._all or not self._exact.isdisjoint((case.name, str(case))):
+            return True
+        return any(search.search(str(case)) for search in self._searched)
+
+
+def _is_name(past: Past, pattern: str) -> bool:
+    """Whether it is the name of a benchmark or of a case with its parameters."""
+    name, parenthesis, _ = pattern.partition("(")
+    if name not in past.names or not parenthesis:
+        return name in past.names
+    return any(str(each.case) == pattern for each in past.series(name))
+
+
+# -- rows ----------------------------------------------------------------------------------------------------------------
+
+
+def _rows(past: Past, wanted: _Wanted, confidence: float, watcher: Watcher) -> Iterator[Row]:
+    watcher.start(len(past.names), "exporting")
+    for name in past.names:
+        for series in past.series(name):
+            if series.case in wanted:
+                yield from _rows_of(series, past.commits, confidence)
+        watcher.advance(name)
+
+
+def _rows_of(series: Series, commits: Sequence[Commit], confidence: float) -> Iterator[Row]:
+    case, metric = series.case, series.metric
+    for at, commit in enumerate(commits):
+        values, failure = series.rounds[at], series.failures[at]
+        if values or failure:
+            where = series.machine, series.environment, series.device, case.name, str(case), metric.name, metric.unit
+            numbers = _numbers(values, series.intervals[at], confidence) if values else ("", "", "", "", "0")
+            yield (_iso(commit.date), commit.sha, *where, *numbers, failure)
+
+
+def _numbers(values: Sequence[float], recorded: tuple[float, float] | None, confidence: float) -> Row:
+    """Value, interval, confidence and number of rounds; one round has no interval, unless asv has recorded one."""
+    summary = summarize(values, confidence)
+    if recorded is not None:
+        interval = (*recorded, ASV_CONFIDENCE)
+    elif len(values) > 1:
+        interval = (summary.low, summary.high, confidence)
+    else:
+        return repr(summary.center), "", "", "", "1"
+    return (repr(summary.center), *map(repr, interval), str(summary.n))
+
+
+def _iso(date: float) -> str:
+    """The date in UTC; empty for one that no calendar has."""
+    try:
+        return datetime.datetime.fromtimestamp(date, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):
+        return ""

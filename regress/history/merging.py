@@ -1,0 +1,329 @@
+"""Results of other folders into results_dir: the shards of one run, or the histories of several machines.
+
+What several folders have of one commit on one machine in one environment becomes one result, see uniting.py; what they have of
+different ones comes to stand side by side. Nothing that results_dir has is lost.
+
+Whether all of it belongs together is looked at before anything is written. Then it goes file by file, each written whole or not
+at all, and under the lock of results_dir: who is killed in between, or is refused for a file that changed meanwhile, runs the
+same command again, which does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from regress.errors import StoreError
+from regress.history import disk, loading, names, sidecar
+from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
+from regress.history.recorded import SkippedFile
+from regress.history.results_file import (
+    BENCHMARKS_VERSION,
+    MACHINE_VERSION,
+    RESTORE,
+    ResultsFile,
+    cells_of,
+    malformed,
+    parse_json,
+    parse_results,
+    parse_whole_results,
+    serialize_json,
+    serialize_results,
+)
+from regress.history.store import LOCK_TIMEOUT_S, for_merging, refuse_other, rows_of_sidecar
+from regress.history.uniting import (
+    Entries,
+    Lines,
+    lines_of,
+    united_entries,
+    united_facts,
+    united_further,
+    united_lines,
+    united_results,
+)
+from regress.model import Merged
+
+SAME_MACHINE = ("arch", "cpu", "num_cpu")
+"""Facts of machine.json that two machines of one name have in common, or they are two."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One result as one folder has it: the sidecar and asv's file, as far as they are there."""
+
+    whose: tuple[str, str] | None = None
+    """Commit and environment; None where nothing can be used."""
+    data: bytes = b""
+    file: ResultsFile | None = None
+
+    def rounds(self, lines: Lines) -> frozenset[Any]:
+        """Its rounds; where asv has measured it alone, each case counts as one."""
+        if lines.places or self.file is None:
+            return lines.rounds
+        cells = ((name, cells_of(row)) for name, row in self.file.rows.items())
+        return frozenset((name, params, repr(cell)) for name, row in cells for params, cell in row.items())
+
+    def has_all_of(self, other: _Part) -> bool:
+        """Whether all that the other one holds stands here as it is there. A quick look: most of a history never changes."""
+        if not set(other.data.split(b"\n")) <= set(self.data.split(b"\n")):
+            return False
+        return other.file is None or (self.file is not None and united_results([self.file, other.file]) == self.file)
+
+
+@dataclass
+class _Folder:
+    """One of the folders that are merged, and what it brought."""
+
+    root: Path
+    results: set[tuple[str, str]] = field(default_factory=set)
+    """Machine and name of file, of what can be used."""
+    commits: set[str] = field(default_factory=set)
+    added: int = 0
+    known: int = 0
+
+
+class Merging:
+    """A merge of `sources` into `root`: `take` each of `results`, then `finish`. Raises StoreError where a folder holds no
+    results, and where one name stands for two commits, environments or machines."""
+
+    def __init__(self, root: Path, sources: Sequence[Path], lock_timeout_s: float = LOCK_TIMEOUT_S) -> None:
+        self._root, self._lock_timeout_s = root, lock_timeout_s
+        self._folders = [_Folder(source) for source in dict.fromkeys(sources)]
+        self._skipped: dict[SkippedFile, None] = {}
+        for folder in self._folders:
+            _require_results(folder.root, root)
+        whose: dict[tuple[str, str], tuple[tuple[str, str], Path]] = {}
+        for folder in self._folders:
+            for result in loading.results_in(folder.root):
+                self._look_over(folder, result, whose)
+        for machine in self._machines:
+            self._refuse_other_machine(machine)
+
+    @property
+    def results(self) -> list[tuple[str, str]]:
+        """Machine and name of file, less its ending, of every result that is merged."""
+        return sorted({each for folder in self._folders for each in folder.results})
+
+    @property
+    def skipped(self) -> tuple[SkippedFile, ...]:
+        """What of the sources cannot be used."""
+        return tuple(self._skipped)
+
+    @property
+    def _machines(self) -> list[str]:
+        return sorted({machine for machine, _ in self.results})
+
+    @property
+    def _roots(self) -> list[Path]:
+        return [self._root, *(folder.root for folder in self._folders)]
+
+    # -- reading ---------------------------------------------------------------------------------------------------------
+
+    def _read(self, root: Path, name: str, parse: Callable[[bytes], T]) -> T | None:
+        """A file of a source, which is skipped and named where it cannot be read; one of results_dir is an error then."""
+        if root == self._root:
+            return for_merging(root / name, parse)
+        skipped: list[SkippedFile] = []
+        found = loading.read(root / name, parse, skipped)
+        self._skipped.update(dict.fromkeys(skipped))
+        return found
+
+    def _part(self, root: Path, machine: str, stem: str) -> _Part:
+        """The result, less what is said to be of another machine or commit."""
+        side_name, file_name = f"{machine}/{stem}{sidecar.ENDING}", f"{machine}/{stem}.json"
+        header = self._read(root, side_name, sidecar.parse_header)
+        if header is not None and self._strays(root, side_name, (header.machine,), (machine,)):
+            header = None
+        data = self._read(root, side_name, bytes) if header is not None else None
+        whose = None if header is None else (header.commit, header.environment)
+        file = self._results(root, file_name)
+        if file is not None:
+            named = (file.commit_hash, file.env_name)
+            mine = (machine, *(whose or named))
+            if self._strays(root, file_name, (str(file.params.get("machine")), *named), mine):
+                return _Part(whose, data or b"")
+            whose = named
+        return _Part(whose, data or b"", file)
+
+    def _results(self, root: Path, name: str) -> ResultsFile | None:
+        """asv's file. A malformed row of a source is named; one of results_dir would be lost, so that it is an error."""
+        if root == self._root:
+            return for_merging(root / name, parse_whole_results)
+        file = self._read(root, name, parse_results)
+        if file is not None and file.malformed:
+            why = f"{malformed(file.malformed)}; the others are merged"
+            self._skipped[SkippedFile(root / name, why, RESTORE)] = None
+        return file
+
+    def _lines(self, root: Path, name: str, part: _Part) -> Lines:
+        lines = lines_of(part.data)
+        if lines.unreadable:
+            why = f"{lines.unreadable} of its lines cannot be read: a writer was killed, or a merge went wrong"
+            path = root / f"{name}{sidecar.ENDING}"
+            self._skipped[SkippedFile(path, why, "none is needed: the other rounds are used")] = None
+        return lines
+
+    def _strays(self, root: Path, name: str, says: tuple[str, ...], stands: tuple[str, ...]) -> bool:
+        """Whether a file of a source is of another machine than its folder, or of another commit than the sidecar beside it.
+        Raises StoreError for one of results_dir: it would be written over."""
+        if says == stands:
+            return False
+        path = root / name
+        if root == self._root:
+            refuse_other(path, says, stands)
+        other = says[0] != stands[0]
+        fix = f"mv {path.parent} {path.parent.with_name(says[0])}" if other else "remove the one that is wrong there"
+        why = f"it is of {', '.join(says)}, and stands among results of {', '.join(stands)}"
+        self._skipped[SkippedFile(path, why, fix)] = None
+        return True
+
+    # -- before anything is written --------------------------------------------------------------------------------------
+
+    def _look_over(
+        self, folder: _Folder, result: tuple[str, str], whose: dict[tuple[str, str], tuple[tuple[str, str], Path]]
+    ) -> None:
+        """Take note of a result, and refuse one that would be mixed with another commit's or environment's."""
+        part = self._part(folder.root, *result)
+        if part.whose is None:
+            return
+        here = self._part(self._root, *result).whose
+        known, where = whose.setdefault(result, (here, self._root) if here is not None else (part.whose, folder.root))
+        if known != part.whose:
+            name = "/".join(result)
+            raise StoreError(
+                f"cannot merge {folder.root}: {name} there and in {where} are not of one commit and environment",
+                why=f"it is of {' in '.join(part.whose)}, and here of {' in '.join(known)}",
+                fix="name one of the environments otherwise where it is measured, or leave that folder out",
+            )
+        folder.results.add(result)
+        folder.commits.add(part.whose[0])
+
+    def _refuse_other_machine(self, machine: str) -> None:
+        """Values of two machines never become one series, whatever they are called."""
+        known: dict[str, tuple[Any, Path]] = {}
+        for root in self._roots:
+            for key, value in self._facts(root, machine).items():
+                before, where = known.setdefault(key, (value, root))
+                if key in SAME_MACHINE and before != value and before and value:
+                    raise StoreError(
+                        f"cannot merge {root}: its {machine} is another machine than that of {where}",
+                        why=f"{key} is {value!r} there, and {before!r} here",
+                        fix=f"measure there under another name than {machine} (--machine NAME); "
+                        "if it is one machine, let both machine.json say the same",
+                    )
+
+    def _facts(self, root: Path, machine: str) -> Mapping[str, Any]:
+        found = self._read(root, f"{machine}/{MACHINE_FILE}", lambda data: parse_json(data, MACHINE_VERSION))
+        return found or {}
+
+    # -- one result ------------------------------------------------------------------------------------------------------
+
+    def take(self, machine: str, stem: str) -> None:
+        """Merge one result: its sidecars by their rounds, asv's files by their cells, and asv's rows anew from the rounds."""
+        name = f"{machine}/{stem}"
+        with disk.locked(self._root, self._lock_timeout_s):
+            here = self._part(self._root, machine, stem)
+            parts, lines = [here], [self._lines(self._root, name, here)]
+            there = here.rounds(lines[0])
+            for folder in self._folders:
+                if (machine, stem) in folder.results:
+                    part = self._part(folder.root, machine, stem)
+                    parts.append(part)
+                    lines.append(self._lines(folder.root, name, part))
+                    found = part.rounds(lines[-1])
+                    folder.added += len(found - there)
+                    folder.known += len(found & there)
+                    there |= found
+            if not all(here.has_all_of(part) for part in parts[1:]):
+                self._write(name, united_lines(lines), [part.file for part in parts if part.file is not None])
+
+    def _write(self, name: str, data: bytes, files: Sequence[ResultsFile]) -> None:
+        """The sidecar comes last: where it has all lines, asv's rows have been made of them."""
+        if files:
+            united = united_results(files)
+            rows, _ = rows_of_sidecar(sidecar.parse(data), united.rows)
+            content = serialize_results(replace(united, rows={**united.rows, **rows}))
+            disk.replace_file(self._root / f"{name}.json", content)
+        if data:
+            disk.replace_file(self._root / f"{name}{sidecar.ENDING}", data)
+
+    # -- what is there once ----------------------------------------------------------------------------------------------
+
+    def finish(self) -> tuple[Merged, ...]:
+        """Merge what describes machines and benchmarks; gives what each source brought."""
+        with disk.locked(self._root, self._lock_timeout_s):
+            self._finish_benchmarks()
+            for machine in self._machines:
+                facts = united_facts([self._facts(root, machine) for root in self._roots])
+                if facts:
+                    disk.replace_file(self._root / machine / MACHINE_FILE, serialize_json(facts, MACHINE_VERSION))
+        return tuple(
+            Merged(
+                folder=str(each.root),
+                machines=tuple(sorted({machine for machine, _ in each.results})),
+                commits=len(each.commits),
+                added=each.added,
+                known=each.known,
+            )
+            for each in self._folders
+        )
+
+    def _finish_benchmarks(self) -> None:
+        parts: list[Entries] = []
+        further: list[names.Further] = []
+        for root in self._roots:
+            oldest = BENCHMARKS_VERSION if root == self._root else 1
+            parse = partial(parse_json, version=BENCHMARKS_VERSION, oldest=oldest)
+            found = self._read(root, BENCHMARKS_FILE, parse) or {}
+            parts.append({name: entry for name, entry in found.items() if isinstance(entry, dict)})
+            further.append(self._read(root, names.FURTHER_FILE, names.parse_further) or {})
+        known = united_further(further)
+        of_further = {names.further_name(name, metric) for name, metrics in known.items() for metric in metrics}
+        own = [{name: each for name, each in part.items() if name not in of_further} for part in parts]
+        entries = {name: dict(each) for name, each in united_entries(own, self._measured).items()}
+        if entries:
+            content = serialize_json(names.with_further(entries, known), BENCHMARKS_VERSION)
+            disk.replace_file(self._root / BENCHMARKS_FILE, content)
+        if known:
+            disk.replace_file(self._root / names.FURTHER_FILE, names.serialize_further(known))
+
+    def _measured(self) -> Mapping[tuple[str, str], float]:
+        """When each version of each benchmark was measured last."""
+        times: dict[tuple[str, str], float] = {}
+        for machine, stem in loading.results_in(self._root):
+            file = loading.read(self._root / machine / f"{stem}.json", parse_results, [])
+            for name, row in file.rows.items() if file is not None else ():
+                key = name, str(row.get("version"))
+                times[key] = max(times.get(key, 0.0), float(row.get("started_at") or 0))
+        return times
+
+
+# -- the folders ---------------------------------------------------------------------------------------------------------
+
+
+def _require_results(source: Path, root: Path) -> None:
+    """Raise StoreError where nothing of `source` can be merged into `root`."""
+    if not source.is_dir():
+        raise StoreError(f"there is no folder {source}", fix="name the folder that a run had as its results_dir")
+    if source.resolve() == root.resolve():
+        raise StoreError(f"{source} is results_dir itself", why="its results are there already", fix="name other folders")
+    if not _has_results(source):
+        below = _below(source)
+        why = "a folder of results has a folder of each machine, with files COMMIT-ENVIRONMENT.json"
+        fix = f"regress merge {' '.join(below)}" if below else "look whether that run has recorded anything"
+        raise StoreError(f"there are no results in {source}", why=why, fix=fix)
+
+
+def _has_results(folder: Path) -> bool:
+    return any(True for _ in loading.results_in(folder))
+
+
+def _below(source: Path) -> list[str]:
+    """Folders of results that stand in `source`, as an archive of a run has them."""
+    found = dict.fromkeys(path.parent.parent for path in sorted(source.rglob(MACHINE_FILE)))
+    return [str(path) for path in found if _has_results(path)][:20]
