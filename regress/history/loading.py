@@ -27,6 +27,8 @@ from regress.history.sidecar import parse as parse_sidecar
 from regress.model import Machine
 
 BENCHMARKS_FILE = "benchmarks.json"
+ANCHOR = "@"
+"""Stands between the two hashes in the name of an anchor's sidecar."""
 MACHINE_FILE = "machine.json"
 
 T = TypeVar("T")
@@ -153,6 +155,13 @@ def results_in(root: Path) -> Iterator[tuple[str, str]]:
     """Machine and name of file, less its ending, of every result below `root`."""
     for folder in machine_folders(root, None):
         yield from ((folder.name, stem) for stem in _stems(folder))
+
+
+def anchors_in(root: Path, machine_name: str | None = None) -> Iterator[tuple[str, str]]:
+    """Machine and name of file, less its ending, of what was measured again beside other commits."""
+    for folder in machine_folders(root, machine_name):
+        names = sorted(path.name.removesuffix(ENDING) for path in folder.glob(f"*{ANCHOR}*{ENDING}"))
+        yield from ((folder.name, name) for name in names)
 
 
 def _stems(folder: Path) -> list[str]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -99,7 +100,7 @@ class Merging:
             _require_results(folder.root, root)
         whose: dict[tuple[str, str], tuple[tuple[str, str], Path]] = {}
         for folder in self._folders:
-            for result in loading.results_in(folder.root):
+            for result in chain(loading.results_in(folder.root), loading.anchors_in(folder.root)):
                 self._look_over(folder, result, whose)
         for machine in self._machines:
             self._refuse_other_machine(machine)

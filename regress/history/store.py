@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 from regress.errors import StoreError
 from regress.history import disk, loading, names, sidecar
 from regress.history.cells import newest_alike, rows_of
-from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
+from regress.history.loading import ANCHOR, BENCHMARKS_FILE, MACHINE_FILE
 from regress.history.reading import Reader
 from regress.history.recorded import CommitResults, Loaded, Recorded, SkippedFile, put_together
 from regress.history.results_file import (
@@ -42,8 +42,6 @@ from regress.history.results_file import (
 from regress.history.sidecar import Header, Sidecar
 from regress.model import Benchmark, Machine, Round, Side
 
-ANCHOR = "@"
-"""Stands between the two hashes in the name of an anchor's sidecar."""
 LOCK_TIMEOUT_S = 30.0
 
 T = TypeVar("T")
@@ -212,10 +210,11 @@ class Store:
     def anchors(self, machine_name: str | None = None) -> tuple[Remeasured, ...]:
         """What was measured again beside other commits, the oldest file name first. What cannot be read is left out."""
         found = []
-        for path in sorted(self.root.glob(f"{machine_name or '*'}/*{ANCHOR}*{sidecar.ENDING}")):
+        for machine, stem in loading.anchors_in(self.root, machine_name):
+            path = self.root / machine / f"{stem}{sidecar.ENDING}"
             side = loading.read_sidecar(path, [])
             if side.header is not None and side.header.beside:
-                empty = Recorded(side.header.commit, Machine(path.parent.name), side.header.environment, (), {}, path)
+                empty = Recorded(side.header.commit, Machine(machine), side.header.environment, (), {}, path)
                 found.append(Remeasured(put_together(empty, side.kept, {}, Reader({})), side.header.beside))
         return tuple(found)
 

@@ -133,6 +133,21 @@ def test_machines_commits_and_environments_stand_side_by_side(tmp_path: Path) ->
     assert found == {("gpu-box", ENV): 2, ("cpu-box", ENV): 1, ("gpu-box", "next-py3.12"): 1}
 
 
+def test_what_was_measured_again_beside_a_commit_is_merged_too(tmp_path: Path) -> None:
+    again = replace(side(), beside="f" * 40)
+    for number in range(2):
+        source = tmp_path / str(number)
+        shard(source, ADD, 1.0)
+        Store(source).append(again, BOX, ENV, taken(ADD, order=0, started_at=500.0 + number, gpu_time=2.0), {}, benchmark(ADD))
+    root = tmp_path / "all"
+    for _ in range(2):
+        merge(root, tmp_path / "0", tmp_path / "1")
+        (anchor,) = Store(root).anchors()
+        assert (anchor.recorded.commit_sha, anchor.beside) == (side().commit.sha, "f" * 40)
+        assert [each.values["gpu_time"].value for each in anchor.recorded.rounds] == [2.0, 2.0]
+        assert [each.values["gpu_time"].value for each in only(root).rounds] == [1.0] * 2, "its own results are its own"
+
+
 def test_further_metrics_keep_their_names(tmp_path: Path) -> None:
     fill(tmp_path / "a", [taken(ADD, gpu_time=1.0, host_time=2.0)], [benchmark(ADD)])
     fill(tmp_path / "b", [taken(MUL, gpu_time=1.0, peak_memory=64.0)], [benchmark(MUL)])
