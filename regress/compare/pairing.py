@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from regress.compare.evidence import Evidence
-from regress.model import DECLARED_SAMPLING, PROTOCOL_IDENTITY, Benchmark, Case, Round, declared_words
+from regress.model import DECLARED_SAMPLING, PROTOCOL_IDENTITY, Benchmark, Case, Round, old_names
 
 Benchmarks = Mapping[str, Benchmark]
 
@@ -102,19 +102,10 @@ def renames(head: Benchmarks, base_names: Collection[str]) -> dict[str, str]:
     """
     claims: dict[str, list[str]] = {}
     for benchmark in head.values():
-        old = next((name for name in _old_names(benchmark) if name in base_names and name not in head), None)
+        old = next((name for name in old_names(benchmark) if name in base_names and name not in head), None)
         if old is not None and benchmark.name not in base_names:
             claims.setdefault(old, []).append(benchmark.name)
     return {names[0]: old for old, names in claims.items() if len(names) == 1}
-
-
-def _old_names(benchmark: Benchmark) -> Iterator[str]:
-    """The names that `was` may mean: a benchmark's, or, declared on a class or a module, that class's or module's."""
-    parts = benchmark.name.split(".")
-    for was in declared_words(benchmark, "was"):
-        yield was
-        for start in range(1, len(parts)):
-            yield ".".join([was, *parts[start:]])
 
 
 def unlike(base: Evidence, head: Evidence) -> list[str]:

@@ -82,17 +82,18 @@ class Standing:
     confirming: int = 0
     """Rounds a side that its confirmation takes."""
     cost_s: float = 0.0
-    """Seconds of one round, both sides together."""
+    """Seconds of one round, both sides together, as far as it makes the check longer."""
 
 
 class Steps:
     """The steps of one check. `next` says what to measure until there is nothing left to be gained, `verdicts` sums up.
 
-    `budget_s` counts from the construction, by `clock`; infinite for no bound.
+    `budget_s` counts from the construction, by `clock`; infinite for no bound. With several GPUs that measure at once a case is
+    taken to cost its part of the time; what they wait for each other is among the costs of a round beside its cases.
     """
 
-    def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
-        self._settings, self._clock = settings, clock
+    def __init__(self, settings: Settings, clock: Callable[[], float], gpus: int = 1) -> None:
+        self._settings, self._clock, self._gpus = settings, clock, max(gpus, 1)
         self._started_s = clock()
         self._standings: dict[Case, Standing] | None = None
         self._suites = Suites({})
@@ -141,7 +142,8 @@ class Steps:
     def _standing(self, case: Case, names: Collection[Case], costs: Mapping[Case, float]) -> Standing:
         definition = self._suites.definition(case)
         critical = definition is not None and definition.declared.get("critical") is True
-        return Standing(case, frozenset(names), critical, cost_s=sum(costs.get(name, 0.0) for name in names))
+        cost_s = sum(costs.get(name, 0.0) for name in names) / self._gpus
+        return Standing(case, frozenset(names), critical, cost_s=cost_s)
 
     def _look(self, found: SoFar, standings: Mapping[Case, Standing]) -> None:
         """Look at the cases that were to be measured since the last time."""
@@ -156,7 +158,7 @@ class Steps:
         for case, rounds in asked.items():
             standing = standings[case]
             base, head = pairs.get(case, ((), ()))
-            standing.cost_s = sum(each.duration_s for each in (*base, *head)) / rounds
+            standing.cost_s = sum(each.duration_s for each in (*base, *head)) / rounds / self._gpus
             standing.rounds = rounds
             self._settle(standing, gating.get(case, ()))
             spent_s -= standing.cost_s * (rounds - before[case])

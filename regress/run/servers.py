@@ -120,6 +120,26 @@ class Reaper:
             self._process.stdin.flush()
 
 
+class Interrupt:
+    """Ctrl-C for a thread that waits for a worker: the signal itself comes to the main thread alone."""
+
+    def __init__(self) -> None:
+        self.fd, self._write = os.pipe()
+
+    def set(self) -> None:
+        """Have the thread stop as Ctrl-C would stop it: once, wherever it waits next."""
+        os.write(self._write, b".")
+
+    def take(self) -> None:
+        """Raise KeyboardInterrupt, once for each `set`."""
+        os.read(self.fd, 1)
+        raise KeyboardInterrupt
+
+    def close(self) -> None:
+        os.close(self.fd)
+        os.close(self._write)
+
+
 class Handle(Interface):
     """A started process. `poll` gives its exit code, negative for a signal, and None while it runs."""
 
@@ -209,8 +229,8 @@ class Log:
 class Server:
     """One worker process. Use it as a context manager: leaving it ends the process and its children."""
 
-    def __init__(self, start: Start, opening: Open, reaper: Reaper) -> None:
-        self._reaper = reaper
+    def __init__(self, start: Start, opening: Open, reaper: Reaper, interrupt: Interrupt) -> None:
+        self._reaper, self._interrupt = reaper, interrupt
         self._home = Path(tempfile.mkdtemp(prefix="regress-"))
         (self._home / "cwd").mkdir()
         command_read, self._write = os.pipe()
@@ -254,7 +274,7 @@ class Server:
             raise self._died() from None
 
     def receive(self, timeout_s: float) -> Any:
-        """The next message. Raises TimedOut (and kills the worker) or Died."""
+        """The next message. Raises TimedOut (and kills the worker) or Died, and KeyboardInterrupt where that was asked for."""
         deadline = time.monotonic() + timeout_s
         while b"\n" not in self._buffer:
             left = deadline - time.monotonic()
@@ -277,8 +297,11 @@ class Server:
 
     def _ready(self, seconds: float) -> list[int]:
         """The descriptors that can be read; what has been printed is taken along."""
-        ready, _, _ = select.select([fd for fd in (self._read, self._log.fd) if fd >= 0], [], [], seconds)
+        waited = [fd for fd in (self._read, self._log.fd, self._interrupt.fd) if fd >= 0]
+        ready, _, _ = select.select(waited, [], [], seconds)
         self._log.drain()
+        if self._interrupt.fd in ready:
+            self._interrupt.take()
         return ready
 
     def _died(self) -> Died:
@@ -365,12 +388,20 @@ def discovered(server: Server, timeout_s: float) -> Suite | Broken:
 class ForkServer:
     """A process that has imported the suite of a side and forks its workers; `server` talks to it."""
 
-    def __init__(self, start: Path, python: str, variables: Mapping[str, str], opening: Open, reaper: Reaper) -> None:
+    def __init__(
+        self,
+        start: Path,
+        python: str,
+        variables: Mapping[str, str],
+        opening: Open,
+        reaper: Reaper,
+        interrupt: Interrupt,
+    ) -> None:
         self._socket, theirs = socket.socketpair()
         try:
             with theirs:
                 launch = fresh(start, python, variables, "--socket", str(theirs.fileno()), fds=(theirs.fileno(),))
-                self.server = Server(launch, opening, reaper)
+                self.server = Server(launch, opening, reaper, interrupt)
         except BaseException:
             self._socket.close()
             raise
