@@ -5,6 +5,7 @@ Every round is handed on the moment it arrives.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import statistics
@@ -141,17 +142,17 @@ class _Execution:
         asked = [each for found in suites.values() for each in found.benchmarks]
         measured.warnings += plan.complaints(asked, job.selection)
         if any(self._cases.values()):
-            self._place()
+            self._place(suites)
             at_once(list(self._by_lane(self._homes)), lambda lane: lane.settle_process(job.sides))
         else:
             measured.unaffected = bool(plan.select(asked, replace(job.selection, changed=None)))
             if not measured.unaffected:
                 raise _nothing_selected(job, measured)
 
-    def _place(self) -> None:
+    def _place(self, suites: Mapping[str, SuiteMessage]) -> None:
         """Give every case its lane, the same on all sides and in every run."""
         by_side, uuids = self._measured.benchmarks, [each.uuid for each in self._job.gpus]
-        roots = homes.roots(by_side)
+        roots = homes.roots({side: {each.name: each for each in found.benchmarks} for side, found in suites.items()})
         for case in dict.fromkeys(case for cases in self._cases.values() for case in cases):
             definitions = [benchmarks[case.name] for benchmarks in by_side.values() if case.name in benchmarks]
             gpus = homes.gpus_for_all(definitions)
@@ -195,21 +196,25 @@ class _Execution:
             self._refuse(lane, name, own)
             self._setup_caches(lane, side, own)
             tasks = [self._task(lane, case, side) for case in own if (name, case) not in self._dead]
-            for task, reply in lane.visit(side, tasks, benchmarks):
-                assert isinstance(reply, Proposal)
-                case = Case(task.name, tuple(task.params))
-                proposals.setdefault(case, {})[name] = reply
-                with self._lock:
-                    self._measured.costs[case] = self._measured.costs.get(case, 0.0) + reply.seconds
-                    self._counters[name, case] = reply.values
-                    if reply.failure is not None:
-                        self._bury(lane, case, name, reply.failure, reply)
-                    self._watcher.advance(f"{name}: {case}")
+            with contextlib.closing(lane.visit(side, tasks, benchmarks)) as replies:
+                for task, reply in replies:
+                    assert isinstance(reply, Proposal)
+                    case = Case(task.name, tuple(task.params))
+                    proposals.setdefault(case, {})[name] = reply
+                    self._proposed(lane, case, name, reply)
             with self._lock:
                 self._watcher.advance("", len(own) - len(tasks))
         lane.preload(job.sides)
         with self._lock:
             self._settle_protocols(lane, proposals)
+
+    def _proposed(self, lane: Lane, case: Case, side: str, found: Proposal) -> None:
+        with self._lock:
+            self._measured.costs[case] = self._measured.costs.get(case, 0.0) + found.seconds
+            self._counters[side, case] = found.values
+            if found.failure is not None:
+                self._bury(lane, case, side, found.failure, found)
+            self._watcher.advance(f"{side}: {case}")
 
     def _settle_protocols(self, lane: Lane, proposals: Mapping[Case, Mapping[str, Proposal]]) -> None:
         for case, offers in proposals.items():
@@ -286,12 +291,13 @@ class _Execution:
                 if (name, case) in self._protocols and self._worth(case, name, order)
             ]
             tasks = plan.shuffled(tasks, self._job.settings.seed)
-            for task, reply in lane.visit(sides[name], tasks, self._measured.benchmarks[name]):
-                assert isinstance(reply, Round)
-                where = f"round {order - batch.first + 1} of {longest}, {name}"
-                with self._lock:
-                    self._keep(lane, homes.beside_others(self._with_counters(reply), lanes))
-                    self._watcher.advance(f"{where}: {Case(task.name, tuple(task.params))}")
+            where = f"round {order - batch.first + 1} of {longest}, {name}"
+            with contextlib.closing(lane.visit(sides[name], tasks, self._measured.benchmarks[name])) as replies:
+                for task, reply in replies:
+                    assert isinstance(reply, Round)
+                    with self._lock:
+                        self._keep(lane, homes.beside_others(self._with_counters(reply), lanes))
+                        self._watcher.advance(f"{where}: {Case(task.name, tuple(task.params))}")
             with self._lock:
                 self._watcher.advance("", len(due) - len(tasks))
 

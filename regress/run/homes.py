@@ -27,10 +27,15 @@ def beside_others(round: Round, gpus: int) -> Round:
 
 
 def of_the_host(protocol: Protocol | None, proposals: Iterable[Proposal]) -> bool:
-    """Whether the host has a part in the value of a case, by its protocol and the unmeasured visits of all sides."""
-    return protocol is not None and (
-        protocol.metric != "gpu_time" or any(SYNCHRONIZES in each.flags for each in proposals)
-    )
+    """Whether what GPUs share has a part in the value of a case: the host, and the links to its memory. By the protocol and the
+    unmeasured visits of all sides; that a copy stays on the device is not told."""
+    if protocol is None:
+        return False
+    return protocol.metric != "gpu_time" or any(SYNCHRONIZES in each.flags or _copies(each) for each in proposals)
+
+
+def _copies(proposal: Proposal) -> bool:
+    return "copies" in proposal.values and proposal.values["copies"].value > 0
 
 
 def gpus_for_all(definitions: Iterable[Benchmark]) -> int:
@@ -43,7 +48,8 @@ def gpus_for_all(definitions: Iterable[Benchmark]) -> int:
 def roots(by_side: Mapping[str, Mapping[str, Benchmark]]) -> dict[str, str]:
     """What each benchmark was called at first, as far as its `was` tells: by that name it keeps its GPU when it is renamed.
 
-    Of what a `was` may mean, a name that another side has comes first, then one with as many parts as the name of today.
+    `by_side` are whole suites, whatever is selected of them. Of what a `was` may mean, a name that another side has comes
+    first, then one with as many parts as the name of today.
     """
     before: dict[str, str] = {}
     for side, benchmarks in by_side.items():

@@ -9,20 +9,19 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
-from regress.errors import RegressError
 from regress.measure.wire import Proposal, Suite, Task
 from regress.model import Benchmark, Failure, Round
 from regress.run import plan
 from regress.run.environments import Prepared
 from regress.run.gpus import Gpu
 from regress.run.job import Job
-from regress.run.visits import Visits
+from regress.run.visits import NotStarted, Visits
 
 T = TypeVar("T")
 
@@ -69,15 +68,17 @@ class Lane:
 
     def visit(
         self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark]
-    ) -> Iterator[tuple[Task, Proposal | Round]]:
-        """Each task and its reply, as `Visits.visit` gives them; that of a lost lane is why it is lost."""
+    ) -> Generator[tuple[Task, Proposal | Round], None, None]:
+        """Each task and its reply, as `Visits.visit` gives them; that of a lost lane is why it is lost.
+
+        To be closed by who does not want all of them: an error on the way would keep the worker until the lane is gone."""
         left = list(tasks)
         if self.lost is None:
             try:
                 for task, reply in self.visits.visit(side, tasks, benchmarks):
                     left.remove(task)
                     yield task, reply
-            except RegressError as error:
+            except NotStarted as error:
                 self._lose(error)
         for task in left:
             assert self.lost is not None
@@ -87,11 +88,11 @@ class Lane:
         if self.lost is None:
             try:
                 return step()
-            except RegressError as error:
+            except NotStarted as error:
                 self._lose(error)
         return None
 
-    def _lose(self, error: RegressError) -> None:
+    def _lose(self, error: NotStarted) -> None:
         where = ", ".join(each.uuid for each in self.gpus)
         self.lost = Failure("error", f"{where} cannot be used: {error.what}" + (f" ({error.why})" if error.why else ""))
         if all(each.lost is not None for each in self.others):

@@ -273,12 +273,13 @@ class Server:
         except BrokenPipeError:
             raise self._died() from None
 
-    def receive(self, timeout_s: float) -> Any:
-        """The next message. Raises TimedOut (and kills the worker) or Died, and KeyboardInterrupt where that was asked for."""
+    def receive(self, timeout_s: float, ending: bool = False) -> Any:
+        """The next message. Raises TimedOut (and kills the worker) or Died, and KeyboardInterrupt where that was asked for, but
+        not while something is being ended."""
         deadline = time.monotonic() + timeout_s
         while b"\n" not in self._buffer:
             left = deadline - time.monotonic()
-            ready = self._ready(max(0.0, left))
+            ready = self._ready(max(0.0, left), ending)
             if self._read not in ready:
                 if left > 0:
                     continue  # it has only printed something
@@ -295,9 +296,9 @@ class Server:
             self.kill()
             raise Died(1, f"wrote into the harness's pipe: {line[:200]!r}") from None
 
-    def _ready(self, seconds: float) -> list[int]:
+    def _ready(self, seconds: float, ending: bool) -> list[int]:
         """The descriptors that can be read; what has been printed is taken along."""
-        waited = [fd for fd in (self._read, self._log.fd, self._interrupt.fd) if fd >= 0]
+        waited = [fd for fd in (self._read, self._log.fd, -1 if ending else self._interrupt.fd) if fd >= 0]
         ready, _, _ = select.select(waited, [], [], seconds)
         self._log.drain()
         if self._interrupt.fd in ready:
@@ -426,7 +427,7 @@ class ForkServer:
         """Exit code of a child, None while it runs."""
         try:
             self.server.send(Reap(pid))
-            answer = self.server.receive(START_TIMEOUT_S)
+            answer = self.server.receive(START_TIMEOUT_S, ending=True)
         except (Died, TimedOut):  # the child's parent is gone; nobody can tell the code now
             return None if Path(f"/proc/{pid}").exists() else 0
         assert isinstance(answer, Reaped)

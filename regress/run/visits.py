@@ -48,6 +48,10 @@ PROBE_DEVICE_S = 60.0
 """The same where a context is opened on the way."""
 
 
+class NotStarted(NothingMeasured):
+    """No process of a side can be started, or import the suite, any more."""
+
+
 class Overhead(NamedTuple):
     """What a process has cost beside measuring its cases."""
 
@@ -175,7 +179,7 @@ class Visits:
         try:
             for side in sides:
                 self._restart(side)
-        except NothingMeasured:
+        except NotStarted:
             return False
         return not self._first_doubt(suites, sides, device)
 
@@ -196,7 +200,7 @@ class Visits:
 
     def begin_afresh(self, sides: Sequence[Prepared], device: bool) -> None:
         """Have the processes that fork started again, so that rounds to come share nothing with those before. Raises
-        NothingMeasured where a suite cannot be imported any more."""
+        NotStarted where a suite cannot be imported any more."""
         if self.process != "fork":
             return
         self._end_parents()
@@ -230,7 +234,7 @@ class Visits:
                     step = answer.step
         except TimedOut:
             return f"{step} {HANGS}"
-        except (Died, NothingMeasured) as error:
+        except (Died, NotStarted) as error:
             return f"{step} ends a forked process: {error}"
 
     def setup_cache(self, side: Prepared, benchmark: Benchmark, directory: Path) -> Failure | None:
@@ -366,7 +370,7 @@ class Visits:
             raise _not_started(side, error) from None
 
     def _restart(self, side: Prepared) -> ForkServer:
-        """The side's process that forks, started again. Raises NothingMeasured where it cannot import the suite any more."""
+        """The side's process that forks, started again. Raises NotStarted where it cannot import the suite any more."""
         self._parents[side.side.name].close()
         self._parent(side)
         return self._imported_again(side)
@@ -436,9 +440,9 @@ def _tell(server: Server) -> None:
         server.send(Discover())
 
 
-def _not_started(side: Prepared, error: Died | TimedOut) -> NothingMeasured:
+def _not_started(side: Prepared, error: Died | TimedOut) -> NotStarted:
     why = error.reason if isinstance(error, Died) else str(error)
-    return NothingMeasured(
+    return NotStarted(
         f"no process could be started for {side.side.name} {side.side.label}",
         why=_last_line(error.log) or why if isinstance(error, Died) else why,
         fix=f"{side.python} --version",

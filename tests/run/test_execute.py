@@ -70,8 +70,9 @@ class Bench:
         )
         settings = Settings(**{"device": "fake", **job.pop("settings", {})})
         start = ship(Path(os.environ["REGRESS_CACHE_DIR"]))
+        steps, sink = job.pop("steps", None), job.pop("sink", lambda round, facts: self.kept.append((round, facts)))
         whole = Job(sides, self.root / "benchmarks", start, settings, rounds, Selection(patterns), **job)
-        return execute(whole, lambda round, facts: self.kept.append((round, facts)), self.watch)
+        return execute(whole, sink, self.watch, steps)
 
 
 @pytest.fixture
