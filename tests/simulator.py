@@ -79,6 +79,8 @@ class Check:
     """Names of benchmarks that are declared so."""
     noise: Mapping[Case, Noise] = field(default_factory=dict)
     """Of cases that are not as noisy as the machine."""
+    gpus: int = 1
+    """How many measure at once, with equal parts of the cases."""
     now_s: float = 0.0
     rounds: list[Round] = field(default_factory=list)
 
@@ -116,10 +118,10 @@ class Check:
         self.rounds.append(
             Round(case.name, [], side, order, duration_s=self.cost_s, protocol=protocol, values=measured)
         )
-        self.now_s += self.cost_s
+        self.now_s += self.cost_s / self.gpus
 
     def in_steps(self) -> tuple[Comparison, ...]:
-        steps = Steps(self.settings, lambda: self.now_s)
+        steps = Steps(self.settings, lambda: self.now_s, self.gpus)
         while (batch := steps.next(self)) is not None:
             for order in range(batch.first, batch.first + max(batch.rounds.values())):
                 for side in ("base", "head"):
