@@ -11,7 +11,7 @@ import importlib
 import statistics
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -166,16 +166,16 @@ class _Execution:
             lane.device |= any(each.needs_device for each in definitions)
             self._homes[case] = lane
 
-    def _by_lane(self, cases: Iterable[Case]) -> dict[Lane, list[Case]]:
+    def _by_lane(self, cases: Iterable[Case]) -> dict[Lane, set[Case]]:
         """The cases of each lane that has some, in the order of the lanes."""
-        cases = dict.fromkeys(cases)
-        own = {lane: [case for case in cases if self._homes[case] is lane] for lane in self._lanes.all}
+        own: dict[Lane, set[Case]] = {lane: set() for lane in self._lanes.all}
+        for case in cases:
+            own[self._homes[case]].add(case)
         return {lane: those for lane, those in own.items() if those}
 
-    def _each_lane(self, cases: Iterable[Case], work: Callable[[Lane, Collection[Case], int], None]) -> None:
+    def _each_lane(self, cases: Sequence[Case], work: Callable[[Lane, set[Case], int], None]) -> None:
         """Have the cases worked on: all lanes at once, then what is to be alone, lane after lane. `work` gets the cases of the
         lane, and how many lanes are at it."""
-        cases = list(cases)
         together = self._by_lane(case for case in cases if case not in self._alone)
         alone = self._by_lane(case for case in cases if case in self._alone)
         at_once(list(together), lambda lane: work(lane, together[lane], len(together)))
@@ -188,7 +188,7 @@ class _Execution:
         self._watcher.start(len(cases), "first visits")
         self._each_lane(cases, self._first_visits)
 
-    def _first_visits(self, lane: Lane, cases: Collection[Case], lanes: int) -> None:
+    def _first_visits(self, lane: Lane, cases: set[Case], lanes: int) -> None:
         job, proposals = self._job, dict[Case, dict[str, Proposal]]()
         for side in job.sides:
             name, benchmarks = side.side.name, self._measured.benchmarks[side.side.name]
@@ -276,7 +276,7 @@ class _Execution:
         self._watcher.start(sum(batch.rounds[case] for case in wanted), batch.title)
         self._each_lane(wanted, functools.partial(self._rounds, batch))
 
-    def _rounds(self, batch: Batch, lane: Lane, cases: Collection[Case], lanes: int) -> None:
+    def _rounds(self, batch: Batch, lane: Lane, cases: set[Case], lanes: int) -> None:
         """Round after round, the sides in turn."""
         sides = {side.side.name: side for side in self._job.sides}
         if batch.afresh:
