@@ -59,6 +59,9 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
     for visits in (lane.visits for lane in reversed(lanes.all)):
         measured.facts.update(visits.first_facts)
     measured.warnings += dict.fromkeys(text for lane in lanes.all for text in lane.visits.warnings)
+    imported = {lane.visits.imported for lane in lanes.all} - {None}
+    if imported == {False}:
+        measured.warnings.append("the suite imports nothing of this repository: it measures installed packages only")
     overheads = [each for lane in lanes.all for each in lane.visits.overheads]
     if overheads:
         firsts, betweens, cases = zip(*overheads, strict=True)

@@ -180,9 +180,8 @@ def at_once(lanes: Sequence[Lane], work: Callable[[Lane], object]) -> None:
                 started = True
                 for each in threads:
                     each.start()
-            thread, error = ended.get(
-                timeout=POLL_S
-            )  # not `Thread.join`, which Ctrl-C can leave believing that it has ended
+            # Not with `join` alone: Ctrl-C in it can leave a thread that goes on taken for one that has ended.
+            thread, error = ended.get(timeout=POLL_S)
             thread.join()
         except Empty:
             continue

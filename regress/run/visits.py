@@ -80,6 +80,8 @@ class Visits:
     warnings: list[str] = field(default_factory=list)
     overheads: list[Overhead] = field(default_factory=list)
     """Of each process that visited all its cases."""
+    imported: bool | None = None
+    """Whether any process has imported code of the repository; None before the first has ended."""
     process: str = "fresh"
     """How the processes of rounds begin, on all sides; see `Protocol.process`."""
     _one_thread: bool = False
@@ -90,8 +92,6 @@ class Visits:
     """By side: modules of frameworks that its visits have imported, in their order."""
     _leaving: set[str] = field(default_factory=set)
     """Benchmarks that change the state of their process and leave it so."""
-    _imported: bool | None = None
-    """Whether any process has imported code of the repository; None before the first has ended."""
     interrupt: Interrupt = field(default_factory=Interrupt)
     """Stops the thread that waits for these processes."""
     _reaper: Reaper = field(default_factory=Reaper)
@@ -106,8 +106,6 @@ class Visits:
         self._reaper.close()
         self.interrupt.close()
         self._caches.cleanup()
-        if self._imported is False:
-            self.warnings.append("the suite imports nothing of this repository: it measures installed packages only")
 
     # -- the suite -------------------------------------------------------------------------------------------------------
 
@@ -342,7 +340,7 @@ class Visits:
         end = server.receive(GRACE_S)
         if not isinstance(end, End):
             return 0.0
-        self._imported = bool(self._imported or end.project_files)
+        self.imported = bool(self.imported or end.project_files)
         known = self._late.setdefault(side.side.name, {})
         known.update(dict.fromkeys(end.late))
         return end.opening_s

@@ -207,6 +207,11 @@ def test_a_batch_begins_when_every_lane_has_done_the_one_before(bench: Bench) ->
     assert last < min(each.started_at for each in measured.rounds if each.order >= 24)
 
 
+def test_what_one_lane_imports_of_the_project_the_suite_imports(bench: Bench) -> None:
+    bench.write(f"{DEVICE_CASES}\ndef setup():\n    import proj\n{HERE[0]}.setup = setup\n")
+    assert not [text for text in bench.run(rounds=1, gpus=GPUS).warnings if "imports nothing" in text]
+
+
 # -- what goes wrong -----------------------------------------------------------------------------------------------------
 
 

@@ -35,6 +35,7 @@ class Visits:
     facts: Mapping[str, Any] = field(default_factory=dict)
     first_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    imported: bool | None = None
     process: str = "fresh"
     overheads: list[tuple[float, float, int]] = field(
         default_factory=lambda: [(0.5, 0.1, 1), (0.7, 0.1, 4), (0.6, 0.2, 5)]
