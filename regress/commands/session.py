@@ -204,9 +204,9 @@ class Session:
         """What the device of the head does at most, where a benchmark declares work to hold against it; none after Ctrl-C."""
         if measured.interrupted or not any(map(declares_work, measured.rounds)):
             return Ceilings()
-        visits = job.visits(job.gpus[:1])
+        facts = measured.facts.get("head", {})
+        visits = job.visits([each for each in job.gpus if each.uuid == facts.get("gpu_uuid")])
         try:
-            facts = measured.facts.get("head", {})
             return ceilings_of(facts, self.cache.parent, lambda: visits.ceilings(job.sides[-1]))
         finally:
             visits.close()

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -259,6 +259,15 @@ for each in [{", ".join(NAMES)}]:
         bench.run(rounds=5, gpus=GPUS)
 
 
+@pytest.fixture
+def _heard() -> Iterator[None]:
+    """Ctrl-C is heard: a shell starts background jobs with SIGINT ignored, the tests among them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_heard")
 def test_ctrl_c_ends_every_lane_and_keeps_what_was_measured(bench: Bench, tmp_path: Path) -> None:
     """Two cases, one a lane, hang once everything has a round."""
     one, other = HERE[0], THERE[0]
