@@ -92,6 +92,7 @@ def _request(options: dict[str, Any], more: dict[str, Any]) -> Request:
         prove=bool(options.get("prove", False)),
         lock_clocks=bool(options.get("lock_clocks")),
         wait_lock=bool(options.get("wait_lock")),
+        gpus=options.get("gpus") or (),
     )
 
 

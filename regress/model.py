@@ -22,7 +22,7 @@ is seconds and a memory is bytes, always. The unit of replication is the round, 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -76,6 +76,7 @@ __all__ = [
     "Way",
     "declared_words",
     "metric_of",
+    "old_names",
 ]
 
 
@@ -186,6 +187,15 @@ def declared_words(benchmark: Benchmark, name: str) -> tuple[str, ...]:
     value = benchmark.declared.get(name, ())
     words = (value,) if isinstance(value, str) else value if isinstance(value, (list, tuple)) else ()
     return tuple(word for word in words if isinstance(word, str) and word)
+
+
+def old_names(name: str, declared: Iterable[str]) -> Iterator[str]:
+    """The names that `was` may mean: a benchmark's, or, declared on a class or a module, that class's or module's."""
+    parts = name.split(".")
+    for was in declared:
+        yield was
+        for start in range(1, len(parts)):
+            yield ".".join([was, *parts[start:]])
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ import click
 if TYPE_CHECKING:
     NumberType = click.ParamType[float]
     OutputType = click.ParamType[tuple[str, Path]]
+    GpusType = click.ParamType[tuple[str, ...]]
 else:  # older versions of click have no parameters there
-    NumberType = OutputType = click.ParamType
+    NumberType = OutputType = GpusType = click.ParamType
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -91,6 +92,20 @@ class Output(OutputType):
         return form, Path(file)
 
 
+class Gpus(GpusType):
+    """Words that name GPUs, separated by commas."""
+
+    name = "gpus"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        if isinstance(value, tuple):
+            return value
+        words = tuple(word.strip() for word in str(value).split(","))
+        if not all(words):
+            self.fail(f"{value!r} has an empty name; write 0,1, or UUIDs, or all", param, ctx)
+        return words
+
+
 def stack(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """The decorators as one, in the order given."""
 
@@ -149,6 +164,12 @@ holding = stack(
 )
 measuring = stack(
     placing,
+    click.option(
+        "--gpus",
+        type=Gpus(),
+        metavar="0,1",
+        help="Measure on these GPUs at once: numbers, UUIDs, or all [the first one].",
+    ),
     click.option("--quick", is_flag=True, help="One round a case: does it run at all? Judges nothing."),
     holding,
 )

@@ -80,6 +80,8 @@ class Check:
     noise: Mapping[Case, Noise] = field(default_factory=dict)
     """Of cases that are not as noisy as the machine."""
     remembered: Mapping[str, Spread] = field(default_factory=dict)
+    gpus: int = 1
+    """How many measure at once, with equal parts of the cases."""
     now_s: float = 0.0
     rounds: list[Round] = field(default_factory=list)
 
@@ -117,10 +119,10 @@ class Check:
         self.rounds.append(
             Round(case.name, [], side, order, duration_s=self.cost_s, protocol=protocol, values=measured)
         )
-        self.now_s += self.cost_s
+        self.now_s += self.cost_s / self.gpus
 
     def in_steps(self) -> tuple[Comparison, ...]:
-        steps = Steps(self.settings, lambda: self.now_s, self.remembered)
+        steps = Steps(self.settings, lambda: self.now_s, self.remembered, self.gpus)
         while (batch := steps.next(self)) is not None:
             for order in range(batch.first, batch.first + max(batch.rounds.values())):
                 for side in ("base", "head"):

@@ -117,6 +117,7 @@ def _judged(
     codes = (130, *summed.exit_codes) if measured.interrupted else summed.exit_codes
     base, head = (recorder.named(side) for side in sides)
     own = ", each with its own suite" if job.own_suites else ""
+    gpus = f", on {len(job.gpus)} GPUs at once" if len(job.gpus) > 1 else ""
     warnings = session.warnings(measured, job, ceilings)
     if head.dirty:
         warnings.append(f"the head has uncommitted changes: it is not recorded as {head.commit.short}")
@@ -132,7 +133,7 @@ def _judged(
         head=head,
         machine=recorder.machine,
         device=device_line(measured.facts.get("head", measured.facts.get("base", {})), measured.rounds),
-        plan=f"{counted(summed.cases, 'case')}, interleaved, {rounds_words(job, measured)} a side{own}",
+        plan=f"{counted(summed.cases, 'case')}, interleaved, {rounds_words(job, measured)} a side{own}{gpus}",
         comparisons=comparisons,
         counts=summed.counts,
         cases=summed.cases,

@@ -28,6 +28,7 @@ class Recorder:
         self._prepared = {each.side.name: each for each in prepared}
         self._sides = {each.side.name: each.side for each in prepared if not each.side.dirty}
         self._machine = session.machine
+        self._uuids = ", ".join(each.uuid for each in session.gpus)
         self._identities: dict[str, Identity] = {}
         self._recorded = self._store.machine_facts(self._machine.name)
         self._checkout = Checkout(session, prepared)
@@ -56,6 +57,8 @@ class Recorder:
         identity = self._identities.setdefault(round.side, identity_of(self._prepared[round.side], python))
         known = {**round.facts, **facts}
         device = {key: str(known[key]) for key in DEVICE_FACTS if known.get(key) and (usual or key != "torch_built")}
+        if self._uuids:  # of the machine, whichever of them this round was on
+            device["gpu_uuid"] = self._uuids
         self._machine = replace(self._machine, facts={**self._machine.facts, **device})
         side = self._sides.get(round.side)
         if side is None:

@@ -52,6 +52,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
     if side.dirty:
         warnings.append(f"the tree has uncommitted changes: the results are not recorded as {side.commit.short}")
     own = "with its own suite" if job.own_suites else ""
+    gpus = f"on {len(job.gpus)} GPUs at once" if len(job.gpus) > 1 else ""
     warnings += recorder.warnings()
     others = dict.fromkeys(words for each in measured.rounds for words in each.facts.get("foreign_processes", ()))
     if others:
@@ -64,7 +65,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
         machine=recorder.machine,
         device=device_line(measured.facts.get("head", {}), measured.rounds),
         plan=", ".join(
-            filter(None, [counted(len(cases), "case"), counted(job.rounds, "round"), own, locked]),
+            filter(None, [counted(len(cases), "case"), counted(job.rounds, "round"), own, gpus, locked]),
         ),
         measurements=rows,
         cases=len(cases),

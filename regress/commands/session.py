@@ -28,6 +28,7 @@ from regress.run import clocks, device_lock
 from regress.run.ceilings import ceilings_of
 from regress.run.environments import Prepared, prepare
 from regress.run.execute import Job, Measured, Watcher
+from regress.run.gpus import Gpu, named, shown
 from regress.run.plan import Selection
 from regress.run.ship import ship
 
@@ -52,6 +53,8 @@ class Request:
     lock_clocks: bool = False
     wait_lock: bool = False
     """Wait for a device that another process is measuring on."""
+    gpus: tuple[str, ...] = ()
+    """Those to measure on at once: numbers, UUIDs, or `all`."""
 
 
 class Session:
@@ -70,6 +73,17 @@ class Session:
     @cached_property
     def machine(self) -> Machine:
         return this_machine(self.config.settings.machine)
+
+    @cached_property
+    def gpus(self) -> tuple[Gpu, ...]:
+        """The GPUs that were named to be measured on, ordered by UUID; empty where none was: then it is the first one."""
+        if not self.request.gpus:
+            return ()
+        try:
+            return named(self.request.gpus, shown(self.config.settings.device))
+        except DeviceError as error:
+            fix = without_device(str(error))
+            raise NothingMeasured("there is no GPU to measure on", why=str(error), fix=fix) from None
 
     # -- sides -----------------------------------------------------------------------------------------------------------
 
@@ -126,6 +140,7 @@ class Session:
             quick=self.request.quick,
             default_timeout_s=self.config.default_benchmark_timeout_s,
             own_suites=own_suites,
+            gpus=self.gpus,
         )
 
     def _own_suite(self, side: Prepared) -> Path:
@@ -153,40 +168,44 @@ class Session:
 
     @contextlib.contextmanager
     def device(self, watcher: Watcher) -> Iterator[str]:
-        """Has the measured GPU for this process alone while the block runs, with its clocks locked if that was asked for;
+        """Has the measured GPUs for this process alone while the block runs, with their clocks locked if that was asked for;
         yields in words what was locked, else nothing. Nothing is held where there is no GPU.
 
+        They are held in the order of their UUIDs, so that of two who wait for the same ones each gets all of them in the end.
         Clocks that a run which was killed has left locked are given back in any case.
         """
         folder = self.cache.parent / "clocks"
         clocks.restore_left(folder, watcher.note)
-        uuid, without = self._device_uuid()
+        uuids, without = self._device_uuids()
         with contextlib.ExitStack() as held:
-            if uuid:
+            for uuid in uuids:
                 own = configuration.lock_dir(self.config)
                 held.enter_context(device_lock.held(uuid, own, watcher.note, self.request.wait_lock))
-            words = ""
+            words: list[str] = []
             if self.request.lock_clocks:
-                if not uuid:
+                if not uuids:
                     raise RegressError("there are no clocks to lock", why=without, fix="leave --lock-clocks out")
-                words = held.enter_context(clocks.locked(uuid, folder, watcher.note))
-                watcher.note(words)
-            yield words
+                words += [held.enter_context(clocks.locked(uuid, folder, watcher.note)) for uuid in uuids]
+                for each in dict.fromkeys(words):
+                    watcher.note(each)
+            yield "; ".join(dict.fromkeys(words))
 
-    def _device_uuid(self) -> tuple[str, str]:
-        """UUID of the GPU that is measured on; empty where there is none, and then why."""
+    def _device_uuids(self) -> tuple[list[str], str]:
+        """UUIDs of the GPUs that are measured on, in order; empty where there is none, and then why."""
         device = self.config.settings.device
         if device not in ("auto", "cuda"):
-            return "", f"the device is set to {device}"
+            return [], f"the device is set to {device}"
+        if self.gpus:
+            return [each.uuid for each in self.gpus], ""
         try:
-            return str(CudaBackend().facts()["gpu_uuid"]), ""  # asking opens no context
+            return [str(CudaBackend().facts()["gpu_uuid"])], ""  # asking opens no context
         except DeviceError as error:
-            return "", str(error)
+            return [], str(error)
 
     def steps(self) -> Steps:
         """The steps of a check that begins now, planned by what past checks on this machine have seen."""
         remembered = remembered_noise(self.cache, self.machine.name)
-        return Steps(self.config.settings, time.monotonic, remembered)
+        return Steps(self.config.settings, time.monotonic, remembered, len(self.gpus))
 
     def remember(self, comparisons: Iterable[Comparison]) -> None:
         """Keep how much each case scattered, for the next check. Where that cannot be written, it is not."""
@@ -197,9 +216,9 @@ class Session:
         """What the device of the head does at most, where a benchmark declares work to hold against it; none after Ctrl-C."""
         if measured.interrupted or not any(map(declares_work, measured.rounds)):
             return Ceilings()
-        visits = job.visits()
+        facts = measured.facts.get("head", {})
+        visits = job.visits([each for each in job.gpus if each.uuid == facts.get("gpu_uuid")])
         try:
-            facts = measured.facts.get("head", {})
             return ceilings_of(facts, self.cache.parent, lambda: visits.ceilings(job.sides[-1]))
         finally:
             visits.close()
@@ -218,6 +237,10 @@ class Session:
         if any(map(_on_device, measured.rounds)):
             torch = any(each.failure is not None or "torch" in each.facts.get("loaded", ()) for each in measured.rounds)
             found += dict.fromkeys(each for facts in measured.facts.values() for each in complaints(facts, torch))
+        beside = {(each.name, *each.params) for each in measured.rounds if "beside" in each.facts}
+        if beside:
+            several = f"{counted(len(beside), 'case')} measured while other GPUs were"
+            found.append(f"host_time and wall_time are left out of {several}: they share the host")
         if any(facts.get("scripted") for facts in measured.facts.values()):
             found.append("the device is scripted: times are stated by the code, not measured")
         return found

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from regress.compare.evidence import Evidence
-from regress.model import DECLARED_SAMPLING, PROTOCOL_IDENTITY, Benchmark, Case, Round, declared_words
+from regress.model import DECLARED_SAMPLING, PROTOCOL_IDENTITY, Benchmark, Case, Round, declared_words, old_names
 
 Benchmarks = Mapping[str, Benchmark]
 
@@ -107,15 +107,6 @@ def renames(head: Benchmarks, base_names: Collection[str]) -> dict[str, str]:
         if old is not None and benchmark.name not in base_names:
             claims.setdefault(old, []).append(benchmark.name)
     return {names[0]: old for old, names in claims.items() if len(names) == 1}
-
-
-def old_names(name: str, declared: Iterable[str]) -> Iterator[str]:
-    """The names that `was` may mean: a benchmark's, or, declared on a class or a module, that class's or module's."""
-    parts = name.split(".")
-    for was in declared:
-        yield was
-        for start in range(1, len(parts)):
-            yield ".".join([was, *parts[start:]])
 
 
 def unlike(base: Evidence, head: Evidence) -> list[str]:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from regress.compare.pairing import old_names
 from regress.history import AsvResult, Recorded
-from regress.model import Benchmark
+from regress.model import Benchmark, old_names
 
 T = TypeVar("T")
 Recordings = list[tuple[int, Recorded]]

@@ -90,7 +90,7 @@ class Standing:
     confirming: int = 0
     """Rounds a side that its confirmation takes."""
     cost_s: float = 0.0
-    """Seconds of one round, both sides together."""
+    """Seconds of one round, both sides together, as far as it makes the check longer."""
 
     @property
     def next_look(self) -> int:
@@ -102,13 +102,20 @@ class Steps:
     """The steps of one check. `next` says what to measure until there is nothing left to be gained, `verdicts` sums up.
 
     `budget_s` counts from the construction, by `clock`; infinite for no bound. `remembered` is what past checks have seen of
-    cases, by `str` of the case: it says when a case is looked at first, and nothing about its verdict.
+    cases, by `str` of the case: it says when a case is looked at first, and nothing about its verdict. With several GPUs that
+    measure at once a case is taken to cost its part of the time; what they wait for each other is among the costs of a round
+    beside its cases.
     """
 
     def __init__(
-        self, settings: Settings, clock: Callable[[], float], remembered: Mapping[str, Spread] | None = None
+        self,
+        settings: Settings,
+        clock: Callable[[], float],
+        remembered: Mapping[str, Spread] | None = None,
+        gpus: int = 1,
     ) -> None:
-        self._settings, self._clock, self._remembered = settings, clock, remembered or {}
+        self._settings, self._clock = settings, clock
+        self._remembered, self._gpus = remembered or {}, max(gpus, 1)
         self._started_s = clock()
         self._standings: dict[Case, Standing] | None = None
         self._suites = Suites({})
@@ -158,7 +165,7 @@ class Steps:
         definition = self._suites.definition(case)
         critical = definition is not None and definition.declared.get("critical") is True
         first_look = QUIET_LOOK if self._is_quiet(case) else LOOKS[0]
-        cost_s = sum(costs.get(name, 0.0) for name in names)
+        cost_s = sum(costs.get(name, 0.0) for name in names) / self._gpus
         return Standing(case, frozenset(names), critical, first_look, cost_s=cost_s)
 
     def _is_quiet(self, case: Case) -> bool:
@@ -179,7 +186,7 @@ class Steps:
         for case, rounds in asked.items():
             standing = standings[case]
             base, head = pairs.get(case, ((), ()))
-            standing.cost_s = sum(each.duration_s for each in (*base, *head)) / rounds
+            standing.cost_s = sum(each.duration_s for each in (*base, *head)) / rounds / self._gpus
             standing.rounds = rounds
             self._settle(standing, gating.get(case, ()))
             spent_s -= standing.cost_s * (rounds - before[case])

@@ -359,6 +359,7 @@ class Round:
                          the facts of the process where that had imported them before the round
     `output`             shape and type of what the call returns: "float32[4096, 4096]"
     `bytes`, `flops`     work of one call as the benchmark declares it
+    `beside`             how many GPUs were measured on at once, where several were: `host_time`, `wall_time` are left out
     """
     flags: List[str] = field(default_factory=list)
     """Doubts about the values, in words for the reader."""

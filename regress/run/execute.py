@@ -5,88 +5,28 @@ Every round is handed on the moment it arrives.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
 import statistics
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
-from typing import Protocol as Interface
 
 from regress.errors import NothingMeasured
 from regress.measure.wire import Proposal, Task
 from regress.measure.wire import Suite as SuiteMessage
-from regress.model import Batch, Benchmark, Case, Failure, Protocol, Round, Settings, SuiteProblem
+from regress.model import Batch, Case, Failure, Protocol, Round
 from regress.model import Measured as Value
-from regress.run import plan
+from regress.run import homes, plan
 from regress.run.environments import Prepared
 from regress.run.environments.tree import unbuilt
-from regress.run.plan import Selection
-from regress.run.visits import Visits
+from regress.run.job import Job, Measured, Sink, Steps, Watcher
+from regress.run.lanes import Lane, Lanes, at_once
 
-
-class Watcher(Interface):
-    """Who wants to know how far it is."""
-
-    def start(self, total: int, title: str) -> None: ...
-    def advance(self, text: str, steps: int = 1) -> None: ...
-    def note(self, text: str) -> None: ...
-
-
-Sink = Callable[[Round, Mapping[str, Any], Benchmark], None]
-"""Takes each round as it arrives, with the facts of its process and what it was taken of."""
-
-
-@dataclass
-class Measured:
-    """What was measured, as far as it got."""
-
-    benchmarks: dict[str, dict[str, Benchmark]] = field(default_factory=dict)
-    """By side, then by name: the benchmarks that were selected."""
-    cases: dict[str, list[Case]] = field(default_factory=dict)
-    """By side: the cases that were selected, as that side names them."""
-    costs: dict[Case, float] = field(default_factory=dict)
-    """Seconds that the unmeasured visits to a case have taken, all sides together."""
-    rounds: list[Round] = field(default_factory=list)
-    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """By side: the facts of its first process."""
-    problems: list[SuiteProblem] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    overhead: tuple[float, float] | None = None
-    """Seconds that a process needs until it can measure (the median), and that a case takes beside that (the mean)."""
-    unaffected: bool = False
-    """Nothing was measured, because no benchmark covers what was changed."""
-    interrupted: bool = False
-
-    def of(self, side: str) -> list[Round]:
-        return [each for each in self.rounds if each.side == side]
-
-
-class Steps(Interface):
-    """Who says what is measured next, from what has been measured so far; None where it is enough."""
-
-    def next(self, found: Measured) -> Batch | None: ...
-
-
-@dataclass(frozen=True)
-class Job:
-    """What to measure: the sides in turn, the suite's folder, which cases, how many rounds."""
-
-    sides: tuple[Prepared, ...]
-    suite: Path
-    start_file: Path
-    settings: Settings
-    rounds: int
-    """Of every case on every side, where nobody else says what is measured next."""
-    selection: Selection = field(default_factory=Selection)
-    quick: bool = False
-    default_timeout_s: float = 60.0
-    own_suites: Mapping[str, Path] = field(default_factory=dict)
-    """By side: the folder of its suite, where each side is measured with its own."""
-
-    def visits(self) -> Visits:
-        return Visits(self.suite, self.start_file, self.settings, self.default_timeout_s, self.own_suites)
+__all__ = ["Job", "Measured", "Sink", "Steps", "Watcher", "discover", "execute"]
 
 
 def discover(job: Job, side: Prepared) -> SuiteMessage:
@@ -104,9 +44,9 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
 
     Raises NothingMeasured where no case is selected, the suite has none, or the wrong code was imported.
     """
-    measured, visits = Measured(), job.visits()
+    measured, lanes = Measured(), Lanes(job)
     with tempfile.TemporaryDirectory(prefix="regress-caches-", ignore_cleanup_errors=True) as scratch:
-        run = _Execution(job, measured, visits, sink, watcher, Path(scratch))
+        run = _Execution(job, measured, lanes, sink, watcher, Path(scratch))
         try:
             run.select()
             if not measured.unaffected:
@@ -115,11 +55,16 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
         except KeyboardInterrupt:
             measured.interrupted = True
         finally:
-            visits.close()
-    measured.facts = visits.first_facts
-    measured.warnings += visits.warnings
-    if visits.overheads:
-        firsts, betweens, cases = zip(*visits.overheads, strict=True)
+            lanes.close()
+    for visits in (lane.visits for lane in reversed(lanes.all)):
+        measured.facts.update(visits.first_facts)
+    measured.warnings += dict.fromkeys(text for lane in lanes.all for text in lane.visits.warnings)
+    imported = {lane.visits.imported for lane in lanes.all} - {None}
+    if imported == {False}:
+        measured.warnings.append("the suite imports nothing of this repository: it measures installed packages only")
+    overheads = [each for lane in lanes.all for each in lane.visits.overheads]
+    if overheads:
+        firsts, betweens, cases = zip(*overheads, strict=True)
         measured.overhead = statistics.median(firsts), sum(betweens) / sum(cases)
     return measured
 
@@ -143,18 +88,38 @@ def _refuse_unbuilt(side: Prepared, suite: SuiteMessage, build: tuple[str, ...])
             )
 
 
-class _Execution:
-    """One run of a job, stage by stage."""
+def _nothing_selected(job: Job, measured: Measured) -> NothingMeasured:
+    problems = [each for each in measured.problems if each.fatal]
+    if job.selection.words:
+        what = f"no benchmark matches {job.selection.words}"
+        return NothingMeasured(what, why=f"searched in {job.suite}", fix="regress list")
+    if problems:
+        return NothingMeasured(
+            f"no benchmark in {job.suite} could be imported",
+            why=f"{problems[0].where}: {problems[0].message}",
+            fix="mend that import",
+        )
+    return NothingMeasured(
+        f"there is no benchmark in {job.suite}",
+        why="no function or method there is named time_*, cudatime_*, cudacold_*, track_*, mem_*, peakmem_* or timeraw_*",
+        fix='set "benchmark_dir" in asv.conf.json, or write one',
+    )
 
-    def __init__(
-        self, job: Job, measured: Measured, visits: Visits, sink: Sink, watcher: Watcher, scratch: Path
-    ) -> None:
-        self._job, self._measured, self._visits = job, measured, visits
+
+class _Execution:
+    """One run of a job, stage by stage. Lanes work at once, so what is not a case's own is touched with the lock held."""
+
+    def __init__(self, job: Job, measured: Measured, lanes: Lanes, sink: Sink, watcher: Watcher, scratch: Path) -> None:
+        self._job, self._measured, self._lanes = job, measured, lanes
         self._sink, self._watcher, self._scratch = sink, watcher, scratch
+        self._lock = threading.RLock()
         self._cases = measured.cases
+        self._homes: dict[Case, Lane] = {}
+        self._alone: set[Case] = set()
+        """Cases that are measured while no other is: the host has a part in their values."""
         self._protocols: dict[tuple[str, Case], Protocol] = {}
-        self._caches: dict[tuple[str, str], str] = {}
-        """Folder of each (side, setup_cache key); empty where it failed."""
+        self._caches: dict[tuple[Lane, str, str], str] = {}
+        """Folder of each (lane, side, setup_cache key); empty where it failed."""
         self._counters: dict[tuple[str, Case], dict[str, Value]] = {}
         """What the unmeasured visits counted, until a round has taken it along."""
         self._dead: set[tuple[str, Case]] = set()
@@ -162,15 +127,13 @@ class _Execution:
         self._failures: dict[tuple[str, Case], int] = {}
         self._planned = job.rounds
         """Rounds a side that are certain to be tried."""
-        self._device = False
-        """Whether a selected benchmark needs a device."""
 
     # -- before measuring ------------------------------------------------------------------------------------------------
 
     def select(self) -> None:
         """Discover the suite on each side, and choose the cases that are wanted."""
         job, measured = self._job, self._measured
-        suites = self._visits.discover(job.sides, _import_for_deciding)
+        suites = self._lanes.discover(_import_for_deciding)
         for side in job.sides:
             _refuse_unbuilt(side, suites[side.side.name], job.settings.build)
         for name, found in suites.items():
@@ -181,59 +144,89 @@ class _Execution:
         measured.problems = plan.problems_of({name: found.problems for name, found in suites.items()})
         asked = [each for found in suites.values() for each in found.benchmarks]
         measured.warnings += plan.complaints(asked, job.selection)
-        chosen = [each for benchmarks in measured.benchmarks.values() for each in benchmarks.values()]
-        if chosen:
-            self._device = any(each.needs_device for each in chosen)
-            self._visits.settle_process(suites, job.sides, self._device)
+        if any(self._cases.values()):
+            self._place(suites)
+            at_once(list(self._by_lane(self._homes)), lambda lane: lane.settle_process(job.sides))
         else:
             measured.unaffected = bool(plan.select(asked, replace(job.selection, changed=None)))
             if not measured.unaffected:
-                raise self._nothing_selected()
+                raise _nothing_selected(job, measured)
 
-    def _nothing_selected(self) -> NothingMeasured:
-        job, problems = self._job, [each for each in self._measured.problems if each.fatal]
-        if job.selection.words:
-            what = f"no benchmark matches {job.selection.words}"
-            return NothingMeasured(what, why=f"searched in {job.suite}", fix="regress list")
-        if problems:
-            return NothingMeasured(
-                f"no benchmark in {job.suite} could be imported",
-                why=f"{problems[0].where}: {problems[0].message}",
-                fix="mend that import",
-            )
-        return NothingMeasured(
-            f"there is no benchmark in {job.suite}",
-            why="no function or method there is named time_*, cudatime_*, cudacold_*, track_*, mem_*, peakmem_* or timeraw_*",
-            fix='set "benchmark_dir" in asv.conf.json, or write one',
-        )
+    def _place(self, suites: Mapping[str, SuiteMessage]) -> None:
+        """Give every case its lane, the same on all sides and in every run."""
+        by_side, uuids = self._measured.benchmarks, [each.uuid for each in self._job.gpus]
+        roots = homes.roots({side: {each.name: each for each in found.benchmarks} for side, found in suites.items()})
+        for case in dict.fromkeys(case for cases in self._cases.values() for case in cases):
+            definitions = [benchmarks[case.name] for benchmarks in by_side.values() if case.name in benchmarks]
+            gpus = homes.gpus_for_all(definitions)
+            if len(uuids) < 2 or gpus > len(uuids):
+                lane = self._lanes.beside[0]
+            elif gpus:
+                lane = self._lanes.alone(gpus)
+                self._alone.add(case)
+            else:
+                lane = self._lanes.of(homes.home(case, roots[case.name], uuids))
+            lane.device |= any(each.needs_device for each in definitions)
+            self._homes[case] = lane
+
+    def _by_lane(self, cases: Iterable[Case]) -> dict[Lane, set[Case]]:
+        """The cases of each lane that has some, in the order of the lanes."""
+        own: dict[Lane, set[Case]] = {lane: set() for lane in self._lanes.all}
+        for case in cases:
+            own[self._homes[case]].add(case)
+        return {lane: those for lane, those in own.items() if those}
+
+    def _each_lane(self, cases: Sequence[Case], work: Callable[[Lane, set[Case], int], None]) -> None:
+        """Have the cases worked on: all lanes at once, then what is to be alone, lane after lane. `work` gets the cases of the
+        lane, and how many lanes are at it."""
+        together = self._by_lane(case for case in cases if case not in self._alone)
+        alone = self._by_lane(case for case in cases if case in self._alone)
+        at_once(list(together), lambda lane: work(lane, together[lane], len(together)))
+        for each in alone:
+            at_once([each], lambda lane: work(lane, alone[lane], 1))
 
     def settle(self) -> None:
         """The unmeasured visit to every case on each side, and the one protocol for both, where it is the same benchmark."""
-        job = self._job
-        total = sum(len(cases) for cases in self._cases.values())
-        self._watcher.start(total, "first visits")
-        proposals: dict[Case, dict[str, Proposal]] = {}
+        cases = [case for cases in self._cases.values() for case in cases]
+        self._watcher.start(len(cases), "first visits")
+        self._each_lane(cases, self._first_visits)
+
+    def _first_visits(self, lane: Lane, cases: set[Case], lanes: int) -> None:
+        job, proposals = self._job, dict[Case, dict[str, Proposal]]()
         for side in job.sides:
-            self._refuse(side.side.name)
-            self._setup_caches(side)
-            cases = [case for case in self._cases[side.side.name] if (side.side.name, case) not in self._dead]
-            tasks = [self._task(case, side) for case in cases]
-            for task, reply in self._visits.visit(side, tasks, self._measured.benchmarks[side.side.name]):
-                assert isinstance(reply, Proposal)
-                case = Case(task.name, tuple(task.params))
-                proposals.setdefault(case, {})[side.side.name] = reply
-                self._measured.costs[case] = self._measured.costs.get(case, 0.0) + reply.seconds
-                self._counters[side.side.name, case] = reply.values
-                if reply.failure is not None:
-                    self._bury(case, side.side.name, reply.failure, reply)
-                self._watcher.advance(f"{side.side.name}: {case}")
-            self._watcher.advance("", len(self._cases[side.side.name]) - len(tasks))
-        self._visits.preload(job.sides, self._device)
+            name, benchmarks = side.side.name, self._measured.benchmarks[side.side.name]
+            own = [case for case in self._cases[name] if case in cases]
+            self._refuse(lane, name, own)
+            self._setup_caches(lane, side, own)
+            tasks = [self._task(lane, case, side) for case in own if (name, case) not in self._dead]
+            with contextlib.closing(lane.visit(side, tasks, benchmarks)) as replies:
+                for task, reply in replies:
+                    assert isinstance(reply, Proposal)
+                    case = Case(task.name, tuple(task.params))
+                    proposals.setdefault(case, {})[name] = reply
+                    self._proposed(lane, case, name, reply)
+            with self._lock:
+                self._watcher.advance("", len(own) - len(tasks))
+        lane.preload(job.sides)
+        with self._lock:
+            self._settle_protocols(lane, proposals)
+
+    def _proposed(self, lane: Lane, case: Case, side: str, found: Proposal) -> None:
+        with self._lock:
+            self._measured.costs[case] = self._measured.costs.get(case, 0.0) + found.seconds
+            self._counters[side, case] = found.values
+            if found.failure is not None:
+                self._bury(lane, case, side, found.failure, found)
+            self._watcher.advance(f"{side}: {case}")
+
+    def _settle_protocols(self, lane: Lane, proposals: Mapping[Case, Mapping[str, Proposal]]) -> None:
         for case, offers in proposals.items():
             for alike in self._alike(case, offers):
-                protocol = plan.settle(alike, self._visits.process)
+                protocol = plan.settle(alike, lane.visits.process)
                 if protocol is not None:
                     self._protocols.update({(name, case): protocol for name in alike})
+                if len(self._lanes.all) > 1 and homes.of_the_host(protocol, offers.values()):
+                    self._alone.add(case)
 
     def _alike(self, case: Case, offers: Mapping[str, Proposal]) -> Iterable[dict[str, Proposal]]:
         """The offers of the sides that have the same benchmark under that name: suites of their own may have two."""
@@ -243,33 +236,33 @@ class _Execution:
             groups.setdefault((benchmark.version, benchmark.metric), {})[name] = offer
         return groups.values()
 
-    def _refuse(self, side: str) -> None:
+    def _refuse(self, lane: Lane, side: str, cases: Iterable[Case]) -> None:
         """What cannot be measured here at all is not tried."""
-        for case in self._cases[side]:
-            failure = plan.refusal(self._measured.benchmarks[side][case.name])
+        for case in cases:
+            failure = plan.refusal(self._measured.benchmarks[side][case.name], len(self._job.gpus))
             if failure is not None:
-                self._bury(case, side, failure)
+                self._bury(lane, case, side, failure)
 
-    def _setup_caches(self, side: Prepared) -> None:
-        """Run each setup_cache of the side once; what depends on a failed one fails with its reason."""
-        name = side.side.name
-        benchmarks = self._measured.benchmarks[name]
-        for benchmark in benchmarks.values():
-            key = benchmark.setup_cache_key
-            if key is None or (name, key) in self._caches or plan.refusal(benchmark) is not None:
-                continue
+    def _setup_caches(self, lane: Lane, side: Prepared, cases: Iterable[Case]) -> None:
+        """Run each setup_cache of the cases once; what depends on a failed one fails with its reason."""
+        name, benchmarks = side.side.name, self._measured.benchmarks[side.side.name]
+        by_key: dict[str, list[Case]] = {}
+        for case in cases:
+            key = benchmarks[case.name].setup_cache_key
+            if key is not None and (name, case) not in self._dead:
+                by_key.setdefault(key, []).append(case)
+        for key, dependent in by_key.items():
             directory = Path(tempfile.mkdtemp(dir=self._scratch))
-            failure = self._visits.setup_cache(side, benchmark, directory)
-            self._caches[name, key] = str(directory) if failure is None else ""
+            failure = lane.setup_cache(side, benchmarks[dependent[0].name], directory)
+            self._caches[lane, name, key] = str(directory) if failure is None else ""
             if failure is not None:
-                for case in self._cases[name]:
-                    if benchmarks[case.name].setup_cache_key == key and (name, case) not in self._dead:
-                        self._bury(case, name, failure)
+                for case in dependent:
+                    self._bury(lane, case, name, failure)
 
-    def _bury(self, case: Case, side: str, failure: Failure, found: Proposal | None = None) -> None:
+    def _bury(self, lane: Lane, case: Case, side: str, failure: Failure, found: Proposal | None = None) -> None:
         """The case fails on this side before anything is measured."""
         self._dead.add((side, case))
-        self._keep(plan.failed_round(case.name, case.params, side, failure, found=found))
+        self._keep(lane, plan.failed_round(case.name, case.params, side, failure, found=found))
 
     # -- measuring -------------------------------------------------------------------------------------------------------
 
@@ -279,29 +272,37 @@ class _Execution:
             self._batch(batch)
 
     def _batch(self, batch: Batch) -> None:
+        wanted = [case for cases in self._cases.values() for case in cases if case in batch.rounds]
+        if batch.afresh:
+            at_once(list(self._by_lane(wanted)), lambda lane: lane.begin_afresh(self._job.sides))
+        self._planned = batch.first + max(batch.rounds.values())
+        self._watcher.start(sum(batch.rounds[case] for case in wanted), batch.title)
+        self._each_lane(wanted, functools.partial(self._rounds, batch))
+
+    def _rounds(self, batch: Batch, lane: Lane, cases: set[Case], lanes: int) -> None:
         """Round after round, the sides in turn."""
         sides = {side.side.name: side for side in self._job.sides}
         if batch.afresh:
             sides = dict(reversed(sides.items()))
-            self._visits.begin_afresh(self._job.sides, self._device)
-        longest = max(batch.rounds.values())
-        self._planned = batch.first + longest
-        wanted = {name: [case for case in cases if case in batch.rounds] for name, cases in self._cases.items()}
-        self._watcher.start(sum(batch.rounds[case] for cases in wanted.values() for case in cases), batch.title)
+        longest = max(batch.rounds[case] for case in cases)
         for name, order in plan.alternate(list(sides), longest, batch.first):
-            due = {case for case in wanted[name] if order < batch.first + batch.rounds[case]}
+            own = [case for case in self._cases[name] if case in cases]
+            due = {case for case in own if order < batch.first + batch.rounds[case]}
             tasks = [
-                self._task(case, sides[name], order, protocol)
-                for (side, case), protocol in self._protocols.items()
-                if side == name and case in due and self._worth(case, name, order)
+                self._task(lane, case, sides[name], order, self._protocols[name, case])
+                for case in due
+                if (name, case) in self._protocols and self._worth(case, name, order)
             ]
             tasks = plan.shuffled(tasks, self._job.settings.seed)
-            for task, reply in self._visits.visit(sides[name], tasks, self._measured.benchmarks[name]):
-                assert isinstance(reply, Round)
-                self._keep(self._with_counters(reply))
-                where = f"round {order - batch.first + 1} of {longest}, {name}"
-                self._watcher.advance(f"{where}: {Case(task.name, tuple(task.params))}")
-            self._watcher.advance("", len(due) - len(tasks))
+            where = f"round {order - batch.first + 1} of {longest}, {name}"
+            with contextlib.closing(lane.visit(sides[name], tasks, self._measured.benchmarks[name])) as replies:
+                for task, reply in replies:
+                    assert isinstance(reply, Round)
+                    with self._lock:
+                        self._keep(lane, homes.beside_others(self._with_counters(reply), lanes))
+                        self._watcher.advance(f"{where}: {Case(task.name, tuple(task.params))}")
+            with self._lock:
+                self._watcher.advance("", len(due) - len(tasks))
 
     def _with_counters(self, round: Round) -> Round:
         """The first round with values takes along what was counted in the unmeasured visit of its side."""
@@ -319,7 +320,7 @@ class _Execution:
         hopeless = plan.hopeless(self._failures.get((name, case), 0), self._planned, self._job.settings.good_rounds)
         return (name, case) in self._dead or hopeless
 
-    def _task(self, case: Case, side: Prepared, order: int = -1, protocol: Protocol | None = None) -> Task:
+    def _task(self, lane: Lane, case: Case, side: Prepared, order: int = -1, protocol: Protocol | None = None) -> Task:
         benchmark = self._measured.benchmarks[side.side.name][case.name]
         return Task(
             case.name,
@@ -328,14 +329,15 @@ class _Execution:
             order,
             protocol,
             memory=0 <= order < self._job.settings.memory_rounds,
-            cache_dir=self._caches.get((side.side.name, benchmark.setup_cache_key or ""), ""),
+            cache_dir=self._caches.get((lane, side.side.name, benchmark.setup_cache_key or ""), ""),
             quick=self._job.quick,
             timeout_s=plan.timeout_of(benchmark, self._job.default_timeout_s),
         )
 
-    def _keep(self, round: Round) -> None:
-        if round.failure is not None:
-            key = round.side, Case(round.name, tuple(round.params))
-            self._failures[key] = self._failures.get(key, 0) + 1
-        self._measured.rounds.append(round)
-        self._sink(round, self._visits.facts, self._measured.benchmarks[round.side][round.name])
+    def _keep(self, lane: Lane, round: Round) -> None:
+        with self._lock:
+            if round.failure is not None:
+                key = round.side, Case(round.name, tuple(round.params))
+                self._failures[key] = self._failures.get(key, 0) + 1
+            self._measured.rounds.append(round)
+            self._sink(round, lane.visits.facts, self._measured.benchmarks[round.side][round.name])

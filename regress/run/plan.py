@@ -12,7 +12,17 @@ from dataclasses import dataclass, replace
 from typing import Protocol as Interface
 
 from regress.measure.wire import Proposal, Task
-from regress.model import SYNCHRONIZES, Batch, Benchmark, Case, Failure, Protocol, Round, SuiteProblem, declared_words
+from regress.model import (
+    SYNCHRONIZES,
+    Batch,
+    Benchmark,
+    Case,
+    Failure,
+    Protocol,
+    Round,
+    SuiteProblem,
+    declared_words,
+)
 
 ALONE = {"peak_rss", "cold_time"}
 """Metrics that need a process of their own: everything else in the process would count, or would have warmed it up."""
@@ -169,6 +179,13 @@ def failed_round(
     )
 
 
+def unanswered(task: Task, failure: Failure) -> Proposal | Round:
+    """The reply to a task that no process has answered."""
+    if task.protocol is None:
+        return Proposal(task.name, task.params, task.side, failure=failure)
+    return failed_round(task.name, task.params, task.side, failure, task.order)
+
+
 def gpus_of(benchmark: Benchmark) -> tuple[int, str]:
     """How many GPUs a benchmark declares that it needs (`gpus`), and what is wrong with a value that is no such number."""
     value = benchmark.declared.get("gpus", 1)
@@ -177,10 +194,13 @@ def gpus_of(benchmark: Benchmark) -> tuple[int, str]:
     return 1, f"{benchmark.name}: the declared gpus {value!r} is no number of GPUs, so it is measured with one"
 
 
-def refusal(benchmark: Benchmark) -> Failure | None:
-    """Why a benchmark cannot be measured here at all; None where it can."""
+def refusal(benchmark: Benchmark, named: int = 1) -> Failure | None:
+    """Why a benchmark cannot be measured here at all, on so many GPUs; None where it can."""
     gpus, _ = gpus_of(benchmark)
-    return Failure("skipped", f"needs {gpus} GPUs: one is measured for now") if gpus > 1 else None
+    if gpus <= max(named, 1):
+        return None
+    given = f"--gpus names {named}" if named > 1 else "one is measured on, --gpus names more"
+    return Failure("skipped", f"needs {gpus} GPUs: {given}")
 
 
 def complaints(benchmarks: Iterable[Benchmark], selection: Selection) -> list[str]:

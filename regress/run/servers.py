@@ -120,6 +120,26 @@ class Reaper:
             self._process.stdin.flush()
 
 
+class Interrupt:
+    """Ctrl-C for a thread that waits for a worker: the signal itself comes to the main thread alone."""
+
+    def __init__(self) -> None:
+        self.fd, self._write = os.pipe()
+
+    def set(self) -> None:
+        """Have the thread stop as Ctrl-C would stop it: once, wherever it waits next."""
+        os.write(self._write, b".")
+
+    def take(self) -> None:
+        """Raise KeyboardInterrupt, once for each `set`."""
+        os.read(self.fd, 1)
+        raise KeyboardInterrupt
+
+    def close(self) -> None:
+        os.close(self.fd)
+        os.close(self._write)
+
+
 class Handle(Interface):
     """A started process. `poll` gives its exit code, negative for a signal, and None while it runs."""
 
@@ -209,8 +229,8 @@ class Log:
 class Server:
     """One worker process. Use it as a context manager: leaving it ends the process and its children."""
 
-    def __init__(self, start: Start, opening: Open, reaper: Reaper) -> None:
-        self._reaper = reaper
+    def __init__(self, start: Start, opening: Open, reaper: Reaper, interrupt: Interrupt) -> None:
+        self._reaper, self._interrupt = reaper, interrupt
         self._home = Path(tempfile.mkdtemp(prefix="regress-"))
         (self._home / "cwd").mkdir()
         command_read, self._write = os.pipe()
@@ -253,12 +273,13 @@ class Server:
         except BrokenPipeError:
             raise self._died() from None
 
-    def receive(self, timeout_s: float) -> Any:
-        """The next message. Raises TimedOut (and kills the worker) or Died."""
+    def receive(self, timeout_s: float, ending: bool = False) -> Any:
+        """The next message. Raises TimedOut (and kills the worker) or Died, and KeyboardInterrupt where that was asked for, but
+        not while something is being ended."""
         deadline = time.monotonic() + timeout_s
         while b"\n" not in self._buffer:
             left = deadline - time.monotonic()
-            ready = self._ready(max(0.0, left))
+            ready = self._ready(max(0.0, left), ending)
             if self._read not in ready:
                 if left > 0:
                     continue  # it has only printed something
@@ -275,10 +296,13 @@ class Server:
             self.kill()
             raise Died(1, f"wrote into the harness's pipe: {line[:200]!r}") from None
 
-    def _ready(self, seconds: float) -> list[int]:
+    def _ready(self, seconds: float, ending: bool) -> list[int]:
         """The descriptors that can be read; what has been printed is taken along."""
-        ready, _, _ = select.select([fd for fd in (self._read, self._log.fd) if fd >= 0], [], [], seconds)
+        waited = [fd for fd in (self._read, self._log.fd, -1 if ending else self._interrupt.fd) if fd >= 0]
+        ready, _, _ = select.select(waited, [], [], seconds)
         self._log.drain()
+        if self._interrupt.fd in ready:
+            self._interrupt.take()
         return ready
 
     def _died(self) -> Died:
@@ -365,12 +389,20 @@ def discovered(server: Server, timeout_s: float) -> Suite | Broken:
 class ForkServer:
     """A process that has imported the suite of a side and forks its workers; `server` talks to it."""
 
-    def __init__(self, start: Path, python: str, variables: Mapping[str, str], opening: Open, reaper: Reaper) -> None:
+    def __init__(
+        self,
+        start: Path,
+        python: str,
+        variables: Mapping[str, str],
+        opening: Open,
+        reaper: Reaper,
+        interrupt: Interrupt,
+    ) -> None:
         self._socket, theirs = socket.socketpair()
         try:
             with theirs:
                 launch = fresh(start, python, variables, "--socket", str(theirs.fileno()), fds=(theirs.fileno(),))
-                self.server = Server(launch, opening, reaper)
+                self.server = Server(launch, opening, reaper, interrupt)
         except BaseException:
             self._socket.close()
             raise
@@ -395,7 +427,7 @@ class ForkServer:
         """Exit code of a child, None while it runs."""
         try:
             self.server.send(Reap(pid))
-            answer = self.server.receive(START_TIMEOUT_S)
+            answer = self.server.receive(START_TIMEOUT_S, ending=True)
         except (Died, TimedOut):  # the child's parent is gone; nobody can tell the code now
             return None if Path(f"/proc/{pid}").exists() else 0
         assert isinstance(answer, Reaped)

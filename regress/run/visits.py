@@ -34,7 +34,7 @@ from regress.model import Benchmark, Failure, Round, Settings
 from regress.run import plan
 from regress.run.caches import compile_caches, release_locks
 from regress.run.environments import Prepared
-from regress.run.servers import Died, ForkServer, Reaper, Server, TimedOut, discovered, fresh
+from regress.run.servers import Died, ForkServer, Interrupt, Reaper, Server, TimedOut, discovered, fresh
 
 T = TypeVar("T")
 
@@ -46,6 +46,10 @@ PROBE_STEP_S = 10.0
 HANGS = "hangs in a forked process"
 PROBE_DEVICE_S = 60.0
 """The same where a context is opened on the way."""
+
+
+class NotStarted(NothingMeasured):
+    """No process of a side can be started, or import the suite, any more."""
 
 
 class Overhead(NamedTuple):
@@ -68,6 +72,8 @@ class Visits:
     default_timeout_s: float = 60.0
     own_suites: Mapping[str, Path] = field(default_factory=dict)
     """By side: its suite, where it has another one."""
+    visible: str = ""
+    """The GPUs that the processes see, as CUDA_VISIBLE_DEVICES has them; empty: whatever the side's variables say."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     first_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By side: the facts of its first process."""
@@ -76,6 +82,8 @@ class Visits:
     warnings: list[str] = field(default_factory=list)
     overheads: list[Overhead] = field(default_factory=list)
     """Of each process that visited all its cases."""
+    imported: bool | None = None
+    """Whether any process has imported code of the repository; None before the first has ended."""
     process: str = "fresh"
     """How the processes of rounds begin, on all sides; see `Protocol.process`."""
     _one_thread: bool = False
@@ -86,8 +94,8 @@ class Visits:
     """By side: modules of frameworks that its visits have imported, in their order."""
     _leaving: set[str] = field(default_factory=set)
     """Benchmarks that change the state of their process and leave it so."""
-    _imported: bool | None = None
-    """Whether any process has imported code of the repository; None before the first has ended."""
+    interrupt: Interrupt = field(default_factory=Interrupt)
+    """Stops the thread that waits for these processes."""
     _reaper: Reaper = field(default_factory=Reaper)
     _caches: tempfile.TemporaryDirectory[str] = field(
         default_factory=lambda: tempfile.TemporaryDirectory(prefix="regress-compiled-", ignore_cleanup_errors=True)
@@ -98,9 +106,8 @@ class Visits:
         """No process is started after this."""
         self._end_parents()
         self._reaper.close()
+        self.interrupt.close()
         self._caches.cleanup()
-        if self._imported is False:
-            self.warnings.append("the suite imports nothing of this repository: it measures installed packages only")
 
     # -- the suite -------------------------------------------------------------------------------------------------------
 
@@ -173,7 +180,7 @@ class Visits:
         try:
             for side in sides:
                 self._restart(side)
-        except NothingMeasured:
+        except NotStarted:
             return False
         return not self._first_doubt(suites, sides, device)
 
@@ -194,7 +201,7 @@ class Visits:
 
     def begin_afresh(self, sides: Sequence[Prepared], device: bool) -> None:
         """Have the processes that fork started again, so that rounds to come share nothing with those before. Raises
-        NothingMeasured where a suite cannot be imported any more."""
+        NotStarted where a suite cannot be imported any more."""
         if self.process != "fork":
             return
         self._end_parents()
@@ -228,7 +235,7 @@ class Visits:
                     step = answer.step
         except TimedOut:
             return f"{step} {HANGS}"
-        except (Died, NothingMeasured) as error:
+        except (Died, NotStarted) as error:
             return f"{step} ends a forked process: {error}"
 
     def setup_cache(self, side: Prepared, benchmark: Benchmark, directory: Path) -> Failure | None:
@@ -312,7 +319,7 @@ class Visits:
                         raise _wrong_code(side, message)
                     elif isinstance(message, Broken):
                         if current != begun + 1 or begun < 0:  # no reply to what it was doing
-                            yield tasks[current], _failed(tasks[current], message.failure)
+                            yield tasks[current], plan.unanswered(tasks[current], message.failure)
                         return
                     else:
                         raise AssertionError(message)
@@ -324,19 +331,19 @@ class Visits:
             if current < len(tasks):
                 yield (
                     tasks[current],
-                    _failed(tasks[current], Failure("timeout", f"took longer than {limits[current]:.3g} s")),
+                    plan.unanswered(tasks[current], Failure("timeout", f"took longer than {limits[current]:.3g} s")),
                 )
         except Died as died:
             if current < len(tasks):
                 kind = "signal" if died.returncode < 0 else "error"
-                yield tasks[current], _failed(tasks[current], Failure(kind, died.reason, detail=died.log))
+                yield tasks[current], plan.unanswered(tasks[current], Failure(kind, died.reason, detail=died.log))
 
     def _note_end(self, side: Prepared, server: Server) -> float:
         """Take note of what all cases together have done; the seconds for which one of them opened the device."""
         end = server.receive(GRACE_S)
         if not isinstance(end, End):
             return 0.0
-        self._imported = bool(self._imported or end.project_files)
+        self.imported = bool(self.imported or end.project_files)
         known = self._late.setdefault(side.side.name, {})
         known.update(dict.fromkeys(end.late))
         return end.opening_s
@@ -354,17 +361,17 @@ class Visits:
         """A fork of the process that has imported the side's suite, which is started anew where something has ended it."""
         parent = self._parents[side.side.name]
         try:
-            return self._known(side, Server(parent.fork, self._opening(side), self._reaper))
+            return self._known(side, Server(parent.fork, self._opening(side), self._reaper, self.interrupt))
         except (Died, TimedOut):
             pass
         parent = self._restart(side)
         try:
-            return self._known(side, Server(parent.fork, self._opening(side), self._reaper))
+            return self._known(side, Server(parent.fork, self._opening(side), self._reaper, self.interrupt))
         except (Died, TimedOut) as error:
             raise _not_started(side, error) from None
 
     def _restart(self, side: Prepared) -> ForkServer:
-        """The side's process that forks, started again. Raises NothingMeasured where it cannot import the suite any more."""
+        """The side's process that forks, started again. Raises NotStarted where it cannot import the suite any more."""
         self._parents[side.side.name].close()
         self._parent(side)
         return self._imported_again(side)
@@ -389,11 +396,13 @@ class Visits:
         root = Path(self._caches.name)
         caches = compile_caches(Path(tempfile.mkdtemp(dir=root)) if cold else root / side.side.name)
         variables = {**side.variables, **caches}
+        if self.visible:
+            variables["CUDA_VISIBLE_DEVICES"] = self.visible
         if kind is ForkServer:
             # All rounds of a side share its hashes then, so both sides have to have the same: a set's order is no difference.
             variables.setdefault("PYTHONHASHSEED", str(self.settings.seed))
         try:
-            return kind(self.start_file, side.python, variables, self._opening(side), self._reaper)
+            return kind(self.start_file, side.python, variables, self._opening(side), self._reaper, self.interrupt)
         except (Died, TimedOut) as error:
             raise _not_started(side, error) from None
 
@@ -402,7 +411,8 @@ class Visits:
             suite_dir=str(self.own_suites.get(side.side.name, self.suite)),
             import_roots=[str(root) for root in side.import_roots],
             side=side.side.name,
-            device=self.settings.device,
+            # A GPU that is named is never replaced by the CPU.
+            device="cuda" if self.visible and self.settings.device == "auto" else self.settings.device,
             seed=self.settings.seed,
             cuda=list(self.settings.cuda),
             one_thread=self._one_thread,
@@ -420,8 +430,10 @@ class Visits:
             self._parents.popitem()[1].close()
 
 
-def _fresh_server(start: Path, python: str, variables: Mapping[str, str], opening: Open, reaper: Reaper) -> Server:
-    return Server(fresh(start, python, variables), opening, reaper)
+def _fresh_server(
+    start: Path, python: str, variables: Mapping[str, str], opening: Open, reaper: Reaper, interrupt: Interrupt
+) -> Server:
+    return Server(fresh(start, python, variables), opening, reaper, interrupt)
 
 
 def _tell(server: Server) -> None:
@@ -429,19 +441,13 @@ def _tell(server: Server) -> None:
         server.send(Discover())
 
 
-def _not_started(side: Prepared, error: Died | TimedOut) -> NothingMeasured:
+def _not_started(side: Prepared, error: Died | TimedOut) -> NotStarted:
     why = error.reason if isinstance(error, Died) else str(error)
-    return NothingMeasured(
+    return NotStarted(
         f"no process could be started for {side.side.name} {side.side.label}",
         why=_last_line(error.log) or why if isinstance(error, Died) else why,
         fix=f"{side.python} --version",
     )
-
-
-def _failed(task: Task, failure: Failure) -> Proposal | Round:
-    if task.protocol is None:
-        return Proposal(task.name, task.params, task.side, failure=failure)
-    return plan.failed_round(task.name, task.params, task.side, failure, task.order)
 
 
 def _wrong_code(side: Prepared, found: WrongCode) -> RegressError:

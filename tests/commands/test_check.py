@@ -503,11 +503,11 @@ def test_a_case_for_several_gpus_is_a_row_with_its_reason(project: Callable[...,
     p.commit({})
     result = p.regress("check")
     assert result.code == 0, result.err
-    assert "b.cudatime_other\n    on both sides: needs 2 GPUs: one is measured for now" in result.out
+    assert "b.cudatime_other\n    on both sides: needs 2 GPUs: one is measured on, --gpus names more" in result.out
     report = document(p.regress("run", "--format", "json"))
     assert report["exit_code"] == 0
     (skipped,) = [each for each in report["benchmarks"] if each["name"] == "b.cudatime_other"]
-    assert skipped["failure"]["message"] == "needs 2 GPUs: one is measured for now"
+    assert skipped["failure"]["message"] == "needs 2 GPUs: one is measured on, --gpus names more"
 
 
 # -- others on the device ------------------------------------------------------------------------------------------------

@@ -169,6 +169,14 @@ def test_critical_cases_come_first_and_what_is_not_reached_says_so() -> None:
     assert found[ADD].metric.name == "gpu_time"
 
 
+def test_with_two_gpus_as_much_again_fits_into_the_budget() -> None:
+    settings = replace(SETTINGS, budget_s=1.0)  # four rounds of two sides take 0.8 s
+    for gpus, measured in ((1, [LOOKS[0], 0]), (2, [LOOKS[0]] * 2)):
+        check = Check({ADD: 1.0, MUL: 1.0}, Machine(7, QUIET), settings, gpus=gpus)
+        check.in_steps()
+        assert [len(rounds_of(check, case)) for case in (ADD, MUL)] == measured
+
+
 def test_the_very_first_case_is_measured_whatever_it_costs() -> None:
     check, found = checked(1.0, budget_s=0.1)
     assert len(rounds_of(check, ADD)) == LOOKS[0]

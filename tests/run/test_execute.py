@@ -70,8 +70,12 @@ class Bench:
         )
         settings = Settings(**{"device": "fake", **job.pop("settings", {})})
         start = ship(Path(os.environ["REGRESS_CACHE_DIR"]))
+        steps, sink = (
+            job.pop("steps", None),
+            job.pop("sink", lambda round, facts, benchmark: self.kept.append((round, facts))),
+        )
         whole = Job(sides, self.root / "benchmarks", start, settings, rounds, Selection(patterns), **job)
-        return execute(whole, lambda round, facts, benchmark: self.kept.append((round, facts)), self.watch)
+        return execute(whole, sink, self.watch, steps)
 
 
 @pytest.fixture
@@ -318,9 +322,8 @@ def track_other(): return 5
     measured = bench.run()
     assert good(measured) == {"b.track_other": 2}
     messages = [each.failure.message for each in measured.rounds if each.failure]
-    assert (
-        sorted(messages) == ["needs 2 GPUs: one is measured for now"] * 2 + ["setup_cache took longer than 0.5 s"] * 2
-    )
+    refused = "needs 2 GPUs: one is measured on, --gpus names more"
+    assert sorted(messages) == [refused] * 2 + ["setup_cache took longer than 0.5 s"] * 2
 
 
 @pytest.mark.parametrize("process", ["auto", "fresh"])

@@ -138,7 +138,9 @@ def test_a_number_of_gpus_that_is_none_is_said_and_measured(value: Any) -> None:
 
 
 def test_more_than_one_gpu_is_refused() -> None:
-    assert plan.refusal(declaring("two", gpus=2)) == Failure("skipped", "needs 2 GPUs: one is measured for now")
+    assert plan.refusal(declaring("two", gpus=2)) == Failure(
+        "skipped", "needs 2 GPUs: one is measured on, --gpus names more"
+    )
     assert plan.refusal(declaring("one")) is None
 
 

@@ -35,6 +35,7 @@ class Visits:
     facts: Mapping[str, Any] = field(default_factory=dict)
     first_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    imported: bool | None = None
     process: str = "fresh"
     overheads: list[tuple[float, float, int]] = field(
         default_factory=lambda: [(0.5, 0.1, 1), (0.7, 0.1, 4), (0.6, 0.2, 5)]
@@ -78,7 +79,7 @@ def run(
     monkeypatch: pytest.MonkeyPatch, visits: Visits, selection: Selection | None = None
 ) -> tuple[module.Measured, list[Round]]:
     """What comes out of three rounds a side, and what was handed on."""
-    monkeypatch.setattr(Job, "visits", lambda job: visits)
+    monkeypatch.setattr(Job, "visits", lambda job, visible: visits)
     sides = tuple(Prepared(Side(name, COMMIT, name), Path(), sys.executable, (), {}) for name in ("base", "head"))
     kept: list[Round] = []
     job = Job(sides, Path("benchmarks"), Path(), Settings(good_rounds=0.5), 3, selection or Selection())
@@ -106,7 +107,7 @@ def test_several_gpus_are_refused_before_any_visit(monkeypatch: pytest.MonkeyPat
     assert visits.cached == []
     refused = [each for each in measured.rounds if each.name == "two"]
     assert [(each.side, each.failure) for each in refused] == [
-        (side, Failure("skipped", "needs 2 GPUs: one is measured for now")) for side in ("base", "head")
+        (side, Failure("skipped", "needs 2 GPUs: one is measured on, --gpus names more")) for side in ("base", "head")
     ]
     assert len(measured.warnings) == 1
     assert "the declared gpus 'many'" in measured.warnings[0]

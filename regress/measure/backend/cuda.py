@@ -75,7 +75,9 @@ class CudaBackend(DeviceBackend):
             self._cuda = ctypes.CDLL("libcuda.so.1")
         except OSError:
             raise DeviceError("no CUDA driver: libcuda.so.1 cannot be loaded") from None
-        if self._visible() <= ordinal:
+        self.shown = self._visible()
+        """How many devices the driver shows."""
+        if self.shown <= ordinal:
             raise DeviceError("the CUDA driver sees no device (check CUDA_VISIBLE_DEVICES)")
         self._device = ctypes.c_int()
         self._call("cuDeviceGet", ctypes.byref(self._device), ordinal)
@@ -266,3 +268,11 @@ class CudaBackend(DeviceBackend):
 
     def processes(self) -> List[Foreign]:
         return self._nvml.processes()
+
+
+def visible_uuids() -> List[str]:
+    """The UUIDs of the devices that the driver shows, in its order; no context is opened. Raises DeviceError where there is
+    none."""
+    found = [CudaBackend()]
+    found += [CudaBackend(ordinal) for ordinal in range(1, found[0].shown)]
+    return [str(each.facts()["gpu_uuid"]) for each in found]

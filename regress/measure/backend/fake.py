@@ -13,6 +13,8 @@ Code reaches it as the module `regress_scripted` (the worker installs it when th
     regress_scripted.company(812)                  # from now on another process computes on the device
     regress_scripted.lose_context(3)               # the third synchronize from now finds the context lost
 
+A scripted host has four devices, all alike; CUDA_VISIBLE_DEVICES chooses one by its UUID.
+
 The device runs its queue in order while the host goes on, as a CUDA stream does; a stream that runs dry waits for the host.
 Costs vary from round to round and from sample to sample by a noise that depends on the seed, the side, the case and the index
 of the round only, so that a run repeats exactly.
@@ -21,6 +23,7 @@ of the round only, so that a run repeats exactly.
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import sys
 import types
@@ -40,6 +43,8 @@ FLUSH_S = 40e-6
 FIRST_LANE = 1000
 """Numbers of streams from here up are lanes."""
 CLOCK_HZ = 1.98e9
+
+UUIDS = ("scripted", "scripted-1", "scripted-2", "scripted-3")
 
 ROUND_SD = 0.003
 """Standard deviation of a round's level."""
@@ -231,7 +236,8 @@ class FakeBackend(DeviceBackend):
         return {"temperature_c": 40, "power_w": 100.0, "reasons": [self._reasons.pop(0)] if self._reasons else []}
 
     def facts(self) -> Dict[str, Any]:
-        return {"gpu": "scripted device", "gpu_uuid": "scripted", "scripted": True}
+        first = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0]
+        return {"gpu": "scripted device", "gpu_uuid": first if first in UUIDS else UUIDS[0], "scripted": True}
 
     def _enqueue(self, seconds: float, stream: Optional[int] = None) -> None:
         self.host_s += LAUNCH_S * self._host_level

@@ -1,0 +1,88 @@
+"""Which of several GPUs a case is measured on, and what counts of a round that was measured while the others were too. Pure
+functions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from regress.measure.wire import Proposal
+from regress.model import SYNCHRONIZES, Benchmark, Case, Failure, Protocol, Round, declared_words, old_names
+from regress.run.plan import gpus_of
+
+HOST_METRICS = ("host_time", "wall_time")
+NO_DEVICE_TIME = "no device time; the host's times do not count while other GPUs are measured on"
+
+
+def beside_others(round: Round, gpus: int) -> Round:
+    """A round that was measured while so many GPUs were, its own among them: without what the host has a part in."""
+    if gpus < 2:
+        return round
+    facts = {**round.facts, "beside": gpus}
+    if round.values and "gpu_time" not in round.values:
+        return replace(round, values={}, failure=Failure("error", NO_DEVICE_TIME), facts=facts)
+    values = {name: value for name, value in round.values.items() if name not in HOST_METRICS}
+    return replace(round, values=values, facts=facts)
+
+
+def of_the_host(protocol: Protocol | None, proposals: Iterable[Proposal]) -> bool:
+    """Whether what GPUs share has a part in the value of a case: the host, and the links to its memory. By the protocol and the
+    unmeasured visits of all sides; that a copy stays on the device is not told."""
+    if protocol is None:
+        return False
+    return protocol.metric != "gpu_time" or any(SYNCHRONIZES in each.flags or _copies(each) for each in proposals)
+
+
+def _copies(proposal: Proposal) -> bool:
+    return "copies" in proposal.values and proposal.values["copies"].value > 0
+
+
+def gpus_for_all(definitions: Iterable[Benchmark]) -> int:
+    """How many GPUs one benchmark needs by itself, as all sides define it: 0 where it is measured beside others, on its one."""
+    definitions = list(definitions)
+    most = max(gpus_of(each)[0] for each in definitions)
+    return max(most, 1) if most > 1 or not all(each.needs_device for each in definitions) else 0
+
+
+def roots(by_side: Mapping[str, Mapping[str, Benchmark]]) -> dict[str, str]:
+    """What each benchmark was called at first, as far as its `was` tells: by that name it keeps its GPU when it is renamed.
+
+    `by_side` are whole suites, whatever is selected of them. Of what a `was` may mean, a name that another side has comes
+    first, then one with as many parts as the name of today.
+    """
+    before: dict[str, str] = {}
+    for side, benchmarks in by_side.items():
+        elsewhere = {name for other, own in by_side.items() if other != side for name in own}
+        for name, benchmark in benchmarks.items():
+            old = [
+                each for each in old_names(benchmark.name, declared_words(benchmark, "was")) if each not in benchmarks
+            ]
+            likely = [each for each in old if each in elsewhere] or [each for each in old if _alike_deep(each, name)]
+            if likely:
+                before[name] = likely[0]
+    return {name: _first_of(name, before) for benchmarks in by_side.values() for name in benchmarks}
+
+
+def _alike_deep(one: str, other: str) -> bool:
+    return one.count(".") == other.count(".")
+
+
+def _first_of(name: str, before: Mapping[str, str]) -> str:
+    met = {name}
+    while before.get(name, name) not in met:
+        name = before[name]
+        met.add(name)
+    return name
+
+
+def home(case: Case, root: str, uuids: Sequence[str]) -> str:
+    """The GPU that a case is measured on, out of several: whichever draws the highest number for it.
+
+    A draw depends on the case and the GPU alone, so the case stays where it is whatever else is selected, added or removed;
+    with a GPU more or less only those move that go to it or were on it. To even out what the cases cost would be faster, and
+    would move cases from GPU to GPU as costs change, which breaks their series: cards of one model differ by more than what is
+    looked for.
+    """
+    key = f"{root}({', '.join(sorted(case.params))})"  # in any order: the sides may name the parameters in two
+    return max(uuids, key=lambda uuid: hashlib.sha256(f"{uuid}/{key}".encode()).digest())

@@ -1,0 +1,82 @@
+"""What is to be measured, what was, and who is told on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from typing import Protocol as Interface
+
+from regress.model import Batch, Benchmark, Case, Round, Settings, SuiteProblem
+from regress.run.environments import Prepared
+from regress.run.gpus import Gpu
+from regress.run.plan import Selection
+from regress.run.visits import Visits
+
+
+class Watcher(Interface):
+    """Who wants to know how far it is."""
+
+    def start(self, total: int, title: str) -> None: ...
+    def advance(self, text: str, steps: int = 1) -> None: ...
+    def note(self, text: str) -> None: ...
+
+
+Sink = Callable[[Round, Mapping[str, Any], Benchmark], None]
+"""Takes each round as it arrives, with the facts of its process and what it was taken of."""
+
+
+@dataclass
+class Measured:
+    """What was measured, as far as it got."""
+
+    benchmarks: dict[str, dict[str, Benchmark]] = field(default_factory=dict)
+    """By side, then by name: the benchmarks that were selected."""
+    cases: dict[str, list[Case]] = field(default_factory=dict)
+    """By side: the cases that were selected, as that side names them."""
+    costs: dict[Case, float] = field(default_factory=dict)
+    """Seconds that the unmeasured visits to a case have taken, all sides together."""
+    rounds: list[Round] = field(default_factory=list)
+    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By side: the facts of its first process."""
+    problems: list[SuiteProblem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    overhead: tuple[float, float] | None = None
+    """Seconds that a process needs until it can measure (the median), and that a case takes beside that (the mean)."""
+    unaffected: bool = False
+    """Nothing was measured, because no benchmark covers what was changed."""
+    interrupted: bool = False
+
+    def of(self, side: str) -> list[Round]:
+        return [each for each in self.rounds if each.side == side]
+
+
+class Steps(Interface):
+    """Who says what is measured next, from what has been measured so far; None where it is enough."""
+
+    def next(self, found: Measured) -> Batch | None: ...
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to measure: the sides in turn, the suite's folder, which cases, how many rounds."""
+
+    sides: tuple[Prepared, ...]
+    suite: Path
+    start_file: Path
+    settings: Settings
+    rounds: int
+    """Of every case on every side, where nobody else says what is measured next."""
+    selection: Selection = field(default_factory=Selection)
+    quick: bool = False
+    default_timeout_s: float = 60.0
+    own_suites: Mapping[str, Path] = field(default_factory=dict)
+    """By side: the folder of its suite, where each side is measured with its own."""
+    gpus: tuple[Gpu, ...] = ()
+    """What to measure on, ordered by UUID, all of them at once; none: on the one that the sides' processes see first."""
+
+    def visits(self, visible: Sequence[Gpu] = ()) -> Visits:
+        """Visits by processes that see these GPUs, or what the sides' variables show."""
+        uuids = ",".join(each.uuid for each in visible)
+        return Visits(self.suite, self.start_file, self.settings, self.default_timeout_s, self.own_suites, uuids)
