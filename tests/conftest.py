@@ -46,12 +46,18 @@ class Result:
     err: str
 
 
+def with_this_checkout() -> dict[str, str]:
+    """The environment in which `python -m regress` is this checkout's."""
+    paths = filter(None, (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
 def regress(folder: Path, *arguments: str, timeout_s: float = 120) -> Result:
     """Run the command line in a folder, as a user would."""
     done = subprocess.run(
         [sys.executable, "-m", "regress", *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        env=with_this_checkout(),
         capture_output=True,
         text=True,
         timeout=timeout_s,
@@ -65,7 +71,7 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "regress", *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        env=with_this_checkout(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
