@@ -18,6 +18,7 @@ from regress import __version__
 from regress.errors import RegressError
 from regress.invocation import finish, invoked, say, write_table
 from regress.options import (
+    Duration,
     Since,
     budgeting,
     deciding,
@@ -131,6 +132,75 @@ def run(revision: str | None, rounds: int | None, environment: str, **options: A
         from regress.commands.run import run as command
 
         report = command(request({"run_rounds": rounds}), revision, progress, environment)
+    finish(report, options)
+
+
+@regress.command()
+@click.argument("commits", required=False, default="NEW", metavar="[COMMITS]")
+@stack(where, selecting, tagging, measuring, output)
+@click.option("--since", metavar="REV|DATE", help="Only that commit and what comes after it, or what is not older.")
+@click.option("--steps", type=click.IntRange(min=1), help="So many of them, evenly spread [all].")
+@click.option(
+    "--first-parent", "only", flag_value="first-parent", help="What was merged counts as one, with its merge."
+)
+@click.option("--merges", "only", flag_value="merges", help="Merges only.")
+@click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case and commit [2].")
+@click.option(
+    "--budget", type=Duration(), metavar="TIME", help="Begin nothing that would end later: 90m, 5h [no bound]."
+)
+@click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
+@click.option("--retry", is_flag=True, help="Also what did not build, or failed, in an earlier sweep.")
+def sweep(
+    commits: str,
+    since: str | None,
+    steps: int | None,
+    only: str | None,
+    rounds: int | None,
+    budget: float | None,
+    environment: str,
+    retry: bool,
+    **options: Any,
+) -> None:
+    """Measure many commits, record them, and say what changed among them and since when.
+
+    COMMITS: a range (v1.4..main), one commit, or
+    NEW       what came after the newest measured commit (the default)
+    ALL       all commits of "branches" in asv.conf.json
+    TAGS      tagged commits
+    EXISTING  commits that have results: for benchmarks that are new
+
+    What is measured already is not measured again, so a sweep that was stopped goes on where it was. The range is covered
+    coarsely at first, and more finely where something changed. Where commits are new, the last measured head and the last
+    release are measured again beside them: a machine that has become slower is told from code that has.
+
+    \b
+    Examples:
+      regress sweep --budget 5h                 every night
+      regress sweep v1.0..main --steps 30       a first overview
+      regress sweep v1.4..v1.5 -b softmax       when did that happen?
+
+    \b
+    Exit codes:
+      0  measured, or nothing to measure
+      1  a regression is new
+      2  usage, configuration, or unknown revision
+      3  a commit could not be built or measured, the others are
+      5  nothing could be measured
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.sweep import sweep as command
+
+        report = command(
+            request({"sweep_rounds": rounds}),
+            commits,
+            progress,
+            since=since,
+            steps=steps or 0,
+            only=only or "",
+            environment=environment,
+            budget_s=budget or float("inf"),
+            retry=retry,
+        )
     finish(report, options)
 
 

@@ -7,6 +7,7 @@ command runs the user's hooks, asks for a password, or writes the user's index.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import fcntl
 import os
@@ -18,6 +19,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from regress.errors import RegressError, RevisionError
@@ -93,20 +95,59 @@ class Repository:
             )
         return self._log("--no-walk", out.decode())[0]
 
-    def commits(self, revisions: str, ignore: Sequence[Path] = ()) -> list[Commit]:
-        """The commits of a range such as `v1.0..main` (or of all history up to one revision), oldest first.
+    def commits(self, revisions: str | Sequence[str], ignore: Sequence[Path] = (), only: str = "") -> list[Commit]:
+        """The commits of a range such as `v1.0..main` (or of all history up to one revision, or several), oldest first.
 
         The order follows the graph, never the clock: a parent always stands before its children. With `ignore` (folders or
         files, such as results_dir) without those that are like their parents everywhere else: there is nothing new to measure.
+        `only` is empty, "first-parent" (what was merged counts as one with its merge) or "merges".
         """
-        for end in re.split(r"\.\.\.?", revisions):
-            if end or ".." not in revisions:
-                self.resolve(end)
+        asked = [revisions] if isinstance(revisions, str) else list(revisions)
+        for each in asked:
+            for end in re.split(r"\.\.\.?", each.removeprefix("^")):
+                if (end or ".." not in each) and each != "--tags":
+                    self.resolve(end)
         inside = [path.resolve().relative_to(self.root) for path in ignore if path.resolve().is_relative_to(self.root)]
         left_out = [f":(top,exclude,literal){path}" for path in inside if path.parts]
         paths = [":(top)", *left_out] if left_out else []
         # Without --full-history git follows only the parent that a merge is like, and loses the commits of the other one.
-        return self._log("--topo-order", "--reverse", "--full-history", revisions, paths=paths)
+        follow = [f"--{only}"] if only else []
+        return self._log("--topo-order", "--reverse", "--full-history", *follow, *asked, paths=paths)
+
+    def tags(self) -> dict[str, tuple[str, ...]]:
+        """Names of the tags of each commit that has some, by its full hash."""
+        out = _git(self.root, "for-each-ref", "--format=%(objectname) %(*objectname) %(refname:strip=2)", "refs/tags")
+        found: dict[str, tuple[str, ...]] = {}
+        for line in _text(out).splitlines():
+            own, peeled, name = line.split(" ", 2)
+            found[peeled or own] = (*found.get(peeled or own, ()), name)
+        return found
+
+    def newest_of(self, branch: str) -> list[str]:
+        """The refs of a branch, here and of origin, without one that the other is ahead of; none where there is no branch."""
+        refs = self._branch_refs(branch)
+        behind = (
+            [
+                one
+                for one, other in (refs, reversed(refs))
+                if _try(self.root, "merge-base", "--is-ancestor", one, other)[0] == 0
+            ]
+            if len(refs) == 2
+            else []
+        )
+        return [ref for ref in refs if ref not in behind[:1]]
+
+    def date_of(self, words: str) -> float | None:
+        """The moment that words name, in seconds since the epoch; None where they are a revision, or no date at all.
+
+        git takes any words for a date ("the day my cat was born" is now), so they have to have a digit or be one of its own.
+        """
+        with contextlib.suppress(ValueError):
+            return datetime.fromisoformat(words).astimezone().timestamp()
+        if self._exists(words) or not re.search(r"\d|yesterday|noon|midnight|last ", words):
+            return None
+        out = _text(_git(self.root, "rev-parse", f"--since={words}")).strip()
+        return float(out.rpartition("=")[2])
 
     def has(self, sha: str) -> bool:
         """Whether the commit is here at all."""

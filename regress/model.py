@@ -50,6 +50,7 @@ __all__ = [
     "Built",
     "Case",
     "ChangePoint",
+    "Changed",
     "Check",
     "Commit",
     "Comparison",
@@ -213,6 +214,8 @@ class Side:
     """As the user wrote it, or how it was chosen: "HEAD~1", "merge base with main"."""
     environment: str = ""
     dirty: bool = False
+    beside: str = ""
+    """Of an anchor: the full hash of the commit beside which this one is measured again. Such rounds are not its results."""
 
     @property
     def label(self) -> str:
@@ -367,6 +370,22 @@ class ChangePoint:
 
 
 @dataclass(frozen=True)
+class Changed:
+    """A change point with the series it is in, for people."""
+
+    case: Case
+    metric: Metric
+    machine: str
+    environment: str
+    device: str
+    point: ChangePoint
+    blamed: tuple[Commit, ...]
+    """The commits of `point.blamed`."""
+    new: bool = False
+    """Whether nobody could have known of it before this sweep."""
+
+
+@dataclass(frozen=True)
 class Anchor:
     """A commit that was measured again, in the same case and metric, beside the results of `beside`."""
 
@@ -408,6 +427,15 @@ class SelfCheck:
     noise_floor: float | None
     """Median over the cases; a relative change, as the next one."""
     min_detectable: float | None
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How much round values of a case scatter: standard deviation of their logarithms, estimated with so many degrees of
+    freedom."""
+
+    sd: float
+    freedom: int
 
 
 @dataclass(frozen=True)
@@ -512,6 +540,8 @@ class Report:
     plan: str = ""
     comparisons: tuple[Comparison, ...] = ()
     measurements: tuple[Measurement, ...] = ()
+    changes: tuple[Changed, ...] = ()
+    """Over many commits, the oldest first."""
     listed: tuple[Listed, ...] = ()
     checks: tuple[Check, ...] = ()
     builds: tuple[Built, ...] = ()

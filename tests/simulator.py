@@ -21,7 +21,7 @@ import numpy as np
 
 from regress.compare import compare, judge
 from regress.compare.steps import Steps
-from regress.model import Benchmark, Case, Comparison, Measured, Protocol, Round, Settings, Verdict
+from regress.model import Benchmark, Case, Comparison, Measured, Protocol, Round, Settings, Spread, Verdict
 
 SAMPLES = 20
 SAMPLE_SD, FOLLOWS, OUTLIERS, OUTLIER = 0.01, 0.5, 0.01, 1.5
@@ -79,6 +79,7 @@ class Check:
     """Names of benchmarks that are declared so."""
     noise: Mapping[Case, Noise] = field(default_factory=dict)
     """Of cases that are not as noisy as the machine."""
+    remembered: Mapping[str, Spread] = field(default_factory=dict)
     now_s: float = 0.0
     rounds: list[Round] = field(default_factory=list)
 
@@ -119,7 +120,7 @@ class Check:
         self.now_s += self.cost_s
 
     def in_steps(self) -> tuple[Comparison, ...]:
-        steps = Steps(self.settings, lambda: self.now_s)
+        steps = Steps(self.settings, lambda: self.now_s, self.remembered)
         while (batch := steps.next(self)) is not None:
             for order in range(batch.first, batch.first + max(batch.rounds.values())):
                 for side in ("base", "head"):
@@ -152,13 +153,17 @@ def asv(machine: Machine, ratio: float, factor: float) -> str:
     return "improved" if _is_result_better(head, base, head_stats, base_stats, factor) else "unchanged"
 
 
-def rates(ratio: float, repetitions: int, noise: Noise, seed: int, fixed: int = 0) -> tuple[Counter[str], float]:
-    """How often a case of that true ratio gets each verdict, and the mean rounds a side that were measured."""
+def rates(
+    ratio: float, repetitions: int, noise: Noise, seed: int, fixed: int = 0, remembered: Spread | None = None
+) -> tuple[Counter[str], float]:
+    """How often a case of that true ratio gets each verdict, and the mean rounds a side that were measured. `remembered` is
+    what the past is said to have seen of it."""
     counts: Counter[str] = Counter()
     case, measured = Case("ops.cudatime_add"), 0
+    known = {str(case): remembered} if remembered is not None else {}
     machine = Machine(seed, noise)
     for _ in range(repetitions):
-        check = Check({case: ratio}, machine)
+        check = Check({case: ratio}, machine, remembered=known)
         (found,) = check.fixed(fixed) if fixed else check.in_steps()
         counts[str(found.verdict)] += 1
         measured += len(check.rounds)
@@ -209,6 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=2000)
     parser.add_argument("--round-sd", type=float, default=0.015)
+    parser.add_argument("--remembered-sd", type=float, help="the round sd that past checks are said to have seen")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cases", type=int, default=0, help="so many cases in a run, five of them 10 %% slower")
     parser.add_argument("--modes", action="store_true", help="two modes 13 %% apart")
@@ -228,8 +234,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"undecided {statistics.mean(undecided) / chosen.cases:.1%} of cases")
         return
     print(f"{'true change':16}" + "".join(f"{each:>12}" for each in VERDICTS) + f"{'rounds':>10}")
+    known = Spread(chosen.remembered_sd, 60) if chosen.remembered_sd is not None else None
     for change in chosen.changes:
-        print(_line(f"{change:+.0%} in steps", *rates(1 + change, chosen.repetitions, noise, chosen.seed)))
+        found = rates(1 + change, chosen.repetitions, noise, chosen.seed, remembered=known)
+        print(_line(f"{change:+.0%} in steps", *found), flush=True)
+    if known is not None:
+        return
     for change in chosen.changes:
         print(_line(f"{change:+.0%} fixed 5", *rates(1 + change, chosen.repetitions, noise, chosen.seed, fixed=5)))
     for factor in (1.10, 1.05):

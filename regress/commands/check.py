@@ -48,7 +48,7 @@ def check(
     settings = session.config.settings
     job = session.job(prepared, settings.check_rounds, changed)
     recorder = Recorder(session, session.config.results_dir if record else session.cache / "history", prepared)
-    steps = None if job.rounds else Steps(settings, time.monotonic)
+    steps = None if job.rounds else session.steps()
     with session.device(watcher) as locked:
         measured = execute(job, recorder.take, watcher, steps)
         ceilings = session.ceilings(job, measured)
@@ -109,6 +109,7 @@ def _judged(
 ) -> Report:
     settings = session.config.settings
     comparisons = steps.verdicts(measured) if steps is not None else compared(measured, settings)
+    session.remember(comparisons)
     if session.request.prove:
         comparisons = tuple(replace(each, critical=each.gates) for each in comparisons)
     comparisons = with_throughput(comparisons, measured, ceilings)

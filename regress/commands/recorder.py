@@ -12,7 +12,7 @@ from regress.commands.fitness import lost
 from regress.commands.session import Session, counted
 from regress.errors import NothingMeasured
 from regress.history import Store
-from regress.model import DEFAULT_ENVIRONMENT, Machine, Round, Side
+from regress.model import DEFAULT_ENVIRONMENT, Benchmark, Machine, Round, Side
 from regress.run.environments import Identity, Prepared, identity_of
 from regress.run.execute import Measured
 
@@ -40,7 +40,7 @@ class Recorder:
         """This machine, with what the workers said about its device."""
         return self._machine
 
-    def take(self, round: Round, facts: Mapping[str, Any]) -> None:
+    def take(self, round: Round, facts: Mapping[str, Any], benchmark: Benchmark) -> None:
         """Keep one round; it is on disk when this returns. Raises NothingMeasured where numbers of the CPU would be filed
         under a machine with a device: a benchmark that takes what is there would go on with another series' values."""
         kind = self._prepared[round.side].environment
@@ -63,7 +63,7 @@ class Recorder:
         if self._checkout.changed_suite():
             self._unfit += 1
         else:
-            self._store.append(side, self._machine, identity.name, round, facts)
+            self._store.append(side, self._machine, identity.name, round, facts, benchmark)
 
     def finish(self, measured: Measured) -> None:
         """Write asv's files for each side that has rounds."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,14 +15,15 @@ from typing import Any
 from regress import config as configuration
 from regress.commands.fitness import complaints, without_device
 from regress.commands.throughput import declares_work
+from regress.compare import Steps, spreads_of
 from regress.config import Config
-from regress.errors import NothingMeasured, RegressError
+from regress.errors import NothingMeasured, RegressError, StoreError
 from regress.git import Repository, open_repository
-from regress.history import this_machine
+from regress.history import remember_noise, remembered_noise, this_machine
 from regress.measure.backend import DeviceError
 from regress.measure.backend.cuda import CudaBackend
 from regress.measure.wire import Ceilings
-from regress.model import Machine, Round, Side
+from regress.model import Comparison, Machine, Round, Side
 from regress.run import clocks, device_lock
 from regress.run.ceilings import ceilings_of
 from regress.run.environments import Prepared, prepare
@@ -180,6 +182,16 @@ class Session:
             return str(CudaBackend().facts()["gpu_uuid"]), ""  # asking opens no context
         except DeviceError as error:
             return "", str(error)
+
+    def steps(self) -> Steps:
+        """The steps of a check that begins now, planned by what past checks on this machine have seen."""
+        remembered = remembered_noise(self.cache, self.machine.name)
+        return Steps(self.config.settings, time.monotonic, remembered)
+
+    def remember(self, comparisons: Iterable[Comparison]) -> None:
+        """Keep how much each case scattered, for the next check. Where that cannot be written, it is not."""
+        with contextlib.suppress(StoreError):
+            remember_noise(self.cache, self.machine.name, spreads_of(comparisons))
 
     def ceilings(self, job: Job, measured: Measured) -> Ceilings:
         """What the device of the head does at most, where a benchmark declares work to hold against it; none after Ctrl-C."""

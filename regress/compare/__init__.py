@@ -17,7 +17,7 @@ itself         the comparisons of a side with itself: false alarms, and how fine
 
 from __future__ import annotations
 
-from regress.compare.anchors import drift, with_anchors
+from regress.compare.anchors import anchors_of, drift, key_of, remeasured, with_anchors
 from regress.compare.changes import changes_of
 from regress.compare.itself import fineness, summed_up
 from regress.compare.judge import compare
@@ -25,21 +25,25 @@ from regress.compare.overall import Overall, overall
 from regress.compare.pairing import renames
 from regress.compare.past import Past, Unknown, past_of
 from regress.compare.series import series_of
-from regress.compare.steps import Steps
+from regress.compare.steps import Steps, spreads_of
 
 __all__ = [
     "Overall",
     "Past",
     "Steps",
     "Unknown",
+    "anchors_of",
     "changes_of",
     "compare",
     "drift",
     "fineness",
+    "key_of",
     "overall",
     "past_of",
+    "remeasured",
     "renames",
     "series_of",
+    "spreads_of",
     "summed_up",
     "with_anchors",
 ]

@@ -7,14 +7,39 @@ small steps add up to, across every change of driver or framework that split the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from regress.compare.changes import series_rule
 from regress.compare.rule import Rule
-from regress.model import Anchor, ChangePoint, Comparison, Series, Settings, Verdict
+from regress.compare.series import series_of
+from regress.history import Remeasured
+from regress.model import Anchor, Case, ChangePoint, Comparison, Series, Settings, Verdict
 from regress.stats.summary import summarize
 from regress.stats.welch import Welch, welch
+
+Key = tuple[str, str, str, Case, str]
+"""Machine, environment, device, case and metric: what makes values one series."""
+
+
+def remeasured(found: Iterable[Remeasured], settings: Settings) -> dict[Key, list[tuple[str, str, tuple[float, ...]]]]:
+    """By series: which commit was measured again, beside which, and its round values then."""
+    by_series: dict[Key, list[tuple[str, str, tuple[float, ...]]]] = {}
+    for each in found:
+        sha = each.recorded.commit_sha
+        for series in series_of([(sha, [each.recorded])], settings):
+            by_series.setdefault(key_of(series), []).append((sha, each.beside, series.rounds[0]))
+    return by_series
+
+
+def key_of(series: Series) -> Key:
+    return series.machine, series.environment, series.device, series.case, series.metric.name
+
+
+def anchors_of(series: Series, found: Iterable[tuple[str, str, tuple[float, ...]]]) -> tuple[Anchor, ...]:
+    """The anchors of one series, with what they were when they were new; those of commits without a result then are none."""
+    then = dict(zip(series.commits, series.rounds, strict=True))
+    return tuple(Anchor(sha, beside, then[sha], now) for sha, beside, now in found if then.get(sha))
 
 
 def with_anchors(

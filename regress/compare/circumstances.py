@@ -45,6 +45,11 @@ def bimodal(modes: Modes) -> str:
     return f"bimodal: two levels {100 * (modes.apart - 1):.2g} % apart, the upper one in {counts}"
 
 
+def drifting(autocorrelation: float) -> str:
+    """That rounds are like the ones before them, which makes their interval look narrower than it is."""
+    return f"drifting: a round is like the one before it (autocorrelation {autocorrelation:.2g})"
+
+
 def counter_changes(base: Evidence, head: Evidence) -> list[str]:
     """Counters of one call that are exact on both sides and not equal: "kernel launches 12 -> 14 a call"."""
     found = []

@@ -16,13 +16,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from regress.compare.circumstances import bimodal, counter_changes, unlike_devices
+from regress.compare.circumstances import bimodal, counter_changes, drifting, unlike_devices
 from regress.compare.draft import ALSO_GATING, Draft, Subject, Test
 from regress.compare.evidence import Evidence
 from regress.compare.pairing import Benchmarks, Suites, unlike
 from regress.model import METRICS, SYNCHRONIZES, Comparison, Failure, Round, Settings, Verdict
 from regress.stats.modes import Modes, two_modes
 from regress.stats.multiple import holm
+from regress.stats.serial import follows
 from regress.stats.summary import summarize
 from regress.stats.welch import min_detectable, smallest_significant, welch
 
@@ -184,6 +185,8 @@ def _tested(subject: Subject, draft: Draft, base: tuple[float, ...], head: tuple
         return draft.settled(*draft.rule.decide_zero(*sides, exact=False))
     found = welch(base, head, settings.confidence, subject.clock_step_s(draft.comparison.metric.name))
     draft = _moded(draft, two_modes(base, head), found.ratio)
+    if draft.comparison.gates and (alike := follows(base, head)) is not None:
+        draft = draft.noted(drifting(alike))
     if found.low is None or found.high is None or found.p is None or found.df is None or found.standard_error is None:
         single = [f"the {side}" for side, values in (("base", base), ("head", head)) if len(values) < 2]
         return draft.settled(Verdict.UNDECIDED, f"n = 1 on {' and '.join(single)}", ratio=found.ratio)

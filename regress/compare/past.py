@@ -117,10 +117,9 @@ def past_of(
     places = {key: by_sha[each.commit_sha] for key, each in wanted.items() if each.commit_sha in by_sha}
 
     def last(name: str) -> int:
-        return max(places[key] for key in archive.names[name] if key in places)
+        return max(places[key] for key in archive.sources_of(name) if key in places)
 
-    measured = {name for name, sources in archive.names.items() if not places.keys().isdisjoint(sources)}
-    names = names_of_today(measured, archive.was, last)
+    names = names_of_today(set(archive.names(places)), archive.was, last)
     machines = {each.machine.name: each.machine for key, each in wanted.items() if key in places}
     return Past(
         names=tuple(sorted(names)),

@@ -1,8 +1,9 @@
 """A check in steps: what is measured next, and the verdicts in the end.
 
-Screening. All cases are looked at after 4 rounds a side, and those that are not decided again after 6, 10, 16 and 24. A case
-drops out where everything that gates is settled: unchanged, exact, or without numbers. Screening claims nothing: testing again
-and again until something is significant would claim changes that are none.
+Screening. All cases are looked at after 4 rounds a side, and those that are not decided again after 6, 10, 16 and 24; a case
+that is remembered as quiet is looked at after 2 already, by the same rule. A case drops out where everything that gates is
+settled: unchanged, exact, or without numbers. Screening claims nothing: testing again and again until something is significant
+would claim changes that are none.
 
 Confirmation. A case whose estimate reaches 0.6 of the change that counts is measured again from processes started anew, with
 the sides in the other order, and judged on these rounds alone, with Holm's adjustment over the cases that are confirmed. How
@@ -23,11 +24,16 @@ from typing import Protocol as Interface
 from regress.compare.judge import compare
 from regress.compare.pairing import Suites
 from regress.compare.rule import CLAIMS
-from regress.model import Batch, Benchmark, Case, Comparison, Round, Settings, Verdict, metric_of
+from regress.model import Batch, Benchmark, Case, Comparison, Round, Settings, Spread, Verdict, metric_of
 from regress.stats.welch import min_detectable, smallest_significant
 
 LOOKS = (4, 6, 10, 16, 24)
 """Rounds a side after which a case is looked at."""
+QUIET_LOOK, QUIET = 2, 0.1
+"""Rounds a side after which a case is looked at first whose spread is so small a part of the time threshold: the 95 % interval
+of two rounds a side reaches 4.3 spreads."""
+KNOWN = 6
+"""Degrees of freedom from which on a remembered spread is believed."""
 CONFIRMING = LOOKS[-1]
 """Rounds from this number on confirm."""
 SUSPICIOUS = 0.6
@@ -77,6 +83,8 @@ class Standing:
     names: frozenset[Case]
     """What the sides call it."""
     critical: bool
+    first_look: int = LOOKS[0]
+    """Rounds a side after which it is looked at first."""
     rounds: int = 0
     state: State = State.OPEN
     confirming: int = 0
@@ -84,15 +92,23 @@ class Standing:
     cost_s: float = 0.0
     """Seconds of one round, both sides together."""
 
+    @property
+    def next_look(self) -> int:
+        """Rounds a side after which it is looked at next."""
+        return LOOKS[_looks(self.rounds)] if self.rounds else self.first_look
+
 
 class Steps:
     """The steps of one check. `next` says what to measure until there is nothing left to be gained, `verdicts` sums up.
 
-    `budget_s` counts from the construction, by `clock`; infinite for no bound.
+    `budget_s` counts from the construction, by `clock`; infinite for no bound. `remembered` is what past checks have seen of
+    cases, by `str` of the case: it says when a case is looked at first, and nothing about its verdict.
     """
 
-    def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
-        self._settings, self._clock = settings, clock
+    def __init__(
+        self, settings: Settings, clock: Callable[[], float], remembered: Mapping[str, Spread] | None = None
+    ) -> None:
+        self._settings, self._clock, self._remembered = settings, clock, remembered or {}
         self._started_s = clock()
         self._standings: dict[Case, Standing] | None = None
         self._suites = Suites({})
@@ -111,9 +127,9 @@ class Steps:
         self._look(found, standings)
         for rounds in sorted({each.rounds for each in standings.values() if each.state is State.OPEN}):
             waiting = [each for each in standings.values() if each.state is State.OPEN and each.rounds == rounds]
-            chosen = self._affordable(waiting, LOOKS[_looks(rounds)] - rounds, standings)
+            chosen = self._affordable(waiting, standings)
             if chosen:
-                self._asked = dict.fromkeys([each.case for each in chosen], LOOKS[_looks(rounds)])
+                self._asked = {each.case: each.next_look for each in chosen}
                 self._asked_at_s = self._clock()
                 return _batch(chosen, rounds)
             for each in waiting:
@@ -141,7 +157,14 @@ class Steps:
     def _standing(self, case: Case, names: Collection[Case], costs: Mapping[Case, float]) -> Standing:
         definition = self._suites.definition(case)
         critical = definition is not None and definition.declared.get("critical") is True
-        return Standing(case, frozenset(names), critical, cost_s=sum(costs.get(name, 0.0) for name in names))
+        first_look = QUIET_LOOK if self._is_quiet(case) else LOOKS[0]
+        cost_s = sum(costs.get(name, 0.0) for name in names)
+        return Standing(case, frozenset(names), critical, first_look, cost_s=cost_s)
+
+    def _is_quiet(self, case: Case) -> bool:
+        known = self._remembered.get(str(case))
+        small = QUIET * math.log1p(self._settings.time_threshold)
+        return known is not None and known.freedom >= KNOWN and known.sd <= small
 
     def _look(self, found: SoFar, standings: Mapping[Case, Standing]) -> None:
         """Look at the cases that were to be measured since the last time."""
@@ -171,16 +194,15 @@ class Steps:
         elif not tested or standing.rounds >= LOOKS[-1]:
             standing.state = State.DONE
 
-    def _affordable(
-        self, waiting: Sequence[Standing], rounds: int, all_of_them: Mapping[Case, Standing]
-    ) -> list[Standing]:
-        """Those that there is time for, critical ones first; the very first one in any case."""
+    def _affordable(self, waiting: Sequence[Standing], all_of_them: Mapping[Case, Standing]) -> list[Standing]:
+        """Those that there is time for until their next look, critical ones first; the very first one in any case."""
         suspects = [each for each in all_of_them.values() if each.state is State.SUSPECT]
-        left_s = self._left_s() - self._confirming_s(suspects) - rounds * self._between_s
+        longest = max(each.next_look - each.rounds for each in waiting)
+        left_s = self._left_s() - self._confirming_s(suspects) - longest * self._between_s
         nothing_yet = not any(each.rounds for each in all_of_them.values())
         chosen: list[Standing] = []
         for each in sorted(waiting, key=lambda each: not each.critical):
-            left_s -= rounds * each.cost_s
+            left_s -= (each.next_look - each.rounds) * each.cost_s
             if left_s < 0 and (chosen or not nothing_yet):
                 break
             chosen.append(each)
@@ -272,6 +294,16 @@ def _suspicious(comparison: Comparison) -> bool:
     return not 1 / least <= comparison.ratio <= least
 
 
+def spreads_of(comparisons: Iterable[Comparison]) -> dict[str, Spread]:
+    """What was seen of each case's rounds, by `str` of the case: the largest spread of what gates and is tested."""
+    found: dict[str, Spread] = {}
+    for each in comparisons:
+        if each.gates and each.p is not None and each.base is not None and each.head is not None:
+            seen = Spread(spread_of(each), each.base.n + each.head.n - 2)
+            found[str(each.case)] = max(found.get(str(each.case), seen), seen, key=lambda spread: spread.sd)
+    return found
+
+
 def spread_of(comparison: Comparison) -> float:
     """Standard deviation of the logarithms of round values, both sides taken together."""
     sides = [each.spread for each in (comparison.base, comparison.head) if each is not None]
@@ -315,9 +347,8 @@ def _with_exact_values(confirming: Sequence[Round], all_rounds: Iterable[Round])
 
 
 def _batch(chosen: Sequence[Standing], rounds: int) -> Batch:
-    look = _looks(rounds)
-    title = "measuring" if look == 0 else f"look {look + 1} of {len(LOOKS)}, {len(chosen)} undecided"
-    return Batch({name: LOOKS[look] - rounds for each in chosen for name in each.names}, rounds, title)
+    title = f"look {_looks(rounds) + 1} of {len(LOOKS)}, {len(chosen)} undecided" if rounds else "measuring"
+    return Batch({name: each.next_look - rounds for each in chosen for name in each.names}, rounds, title)
 
 
 def _looks(rounds: int) -> int:

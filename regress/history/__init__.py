@@ -19,6 +19,7 @@ merging        other folders of results into this one
 parts          what a folder has of one result, read for merging
 uniting        several files about one result into one
 aa             the last A/A check on each device
+noise          how much each case scatters, as past checks have seen it
 machine        the name and the facts of this machine
 disk           atomic, locked writing, and errors that say what to do
 """
@@ -30,9 +31,10 @@ from regress.history.archive import Archive, Place
 from regress.history.bulk import without_gc
 from regress.history.machine import this_machine
 from regress.history.merging import Merging
+from regress.history.noise import remember_noise, remembered_noise
 from regress.history.reading import NUMBERS, AsvResult, is_number
 from regress.history.recorded import CommitResults, Loaded, Recorded, SkippedFile
-from regress.history.store import Store
+from regress.history.store import Remeasured, Store
 
 __all__ = [
     "NUMBERS",
@@ -43,11 +45,14 @@ __all__ = [
     "Merging",
     "Place",
     "Recorded",
+    "Remeasured",
     "SkippedFile",
     "Store",
     "is_number",
     "keep_aa",
     "last_aa",
+    "remember_noise",
+    "remembered_noise",
     "this_machine",
     "without_gc",
 ]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Container, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from regress.history.index import Entry, Index
 from regress.history.index_files import Progress
@@ -16,8 +15,7 @@ from regress.history.sources import scan
 from regress.model import Machine
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where results are: of which commit, machine and environment, and in which file. `date` is the commit's."""
 
     commit_sha: str
@@ -62,13 +60,19 @@ class Archive:
         for source in self._index.sources.values():
             for name, words in source.was.items():
                 self._was.setdefault(name, []).extend(words)
-        self.names: Mapping[str, Collection[int]] = self._index.names
-        """The benchmarks that there are, each with the sources that hold it."""
 
     @property
     def files_known(self) -> int:
         """How many sources did not have to be read."""
         return self._index.known
+
+    def names(self, sources: Container[int] | None = None) -> list[str]:
+        """The benchmarks that any of these sources holds, or any at all."""
+        return self._index.names(self.places if sources is None else sources)
+
+    def sources_of(self, name: str) -> set[int]:
+        """The sources that hold the benchmark."""
+        return self._index.sources_of(name)
 
     def was(self, name: str) -> tuple[str, ...]:
         """The names that the benchmark says it had before."""

@@ -7,10 +7,11 @@ twice. It is never needed: where it cannot be read it is made anew, and where it
 from __future__ import annotations
 
 import hashlib
+import itertools
 import sqlite3
 import time
 from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -84,10 +85,13 @@ class Index:
 
     # -- reading ---------------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def names(self) -> dict[str, set[int]]:
-        """The benchmarks that there are, each with the sources that hold it."""
-        return self._sure(self._names)
+    def names(self, sources: Container[int]) -> list[str]:
+        """The benchmarks that any of these sources holds."""
+        return self._sure(lambda: [name for name in self._holding if self._held(name, sources)])
+
+    def sources_of(self, name: str) -> set[int]:
+        """The sources that hold the benchmark."""
+        return self._sure(lambda: self._sources_of(name))
 
     def entries(self, name: str) -> list[Entry]:
         """What the sources hold of the benchmark."""
@@ -103,41 +107,55 @@ class Index:
             return read()
         except (sqlite3.Error, msgspec.MsgspecError, ValueError):
             self._forget()
+            vars(self).pop("_holding", None)
+            vars(self).pop("_proven", None)
             self._fill(index_files.no_progress)
             return read()
 
-    def _names(self) -> dict[str, set[int]]:
-        found: dict[str, set[int]] = {}
+    @cached_property
+    def _holding(self) -> dict[str, list[array[int]]]:
+        """By name, the sources that hold it, also those that are no longer there."""
+        found: dict[str, list[array[int]]] = {}
         for table in ("rows", "rounds"):
             for name, sources in self._select(f"SELECT name, sources FROM {table}"):
-                found.setdefault(name, set()).update(self.sources.keys() & array("q", sources))
-        for further in self._further.values():
-            for name, sources in further.items():
-                found[name] -= sources
-        return {name: sources for name, sources in found.items() if sources}
+                found.setdefault(name, []).append(array("q", sources))
+        return found
+
+    def _held(self, name: str, sources: Container[int]) -> bool:
+        every = self._sources_of(name) if name in self._proven else itertools.chain(*self._holding[name])
+        return any(key in sources for key in every)
+
+    def _sources_of(self, name: str) -> set[int]:
+        every = self.sources.keys() & itertools.chain(*self._holding.get(name, ()))
+        return every - self._proven.get(name, set())
 
     @cached_property
-    def _further(self) -> dict[str, dict[str, set[int]]]:
-        """For each benchmark, the names that hold further metrics of it, with the sources in which they do."""
-        names = {name for (name,) in self._select("SELECT DISTINCT name FROM rows")}
-        found: dict[str, dict[str, set[int]]] = {}
-        for name in sorted(names):
+    def _proven(self) -> dict[str, set[int]]:
+        """Of names that hold further metrics of a benchmark, in which sources they do."""
+        found: dict[str, set[int]] = {}
+        for name in self._holding:
             base, _, metric = name.rpartition(".")
-            if base in names:
+            if base in self._holding:
                 versions, others = self._versions(base), self._versions(name)
-                proven = {key for key, version in others.items() if key in versions and version == further_version(versions[key], metric)}
-                if proven:
-                    found.setdefault(base, {})[name] = proven
-        return found
+                found[name] = {
+                    key
+                    for key, version in others.items()
+                    if key in versions and version == further_version(versions[key], metric)
+                }
+        return {name: sources for name, sources in found.items() if sources}
+
+    def _further(self, name: str) -> dict[str, set[int]]:
+        """The names of further metrics of the benchmark, each with the sources in which it is that."""
+        return {each: sources for each, sources in self._proven.items() if each.rpartition(".")[0] == name}
 
     def _versions(self, name: str) -> dict[int, str]:
         texts = self._select("SELECT data FROM rows WHERE name = ?", name)
         return {key: row.version or "" for (text,) in texts for key, row in _VERSIONS.decode(text)}
 
     def _entries(self, name: str) -> list[Entry]:
-        holding = self.names.get(name, ())
+        holding = self._sources_of(name)
         rows: dict[int, Rows] = {}
-        for each, sources in {name: holding, **self._further.get(name, {})}.items():
+        for each, sources in {name: holding, **self._further(name)}.items():
             for (text,) in self._select("SELECT data FROM rows WHERE name = ?", each):
                 for key, row in _ROWS.decode(text):
                     if key in sources:
@@ -148,8 +166,8 @@ class Index:
         return [Entry(key, rows.get(key, {}), rounds.get(key)) for key in holding]
 
     def _texts(self, name: str) -> dict[int, list[bytes]]:
-        found: dict[int, dict[str, bytes]] = {key: {} for key in sorted(self.names.get(name, ()))}
-        parts = [("rows", each, _ROW_TEXTS) for each in (name, *self._further.get(name, ()))]
+        found: dict[int, dict[str, bytes]] = {key: {} for key in sorted(self._sources_of(name))}
+        parts = [("rows", each, _ROW_TEXTS) for each in (name, *self._further(name))]
         for table, each, decoder in (*parts, ("rounds", name, _ROUND_TEXTS)):
             for (data,) in self._select(f"SELECT data FROM {table} WHERE name = ?", each):
                 for key, text in decoder.decode(data):

@@ -36,13 +36,20 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True)
 class Header:
-    """Whose rounds these are. `date` is the commit's, in seconds; with `dirty` they are not the commit's own."""
+    """Whose rounds these are. `date` is the commit's, in seconds; with `dirty` they are not the commit's own, with `beside` it
+    was measured again beside that commit."""
 
     commit: str
     date: float
     machine: str
     environment: str
     dirty: bool = False
+    beside: str = ""
+
+    @property
+    def is_result(self) -> bool:
+        """Whether they are results of the commit."""
+        return not self.dirty and not self.beside
 
 
 @dataclass(frozen=True)

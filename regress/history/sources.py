@@ -43,7 +43,8 @@ class State(NamedTuple):
 
     @property
     def id(self) -> int:
-        text = f"{self.folder.name}/{self.stem} {self.file} {self.sidecar}"
+        (one, then), (other, later) = self.file or ("-", "-"), self.sidecar or ("-", "-")
+        text = f"{self.folder.name}/{self.stem} {one} {then} {other} {later}"
         return int.from_bytes(hashlib.blake2b(text.encode(errors="surrogateescape"), digest_size=8).digest(), "big") >> 1
 
     @property

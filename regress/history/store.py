@@ -8,7 +8,8 @@
     JOURNAL/MACHINE/COMMIT8-ENV.rounds.raw.jsonl.gz   all samples
 
 ROOT is results_dir, or a folder of the same layout in the cache. Rounds of a working tree with changes are no commit's
-results: they go to a sidecar `COMMIT8+changes-ENV` that is never loaded, and asv's file gets nothing of them.
+results: they go to a sidecar `COMMIT8+changes-ENV` that is never loaded, and asv's file gets nothing of them. Nor are those of
+a commit that is measured again as an anchor: they go to `COMMIT8@BESIDE8-ENV`, and `anchors` gives them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import gzip
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,7 +26,8 @@ from regress.errors import StoreError
 from regress.history import disk, loading, names, sidecar
 from regress.history.cells import newest_alike, rows_of
 from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
-from regress.history.recorded import CommitResults, Loaded, SkippedFile
+from regress.history.reading import Reader
+from regress.history.recorded import CommitResults, Loaded, Recorded, SkippedFile, put_together
 from regress.history.results_file import (
     BENCHMARKS_VERSION,
     MACHINE_VERSION,
@@ -40,9 +42,19 @@ from regress.history.results_file import (
 from regress.history.sidecar import Header, Sidecar
 from regress.model import Benchmark, Machine, Round, Side
 
+ANCHOR = "@"
+"""Stands between the two hashes in the name of an anchor's sidecar."""
 LOCK_TIMEOUT_S = 30.0
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Remeasured:
+    """An anchor: what was measured again of a commit, beside the commit of that full hash."""
+
+    recorded: Recorded
+    beside: str
 
 
 class Store:
@@ -98,14 +110,17 @@ class Store:
         """Write asv's files from all rounds of the sidecar, merged with what they hold; gives the file of results.
 
         `benchmarks` are those of the suite by name, `requirements` and `env_vars` the environment's, `durations` seconds by
-        asv's names (`<build>`). None where nothing is to be written: the side has changes, or there is no result at all. A
+        asv's names (`<build>`). None where nothing is to be written: the side has changes or is an anchor, or there is no result at
+        all. A
         file that cannot be merged with is never overwritten: the rounds stay in the sidecar, and the error names it.
         """
+        header = _header(side, machine, environment)
         if side.dirty:
             return None
-        header = _header(side, machine, environment)
         with disk.locked(self.root, self._lock_timeout_s):
             kept = self._attributed(header, benchmarks)
+            if not header.is_result:
+                return None
             path = _path(self.root, header, ".json")
             before = self._results(path, header)
             rows, further = rows_of_sidecar(kept, before.rows)
@@ -194,6 +209,16 @@ class Store:
         """
         return loading.load(self.root, revision_sha, machine_name, environment)
 
+    def anchors(self, machine_name: str | None = None) -> tuple[Remeasured, ...]:
+        """What was measured again beside other commits, the oldest file name first. What cannot be read is left out."""
+        found = []
+        for path in sorted(self.root.glob(f"{machine_name or '*'}/*{ANCHOR}*{sidecar.ENDING}")):
+            side = loading.read_sidecar(path, [])
+            if side.header is not None and side.header.beside:
+                empty = Recorded(side.header.commit, Machine(path.parent.name), side.header.environment, (), {}, path)
+                found.append(Remeasured(put_together(empty, side.kept, {}, Reader({})), side.header.beside))
+        return tuple(found)
+
     def commits(self, machine_name: str | None = None) -> tuple[CommitResults, ...]:
         """The commits that have results, the oldest first."""
         return loading.commits(self.root, machine_name)
@@ -220,14 +245,16 @@ def rows_of_sidecar(kept: Sidecar, before: Mapping[str, Row]) -> tuple[dict[str,
 
 
 def _header(side: Side, machine: Machine, environment: str) -> Header:
-    return Header(side.commit.sha, side.commit.date, machine.name, environment, side.dirty)
+    return Header(side.commit.sha, side.commit.date, machine.name, environment, side.dirty, side.beside)
 
 
 def _path(root: Path, header: Header, ending: str) -> Path:
     stem = file_stem(header.commit, header.environment)
+    commit, _, rest = stem.partition("-")
     if header.dirty:
-        commit, _, rest = stem.partition("-")
         stem = f"{commit}+changes-{rest}"
+    elif header.beside:
+        stem = f"{commit}{ANCHOR}{header.beside[:8]}-{rest}"
     return _folder(root, header.machine) / (stem + ending)
 
 

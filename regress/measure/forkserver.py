@@ -11,6 +11,7 @@ import ctypes
 import gc
 import importlib
 import os
+import platform
 import signal
 import socket
 import sys
@@ -57,7 +58,7 @@ class ForkServer:
         self._threads = _threads()
         self._started: List[str] = []
         """Modules whose import has started threads."""
-        channel.send(Opened(os.getpid(), {}))
+        channel.send(Opened(os.getpid(), {"python": platform.python_version()}))
 
     def run(self) -> int:
         """Answer until the driver closes the pipe; the exit code. Comes back in each forked worker too, with its own."""

@@ -17,6 +17,7 @@ from typing import Any
 from regress.model import (
     Built,
     Case,
+    Changed,
     Comparison,
     Failure,
     Fineness,
@@ -106,6 +107,17 @@ def _run(report: Report) -> dict[str, Any]:
     return _measured(report) | {"benchmarks": [_measurement(report, each) for each in report.measurements]}
 
 
+def _sweep(report: Report) -> dict[str, Any]:
+    return {
+        "verdict": report.state,
+        "remark": report.remark or None,
+        "machine": {"name": report.machine.name, "facts": report.machine.facts} if report.machine else None,
+        "device": report.device or None,
+        "cases": report.cases,
+        "changes": [_changed(each) for each in report.changes],
+    }
+
+
 def _list(report: Report) -> dict[str, Any]:
     return {"benchmarks": [_listed(each) for each in report.listed]}
 
@@ -159,6 +171,7 @@ _BODIES: dict[str, Callable[[Report], dict[str, Any]]] = {
     "check": _judged,
     "compare": _judged,
     "run": _run,
+    "sweep": _sweep,
     "list": _list,
     "doctor": _doctor,
     "init": _init,
@@ -212,6 +225,33 @@ def _comparison(report: Report, each: Comparison) -> dict[str, Any]:
     }
 
 
+def _changed(each: Changed) -> dict[str, Any]:
+    point = each.point
+    return {
+        **_identity(each),
+        "machine": each.machine,
+        "environment": each.environment,
+        "device": each.device or None,
+        "first": point.first,
+        "good": point.good,
+        "blamed": [
+            {"sha": one.sha, "subject": one.subject, "author": one.author, "date": one.date} for one in each.blamed
+        ],
+        "before": point.before,
+        "after": point.after,
+        "ratio": point.ratio,
+        "low": point.low,
+        "high": point.high,
+        "verdict": point.moved.value,
+        "large": point.large,
+        "threshold": point.threshold,
+        "state": point.state,
+        "recovered_by": point.recovered_by or None,
+        "reason": "; ".join(point.reasons),
+        "new": each.new,
+    }
+
+
 def _measurement(report: Report, each: Measurement) -> dict[str, Any]:
     return {
         **_identity(each),
@@ -226,7 +266,7 @@ def _measurement(report: Report, each: Measurement) -> dict[str, Any]:
     }
 
 
-def _identity(each: Comparison | Measurement | Fineness) -> dict[str, Any]:
+def _identity(each: Comparison | Measurement | Fineness | Changed) -> dict[str, Any]:
     return {
         "name": each.case.name,
         "params": each.case.params,

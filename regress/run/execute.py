@@ -34,8 +34,8 @@ class Watcher(Interface):
     def note(self, text: str) -> None: ...
 
 
-Sink = Callable[[Round, Mapping[str, Any]], None]
-"""Takes each round and the facts of its process as it arrives."""
+Sink = Callable[[Round, Mapping[str, Any], Benchmark], None]
+"""Takes each round as it arrives, with the facts of its process and what it was taken of."""
 
 
 @dataclass
@@ -338,4 +338,4 @@ class _Execution:
             key = round.side, Case(round.name, tuple(round.params))
             self._failures[key] = self._failures.get(key, 0) + 1
         self._measured.rounds.append(round)
-        self._sink(round, self._visits.facts)
+        self._sink(round, self._visits.facts, self._measured.benchmarks[round.side][round.name])

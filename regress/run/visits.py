@@ -71,6 +71,8 @@ class Visits:
     facts: Mapping[str, Any] = field(default_factory=dict)
     first_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By side: the facts of its first process."""
+    interpreters: dict[str, str] = field(default_factory=dict)
+    """By side: the version of the Python that imported the suite."""
     warnings: list[str] = field(default_factory=list)
     overheads: list[Overhead] = field(default_factory=list)
     """Of each process that visited all its cases."""
@@ -125,6 +127,7 @@ class Visits:
 
     def _found(self, side: Prepared, server: Server) -> SuiteMessage:
         timeout_s, where = self.settings.discover_timeout_s, f"{side.side.name} {side.side.label}"
+        self.interpreters[side.side.name] = str(server.opened.facts.get("python", "")) or "unknown"
         try:
             found = discovered(server, timeout_s)
         except TimedOut as late:

@@ -3,6 +3,7 @@
     summary         round values of one side -> Summary; ratios of many cases -> their geometric mean
     welch           round values of two sides -> Welch: ratio, interval, p; what such a test could have seen
     modes           round values of two sides -> Modes: two levels that both share
+    serial          round values of two sides, in order -> how much each is like the one before it
     multiple        p values of one run -> adjusted p values
     changepoints    values of a history, in order -> the steps between their levels
     segmentation    numbers -> the piecewise constant fit with the least penalised cost

@@ -32,7 +32,8 @@ WINDOW = 3
 """Neighbours on each side that say what is usual."""
 USUAL = 3.0
 """So many standard deviations from their median still are."""
-LAG = 3
+LAG, DIFFERENCES = 3, 6
+"""Short series have a shorter lag: so many differences as the lag lie across each step, and most may not."""
 PENALTY = 10.0
 REACH = 30
 """Values on each side that a step is tested and sized on: further away the level may have drifted."""
@@ -123,7 +124,7 @@ def _noise(values: Floats) -> float:
     """Standard deviation from value to value, whatever the levels do."""
     import numpy as np
 
-    lag = min(LAG, len(values) - 1)
+    lag = max(1, min(LAG, len(values) // DIFFERENCES))
     return _TO_DEVIATION * float(np.median(np.abs(values[lag:] - values[:-lag]))) / math.sqrt(2)
 
 

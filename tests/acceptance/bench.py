@@ -49,7 +49,7 @@ def measured(
     """So many rounds of these benchmarks of the suite, a fresh process each."""
     settings = Settings(device=DEVICE, memory_rounds=memory_rounds)
     job = _job(scratch, folder, tuple(names), rounds, settings, quick)
-    return execute(job, lambda round, facts: None, Silent())
+    return execute(job, lambda round, facts, benchmark: None, Silent())
 
 
 def _job(

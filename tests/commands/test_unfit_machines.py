@@ -19,13 +19,14 @@ from regress.commands.recorder import Recorder
 from regress.commands.session import Request, Session
 from regress.errors import NothingMeasured
 from regress.measure.backend import Backend, DeviceError
-from regress.model import Check, Environment, Round
+from regress.model import Benchmark, Check, Environment, Round
 from regress.run.execute import Measured
 from tests.conftest import Project
 from tests.run.test_execute import Watch
 
 H100 = {"gpu": "NVIDIA H100", "gpu_uuid": "GPU-2", "cuda": "12.4", "driver": "550.54.15"}
 SUITE = "def time_work(): sum(range(1000))\n"
+DEFINITION = Benchmark("b.time_work", "time", "seconds", [], [], "1", metric="wall_time", needs_device=False)
 
 
 class Device(Backend):
@@ -195,7 +196,7 @@ def test_a_torch_for_the_cpu_files_nothing_under_a_machine_whose_torch_had_a_dev
             side=session.tree_side("head"), environment=Environment(environment), identity=None
         )
         recorder = Recorder(session, p.root / "history", (prepared,))
-        recorder.take(round, facts)
+        recorder.take(round, facts, DEFINITION)
         recorder.finish(Measured({"head": {}}))
 
     with_torch = dataclasses.replace(visited, facts=loaded)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -201,3 +202,12 @@ def test_a_counter_of_one_side_or_one_that_varies_explains_nothing() -> None:
     found = by_metric(compare(torn, counted(1e-3, launches=14), None, SETTINGS))
     assert found["gpu_time"].reasons == ()
     assert "differ between rounds of base" in found["launches"].reasons[-1]
+
+
+def test_rounds_that_follow_each_other_are_said_to_drift() -> None:
+    slow = [1e-3 * (1 + 0.02 * math.sin(at / 4)) for at in range(24)]
+    found = one(rounds(gpu_time=slow), rounds(gpu_time=slow))
+    assert found.reasons[-1] == "drifting: a round is like the one before it (autocorrelation 0.96)"
+    mixed = slow[::2] + slow[1::2][::-1]
+    shuffled = [mixed[(7 * at) % 24] for at in range(24)]
+    assert not any("drifting" in each for each in one(rounds(gpu_time=shuffled), rounds(gpu_time=shuffled)).reasons)

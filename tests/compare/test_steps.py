@@ -7,8 +7,29 @@ from typing import Any
 
 import pytest
 
-from regress.compare.steps import CONFIRMING, FEWEST, LOOKS, Steps, confirming_rounds
-from regress.model import Batch, Benchmark, Case, Comparison, Failure, Measured, Protocol, Round, Settings, Verdict
+from regress.compare.steps import (
+    CONFIRMING,
+    FEWEST,
+    LOOKS,
+    QUIET_LOOK,
+    Steps,
+    confirming_rounds,
+    spread_of,
+    spreads_of,
+)
+from regress.model import (
+    Batch,
+    Benchmark,
+    Case,
+    Comparison,
+    Failure,
+    Measured,
+    Protocol,
+    Round,
+    Settings,
+    Spread,
+    Verdict,
+)
 from tests.compare.rounds import SETTINGS, benchmark, known
 from tests.simulator import Check, Machine, Noise, rates
 
@@ -32,6 +53,45 @@ def test_what_is_unchanged_drops_out_at_the_first_look() -> None:
     assert (found.verdict, found.reasons) == (Verdict.UNCHANGED, ())
     assert found.min_detectable is not None
     assert 1.05 < found.min_detectable < 1.07
+
+
+@pytest.mark.parametrize(
+    ("remembered", "first"),
+    [
+        (Spread(0.004, 6), QUIET_LOOK),
+        (Spread(0.006, 60), LOOKS[0]),
+        (Spread(0.004, 5), LOOKS[0]),
+    ],
+    ids=["quiet", "not so quiet", "hardly known"],
+)
+def test_a_case_that_is_remembered_as_quiet_is_looked_at_sooner(remembered: Spread, first: int) -> None:
+    check = Check({ADD: 1.0, MUL: 1.0}, Machine(7, Noise(round_sd=0.002)), SETTINGS, remembered={str(ADD): remembered})
+    assert [each.verdict for each in check.in_steps()] == [Verdict.UNCHANGED] * 2
+    assert len(rounds_of(check, ADD)) == first
+    assert len(rounds_of(check, MUL)) == LOOKS[0], "nothing is remembered of it"
+
+
+def test_a_wrong_memory_costs_a_look_and_no_verdict() -> None:
+    """The rounds themselves say how noisy a case is; after two it goes on to where it would have been looked at first."""
+    known = {str(ADD): Spread(0.0, 60)}
+    check = Check({ADD: 1.0}, Machine(7, Noise(round_sd=0.02)), SETTINGS, remembered=known)
+    steps = Steps(check.settings, lambda: 0.0, known)
+    looks: list[tuple[int, int, str]] = []
+    while (batch := steps.next(check)) is not None and len(looks) < 2:
+        looks.append((batch.first, batch.rounds[ADD], batch.title))
+        for order in range(batch.first, batch.first + batch.rounds[ADD]):
+            check.measure(ADD, "base", order)
+            check.measure(ADD, "head", order)
+    assert looks == [(0, 2, "measuring"), (2, 2, "look 1 of 5, 1 undecided")]
+
+
+def test_what_a_check_saw_is_remembered_by_the_metric_that_scatters_most() -> None:
+    _, found = checked(1.0)
+    assert spreads_of([found]) == {str(ADD): Spread(spread_of(found), 2 * LOOKS[0] - 2)}
+    assert found.base is not None
+    steadier = replace(found, base=replace(found.base, spread=0.0), head=found.base)
+    assert spreads_of([steadier, found, steadier]) == spreads_of([found])
+    assert spreads_of([replace(found, gates=False), replace(found, p=None)]) == {}
 
 
 @pytest.mark.parametrize(("ratio", "verdict"), [(1.09, Verdict.REGRESSED), (0.9, Verdict.IMPROVED)])

@@ -52,7 +52,7 @@ def told(found: Archive) -> dict[str, list[tuple[str, str, Any]]]:
             (each.commit_sha, each.environment, [one.values for one in each.as_rounds().rounds])
             for _, each in found.recorded(name)
         )
-        for name in found.names
+        for name in found.names()
     }
 
 
@@ -98,7 +98,7 @@ def test_only_what_has_changed_is_read_again(tmp_path: Path, read: list[str], ch
     assert read == [changed]
     fresh = Archive(root, tmp_path / "other cache", ("driver",))
     assert told(after) == told(fresh)
-    assert {name: len(each) for name, each in after.names.items()} == {n: len(each) for n, each in fresh.names.items()}
+    assert {name: after.sources_of(name) for name in after.names()} == {n: fresh.sources_of(n) for n in fresh.names()}
 
 
 def test_what_is_gone_is_no_longer_there(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_what_is_gone_is_no_longer_there(tmp_path: Path) -> None:
     archive(tmp_path)
     for path in (tmp_path / "results" / "gpu-box").glob(f"{SHA[:8]}-{ENV}*"):
         path.unlink()
-    assert sorted(archive(tmp_path).names) == [ADD, "x.time_f"]
+    assert sorted(archive(tmp_path).names()) == [ADD, "x.time_f"]
 
 
 def test_a_file_that_was_just_written_is_read_once_more(
@@ -187,7 +187,7 @@ def test_an_index_that_another_process_writes_to_is_used_as_it_is(
     other = sqlite3.connect(path, isolation_level=None)
     for lock in ("IMMEDIATE", "EXCLUSIVE"):
         other.execute(f"BEGIN {lock}")
-        assert sorted(archive(tmp_path).names) == [ADD, MUL, "x.time_f", "x.time_new"]
+        assert sorted(archive(tmp_path).names()) == [ADD, MUL, "x.time_f", "x.time_new"]
         other.execute("ROLLBACK")
     assert path.exists(), "a lock is no damage"
 
@@ -214,7 +214,7 @@ index.SETTLED_NS = 0
 index_files.SHARED_BYTES = int(sys.argv[2])
 root = Path(sys.argv[1])
 found = Archive(root / "results", root / "cache", ("driver",))
-print(found.files_known, sorted((name, len(found.recorded(name))) for name in found.names))
+print(found.files_known, sorted((name, len(found.recorded(name))) for name in found.names()))
 """
 
 
@@ -319,7 +319,7 @@ def test_a_sidecar_of_another_commit_with_the_same_digits_is_named(tmp_path: Pat
     sidecar = next((tmp_path / "ours" / "gpu-box").glob(f"*{ENDING}"))
     sidecar.rename(root / "gpu-box" / sidecar.name)
     found = archive(tmp_path)
-    assert (set(found.names), [each.path.name for each in found.skipped]) == ({ADD}, [other.name])
+    assert (set(found.names()), [each.path.name for each in found.skipped]) == ({ADD}, [other.name])
 
 
 def test_further_metrics_are_of_their_benchmark_also_without_the_sidecar(tmp_path: Path) -> None:
@@ -329,7 +329,7 @@ def test_further_metrics_are_of_their_benchmark_also_without_the_sidecar(tmp_pat
     lookalike = {"x.track_f": ROW, "x.track_f.track_g": ROW}
     write_asv_file(root, lookalike, sha=OTHER_SHA)
     found = archive(tmp_path)
-    assert set(found.names) == {ADD, "x.track_f", "x.track_f.track_g"}
+    assert set(found.names()) == {ADD, "x.track_f", "x.track_f.track_g"}
     ((_, recorded),) = found.recorded(ADD)
     assert {metric: column.results for metric, column in recorded.asv[0].columns.items()} == {
         "gpu_time": [1.0],

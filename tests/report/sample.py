@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+from typing import Any
 
 from regress.model import (
     METRICS,
     Built,
     Case,
+    Changed,
+    ChangePoint,
     Check,
     Commit,
     Comparison,
@@ -261,6 +264,63 @@ def run() -> Report:
         problems=PROBLEMS,
         recorded="history/gpu-box/9d41e770-worktree.json",
         duration_s=38.0,
+    )
+
+
+def changed(
+    case: Case, metric: str, before: float, after: float, *commits: Commit, new: bool, **changes: Any
+) -> Changed:
+    point = ChangePoint(
+        first=commits[0].sha,
+        blamed=tuple(each.sha for each in commits),
+        good="0" * 40,
+        before=before,
+        after=after,
+        ratio=after / before,
+        low=0.99 * after / before,
+        high=1.01 * after / before,
+        moved=Verdict.REGRESSED if after > before else Verdict.IMPROVED,
+        large=True,
+        threshold=0.05,
+        state="confirmed",
+        way=(),
+    )
+    point = dataclasses.replace(point, **changes)
+    return Changed(case, METRICS[metric], "gpu-box", "worktree-py3.12", "GPU-1", point, commits, new)
+
+
+def sweep() -> Report:
+    memory = changed(ATTENTION, "peak_memory", 512e6, 640e6, BASE.commit, new=True, low=1.25, high=1.25)
+    tentative = changed(WIDE, "wall_time", 2.0e-3, 2.3e-3, HEAD.commit, new=True, state="tentative")
+    small = changed(SOFTMAX, "gpu_time", 27.4e-6, 28.2e-6, HEAD.commit, new=True, large=False)
+    moved = changed(
+        HOSTILE, "gpu_time", 1e-3, 1.2e-3, BASE.commit, new=False, reasons=("0a1b2c3d moved by +19.0 % itself",)
+    )
+    old = changed(LONG, "gpu_time", 1e-3, 1.2e-3, BASE.commit, new=False, recovered_by=HEAD.commit.sha)
+    taken = changed(LONG, "gpu_time", 1.2e-3, 1e-3, HEAD.commit, new=True, state="recovered")
+    return Report(
+        command="sweep",
+        exit_codes=(1, 3),
+        state="FAIL",
+        machine=MACHINE,
+        device=DEVICE,
+        plan="new commits after 3f2c1ab0: 7 commits to measure, 42 cases, 2 rounds a commit, beside 3f2c1ab0 again",
+        changes=(
+            changed(SOFTMAX, "gpu_time", 27.4e-6, 30.0e-6, BASE.commit, HEAD.commit, new=True),
+            memory,
+            tentative,
+            small,
+            moved,
+            old,
+            taken,
+        ),
+        remark="5 commits measured, 1 left, 1 failed; 2 new regressions, 1 new tentative change",
+        cases=42,
+        problems=PROBLEMS,
+        warnings=("deadbeef was left out: the build failed: exit code 2",),
+        suggestions=(("check", "regress check 3f2c1ab0 9d41e770 -b softmax"), ("go on", "regress sweep NEW")),
+        recorded="/home/me/project/history",
+        duration_s=4321.0,
     )
 
 

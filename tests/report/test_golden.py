@@ -21,6 +21,7 @@ REPORTS: dict[str, tuple[Callable[[], Report], tuple[str, ...]]] = {
     "together": (sample.together, ("", "-verbose", "-terminal")),
     "compare": (sample.passed, ("", "-verbose")),
     "run": (sample.run, ("", "-verbose", "-terminal")),
+    "sweep": (sample.sweep, ("", "-verbose", "-quiet", "-terminal")),
     "list": (sample.listing, ("", "-quiet")),
     "doctor": (sample.doctor, ("", "-quiet", "-terminal")),
     "aa": (sample.aa, ("", "-quiet", "-terminal")),

@@ -24,6 +24,7 @@ REPORTS: list[Callable[[], Report]] = [
     sample.check,
     sample.passed,
     sample.run,
+    sample.sweep,
     sample.listing,
     sample.doctor,
     sample.aa,

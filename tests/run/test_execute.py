@@ -71,7 +71,7 @@ class Bench:
         settings = Settings(**{"device": "fake", **job.pop("settings", {})})
         start = ship(Path(os.environ["REGRESS_CACHE_DIR"]))
         whole = Job(sides, self.root / "benchmarks", start, settings, rounds, Selection(patterns), **job)
-        return execute(whole, lambda round, facts: self.kept.append((round, facts)), self.watch)
+        return execute(whole, lambda round, facts, benchmark: self.kept.append((round, facts)), self.watch)
 
 
 @pytest.fixture

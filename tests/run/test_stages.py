@@ -82,7 +82,7 @@ def run(
     sides = tuple(Prepared(Side(name, COMMIT, name), Path(), sys.executable, (), {}) for name in ("base", "head"))
     kept: list[Round] = []
     job = Job(sides, Path("benchmarks"), Path(), Settings(good_rounds=0.5), 3, selection or Selection())
-    return execute(job, lambda round, facts: kept.append(round), Watch()), kept
+    return execute(job, lambda round, facts, benchmark: kept.append(round), Watch()), kept
 
 
 def test_the_first_good_round_of_a_side_takes_the_counters_along(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,3 +175,17 @@ def test_values_that_repeat_exactly_need_no_noise() -> None:
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, 2.0, 3.0], [None] * 9, [0.0] * 9])
 def test_too_little_says_nothing(values: list[float | None]) -> None:
     assert changepoints(values) == []
+
+
+@pytest.mark.parametrize(("before", "after"), [(3, 3), (4, 4), (3, 9), (6, 5)])
+def test_a_clear_step_is_seen_in_a_short_series(before: int, after: int) -> None:
+    """A few commits are all that there are at first, and a step in their middle must not pass for their noise."""
+    found = [places(series(seed, (before, 1.0), (after, 1.2), noise=0.003), 0.05) for seed in range(100)]
+    assert found.count([before]) == 100
+    quiet = [places(series(seed, (before + after, 1.0), noise=0.01), 0.05) for seed in range(500)]
+    assert quiet.count([]) == 500
+
+
+def test_two_clear_steps_are_seen_in_a_short_series() -> None:
+    found = [places(series(seed, (4, 1.0), (4, 1.3), (4, 1.0), noise=0.003), 0.05) for seed in range(100)]
+    assert found.count([4, 8]) == 100

@@ -11,13 +11,13 @@ from typing import Any
 from regress.commands.check import compared, policy, rounds_words
 from regress.commands.checkout import Checkout
 from regress.commands.session import Request, Session, counted, device_line, device_uuid, quoted, require_values
-from regress.compare import Overall, Steps, fineness, overall, summed_up
+from regress.compare import Overall, fineness, overall, summed_up
 from regress.compare.overall import COMPARED
 from regress.compare.rule import CLAIMS
 from regress.errors import StoreError
 from regress.history import keep_aa
 from regress.measure.wire import Ceilings
-from regress.model import Comparison, Report, Round, SelfCheck, Side
+from regress.model import Benchmark, Comparison, Report, Round, SelfCheck, Side
 from regress.run.environments import Prepared, identity_of
 from regress.run.execute import Job, Measured, Watcher, execute
 from regress.units import format_percent
@@ -35,11 +35,12 @@ def check_itself(request: Request, watcher: Watcher) -> Report:
     prepared = tuple(session.prepare(side, watcher) for side in (replace(head, name="base"), head))
     settings = session.config.settings
     job, checkout = session.job(prepared, settings.check_rounds), Checkout(session, prepared)
-    steps = None if job.rounds else Steps(settings, time.monotonic)
+    steps = None if job.rounds else session.steps()
     with session.device(watcher) as locked:
         measured = execute(job, _let_go, watcher, steps)
     require_values(measured)
     comparisons = steps.verdicts(measured) if steps is not None else compared(measured, settings)
+    session.remember(comparisons)
     report = _report(session, job, measured, comparisons, locked)
     warnings = [*report.warnings, *checkout.warnings()]
     kept = ""
@@ -51,7 +52,7 @@ def check_itself(request: Request, watcher: Watcher) -> Report:
     return replace(report, warnings=tuple(warnings), recorded=kept, duration_s=time.monotonic() - start)
 
 
-def _let_go(round: Round, facts: Mapping[str, Any]) -> None:
+def _let_go(round: Round, facts: Mapping[str, Any], benchmark: Benchmark) -> None:
     """Rounds of two sides that are one commit would be filed as one side's."""
 
 

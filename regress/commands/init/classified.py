@@ -149,5 +149,5 @@ def _case(each: Round) -> Case:
     return Case(each.name, tuple(each.params))
 
 
-def _forget(round: Round, facts: Mapping[str, Any]) -> None:
+def _forget(round: Round, facts: Mapping[str, Any], benchmark: Benchmark) -> None:
     """What is measured to find out is no result."""

@@ -1,0 +1,163 @@
+"""`regress sweep`: many commits, measured in groups of neighbours, and what changed among them.
+
+marks      up to where the commits of the branches are measured
+choosing   which commits the words on the command line are about
+order      which of them are measured next
+done       what is measured already, and what cannot be
+measuring  group after group
+changes    the change points of what is recorded, and which of them are new
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from regress.commands.session import Request, Session, counted, quoted
+from regress.commands.sweep import choosing, marks
+from regress.commands.sweep.changes import changes_on, is_open, marked_new
+from regress.commands.sweep.choosing import Chosen, choose
+from regress.commands.sweep.measuring import Sweep
+from regress.errors import NothingMeasured
+from regress.history import Store
+from regress.model import Changed, Report, Verdict
+from regress.run.execute import Watcher
+
+__all__ = ["choosing", "sweep"]
+
+STATES = {0: "PASS", 1: "FAIL", 5: "NOTHING", 130: "INTERRUPTED"}
+
+
+def sweep(
+    request: Request,
+    words: str,
+    watcher: Watcher,
+    *,
+    since: str | None = None,
+    steps: int = 0,
+    only: str = "",
+    environment: str = "",
+    budget_s: float = math.inf,
+    retry: bool = False,
+) -> Report:
+    """Measure and record the commits that `words` name and that are not measured yet, until all are or the budget ends.
+
+    `words`: a range, a commit, NEW, ALL, TAGS or EXISTING; `since`, `steps` and `only` choose among them, see `choose`. With
+    `retry` also what did not build or failed before. Where a sweep was killed the next one goes on.
+    """
+    start = time.monotonic()
+    session = Session(request)
+    store = Store(session.config.results_dir)
+    recorded = frozenset(each.commit_sha for each in store.commits(session.machine.name))
+    mark = marks.Mark(session, environment)
+    after = mark.read(recorded) if words == choosing.NEW else ""
+    chosen = choose(session, words, frozenset({after}) if after else recorded, since=since, steps=steps, only=only)
+    if not chosen.wanted:
+        return _nothing(session, chosen, f"{chosen.words}: there are none", start)
+    if chosen.after:
+        mark.write(chosen.after)
+    run = Sweep(session, chosen, watcher, recorded, environment=environment, retry=retry)
+    if not run.left:
+        report = _nothing(session, chosen, _all_done(chosen), start)
+    else:
+        before = changes_on(session, chosen.line, run.names)
+        run.measure(start + budget_s)
+        if not run.measured and run.failed:
+            what, why, fix = next(iter(run.failed.values()))
+            raise NothingMeasured(what, why=why, fix=fix)
+        found = marked_new(before, changes_on(session, chosen.line, run.names))
+        options = _words(request, words, since, steps, only, environment)
+        report = _report(session, chosen, run, found, options, start)
+    if words == choosing.NEW and not run.left and not run.interrupted:
+        mark.write(chosen.line[-1].sha)
+    return report
+
+
+def _words(request: Request, words: str, since: str | None, steps: int, only: str, environment: str) -> list[str]:
+    """What asks for these commits and cases again."""
+    named = (("--since", since), ("--steps", str(steps) if steps else None), ("--env", environment or None))
+    found = [
+        words,
+        *(word for name, value in named if value for word in (name, value)),
+        *([f"--{only}"] if only else []),
+    ]
+    found += [word for pattern in request.patterns for word in ("-b", pattern)]
+    return found + [word for tag in request.tags for word in ("--tag", tag)]
+
+
+def _all_done(chosen: Chosen) -> str:
+    if chosen.after:
+        return f"nothing to measure: {chosen.words.replace('new commits', 'no commit is new')}"
+    count = len(chosen.wanted)
+    return f"nothing to measure: {chosen.words}, {'it is' if count == 1 else f'all {count} are'} measured"
+
+
+def _nothing(session: Session, chosen: Chosen, remark: str, start: float) -> Report:
+    return Report(
+        command="sweep",
+        state="PASS",
+        machine=session.machine,
+        remark=remark,
+        warnings=session.config.warnings,
+        duration_s=time.monotonic() - start,
+    )
+
+
+def _report(
+    session: Session, chosen: Chosen, run: Sweep, found: Sequence[Changed], options: Sequence[str], start: float
+) -> Report:
+    opened = [each for each in found if each.new and is_open(each)]
+    codes = [130] if run.interrupted else []
+    codes += [1] if opened else []
+    codes += [3] if run.failed else []
+    warnings = [
+        *run.warnings,
+        *(f"{sha[:8]} was left out: {what}: {why}" for sha, (what, why, _) in run.failed.items()),
+    ]
+    suggestions = [
+        ("check", quoted("regress", "check", each.point.good[:8], each.point.first[:8], "-b", str(each.case)))
+        for each in [*opened, *(each for each in found if each.new and each.point.state == "tentative")][:3]
+    ]
+    if run.left:
+        suggestions.append(("go on", quoted("regress", "sweep", *options)))
+    plan = [
+        f"{chosen.words}: {counted(run.planned, 'commit')} to measure",
+        counted(len(run.cases), "case"),
+        f"{counted(run.rounds, 'round')} a commit",
+        *([f"beside {', '.join(run.anchors)} again"] if run.anchors else []),
+    ]
+    return Report(
+        command="sweep",
+        exit_codes=tuple(codes) or (0,),
+        state=STATES.get(codes[0] if codes else 0, "FAIL"),
+        machine=run.machine,
+        device=run.device,
+        plan=", ".join(plan),
+        changes=tuple(found),
+        remark=_remark(run, found),
+        cases=len(run.cases),
+        problems=tuple(run.problems),
+        warnings=tuple(dict.fromkeys(warnings)),
+        suggestions=tuple(suggestions),
+        recorded=str(session.config.results_dir),
+        duration_s=time.monotonic() - start,
+    )
+
+
+def _remark(run: Sweep, found: Sequence[Changed]) -> str:
+    """ "3 commits measured, 2 left; 1 new regression, 2 new improvements, 1 new tentative change"."""
+    measured = [f"{counted(len(run.measured), 'commit')} measured"]
+    measured += [f"{len(run.left)} left"] if run.left else []
+    measured += [f"{len(run.failed)} failed"] if run.failed else []
+    kinds = Counter(_kind(each) for each in found if each.new)
+    words = [f"{number} new {kind}{'s' * (number > 1)}" for kind, number in kinds.items()]
+    return f"{', '.join(measured)}; {', '.join(words) or 'nothing new has changed'}"
+
+
+def _kind(changed: Changed) -> str:
+    if changed.point.state == "tentative":
+        return "tentative change"
+    words = {Verdict.REGRESSED: "regression", Verdict.IMPROVED: "improvement"}
+    return words.get(changed.point.moved, "change") if changed.point.large else "small change"

@@ -1,0 +1,86 @@
+"""What changed over the commits that are recorded, and what of that nobody knew before the sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from regress.commands.session import Session
+from regress.compare import anchors_of, changes_of, key_of, past_of, remeasured, with_anchors
+from regress.compare.draft import ALSO_GATING
+from regress.history import Store
+from regress.model import Changed, ChangePoint, Commit, Series, Verdict
+
+
+def changes_on(session: Session, line: Sequence[Commit], names: Collection[str]) -> list[Changed]:
+    """The change points of these benchmarks on this machine, over the commits of `line`, in what gates; the newest last."""
+    config, machine = session.config, session.machine.name
+    past = past_of(config.results_dir, session.cache, line, config.settings, machine)
+    anchors = remeasured(Store(config.results_dir).anchors(machine), config.settings)
+    by_sha = {each.sha: each for each in line}
+    found = []
+    for name in past.names:
+        if name not in names:
+            continue
+        every = past.series(name)
+        for series in every:
+            lost = _lost(series, every)
+            if not (series.primary or series.metric.name in ALSO_GATING or lost):
+                continue
+            points = with_anchors(
+                changes_of(series, config.settings),
+                series,
+                anchors_of(series, anchors.get(key_of(series), ())),
+                config.settings,
+            )
+            found += [_changed(series, each, by_sha) for each in points if not lost or not lost.isdisjoint(each.blamed)]
+    place = {each.sha: at for at, each in enumerate(line)}
+    return sorted(found, key=lambda each: place[each.point.first])
+
+
+def _lost(series: Series, every: Sequence[Series]) -> frozenset[str]:
+    """Of a wall time: the commits at which the time of the device was lost or came back, because the benchmark began to wait
+    for the device or no longer does. Only there its changes are the benchmark's."""
+    if series.metric.name != "wall_time" or series.primary:
+        return frozenset()
+    key = (*key_of(series)[:-1], "gpu_time")
+    device = next((each for each in every if key_of(each) == key), None)
+    if device is None:
+        return frozenset()
+    has = [
+        (sha, bool(own)) for sha, wall, own in zip(series.commits, series.rounds, device.rounds, strict=True) if wall
+    ]
+    return frozenset(sha for (_, before), (sha, after) in pairwise(has) if before != after)
+
+
+def _changed(series: Series, point: ChangePoint, commits: dict[str, Commit]) -> Changed:
+    blamed = tuple(commits[sha] for sha in point.blamed)
+    return Changed(series.case, series.metric, series.machine, series.environment, series.device, point, blamed)
+
+
+def is_open(changed: Changed) -> bool:
+    """Whether it is a regression that counts, is sure, and has not been taken back."""
+    point = changed.point
+    worse = point.moved is Verdict.REGRESSED and point.large
+    return worse and point.state == "confirmed" and not point.recovered_by
+
+
+def marked_new(before: Sequence[Changed], after: Sequence[Changed]) -> list[Changed]:
+    """Those of `after`, each marked as new unless `before` has one of the same series and direction that may be the same event.
+
+    What was tentative or small and is open now is new: nobody was told of it.
+    """
+    known: dict[tuple[object, ...], list[Changed]] = {}
+    for each in before:
+        known.setdefault(_series(each), []).append(each)
+    return [replace(each, new=not any(_same(old, each) for old in known.get(_series(each), ()))) for each in after]
+
+
+def _series(changed: Changed) -> tuple[object, ...]:
+    return (changed.case, changed.metric.name, changed.machine, changed.environment, changed.device)
+
+
+def _same(old: Changed, new: Changed) -> bool:
+    alike = old.point.moved is new.point.moved and (is_open(old) or not is_open(new))
+    return alike and not {each.sha for each in old.blamed}.isdisjoint(each.sha for each in new.blamed)

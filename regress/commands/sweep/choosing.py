@@ -1,0 +1,107 @@
+"""Which commits a sweep is about: what the words on the command line say."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from regress.commands.session import Session
+from regress.commands.sweep.order import evenly
+from regress.errors import RevisionError
+from regress.model import Commit
+
+NEW, ALL, TAGS, EXISTING = "NEW", "ALL", "TAGS", "EXISTING"
+"""Words in place of a range, as asv has them."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a sweep is about."""
+
+    words: str
+    """For people: "3 commits of main after 3f2c1ab0"."""
+    line: tuple[Commit, ...]
+    """The commits of the branches, the oldest first, and any that are measured besides."""
+    wanted: frozenset[str]
+    """Those to be measured, unless they are already."""
+    after: str = ""
+    """Of NEW: the commit that what is new comes after; it is wanted too, in case it was not measured to the end."""
+
+
+def choose(
+    session: Session,
+    words: str,
+    recorded: Collection[str],
+    *,
+    since: str | None = None,
+    steps: int = 0,
+    only: str = "",
+) -> Chosen:
+    """The commits that `words` name: a range, a commit, NEW, ALL, TAGS or EXISTING.
+
+    `recorded` are the full hashes of commits with results. `since` leaves out what is older, or before that commit; `only` is
+    empty, "first-parent" or "merges"; of what is left, `steps` (0: all) are chosen evenly. Commits that touch nothing but what
+    we write are never chosen, as there is nothing new to measure in them. Raises RevisionError where nothing is named.
+    """
+    repository, own, after = session.repository, session.own_paths, ""
+    branches = _branches(session)
+    line = repository.commits(branches, own)
+    if words == NEW:
+        last = next((each for each in reversed(line) if each.sha in recorded), None)
+        newer = repository.commits([*branches, f"^{last.sha}"], own, only) if last is not None else []
+        found = [last, *newer] if last is not None else line[-1:]
+        named = f"new commits after {last.short}" if last is not None else "the newest commit"
+        after = last.sha if last is not None else ""
+    elif words == ALL:
+        found, named = repository.commits(branches, own, only), "all commits"
+    elif words == TAGS:
+        tags = repository.tags()
+        every = repository.commits([*branches, "--tags"])
+        found, named = [each for each in every if each.sha in tags], "tags"
+    elif words == EXISTING:
+        found, named = [each for each in line if each.sha in recorded], "commits with results"
+    elif ".." in words:
+        found, named = repository.commits(words, own, only), words
+    else:
+        found, named = [repository.resolve(words)], words
+    found = _since(session, found, since)
+    if steps:
+        found = [found[at] for at in evenly(len(found), steps)] if found else []
+    known = {each.sha for each in line}
+    rest = [each for each in found if each.sha not in known]
+    line = _in_order(session, branches, rest, line) if rest else line
+    return Chosen(named, tuple(line), frozenset(each.sha for each in found), after)
+
+
+def _branches(session: Session) -> list[str]:
+    """The revisions of the branches that the configuration names, the usual one where it names none: origin's where that is
+    ahead."""
+    repository = session.repository
+    names = session.config.branches or tuple(filter(None, [repository.default_branch()]))
+    found = [ref for name in names for ref in repository.newest_of(name)]
+    if names and not found:
+        raise RevisionError(
+            f"there is no branch {names[0]!r} here",
+            why='"branches" of asv.conf.json names it',
+            fix=f"git fetch origin {names[0]}, or name a range",
+        )
+    return found or ["HEAD"]
+
+
+def _since(session: Session, found: Sequence[Commit], since: str | None) -> list[Commit]:
+    if since is None:
+        return list(found)
+    date = session.repository.date_of(since)
+    if date is not None:
+        return [each for each in found if each.date >= date]
+    start = session.repository.resolve(since)
+    before = {each.sha for each in session.repository.commits(start.sha)} - {start.sha}
+    return [each for each in found if each.sha not in before]
+
+
+def _in_order(
+    session: Session, branches: Sequence[str], rest: Sequence[Commit], line: Sequence[Commit]
+) -> list[Commit]:
+    """The line with commits of no branch of ours in their places."""
+    kept = {each.sha for each in (*rest, *line)}
+    return [each for each in session.repository.commits([*branches, *(each.sha for each in rest)]) if each.sha in kept]

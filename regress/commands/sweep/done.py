@@ -1,0 +1,106 @@
+"""What of a sweep is measured already, and what cannot be measured: neither is tried again.
+
+    {"format": 1, "commits": {SHA: {"build KEY": why}}}                 builds that failed
+    {"format": 1, "commits": {SHA: {"ENVIRONMENT NAME": version}}}      benchmarks or cases that the commit does not have
+
+both in one small file of the cache. A build is tried again once the commands that make it are others, a benchmark once it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from regress.commands.session import Session
+from regress.history import Store
+from regress.history.disk import locked, read_kept, write_kept
+from regress.model import Benchmark, Case, Round
+
+FILE = "sweep.json"
+FORMAT = 1
+LOCK_TIMEOUT_S = 10.0
+
+
+class Done:
+    """What is known of each commit in one environment on this machine.
+
+    `benchmarks` are those that are wanted, by name, as the suite has them now, `cases` their cases, `rounds` how many of each.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        environment: str,
+        benchmarks: Mapping[str, Benchmark],
+        cases: Sequence[Case],
+        rounds: int,
+        retry: bool,
+    ) -> None:
+        self._session, self._environment = session, environment
+        self._benchmarks, self._cases, self._rounds, self._retry = benchmarks, cases, rounds, retry
+        self._store = Store(session.config.results_dir)
+        self._path = session.cache / FILE
+        build = repr((session.config.settings.build, session.config.settings.env_key, environment))
+        self._build = "build " + hashlib.sha256(build.encode()).hexdigest()[:16]
+        self._tried = {} if retry else read_kept(self._path, "commits", FORMAT)
+
+    def missing(self, sha: str) -> dict[Case, int]:
+        """The rounds that the commit lacks of each case; empty where it has all it can have."""
+        known = self._tried.get(sha)
+        known = known if isinstance(known, dict) else {}
+        if self._build in known:
+            return {}
+        had, hopeless = self._had(sha)
+        return {
+            case: self._rounds - had[case]
+            for case in self._cases
+            if had[case] < self._rounds
+            and case not in hopeless
+            and self._benchmarks[case.name].version
+            not in (known.get(self._absent(each)) for each in (case.name, str(case)))
+        }
+
+    def _had(self, sha: str) -> tuple[Counter[Case], set[Case]]:
+        """How many rounds of ours, of the benchmarks as they are now, the commit has, and which cases failed in one."""
+        had: Counter[Case] = Counter()
+        failed: set[Case] = set()
+        for recorded in self._store.load(sha, self._session.machine.name, self._environment).recorded:
+            for each in recorded.rounds:
+                definition, wanted = recorded.benchmarks.get(each.name), self._benchmarks.get(each.name)
+                if definition is None or wanted is None or definition.version != wanted.version or not _ours(each):
+                    continue
+                case = Case(each.name, tuple(each.params))
+                had[case] += each.failure is None
+                if each.failure is not None and not self._retry:
+                    failed.add(case)
+        return had, failed
+
+    def unbuilt(self, sha: str, why: str) -> None:
+        """The commit does not build, or nothing of it can be measured."""
+        self._remember(sha, {self._build: why})
+
+    def absent(self, sha: str, cases: Iterable[Case]) -> None:
+        """The commit does not have these cases: a file cannot be imported with its code, or parameters depend on it."""
+        lacking = set(cases)
+        whole = {case.name for case in lacking} - {case.name for case in self._cases if case not in lacking}
+        names = {case.name if case.name in whole else str(case): case.name for case in lacking}
+        self._remember(sha, {self._absent(word): self._benchmarks[name].version for word, name in names.items()})
+
+    def _absent(self, name: str) -> str:
+        return f"{self._environment} {name}"
+
+    def _remember(self, sha: str, entries: Mapping[str, str]) -> None:
+        if not entries:
+            return
+        with locked(self._path.parent, LOCK_TIMEOUT_S):
+            commits = read_kept(self._path, "commits", FORMAT)
+            before = commits.get(sha)
+            commits[sha] = {**(before if isinstance(before, dict) else {}), **entries}
+            write_kept(self._path, "commits", FORMAT, commits)
+        self._tried = {**self._tried, sha: commits[sha]}
+
+
+def _ours(round: Round) -> bool:
+    """Whether it was measured by us, and not by asv in its own way."""
+    return round.protocol is None or round.protocol.harness > 0

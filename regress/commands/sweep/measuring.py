@@ -1,0 +1,280 @@
+"""The measuring of a sweep: group after group of commits, each group's rounds in turn, until all are measured or time is up."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from regress.commands.recorder import Recorder
+from regress.commands.session import Session, counted, device_line, unmatched
+from regress.commands.sweep.changes import changes_on
+from regress.commands.sweep.choosing import Chosen
+from regress.commands.sweep.done import Done
+from regress.commands.sweep.order import next_places
+from regress.config import environment as environment_of
+from regress.errors import BuildFailed, NothingMeasured
+from regress.history import Store
+from regress.measure.wire import Ceilings
+from regress.model import Batch, Benchmark, Case, Commit, Machine, Side, SuiteProblem
+from regress.run.environments import Prepared, identity_of
+from regress.run.execute import Measured, Watcher, execute
+from regress.run.plan import Selection, select
+
+GROUP = 4
+"""Commits that are measured in turn: so far apart in time lie the rounds of one of them."""
+
+Failed = tuple[str, str, str]
+"""What, why, and fix."""
+
+
+class Sweep:
+    """One sweep. Attributes say how far it came."""
+
+    def __init__(
+        self,
+        session: Session,
+        chosen: Chosen,
+        watcher: Watcher,
+        recorded: Collection[str],
+        *,
+        environment: str,
+        retry: bool,
+    ) -> None:
+        self._session, self._chosen, self._watcher, self._recorded = session, chosen, watcher, recorded
+        self._environment, self._retry = environment, retry
+        self._place = {each.sha: at for at, each in enumerate(chosen.line)}
+        self.rounds = 1 if session.request.quick else session.config.settings.sweep_rounds
+        self.failed: dict[str, Failed] = {}
+        self.measured: list[Commit] = []
+        self.anchors: list[str] = []
+        """Labels of commits that were measured again."""
+        self.warnings: list[str] = list(session.config.warnings)
+        self.problems: list[SuiteProblem] = []
+        self.machine: Machine = session.machine
+        self.device = ""
+        self.interrupted = False
+        self.cases: list[Case] = []
+        self._done = self._look_over()
+        self._lacking = {
+            sha: missing for sha in self._place if sha in chosen.wanted and (missing := self._done.missing(sha))
+        }
+
+        self.planned = len(self._lacking)
+        """Commits that were to be measured."""
+
+    @property
+    def left(self) -> list[str]:
+        """Full hashes of the commits that are still to be measured."""
+        return [sha for sha in self._lacking if sha not in self.failed]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The benchmarks that it is about."""
+        return frozenset(case.name for case in self.cases)
+
+    # -- before ----------------------------------------------------------------------------------------------------------
+
+    def _look_over(self) -> Done:
+        """Discover the suite with the newest commit's code that can be made ready, and find out what is measured already."""
+        for commit in (each for each in reversed(self._chosen.line) if each.sha in self._chosen.wanted):
+            try:
+                prepared = self._session.prepare(self._side(commit), self._watcher)
+                benchmarks, python = self._discovered(prepared)
+            except (BuildFailed, NothingMeasured) as error:
+                self.failed[commit.sha] = (error.what, error.why, error.fix)
+                continue
+            self.failed.clear()  # whether they are to be tried again is not known before
+            identity = identity_of(prepared, python)
+            return Done(self._session, identity.name, benchmarks, self.cases, self.rounds, self._retry)
+        what, why, fix = next(iter(self.failed.values()))
+        raise NothingMeasured(what, why=why, fix=fix)
+
+    def _discovered(self, prepared: Prepared) -> tuple[dict[str, Benchmark], str]:
+        """The suite's benchmarks by name, and the version of the interpreter; `cases` are those that are wanted."""
+        job = self._session.job((prepared,), self.rounds)
+        visits = job.visits()
+        try:
+            found = visits.discover([prepared])[prepared.side.name]
+            python = visits.interpreters[prepared.side.name]
+        finally:
+            visits.close()
+        self.cases = select(found.benchmarks, job.selection)
+        if not self.cases:
+            raise unmatched(job.selection, str(job.suite))
+        return {each.name: each for each in found.benchmarks}, python
+
+    def _side(self, commit: Commit, beside: str = "") -> Side:
+        name = f"{commit.short} again" if beside else commit.short
+        return Side(name, commit, "", self._environment, beside=beside)
+
+    # -- group after group -----------------------------------------------------------------------------------------------
+
+    def measure(self, ends: float = math.inf) -> None:
+        """Until nothing is left, another group would not be over by that time of the monotonic clock, or Ctrl-C."""
+        slowest_s = 0.0
+        try:
+            while (group := self._next_group()) and (not self.measured or time.monotonic() + slowest_s <= ends):
+                began = time.monotonic()
+                self._measure(group, self._anchors(group))
+                slowest_s = max(slowest_s, time.monotonic() - began)
+                if self.interrupted:
+                    break
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def _next_group(self) -> list[Commit]:
+        """The commits that are measured next, the oldest first; all of them lack the same."""
+        left, line = set(self.left), self._chosen.line
+        if not left:
+            return []
+        changed = self._changed() if len(left) > GROUP else ()
+        (first,) = next_places([each.sha in left for each in line], changed, 1)
+        alike = {sha for sha in left if self._lacking[sha] == self._lacking[line[first].sha]}
+        places = next_places([each.sha in alike for each in line], changed, GROUP)
+        return [line[place] for place in sorted(places)]
+
+    def _changed(self) -> set[int]:
+        """Places of commits that a large change may be due to."""
+        found = changes_on(self._session, self._chosen.line, self.names)
+        return {self._place[sha] for each in found if each.point.large for sha in each.point.blamed}
+
+    def _anchors(self, group: Sequence[Commit]) -> list[Side]:
+        """The last measured head and the last measured release, to be measured again beside the newest commit of the group;
+        none where that is no newer than they are, or where it was done before."""
+        newest = group[-1]
+        before = [each for each in self._chosen.line if each.sha in self._recorded and each.sha not in self._lacking]
+        older = [each for each in before if self._place[each.sha] < self._place[newest.sha]]
+        if not older or older[-1] != before[-1] or self._lacking[newest.sha] != dict.fromkeys(self.cases, self.rounds):
+            return []
+        tags = self._session.repository.tags()
+        wanted = dict.fromkeys([*[each for each in older if each.sha in tags][-1:], older[-1]])
+        if self.measured or self._remeasured_beside(newest.sha):
+            return []
+        return [self._side(each, newest.sha) for each in wanted]
+
+    def _remeasured_beside(self, sha: str) -> bool:
+        anchors = Store(self._session.config.results_dir).anchors(self._session.machine.name)
+        return any(each.beside == sha for each in anchors)
+
+    def _measure(self, group: Sequence[Commit], anchors: Sequence[Side] = ()) -> None:
+        """Measure and record a group. What cannot be measured is left out: it is tried alone, so that the others are."""
+        missing = self._lacking[group[0].sha]
+        sides = [*anchors, *(self._side(each) for each in group)]
+        prepared = self._prepared(sides, list(group))
+        built = [each for each in group if each.sha not in self.failed]
+        if not built:
+            return
+        labels = ", ".join(each.short for each in built)
+        so_far = self.planned - len(self.left)
+        numbers = f"{so_far + 1}" if len(built) == 1 else f"{so_far + 1} to {so_far + len(built)}"
+        self._watcher.note(f"{counted(len(built), 'commit')}, {numbers} of {self.planned}: {labels}")
+        try:
+            found = self._execute(prepared, missing)
+        except NothingMeasured as error:
+            if len(built) > 1:
+                for commit in built:
+                    self._measure([commit])
+            else:
+                self.failed[built[0].sha] = (error.what, error.why, error.fix)
+            return
+        self.interrupted = found.interrupted
+        if not self.anchors:
+            self.anchors = [each.side.commit.short for each in prepared if each.side.beside]
+        for commit in built:
+            self._look_again(commit, found, missing)
+
+    def _look_again(self, commit: Commit, found: Measured, missing: Mapping[Case, int]) -> None:
+        if not self.interrupted:
+            absent = missing.keys() - set(found.cases.get(commit.short, ()))
+            self._done.absent(commit.sha, absent)
+        left = self._done.missing(commit.sha)
+        if left:
+            self._lacking[commit.sha] = left
+        else:
+            self._lacking.pop(commit.sha, None)
+        if commit not in self.measured and any(each.values for each in found.of(commit.short)):
+            self.measured.append(commit)
+        if left and not self.interrupted:  # rounds that were not kept, or gave nothing: not again in this sweep
+            lost = next(iter(left))
+            others = f" and {len(left) - 1} more" if len(left) > 1 else ""
+            why = "not all rounds were kept, or gave a value"
+            self.failed[commit.sha] = (f"{lost}{others} lack rounds", why, "")
+
+    def _execute(self, prepared: Sequence[Prepared], missing: Mapping[Case, int]) -> Measured:
+        session, sides = self._session, tuple(prepared)
+        job = session.job(sides, self.rounds)
+        if missing.keys() != set(self.cases):
+            job = replace(job, selection=Selection(tuple(map(str, missing))))
+        recorder = Recorder(session, session.config.results_dir, sides)
+        with session.device(self._watcher):
+            found = execute(job, recorder.take, self._watcher, Missing(missing, self.rounds))
+        recorder.finish(found)
+        self.machine = recorder.machine
+        self.device = self.device or device_line(next(iter(found.facts.values()), {}), found.rounds)
+        self.warnings += [*session.warnings(found, job, Ceilings()), *recorder.warnings()]
+        self.problems += [each for each in found.problems if each not in self.problems]
+        return found
+
+    # -- making ready ----------------------------------------------------------------------------------------------------
+
+    def _prepared(self, sides: Iterable[Side], group: Sequence[Commit]) -> list[Prepared]:
+        """The sides that can be made ready. Those that do not build are noted, and not tried in the next sweep either."""
+        self._build([each.sha for each in group])
+        ready = []
+        for side in sides:
+            try:
+                ready.append(self._session.prepare(side, self._watcher))
+            except BuildFailed as error:
+                if side.beside:
+                    self.warnings.append(f"{side.label} was not measured again: {error.what}")
+                    continue
+                self.failed[side.commit.sha] = (error.what, error.why, error.fix)
+                self._done.unbuilt(side.commit.sha, error.what)
+                self._lacking.pop(side.commit.sha, None)
+        return ready
+
+    def _build(self, revisions: Sequence[str]) -> None:
+        """Build several commits at once, in processes of their own; `prepare` finds what they have built, and says what is
+        wrong with what has not."""
+        config = self._session.config
+        if not config.settings.build or environment_of(config, self._environment).asv or len(revisions) < 2:
+            return
+        file = self._session.request.config_file
+        options = ["-q", *(["--config", str(file.resolve())] if file is not None else [])]
+        options += ["--env", self._environment] if self._environment else []
+        cores = max(2, os.cpu_count() or 2)
+        self._watcher.note(f"building {counted(len(revisions), 'commit')}")
+        waiting, running = list(revisions), list[subprocess.Popen[bytes]]()
+        try:
+            while waiting or running:
+                while waiting and len(running) < cores:
+                    words = [sys.executable, "-m", "regress", "build", waiting.pop(0), *options]
+                    start, null = self._session.request.start, subprocess.DEVNULL
+                    running.append(subprocess.Popen(words, cwd=start, stdin=null, stdout=null, stderr=null))
+                running[0].wait()
+                running = [each for each in running if each.poll() is None]
+        finally:
+            for each in running:
+                with contextlib.suppress(ProcessLookupError):
+                    each.send_signal(signal.SIGINT)
+            for each in running:
+                each.wait()
+
+
+class Missing:
+    """The rounds that commits lack, once."""
+
+    def __init__(self, missing: Mapping[Case, int], rounds: int) -> None:
+        self._missing, self._first, self._asked = missing, rounds - max(missing.values()), False
+
+    def next(self, found: Measured) -> Batch | None:
+        cases = {case for side in found.cases.values() for case in side if case in self._missing}
+        asked, self._asked = self._asked, True
+        return None if asked or not cases else Batch({case: self._missing[case] for case in cases}, self._first)

@@ -1,0 +1,91 @@
+"""Change points over many commits: what is new since the last sweep, and what is still open from before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from regress.model import Changed, Report, Verdict
+from regress.report.rows import MARKS, metric_words
+from regress.report.style import Style, cut, visible
+from regress.report.table import Layout, Row
+from regress.units import format_change, format_interval, format_pair
+
+__all__ = ["changes"]
+
+_ALIGNS = "lrrrlll"
+_SUBJECT_LIMIT = 50
+
+
+def changes(report: Report, style: Style) -> list[str]:
+    """The sections of change points as lines; what is small or recovered is counted only, unless verbose."""
+    chosen = [
+        ("new", [each for each in report.changes if each.new and _shown(each, style)]),
+        ("open from before", [each for each in report.changes if not each.new and _is_open(each)]),
+    ]
+    if style.verbose:
+        chosen.append(("from before", [each for each in report.changes if not each.new and not _is_open(each)]))
+    tables: dict[str, list[Row]] = {}
+    several = len({(each.machine, each.environment, each.device) for each in report.changes}) > 1
+    for title, found in chosen:
+        if found:
+            titles = ("before", "after", "change", "95 % interval", "", "") if not tables else ("",) * 6
+            tables[title] = [
+                Row((title, *titles), color="bold", accent=0),
+                *(_row(each, several, style) for each in found),
+            ]
+    layout = Layout.of([row for table in tables.values() for row in table], _ALIGNS, style)
+    lines = [
+        line for table in tables.values() for line in (*(one for row in table for one in layout.lines(row, style)), "")
+    ]
+    folded = sum(each.new for each in report.changes) - len(tables.get("new", [0])) + 1
+    return [*lines, *([f"  {folded} new below the threshold (-v lists them)", ""] if folded > 0 else [])]
+
+
+def _is_open(changed: Changed) -> bool:
+    point = changed.point
+    return point.moved is Verdict.REGRESSED and point.large and not point.recovered_by
+
+
+def _shown(changed: Changed, style: Style) -> bool:
+    return style.verbose or changed.point.large
+
+
+def _row(changed: Changed, several: bool, style: Style) -> Row:
+    point, metric = changed.point, changed.metric
+    mark, color = MARKS[point.moved]
+    interval = format_interval(point.low, point.high) if point.low != point.high else "exact" if point.ratio else ""
+    change = format_change(point.ratio) if point.ratio is not None else "from zero" if not point.before else "to zero"
+    columns = (
+        visible(str(changed.case)),
+        *format_pair(point.before, point.after, visible(metric.unit)),
+        change,
+        interval,
+        metric_words(metric.name),
+        ", ".join(filter(None, [_blame(changed), *_notes(changed), _place(changed) if several else ""])),
+    )
+    return Row(columns, mark, color if point.large else "", accent=3)
+
+
+def _blame(changed: Changed) -> str:
+    """The commit, or how many there are that may be it."""
+    last = changed.blamed[-1]
+    if len(changed.blamed) > 1:
+        return f"one of {len(changed.blamed)} commits, {changed.blamed[0].short} to {last.short}"
+    author = f" ({visible(last.author)})" if last.author else ""
+    return f"{last.short} {cut(visible(last.subject), _SUBJECT_LIMIT)}{author}"
+
+
+def _notes(changed: Changed) -> Sequence[str]:
+    point = changed.point
+    notes = []
+    if point.state == "tentative":
+        notes.append("tentative: the newest results only, measure again")
+    if point.state == "recovered":
+        notes.append("takes an earlier regression back")
+    if point.recovered_by:
+        notes.append(f"recovered by {point.recovered_by[:8]}")
+    return [*notes, *map(visible, point.reasons)]
+
+
+def _place(changed: Changed) -> str:
+    return " ".join(filter(None, [visible(changed.machine), visible(changed.environment), visible(changed.device)]))

@@ -1,0 +1,308 @@
+"""`regress sweep` on small repositories: real git, worktrees and processes, the scripted device."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regress.commands.session import Request, Session
+from regress.history import Store
+from regress.history.sidecar import ENDING
+from tests.commands.test_check import code, document
+from tests.conftest import Project, interrupted, start
+
+SUITE = "import proj\ndef cudatime_work(): proj.work()\ndef cudatime_other(): proj.other()\n"
+CASES = ("b.cudatime_other", "b.cudatime_work")
+
+
+def filled(project: Callable[..., Project], times: list[float], **settings: object) -> tuple[Project, list[str]]:
+    """A repository with one commit for each time of `work`, and their full hashes, the oldest first."""
+    p = project(**settings)
+    shas = [p.commit({"proj/__init__.py": code(times[0]), "benchmarks/b.py": SUITE}, "commit 0")]
+    shas += [
+        p.commit({"proj/__init__.py": code(seconds), "NEWS": str(at)}, f"commit {at}")
+        for at, seconds in enumerate(times[1:], 1)
+    ]
+    return p, shas
+
+
+def rounds_of(p: Project) -> dict[str, Counter[str]]:
+    """By full hash: how many rounds of each benchmark are recorded as the commit's."""
+    found = {}
+    for each in Store(p.root / "history").commits():
+        (recorded,) = Store(p.root / "history").load(each.commit_sha).recorded
+        found[each.commit_sha] = Counter(round.name for round in recorded.rounds)
+    return found
+
+
+def swept(p: Project, *arguments: str) -> dict[str, Any]:
+    return document(p.regress("sweep", *arguments, "--format", "json"))
+
+
+def test_a_range_is_measured_and_the_commit_that_did_it_is_named(project: Callable[..., Project]) -> None:
+    p, shas = filled(project, [50e-6] * 4 + [60e-6] * 5)
+    result = p.regress("sweep", f"{shas[0]}..", "--format", "json", "--output", "text=../seen.txt")
+    report = document(result)
+    assert (result.code, report["verdict"]) == (1, "FAIL"), result.err
+    (change,) = report["changes"]
+    assert (change["name"], change["metric"], change["verdict"]) == ("b.cudatime_work", "gpu_time", "regressed")
+    assert (change["first"], change["good"], change["state"], change["new"]) == (shas[4], shas[3], "confirmed", True)
+    assert [each["subject"] for each in change["blamed"]] == ["commit 4"]
+    assert change["ratio"] == pytest.approx(1.2, rel=0.02)
+    assert rounds_of(p) == {sha: Counter(dict.fromkeys(CASES, 2)) for sha in shas[1:]}
+    text = (p.root.parent / "seen.txt").read_text()
+    row = (
+        r"^\+ b\.cudatime_work +5\d\.\d us +6\d\.\d us +\+\d+\.\d % .*gpu time +[0-9a-f]{8} commit 4 \(Ada Lovelace\)$"
+    )
+    assert re.search(row, text, re.MULTILINE), text
+    assert re.search(r"^FAIL  8 commits measured; 1 new regression ", text, re.MULTILINE)
+    assert f"regress check {shas[3][:8]} {shas[4][:8]} -b b.cudatime_work" in text
+
+    again = p.regress("sweep", f"{shas[0]}..", "--format", "json")
+    assert (again.code, document(again)["remark"]) == (0, f"nothing to measure: {shas[0]}.., all 8 are measured")
+    assert rounds_of(p) == {sha: Counter(dict.fromkeys(CASES, 2)) for sha in shas[1:]}
+
+
+def test_new_commits_are_measured_beside_the_last_head_and_the_last_release(project: Callable[..., Project]) -> None:
+    p, shas = filled(project, [50e-6] * 3)
+    p.git("tag", "v1", shas[0])
+    assert swept(p)["remark"].startswith("1 commit measured"), (
+        "where nothing is recorded the newest commit is the new one"
+    )
+    assert swept(p)["remark"] == f"nothing to measure: no commit is new after {shas[2][:8]}"
+    swept(p, shas[0])
+    shas += [p.commit({"proj/__init__.py": code(50e-6 + at * 1e-9)}, f"commit {at}") for at in (3, 4)]
+    report = p.regress("sweep", "--output", "json=../seen.json")
+    assert f"beside {shas[0][:8]}, {shas[2][:8]} again" in report.out
+    assert set(rounds_of(p)) == {shas[0], *shas[2:]}
+    anchors = {(each.recorded.commit_sha, each.beside): len(each.recorded.rounds) for each in anchors_of(p)}
+    assert anchors == {(shas[0], shas[4]): 4, (shas[2], shas[4]): 4}
+    assert rounds_of(p)[shas[2]] == Counter(dict.fromkeys(CASES, 2)), "the results of its own are what they were"
+    assert swept(p)["remark"] == f"nothing to measure: no commit is new after {shas[4][:8]}"
+    assert len(anchors_of(p)) == 2
+
+
+def anchors_of(p: Project) -> tuple[Any, ...]:
+    return Store(p.root / "history").anchors()
+
+
+def test_what_only_touches_our_own_files_is_no_commit_to_measure(project: Callable[..., Project]) -> None:
+    p, shas = filled(project, [50e-6] * 2)
+    swept(p)
+    p.commit({}, "results of the night")
+    assert "history/" in p.git("show", "--stat", "--format=", "HEAD")
+    assert swept(p)["remark"] == f"nothing to measure: no commit is new after {shas[1][:8]}"
+    assert set(rounds_of(p)) == {shas[1]}
+
+
+def test_what_changed_before_is_not_new(project: Callable[..., Project]) -> None:
+    p, _ = filled(project, [50e-6] * 4 + [60e-6] * 4)
+    assert p.regress("sweep", "ALL").code == 1
+    p.commit({"proj/__init__.py": code(60e-6), "NEWS": "more"}, "more")
+    result = p.regress("sweep", "--format", "json", "--output", "text=../seen.txt")
+    assert result.code == 0, "nobody is told twice"
+    assert [each["new"] for each in document(result)["changes"]] == [False]
+    assert "open from before" in (p.root.parent / "seen.txt").read_text()
+
+
+def test_the_newest_results_alone_are_tentative(project: Callable[..., Project]) -> None:
+    p, shas = filled(project, [50e-6] * 6 + [60e-6])
+    result = p.regress("sweep", "ALL", "--format", "json")
+    (change,) = document(result)["changes"]
+    assert (result.code, change["state"], change["first"]) == (0, "tentative", shas[6])
+    command = f"regress check {shas[5][:8]} {shas[6][:8]} -b b.cudatime_work"
+    assert {"word": "check", "command": command} in document(result)["suggestions"]
+    more = p.commit({"proj/__init__.py": code(60e-6), "NEWS": "more"})
+    last = p.commit({"proj/__init__.py": code(60e-6), "NEWS": "more still"})
+    result = p.regress("sweep", "--format", "json")
+    (change,) = document(result)["changes"]
+    assert (result.code, change["state"], change["new"]) == (1, "confirmed", True), "it is news that it is sure"
+    assert {more, last} <= set(rounds_of(p))
+
+
+def test_a_budget_measures_the_ends_and_middles_first_and_the_rest_later(project: Callable[..., Project]) -> None:
+    p, shas = filled(project, [50e-6] * 9)
+    result = p.regress("sweep", "ALL", "--budget", "0.001s", "--format", "json")
+    assert (result.code, document(result)["remark"]) == (0, "4 commits measured, 5 left; nothing new has changed")
+    assert set(rounds_of(p)) == {shas[at] for at in (0, 4, 6, 8)}
+    assert {"word": "go on", "command": "regress sweep ALL"} in document(result)["suggestions"]
+    assert swept(p, "ALL")["remark"] == "5 commits measured; nothing new has changed"
+    assert set(rounds_of(p)) == set(shas)
+
+
+def test_steps_since_and_tags_choose(project: Callable[..., Project]) -> None:
+    p, shas = filled(project, [50e-6] * 7)
+    p.git("tag", "v1", shas[1])
+    p.git("tag", "-a", "v2", "-m", "two", shas[3])
+    swept(p, "TAGS")
+    assert set(rounds_of(p)) == {shas[1], shas[3]}
+    swept(p, "ALL", "--since", "v2", "--steps", "2")
+    assert set(rounds_of(p)) == {shas[1], shas[3], shas[6]}
+    assert swept(p, "ALL", "--since", "1 year ago", "--steps", "1")["remark"].startswith("nothing to measure")
+    assert swept(p, "ALL", "--since", "2200-01-01")["remark"] == "all commits: there are none"
+
+
+def test_existing_commits_get_what_is_new_in_the_suite(project: Callable[..., Project]) -> None:
+    p, shas = filled(project, [50e-6] * 3)
+    swept(p, f"{shas[0]}..")
+    p.commit({"benchmarks/c.py": SUITE.replace("cudatime_other", "cudatime_third")})
+    swept(p, "EXISTING")
+    had = Counter({"c.cudatime_work": 2, "c.cudatime_third": 2, **dict.fromkeys(CASES, 2)})
+    assert rounds_of(p) == {shas[1]: had, shas[2]: had}
+
+
+def test_a_merged_branch_follows_the_graph(project: Callable[..., Project]) -> None:
+    p, shas = filled(project, [50e-6] * 2)
+    p.git("checkout", "-q", "-b", "side")
+    side = p.commit({"proj/__init__.py": code(51e-6)})
+    p.git("checkout", "-q", "main")
+    own = p.commit({"NEWS": "own"})
+    p.git("merge", "-q", "--no-ff", "-m", "merged", "side")
+    merge = p.git("rev-parse", "HEAD")
+    swept(p, f"{shas[1]}..main", "--merges")
+    assert set(rounds_of(p)) == {merge}
+    swept(p, f"{shas[1]}..main", "--first-parent")
+    assert set(rounds_of(p)) == {merge, own}
+    swept(p, f"{shas[1]}..main")
+    assert set(rounds_of(p)) == {merge, own, side}
+
+
+def test_a_commit_that_does_not_build_is_left_out_and_not_tried_again(project: Callable[..., Project]) -> None:
+    p, shas = filled(project, [50e-6] * 3, build=["test ! -f broken", "echo built >> ../builds.log"])
+    shas.append(p.commit({"broken": "yes"}, "does not build"))
+    p.git("rm", "-q", "broken")
+    shas.append(p.commit({"NEWS": "mended"}, "mended"))
+    result = p.regress("sweep", "ALL", "--format", "json")
+    report = document(result)
+    assert (result.code, report["verdict"]) == (3, "FAIL"), result.err
+    assert report["remark"] == "4 commits measured, 1 failed; nothing new has changed"
+    assert any(each.startswith(f"{shas[3][:8]} was left out: ") for each in report["warnings"])
+    assert set(rounds_of(p)) == {*shas[:3], shas[4]}
+    again = p.regress("sweep", "ALL", "--format", "json")
+    assert (again.code, document(again)["remark"]) == (0, "nothing to measure: all commits, all 5 are measured")
+    assert p.regress("sweep", "ALL", "--retry", "--format", "json").code == 5, "it alone was tried, and failed"
+
+
+def test_a_benchmark_that_older_commits_do_not_have_or_fail_is_not_tried_again(project: Callable[..., Project]) -> None:
+    p = project()
+    shas = [p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE})]
+    later = "import proj.later\ndef cudatime_later(): proj.later.run()\ndef cudatime_fails(): proj.third()\n"
+    work = "import regress_scripted as d\ndef run(): d.kernel('l', 40e-6)\n"
+    shas.append(p.commit({"benchmarks/c.py": later, "proj/later.py": work}))
+    first = p.regress("sweep", "ALL", "--format", "json")
+    assert document(first)["remark"] == "2 commits measured; nothing new has changed", first.err
+    assert document(p.regress("sweep", "ALL", "--format", "json"))["remark"].startswith("nothing to measure")
+    had = rounds_of(p)
+    assert had[shas[0]] == Counter(dict.fromkeys(CASES, 2))
+    assert had[shas[1]]["c.cudatime_later"] == 2
+
+
+def test_a_side_that_cannot_be_measured_does_not_cost_the_others(project: Callable[..., Project]) -> None:
+    p = project()
+    shas = [p.commit({"proj/__init__.py": "import os\nos._exit(3)\n", "benchmarks/b.py": SUITE}, "dies at import")]
+    shas += [p.commit({"proj/__init__.py": code(), "NEWS": str(at)}) for at in range(2)]
+    result = p.regress("sweep", "ALL", "--format", "json")
+    report = document(result)
+    assert (result.code, report["remark"]) == (3, "2 commits measured, 1 failed; nothing new has changed"), result.err
+    assert any(shas[0][:8] in each and "died" in each for each in report["warnings"])
+    assert set(rounds_of(p)) == set(shas[1:])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["v9..main"], 2, "v9"),
+        (["--since", "nonsense"], 2, "nonsense"),
+        (["-b", "nothing_like_it"], 5, "no benchmark matches"),
+        (["--steps", "0"], 2, "--steps"),
+    ],
+)
+def test_what_is_wrong_is_said(project: Callable[..., Project], arguments: list[str], code: int, words: str) -> None:
+    p, _ = filled(project, [50e-6])
+    result = p.regress("sweep", *arguments)
+    assert result.code == code
+    assert words in result.err
+    assert "fix:" in result.err
+
+
+SLOW = SUITE + "import pathlib\npathlib.Path({mark!r}).touch()\n"
+
+
+def test_ctrl_c_keeps_what_is_measured_and_the_next_sweep_goes_on(
+    project: Callable[..., Project], tmp_path: Path
+) -> None:
+    p, shas = filled(project, [50e-6] * 6)
+    process = start(p.root, "sweep", "ALL")
+    result = interrupted(process, p.root / "history")
+    assert result.code == 130, result.err
+    assert "go on regress sweep ALL" in re.sub(r" +", " ", result.out)
+    swept(p, "ALL")
+    assert rounds_of(p) == {sha: Counter(dict.fromkeys(CASES, 2)) for sha in shas}
+
+
+@pytest.mark.slow
+def test_a_killed_sweep_loses_nothing_and_measures_nothing_twice(project: Callable[..., Project]) -> None:
+    """Killed again and again at random moments until it is through; a round that is on disk stays the one that it is."""
+    dice = random.Random(6)
+    kept: dict[tuple[str, str, int], str] = {}
+    for repetition in range(5):
+        p, shas = filled(partial(project, f"project{repetition}"), [50e-6 + at * 1e-7 for at in range(6)])
+        kills = 0
+        while kills < 10:
+            process = start(p.root, "sweep", "ALL", "-q")
+            time.sleep(dice.uniform(0.3, 4.0))
+            done = process.poll() is not None
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            kills += 1
+            before = dict(kept)
+            kept = lines_of(p)
+            lost = {key for key in before if key not in kept} if kills > 1 else set()
+            assert not lost
+            if done:
+                break
+        result = p.regress("sweep", "ALL", "--format", "json")
+        assert result.code == 0, result.err
+        assert rounds_of(p) == {sha: Counter(dict.fromkeys(CASES, 2)) for sha in shas}
+        for file in (p.root / "history").rglob("*.json"):
+            json.loads(file.read_text())
+        assert not list((p.root / "history").rglob("*.tmp*"))
+        kept = {}
+
+
+def lines_of(p: Project) -> dict[tuple[str, str, int], str]:
+    """Every recorded round: by commit's file, name and when it began."""
+    found = {}
+    for path in (p.root / "history").rglob("*" + ENDING):
+        whole, _, _ = path.read_text().rpartition("\n")
+        for line in map(json.loads, whole.split("\n") if whole else ()):
+            if line["is"] == "round":
+                found[path.name, line["name"], line["started_at"]] = json.dumps(line)
+    return found
+
+
+def test_the_mark_of_new_survives_a_kill(project: Callable[..., Project]) -> None:
+    """The newest commit is measured first: were it taken for the last one measured, those before it would be forgotten."""
+    p, shas = filled(project, [50e-6] * 2)
+    swept(p)
+    shas += [p.commit({"NEWS": f"more {at}"}) for at in range(6)]
+    process = start(p.root, "sweep", "-q")
+    newest = p.root / "history"
+    while not list(newest.rglob(f"{shas[-1][:8]}-*{ENDING}")):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    process.kill()
+    process.communicate()
+    swept(p)
+    assert set(rounds_of(p)) == set(shas[1:])
+    assert Session(Request(p.root)).cache.exists()
