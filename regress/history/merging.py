@@ -66,7 +66,7 @@ class Merging:
         self._parts = Parts(root)
         for folder in self._folders:
             _require_results(folder.root, root)
-        whose: dict[tuple[str, str], tuple[tuple[str, str], Path]] = {}
+        whose: dict[tuple[str, str], tuple[tuple[str, ...], Path]] = {}
         for folder in self._folders:
             for result in loading.results_in(folder.root):
                 self._look_over(folder, result, whose)
@@ -94,7 +94,7 @@ class Merging:
     # -- before anything is written --------------------------------------------------------------------------------------
 
     def _look_over(
-        self, folder: _Folder, result: tuple[str, str], whose: dict[tuple[str, str], tuple[tuple[str, str], Path]]
+        self, folder: _Folder, result: tuple[str, str], whose: dict[tuple[str, str], tuple[tuple[str, ...], Path]]
     ) -> None:
         """Take note of a result, and refuse one that would be mixed with another commit's or environment's."""
         part = self._parts.part(folder.root, *result)

@@ -30,8 +30,8 @@ T = TypeVar("T")
 class Part:
     """One result as one folder has it: the sidecar and asv's file, as far as they are there."""
 
-    whose: tuple[str, str] | None = None
-    """Commit and environment; None where nothing can be used."""
+    whose: tuple[str, ...] | None = None
+    """Commit and environment, of an anchor also what it was measured beside; None where nothing can be used."""
     data: bytes = b""
     file: ResultsFile | None = None
 
@@ -73,7 +73,9 @@ class Parts:
         if header is not None and self._strays(root, side_name, (header.machine,), (machine,)):
             header = None
         data = self.read(root, side_name, bytes) if header is not None else None
-        whose = None if header is None else (header.commit, header.environment)
+        whose: tuple[str, ...] | None = None
+        if header is not None:
+            whose = (header.commit, header.environment, *filter(None, [header.beside]))
         file = self._results(root, file_name)
         if file is not None:
             named = (file.commit_hash, file.env_name)

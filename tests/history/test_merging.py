@@ -133,6 +133,18 @@ def test_machines_commits_and_environments_stand_side_by_side(tmp_path: Path) ->
     assert found == {("gpu-box", ENV): 2, ("cpu-box", ENV): 1, ("gpu-box", "next-py3.12"): 1}
 
 
+def test_what_was_measured_again_as_an_anchor_comes_along(tmp_path: Path) -> None:
+    anchor = replace(side(), beside=OTHER_SHA)
+    for number in range(2):
+        root = shard(tmp_path / str(number), ADD, 1.0)
+        Store(root).append(anchor, BOX, ENV, taken(ADD, started_at=10.0 + number, gpu_time=5.0), benchmark=benchmark(ADD))
+    merge(tmp_path / "all", tmp_path / "0", tmp_path / "1")
+    (found,) = Store(tmp_path / "all").anchors()
+    assert (found.recorded.commit_sha, found.beside) == (SHA, OTHER_SHA)
+    assert [each.values["gpu_time"].value for each in found.recorded.rounds] == [5.0, 5.0]
+    assert [each.values["gpu_time"].value for each in only(tmp_path / "all").rounds] == [1.0, 1.0]
+
+
 def test_further_metrics_keep_their_names(tmp_path: Path) -> None:
     fill(tmp_path / "a", [taken(ADD, gpu_time=1.0, host_time=2.0)], [benchmark(ADD)])
     fill(tmp_path / "b", [taken(MUL, gpu_time=1.0, peak_memory=64.0)], [benchmark(MUL)])
