@@ -19,7 +19,6 @@ from regress.errors import RegressError
 from regress.invocation import finish, invoked, say, write_table
 from regress.options import (
     Duration,
-    Since,
     budgeting,
     deciding,
     holding,
@@ -312,10 +311,10 @@ def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
 @regress.command()
 @stack(where, selecting)
 @click.option("--csv", "file", metavar="[FILE]", is_flag=False, flag_value="-", required=True, help="As CSV [stdout].")
-@click.option("--since", type=Since(), metavar="DATE", help="Commits from that date on: 2026-05-01, 30d, 8w.")
+@click.option("--since", metavar="REV|DATE", help="Only commits that are not older.")
 @click.option("--machine", metavar="NAME", help="Results of that machine alone.")
 @click.option("--environment", metavar="NAME", help="Results in that environment alone.")
-def export(file: str, since: float | None, machine: str | None, environment: str | None, **options: Any) -> None:
+def export(file: str, since: str | None, machine: str | None, environment: str | None, **options: Any) -> None:
     """Write recorded results as a table.
 
     A row for each commit, machine, environment, device, case and metric: value and interval in base units (seconds, bytes),
@@ -324,7 +323,7 @@ def export(file: str, since: float | None, machine: str | None, environment: str
     \b
     Examples:
       regress export --csv > all.csv
-      regress export --csv softmax.csv -b softmax --since 30d
+      regress export --csv softmax.csv -b softmax --since v1.4
 
     \b
     Exit codes:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -54,24 +52,6 @@ class Duration(NumberType):
         if not 0 < seconds < float("inf"):
             self.fail(f"{value!r} is out of range; write 90s, 10m or 1.5h", param, ctx)
         return seconds
-
-
-class Since(NumberType):
-    """The earliest date, in seconds since the epoch: 2026-05-01 (UTC), 30d, 8w."""
-
-    name = "date"
-    _SECONDS: ClassVar = {"d": 86400.0, "w": 7 * 86400.0}
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        text = str(value).strip()
-        try:
-            unit = self._SECONDS.get(text[-1:])
-            if unit is not None:
-                return time.time() - datetime.timedelta(seconds=float(text[:-1]) * unit).total_seconds()
-            date = datetime.datetime.fromisoformat(text)
-            return (date if date.tzinfo is not None else date.replace(tzinfo=datetime.timezone.utc)).timestamp()
-        except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no date; write 2026-05-01, 30d or 8w", param, ctx)
 
 
 class Output(OutputType):

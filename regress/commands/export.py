@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from regress.commands.session import Request, Session, unmatched
 from regress.compare import Past, past_of
 from regress.errors import NothingMeasured
+from regress.git import Repository
 from regress.model import Case, Commit, Series
 from regress.run.execute import Watcher
 from regress.stats.summary import summarize
@@ -45,30 +46,36 @@ def export(
     watcher: Watcher,
     machine: str | None = None,
     environment: str | None = None,
-    since: float | None = None,
+    since: str | None = None,
 ) -> Iterator[Row]:
     """The table, its heading first: benchmark by benchmark as it is read, the commits of each by their dates.
 
-    On every machine and in every environment where none is named. `since` is the date of the oldest commit wanted, in seconds
-    since the epoch. Raises NothingMeasured where nothing is recorded and where no benchmark matches.
+    On every machine and in every environment where none is named. `since` leaves out commits that are older than that date
+    or commit. Raises NothingMeasured where nothing is recorded and where no benchmark matches.
     """
     session = Session(request)
     root, settings = session.config.results_dir, session.config.settings
+    oldest = None if since is None else _date(session.repository, since)
     every = past_of(root, session.cache, (), settings, machine, environment, _reading(watcher)).unknown
     # The order is that of their dates: git no longer knows all of them.
-    commits = [Commit(each.commit_sha, "", "", each.date) for each in every if since is None or each.date >= since]
+    commits = [Commit(each.commit_sha, "", "", each.date) for each in every if oldest is None or each.date >= oldest]
     past = past_of(root, session.cache, commits, settings, machine, environment)
     for text in (*session.config.warnings, *(f"{each.path}: {each.why}; fix: {each.fix}" for each in past.skipped)):
         watcher.note(f"warning: {text}")
     if not past.names:
         named = "".join(f" {word} {name}" for word, name in (("on", machine), ("in", environment)) if name)
-        later = "" if since is None else f", of commits from {_iso(since)} on"
+        later = "" if oldest is None else f", of commits from {_iso(oldest)} on"
         raise NothingMeasured(f"nothing is recorded{named}", why=f"searched in {root}{later}", fix="regress run")
     rows = _rows(past, _Wanted(past, request.patterns), settings.confidence, watcher)
     first = next(rows, None)
     if first is None:
         raise unmatched(session.selection(), str(root))
     return itertools.chain([COLUMNS, first], rows)
+
+
+def _date(repository: Repository, words: str) -> float:
+    date = repository.date_of(words)
+    return date if date is not None else repository.resolve(words).date
 
 
 def _reading(watcher: Watcher) -> Callable[[int, int], None]:

@@ -16,6 +16,7 @@ bulk           making millions of small objects
 json_text      JSON with bare NaN and Infinity, fast
 intervals      the statistics that asv keeps of a list of values
 merging        other folders of results into this one
+parts          what a folder has of one result, read for merging
 uniting        several files about one result into one
 aa             the last A/A check on each device
 noise          how much each case scatters, as past checks have seen it

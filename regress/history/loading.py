@@ -152,9 +152,9 @@ def machine_folders(root: Path, machine_name: str | None) -> Iterator[Path]:
 
 
 def results_in(root: Path) -> Iterator[tuple[str, str]]:
-    """Machine and name of file, less its ending, of every result below `root`."""
+    """Machine and name of file, less its ending, of every result below `root`, and of what was measured again as an anchor."""
     for folder in machine_folders(root, None):
-        yield from ((folder.name, stem) for stem in _stems(folder))
+        yield from ((folder.name, stem) for stem in _stems(folder, f"(?:{ANCHOR}[0-9a-f]{{8}})?"))
 
 
 def anchors_in(root: Path, machine_name: str | None = None) -> Iterator[tuple[str, str]]:
@@ -164,9 +164,9 @@ def anchors_in(root: Path, machine_name: str | None = None) -> Iterator[tuple[st
         yield from ((folder.name, name) for name in names)
 
 
-def _stems(folder: Path) -> list[str]:
+def _stems(folder: Path, anchor: str = "") -> list[str]:
     """Names of files of results, without their endings; an asv file and its sidecar have the same."""
-    matches = (re.fullmatch(r"([0-9a-f]{8}-.*?)(\.rounds\.jsonl|\.json)", path.name) for path in folder.iterdir())
+    matches = (re.fullmatch(rf"([0-9a-f]{{8}}{anchor}-.*?)(\.rounds\.jsonl|\.json)", path.name) for path in folder.iterdir())
     return sorted({match[1] for match in matches if match is not None})
 
 

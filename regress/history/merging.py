@@ -10,35 +10,29 @@ same command again, which does the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from regress.errors import StoreError
 from regress.history import disk, loading, names, sidecar
 from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
+from regress.history.parts import Parts
 from regress.history.recorded import SkippedFile
 from regress.history.results_file import (
     BENCHMARKS_VERSION,
     MACHINE_VERSION,
-    RESTORE,
     ResultsFile,
-    cells_of,
-    malformed,
     parse_json,
     parse_results,
-    parse_whole_results,
     serialize_json,
     serialize_results,
 )
-from regress.history.store import LOCK_TIMEOUT_S, for_merging, refuse_other, rows_of_sidecar
+from regress.history.store import LOCK_TIMEOUT_S, rows_of_sidecar
 from regress.history.uniting import (
     Entries,
-    Lines,
-    lines_of,
     united_entries,
     united_facts,
     united_further,
@@ -49,32 +43,6 @@ from regress.model import Merged
 
 SAME_MACHINE = ("arch", "cpu", "num_cpu")
 """Facts of machine.json that two machines of one name have in common, or they are two."""
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class _Part:
-    """One result as one folder has it: the sidecar and asv's file, as far as they are there."""
-
-    whose: tuple[str, str] | None = None
-    """Commit and environment; None where nothing can be used."""
-    data: bytes = b""
-    file: ResultsFile | None = None
-
-    def rounds(self, lines: Lines) -> frozenset[Any]:
-        """Its rounds; where asv has measured it alone, each case counts as one."""
-        if lines.places or self.file is None:
-            return lines.rounds
-        cells = ((name, cells_of(row)) for name, row in self.file.rows.items())
-        return frozenset((name, params, repr(cell)) for name, row in cells for params, cell in row.items())
-
-    def has_all_of(self, other: _Part) -> bool:
-        """Whether all that the other one holds stands here as it is there. A quick look: most of a history never changes."""
-        if not set(other.data.split(b"\n")) <= set(self.data.split(b"\n")):
-            return False
-        return other.file is None or (self.file is not None and united_results([self.file, other.file]) == self.file)
-
 
 @dataclass
 class _Folder:
@@ -95,12 +63,12 @@ class Merging:
     def __init__(self, root: Path, sources: Sequence[Path], lock_timeout_s: float = LOCK_TIMEOUT_S) -> None:
         self._root, self._lock_timeout_s = root, lock_timeout_s
         self._folders = [_Folder(source) for source in dict.fromkeys(sources)]
-        self._skipped: dict[SkippedFile, None] = {}
+        self._parts = Parts(root)
         for folder in self._folders:
             _require_results(folder.root, root)
-        whose: dict[tuple[str, str], tuple[tuple[str, str], Path]] = {}
+        whose: dict[tuple[str, str], tuple[tuple[str, ...], Path]] = {}
         for folder in self._folders:
-            for result in chain(loading.results_in(folder.root), loading.anchors_in(folder.root)):
+            for result in loading.results_in(folder.root):
                 self._look_over(folder, result, whose)
         for machine in self._machines:
             self._refuse_other_machine(machine)
@@ -113,7 +81,7 @@ class Merging:
     @property
     def skipped(self) -> tuple[SkippedFile, ...]:
         """What of the sources cannot be used."""
-        return tuple(self._skipped)
+        return tuple(self._parts.skipped)
 
     @property
     def _machines(self) -> list[str]:
@@ -123,76 +91,16 @@ class Merging:
     def _roots(self) -> list[Path]:
         return [self._root, *(folder.root for folder in self._folders)]
 
-    # -- reading ---------------------------------------------------------------------------------------------------------
-
-    def _read(self, root: Path, name: str, parse: Callable[[bytes], T]) -> T | None:
-        """A file of a source, which is skipped and named where it cannot be read; one of results_dir is an error then."""
-        if root == self._root:
-            return for_merging(root / name, parse)
-        skipped: list[SkippedFile] = []
-        found = loading.read(root / name, parse, skipped)
-        self._skipped.update(dict.fromkeys(skipped))
-        return found
-
-    def _part(self, root: Path, machine: str, stem: str) -> _Part:
-        """The result, less what is said to be of another machine or commit."""
-        side_name, file_name = f"{machine}/{stem}{sidecar.ENDING}", f"{machine}/{stem}.json"
-        header = self._read(root, side_name, sidecar.parse_header)
-        if header is not None and self._strays(root, side_name, (header.machine,), (machine,)):
-            header = None
-        data = self._read(root, side_name, bytes) if header is not None else None
-        whose = None if header is None else (header.commit, header.environment)
-        file = self._results(root, file_name)
-        if file is not None:
-            named = (file.commit_hash, file.env_name)
-            mine = (machine, *(whose or named))
-            if self._strays(root, file_name, (str(file.params.get("machine")), *named), mine):
-                return _Part(whose, data or b"")
-            whose = named
-        return _Part(whose, data or b"", file)
-
-    def _results(self, root: Path, name: str) -> ResultsFile | None:
-        """asv's file. A malformed row of a source is named; one of results_dir would be lost, so that it is an error."""
-        if root == self._root:
-            return for_merging(root / name, parse_whole_results)
-        file = self._read(root, name, parse_results)
-        if file is not None and file.malformed:
-            why = f"{malformed(file.malformed)}; the others are merged"
-            self._skipped[SkippedFile(root / name, why, RESTORE)] = None
-        return file
-
-    def _lines(self, root: Path, name: str, part: _Part) -> Lines:
-        lines = lines_of(part.data)
-        if lines.unreadable:
-            why = f"{lines.unreadable} of its lines cannot be read: a writer was killed, or a merge went wrong"
-            path = root / f"{name}{sidecar.ENDING}"
-            self._skipped[SkippedFile(path, why, "none is needed: the other rounds are used")] = None
-        return lines
-
-    def _strays(self, root: Path, name: str, says: tuple[str, ...], stands: tuple[str, ...]) -> bool:
-        """Whether a file of a source is of another machine than its folder, or of another commit than the sidecar beside it.
-        Raises StoreError for one of results_dir: it would be written over."""
-        if says == stands:
-            return False
-        path = root / name
-        if root == self._root:
-            refuse_other(path, says, stands)
-        other = says[0] != stands[0]
-        fix = f"mv {path.parent} {path.parent.with_name(says[0])}" if other else "remove the one that is wrong there"
-        why = f"it is of {', '.join(says)}, and stands among results of {', '.join(stands)}"
-        self._skipped[SkippedFile(path, why, fix)] = None
-        return True
-
     # -- before anything is written --------------------------------------------------------------------------------------
 
     def _look_over(
-        self, folder: _Folder, result: tuple[str, str], whose: dict[tuple[str, str], tuple[tuple[str, str], Path]]
+        self, folder: _Folder, result: tuple[str, str], whose: dict[tuple[str, str], tuple[tuple[str, ...], Path]]
     ) -> None:
         """Take note of a result, and refuse one that would be mixed with another commit's or environment's."""
-        part = self._part(folder.root, *result)
+        part = self._parts.part(folder.root, *result)
         if part.whose is None:
             return
-        here = self._part(self._root, *result).whose
+        here = self._parts.part(self._root, *result).whose
         known, where = whose.setdefault(result, (here, self._root) if here is not None else (part.whose, folder.root))
         if known != part.whose:
             name = "/".join(result)
@@ -208,7 +116,7 @@ class Merging:
         """Values of two machines never become one series, whatever they are called."""
         known: dict[str, tuple[Any, Path]] = {}
         for root in self._roots:
-            for key, value in self._facts(root, machine).items():
+            for key, value in self._parts.facts(root, machine).items():
                 before, where = known.setdefault(key, (value, root))
                 if key in SAME_MACHINE and before != value and before and value:
                     raise StoreError(
@@ -218,24 +126,20 @@ class Merging:
                         "if it is one machine, let both machine.json say the same",
                     )
 
-    def _facts(self, root: Path, machine: str) -> Mapping[str, Any]:
-        found = self._read(root, f"{machine}/{MACHINE_FILE}", lambda data: parse_json(data, MACHINE_VERSION))
-        return found or {}
-
     # -- one result ------------------------------------------------------------------------------------------------------
 
     def take(self, machine: str, stem: str) -> None:
         """Merge one result: its sidecars by their rounds, asv's files by their cells, and asv's rows anew from the rounds."""
         name = f"{machine}/{stem}"
         with disk.locked(self._root, self._lock_timeout_s):
-            here = self._part(self._root, machine, stem)
-            parts, lines = [here], [self._lines(self._root, name, here)]
+            here = self._parts.part(self._root, machine, stem)
+            parts, lines = [here], [self._parts.lines(self._root, name, here)]
             there = here.rounds(lines[0])
             for folder in self._folders:
                 if (machine, stem) in folder.results:
-                    part = self._part(folder.root, machine, stem)
+                    part = self._parts.part(folder.root, machine, stem)
                     parts.append(part)
-                    lines.append(self._lines(folder.root, name, part))
+                    lines.append(self._parts.lines(folder.root, name, part))
                     found = part.rounds(lines[-1])
                     folder.added += len(found - there)
                     folder.known += len(found & there)
@@ -260,7 +164,7 @@ class Merging:
         with disk.locked(self._root, self._lock_timeout_s):
             self._finish_benchmarks()
             for machine in self._machines:
-                facts = united_facts([self._facts(root, machine) for root in self._roots])
+                facts = united_facts([self._parts.facts(root, machine) for root in self._roots])
                 if facts:
                     disk.replace_file(self._root / machine / MACHINE_FILE, serialize_json(facts, MACHINE_VERSION))
         return tuple(
@@ -280,9 +184,9 @@ class Merging:
         for root in self._roots:
             oldest = BENCHMARKS_VERSION if root == self._root else 1
             parse = partial(parse_json, version=BENCHMARKS_VERSION, oldest=oldest)
-            found = self._read(root, BENCHMARKS_FILE, parse) or {}
+            found = self._parts.read(root, BENCHMARKS_FILE, parse) or {}
             parts.append({name: entry for name, entry in found.items() if isinstance(entry, dict)})
-            further.append(self._read(root, names.FURTHER_FILE, names.parse_further) or {})
+            further.append(self._parts.read(root, names.FURTHER_FILE, names.parse_further) or {})
         known = united_further(further)
         of_further = {names.further_name(name, metric) for name, metrics in known.items() for metric in metrics}
         own = [{name: each for name, each in part.items() if name not in of_further} for part in parts]

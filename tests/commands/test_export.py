@@ -8,16 +8,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import click
 import pytest
 
 from regress.commands.export import COLUMNS, export
 from regress.commands.session import Request
 from regress.history import Store
 from regress.model import Failure, Machine
-from regress.options import Since
 from regress.stats.summary import summarize
 from tests.conftest import Project, Result
 from tests.history.samples import BOX, ENV, OTHER_SHA, SHA, benchmark, fill, side, taken, write_asv_file
@@ -122,8 +119,12 @@ def test_patterns_select_as_they_do_elsewhere(recorded: Project, pattern: str, c
     assert {row["case"] for row in exported(recorded, "-b", pattern)} == cases
 
 
-def test_a_part_of_the_history(recorded: Project) -> None:
+def test_a_part_of_the_history(recorded: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {row["sha"] for row in exported(recorded, "--since", "2025-01-01")} == {OTHER_SHA}
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2025-06-01T00:00:00Z")
+    recorded.commit({}, "between")
+    assert {row["sha"] for row in exported(recorded, "--since", "HEAD")} == {OTHER_SHA}
+    assert recorded.regress("export", "--csv", "--since", "nowhere").code == 2
     assert {row["machine"] for row in exported(recorded, "--machine", "other-box")} == {"other-box"}
     assert {row["case"] for row in exported(recorded, "--environment", "virtualenv-py3.12")} == {OLD}
 
@@ -186,23 +187,3 @@ def test_rows_come_as_benchmarks_are_read(recorded: Project) -> None:
     assert reached.names == []
     assert len(list(rows)) == 10
     assert reached.names == [ADD, SUM, OLD]
-
-
-@pytest.mark.parametrize(
-    ("text", "date"),
-    [("2026-05-01", 1777593600.0), ("2026-05-01T12:00", 1777636800.0), ("2026-05-01T12:00+02:00", 1777629600.0)],
-)
-def test_a_date_is_in_utc_unless_it_says_otherwise(text: str, date: float) -> None:
-    assert Since().convert(text, None, None) == date
-
-
-def test_a_date_may_count_back_from_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.time", lambda: 1e9)
-    assert Since().convert("2w", None, None) == 1e9 - 14 * 86400
-    assert Since().convert("1.5d", None, None) == 1e9 - 36 * 3600
-
-
-@pytest.mark.parametrize("text", ["", "yesterday", "d", "2026-13-01", "1e400d", "nan d"])
-def test_what_is_no_date_is_refused(text: Any) -> None:
-    with pytest.raises(click.UsageError, match="is no date"):
-        Since().convert(text, None, None)
