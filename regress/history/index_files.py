@@ -24,8 +24,8 @@ import msgspec
 from regress.history.bulk import without_gc
 from regress.history.sources import AsvRow, Content, Rounds, Source, State, read_source
 
-BATCH_BYTES = 64 * 2**20
-"""Of files that are read before what they hold is written."""
+BATCH_BYTES = 8 * 2**20
+"""Of files that are read before what they hold is written: few enough that memory is used again, and not asked for anew."""
 SHARED_BYTES = 16 * 2**20
 """Of files from which on another process helps."""
 
