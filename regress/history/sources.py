@@ -97,8 +97,23 @@ class AsvRow(msgspec.Struct, array_like=True, gc=False):
         }
 
 
+    @classmethod
+    def of(cls, text: msgspec.Raw) -> AsvRow:
+        """The row of that text; without what is not what it should be."""
+        try:
+            return _ROW.decode(text)
+        except msgspec.ValidationError:
+            items = [*(_if_it_is(list[msgspec.Raw], text) or ()), *(NULL,) * len(COLUMNS)]
+            params, version = (_if_it_is(kind, each) for kind, each in ((list[list[Any]], items[1]), (str, items[2])))
+            return cls(items[0] if params is not None else NULL, params, version, *items[3 : len(COLUMNS)])
+
+
 COLUMNS = ("result", "params", "version", "started_at", "duration", "stats_ci_99_a", "stats_ci_99_b")
-Rows = dict[str, AsvRow]
+_ROW = msgspec.json.Decoder(AsvRow)
+Texts = dict[str, msgspec.Raw]
+"""Rows by name, unread."""
+LONG_BYTES = 64 * 1024
+"""Of a row from which on only what a history needs of it is kept: it has many samples."""
 
 
 class Rounds(msgspec.Struct, array_like=True):
@@ -129,10 +144,10 @@ class Rounds(msgspec.Struct, array_like=True):
 
 
 class Content(NamedTuple):
-    """What a source holds: rows by name, rounds by benchmark. `lasting` is False where another look may find more: a file that may not be read."""
+    """What a source holds: rows by name, unread, and rounds by benchmark. `lasting` is False where another look may find more: a file that may not be read."""
 
     source: Source
-    rows: Rows
+    rows: Texts
     rounds: dict[str, Rounds]
     lasting: bool = True
 
@@ -186,7 +201,7 @@ class _File(msgspec.Struct):
     date: float | None
     params: _Params
     result_columns: list[str]
-    results: Rows
+    results: Texts
 
 
 _FILE = msgspec.json.Decoder(_File)
@@ -210,11 +225,11 @@ def _with_sidecar(
     state: State,
     header: Header,
     kept: Collection[Kept],
-    found: tuple[str, float, str, Rows] | None,
+    found: tuple[str, float, str, Texts] | None,
     skipped: list[SkippedFile],
     facts: Collection[str],
 ) -> Content:
-    rows: Rows = {} if found is None else found[3]
+    rows: Texts = {} if found is None else found[3]
     if found is not None and found[0] != header.commit:
         skipped.append(loading.of_another_commit(state.folder / f"{state.stem}.json", found[0], header.commit))
         rows = {}
@@ -236,7 +251,7 @@ def _lasting(skipped: Collection[SkippedFile]) -> bool:
     return not any(each.fix.startswith("chmod") for each in skipped)
 
 
-def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Rows] | None:
+def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Texts] | None:
     """Commit, its date, environment and rows of asv's file; None where it cannot be used."""
     try:
         with open(f"{state.folder}/{state.stem}.json", "rb", buffering=0) as opened:
@@ -244,36 +259,45 @@ def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str
         try:
             file = _FILE.decode(data)
         except msgspec.DecodeError:
-            file = _FILE.decode(strict(data))
+            data = strict(data)
+            file = _FILE.decode(data)
     except (OSError, ValueError, RecursionError):  # the slow way says what is wrong
         return _asv_file_slowly(state, skipped)
     usual = file.version == RESULTS_VERSION and tuple(file.result_columns[: len(COLUMNS)]) == COLUMNS
-    if not usual or file.params.machine != state.folder.name:
+    whole = data.count(b'": [[') + data.count(b'": [null') == len(file.results)  # each row begins with a column of results
+    if not usual or not whole or file.params.machine != state.folder.name:
         return _asv_file_slowly(state, skipped)
+    for name, row in file.results.items():
+        if len(row) > LONG_BYTES:
+            file.results[name] = msgspec.Raw(msgspec.json.encode(AsvRow.of(row)))
     return file.commit_hash, (file.date or 0) / 1000, file.env_name, file.results
 
 
-def _asv_file_slowly(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Rows] | None:
+def _asv_file_slowly(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Texts] | None:
     """Files that asv does not write today: of the first format, with other columns, malformed in parts, or broken."""
     path = state.folder / f"{state.stem}.json"
     file = loading.read_results(path, skipped)
     if file is None:
         return None
     try:
-        rows = {name: _asv_row(row) for name, row in file.rows.items()}
+        rows = {name: _text([row.get(column) for column in COLUMNS]) for name, row in file.rows.items()}
     except ValueError as error:
         skipped.append(SkippedFile(path, f"its text cannot be kept: {error}", RESTORE))
         return None
     return file.commit_hash, (file.date or 0) / 1000, file.env_name, rows
 
 
-def _asv_row(row: Row) -> AsvRow:
-    result, params, version, started_at, duration, low, high = (row.get(column) for column in COLUMNS)
-    return AsvRow(_text(result), params, version, _text(started_at), _text(duration), _text(low), _text(high))
-
-
 def _text(values: Any) -> msgspec.Raw:
-    return msgspec.Raw(strict(json.dumps(values).encode()))
+    text = strict(json.dumps(values).encode())
+    msgspec.json.decode(text)  # what cannot be read again is not kept
+    return msgspec.Raw(text)
+
+
+def _if_it_is(kind: Any, text: msgspec.Raw) -> Any:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.ValidationError:
+        return None
 
 
 def _numbers(text: msgspec.Raw) -> list[Any] | None:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from regress.history import Archive, index, index_files, sources
@@ -197,11 +198,15 @@ def test_what_is_no_longer_so_does_not_pile_up(tmp_path: Path, monkeypatch: pyte
     archive(tmp_path)
     (path,) = (tmp_path / "cache").iterdir()
     with sqlite3.connect(path) as database:
-        database.executemany("INSERT INTO sources VALUES (?, x'00')", [(key,) for key in range(400)])
+        old = sources.Source("sha", 0.0, "env", ".json", [], {})
+        about = msgspec.msgpack.encode(dict.fromkeys(range(400), old))
+        database.execute("INSERT INTO sources VALUES (?)", (about,))
     read.clear()
     archive(tmp_path)
     assert len(read) == 3
-    assert sqlite3.connect(path).execute("SELECT COUNT(*) FROM sources").fetchone() == (3,)
+    assert archive(tmp_path).files_known == 3
+    with sqlite3.connect(path) as database:
+        assert len(database.execute("SELECT about FROM sources").fetchall()) == 1
 
 
 # -- several processes ---------------------------------------------------------------------------------------------------
