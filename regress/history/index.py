@@ -23,7 +23,8 @@ import msgspec
 from regress.history import index_files
 from regress.history.index_files import Progress
 from regress.history.names import further_version
-from regress.history.sources import AsvRow, Rounds, Source, State
+from regress.history.sources import AsvRow, Rounds, Source
+from regress.history.states import State
 
 FORMAT = 1
 WAIT_S = 2.0
@@ -197,6 +198,8 @@ class Index:
     def _fill(self, progress: Progress) -> None:
         self._open()
         self.known = len(self.sources)
+        if self._databases and not self._missing(self._states):
+            return
         settled_ns = time.time_ns() - SETTLED_NS
         lasting = {key: state for key, state in self._states.items() if state.changed_ns < settled_ns}
         if not self._databases and self._missing(lasting):

@@ -23,7 +23,8 @@ from typing import Generic, TypeVar
 import msgspec
 
 from regress.history.bulk import without_gc
-from regress.history.sources import Content, Rounds, Source, State, read_source
+from regress.history.sources import Content, Rounds, Source, read_source
+from regress.history.states import State
 
 BATCH_BYTES = 8 * 2**20
 """Of files that are read before what they hold is written: few enough that memory is used again, and not asked for anew."""

@@ -15,6 +15,7 @@ import pytest
 
 from regress.history import Archive, index, index_files, sources
 from regress.history.sidecar import ENDING
+from regress.history.states import State
 from regress.model import Failure
 
 from .samples import ENV, OTHER_SHA, SHA, benchmark, fill, side, taken, write_asv_file
@@ -34,7 +35,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sources that are read, as they are."""
     found: list[str] = []
 
-    def noted(state: sources.State, facts: Any) -> sources.Content:
+    def noted(state: State, facts: Any) -> sources.Content:
         found.append(state.stem)
         return sources.read_source(state, facts)
 
