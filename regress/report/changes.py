@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from regress.model import Changed, Report, Verdict
 from regress.report.rows import MARKS, metric_words
 from regress.report.style import Style, cut, visible
 from regress.report.table import Layout, Row
+from regress.report.together import FEWEST
 from regress.units import format_change, format_interval, format_pair
 
 __all__ = ["changes"]
@@ -31,13 +34,13 @@ def changes(report: Report, style: Style) -> list[str]:
             titles = ("before", "after", "change", "95 % interval", "", "") if not tables else ("",) * 6
             tables[title] = [
                 Row((title, *titles), color="bold", accent=0),
-                *(_row(each, several, style) for each in found),
+                *(row for each in _together(found, style) for row in _rows(each, several)),
             ]
     layout = Layout.of([row for table in tables.values() for row in table], _ALIGNS, style)
     lines = [
         line for table in tables.values() for line in (*(one for row in table for one in layout.lines(row, style)), "")
     ]
-    folded = sum(each.new for each in report.changes) - len(tables.get("new", [0])) + 1
+    folded = sum(each.new and not _shown(each, style) for each in report.changes)
     return [*lines, *([f"  {folded} new below the threshold (-v lists them)", ""] if folded > 0 else [])]
 
 
@@ -50,7 +53,41 @@ def _shown(changed: Changed, style: Style) -> bool:
     return style.verbose or changed.point.large
 
 
-def _row(changed: Changed, several: bool, style: Style) -> Row:
+def _together(found: Sequence[Changed], style: Style) -> list[list[Changed]]:
+    """Those of one benchmark that changed alike in one commit, in the order of the first of each."""
+    groups: dict[object, list[Changed]] = {}
+    for at, each in enumerate(found):
+        point = each.point
+        alike = (
+            each.case.name,
+            each.metric.name,
+            each.machine,
+            each.environment,
+            point.moved,
+            point.blamed,
+            _notes(each),
+        )
+        own = style.verbose or point.ratio is None
+        groups.setdefault(at if own else alike, []).append(each)
+    return list(groups.values())
+
+
+def _rows(group: Sequence[Changed], several: bool) -> Iterator[Row]:
+    """A row each, or one for all where there are FEWEST and more."""
+    if len(group) < FEWEST:
+        yield from (_row(each, several) for each in group)
+        return
+    farthest = max(group, key=lambda each: abs(math.log(each.point.ratio or 1.0)))
+    ratios = [each.point.ratio for each in group if each.point.ratio is not None]
+    low, high = format_change(min(ratios)), format_change(max(ratios))
+    row = _row(farthest, several)
+    name = f"{visible(farthest.case.name)}: {len(group)} cases"
+    change = low if low == high else f"{format_interval(min(ratios), max(ratios))} %"
+    most = f"most in {visible(str(farthest.case))}"
+    yield replace(row, cells=(name, "", "", change, "", row.cells[5], f"{row.cells[6]}, {most}"))
+
+
+def _row(changed: Changed, several: bool) -> Row:
     point, metric = changed.point, changed.metric
     mark, color = MARKS[point.moved]
     interval = format_interval(point.low, point.high) if point.low != point.high else "exact" if point.ratio else ""
@@ -75,7 +112,7 @@ def _blame(changed: Changed) -> str:
     return f"{last.short} {cut(visible(last.subject), _SUBJECT_LIMIT)}{author}"
 
 
-def _notes(changed: Changed) -> Sequence[str]:
+def _notes(changed: Changed) -> tuple[str, ...]:
     point = changed.point
     notes = []
     if point.state == "tentative":
@@ -84,7 +121,7 @@ def _notes(changed: Changed) -> Sequence[str]:
         notes.append("takes an earlier regression back")
     if point.recovered_by:
         notes.append(f"recovered by {point.recovered_by[:8]}")
-    return [*notes, *map(visible, point.reasons)]
+    return (*notes, *map(visible, point.reasons))
 
 
 def _place(changed: Changed) -> str:

@@ -297,6 +297,10 @@ def sweep() -> Report:
         HOSTILE, "gpu_time", 1e-3, 1.2e-3, BASE.commit, new=False, reasons=("0a1b2c3d moved by +19.0 % itself",)
     )
     old = changed(LONG, "gpu_time", 1e-3, 1.2e-3, BASE.commit, new=False, recovered_by=HEAD.commit.sha)
+    sizes = [Case("matmul.cudatime_square", (str(size),)) for size in (512, 1024, 2048, 4096)]
+    together = [
+        changed(each, "gpu_time", 1e-3, 1.08e-3 + 0.01e-3 * at, HEAD.commit, new=True) for at, each in enumerate(sizes)
+    ]
     taken = changed(LONG, "gpu_time", 1.2e-3, 1e-3, HEAD.commit, new=True, state="recovered")
     return Report(
         command="sweep",
@@ -308,6 +312,7 @@ def sweep() -> Report:
         changes=(
             changed(SOFTMAX, "gpu_time", 27.4e-6, 30.0e-6, BASE.commit, HEAD.commit, new=True),
             memory,
+            *together,
             tentative,
             small,
             moved,
