@@ -61,8 +61,7 @@ def _together(found: Sequence[Changed], style: Style) -> list[list[Changed]]:
         alike = (
             each.case.name,
             each.metric.name,
-            each.machine,
-            each.environment,
+            _place(each),
             point.moved,
             point.blamed,
             _notes(each),
