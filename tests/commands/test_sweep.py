@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from regress.commands.session import Request, Session
+from regress.commands.sweep.done import TRIES
 from regress.history import Store
 from regress.history.sidecar import ENDING
 from tests.commands.test_check import code, document
@@ -174,7 +175,9 @@ def test_a_merged_branch_follows_the_graph(project: Callable[..., Project]) -> N
     assert set(rounds_of(p)) == {merge, own, side}
 
 
-def test_a_commit_that_does_not_build_is_left_out_and_not_tried_again(project: Callable[..., Project]) -> None:
+def test_a_commit_that_does_not_build_is_left_out_and_given_up_after_some_sweeps(
+    project: Callable[..., Project],
+) -> None:
     p, shas = filled(project, [50e-6] * 3, build=["test ! -f broken", "echo built >> ../builds.log"])
     shas.append(p.commit({"broken": "yes"}, "does not build"))
     p.git("rm", "-q", "broken")
@@ -185,9 +188,29 @@ def test_a_commit_that_does_not_build_is_left_out_and_not_tried_again(project: C
     assert report["remark"] == "4 commits measured, 1 failed; nothing new has changed"
     assert any(each.startswith(f"{shas[3][:8]} was left out: ") for each in report["warnings"])
     assert set(rounds_of(p)) == {*shas[:3], shas[4]}
+    for _ in range(TRIES - 1):
+        alone = p.regress("sweep", "ALL")
+        assert alone.code == 5, "it alone was tried, and failed"
+        assert shas[3][:8] in alone.err
     again = p.regress("sweep", "ALL", "--format", "json")
     assert (again.code, document(again)["remark"]) == (0, "nothing to measure: all commits, all 5 are measured")
-    assert p.regress("sweep", "ALL", "--retry", "--format", "json").code == 5, "it alone was tried, and failed"
+    assert p.regress("sweep", "ALL", "--retry").code == 5
+
+
+def test_a_newest_commit_that_does_not_build_is_new_until_it_does(
+    project: Callable[..., Project], tmp_path: Path
+) -> None:
+    """The machine may have been at fault; NEW must not pass it over for good."""
+    compiler = tmp_path / "compiler"
+    compiler.touch()
+    p, shas = filled(project, [50e-6] * 2, build=[f"test -f {compiler}"])
+    swept(p)
+    shas.append(p.commit({"NEWS": "more"}))
+    compiler.unlink()
+    assert p.regress("sweep").code == 5
+    compiler.touch()
+    swept(p)
+    assert shas[2] in rounds_of(p)
 
 
 def test_a_benchmark_that_older_commits_do_not_have_or_fail_is_not_tried_again(project: Callable[..., Project]) -> None:

@@ -59,7 +59,7 @@ def sweep(
     if chosen.after:
         mark.write(chosen.after)
     run = Sweep(session, chosen, watcher, recorded, environment=environment, retry=retry)
-    if not run.left:
+    if not run.left and not run.failed:
         report = _nothing(session, chosen, _all_done(chosen), start)
     else:
         before = changes_on(session, chosen.line, run.names)
@@ -70,7 +70,7 @@ def sweep(
         found = marked_new(before, changes_on(session, chosen.line, run.names))
         options = _words(request, words, since, steps, only, environment)
         report = _report(session, chosen, run, found, options, start)
-    if words == choosing.NEW and not run.left and not run.interrupted:
+    if words == choosing.NEW and not run.left and not run.failed and not run.interrupted:
         mark.write(chosen.line[-1].sha)
     return report
 

@@ -1,9 +1,10 @@
 """What of a sweep is measured already, and what cannot be measured: neither is tried again.
 
-    {"format": 1, "commits": {SHA: {"build KEY": why}}}                 builds that failed
+    {"format": 1, "commits": {SHA: {"build KEY": [times, why]}}}        builds that failed
     {"format": 1, "commits": {SHA: {"ENVIRONMENT NAME": version}}}      benchmarks or cases that the commit does not have
 
-both in one small file of the cache. A build is tried again once the commands that make it are others, a benchmark once it is.
+both in one small file of the cache. A build is given up after TRIES sweeps, as it may be the machine that could not do it; it
+is tried again once the commands that make it are others, and a benchmark once it is another.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from regress.commands.session import Session
 from regress.history import Store
@@ -20,6 +22,7 @@ from regress.model import Benchmark, Case, Round
 FILE = "sweep.json"
 FORMAT = 1
 LOCK_TIMEOUT_S = 10.0
+TRIES = 3
 
 
 class Done:
@@ -49,7 +52,7 @@ class Done:
         """The rounds that the commit lacks of each case; empty where it has all it can have."""
         known = self._tried.get(sha)
         known = known if isinstance(known, dict) else {}
-        if self._build in known:
+        if _times(known.get(self._build)) >= TRIES:
             return {}
         had, hopeless = self._had(sha)
         return {
@@ -77,8 +80,10 @@ class Done:
         return had, failed
 
     def unbuilt(self, sha: str, why: str) -> None:
-        """The commit does not build, or nothing of it can be measured."""
-        self._remember(sha, {self._build: why})
+        """The commit did not build in this sweep."""
+        before = self._tried.get(sha)
+        times = _times(before.get(self._build)) if isinstance(before, dict) else 0
+        self._remember(sha, {self._build: [times + 1, why]})
 
     def absent(self, sha: str, cases: Iterable[Case]) -> None:
         """The commit does not have these cases: a file cannot be imported with its code, or parameters depend on it."""
@@ -90,7 +95,7 @@ class Done:
     def _absent(self, name: str) -> str:
         return f"{self._environment} {name}"
 
-    def _remember(self, sha: str, entries: Mapping[str, str]) -> None:
+    def _remember(self, sha: str, entries: Mapping[str, Any]) -> None:
         if not entries:
             return
         with locked(self._path.parent, LOCK_TIMEOUT_S):
@@ -99,6 +104,11 @@ class Done:
             commits[sha] = {**(before if isinstance(before, dict) else {}), **entries}
             write_kept(self._path, "commits", FORMAT, commits)
         self._tried = {**self._tried, sha: commits[sha]}
+
+
+def _times(entry: Any) -> int:
+    """How often a build failed."""
+    return entry[0] if isinstance(entry, list) and entry and isinstance(entry[0], int) else 0
 
 
 def _ours(round: Round) -> bool:

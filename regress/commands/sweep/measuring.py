@@ -65,7 +65,6 @@ class Sweep:
         self._lacking = {
             sha: missing for sha in self._place if sha in chosen.wanted and (missing := self._done.missing(sha))
         }
-
         self.planned = len(self._lacking)
         """Commits that were to be measured."""
 
@@ -83,16 +82,24 @@ class Sweep:
 
     def _look_over(self) -> Done:
         """Discover the suite with the newest commit's code that can be made ready, and find out what is measured already."""
+        unbuilt: dict[str, BuildFailed] = {}
         for commit in (each for each in reversed(self._chosen.line) if each.sha in self._chosen.wanted):
             try:
                 prepared = self._session.prepare(self._side(commit), self._watcher)
                 benchmarks, python = self._discovered(prepared)
             except (BuildFailed, NothingMeasured) as error:
                 self.failed[commit.sha] = (error.what, error.why, error.fix)
+                if isinstance(error, BuildFailed):
+                    unbuilt[commit.sha] = error
                 continue
-            self.failed.clear()  # whether they are to be tried again is not known before
             identity = identity_of(prepared, python)
-            return Done(self._session, identity.name, benchmarks, self.cases, self.rounds, self._retry)
+            done = Done(self._session, identity.name, benchmarks, self.cases, self.rounds, self._retry)
+            for sha, failed in unbuilt.items():
+                if done.missing(sha):
+                    done.unbuilt(sha, failed.what)
+                else:  # given up, or measured before it stopped building
+                    del self.failed[sha]
+            return done
         what, why, fix = next(iter(self.failed.values()))
         raise NothingMeasured(what, why=why, fix=fix)
 
@@ -149,14 +156,14 @@ class Sweep:
         """The last measured head and the last measured release, to be measured again beside the newest commit of the group;
         none where that is no newer than they are, or where it was done before."""
         newest = group[-1]
+        if self.measured or self._remeasured_beside(newest.sha):
+            return []
         before = [each for each in self._chosen.line if each.sha in self._recorded and each.sha not in self._lacking]
         older = [each for each in before if self._place[each.sha] < self._place[newest.sha]]
         if not older or older[-1] != before[-1] or self._lacking[newest.sha] != dict.fromkeys(self.cases, self.rounds):
             return []
         tags = self._session.repository.tags()
         wanted = dict.fromkeys([*[each for each in older if each.sha in tags][-1:], older[-1]])
-        if self.measured or self._remeasured_beside(newest.sha):
-            return []
         return [self._side(each, newest.sha) for each in wanted]
 
     def _remeasured_beside(self, sha: str) -> bool:
@@ -225,7 +232,7 @@ class Sweep:
     # -- making ready ----------------------------------------------------------------------------------------------------
 
     def _prepared(self, sides: Iterable[Side], group: Sequence[Commit]) -> list[Prepared]:
-        """The sides that can be made ready. Those that do not build are noted, and not tried in the next sweep either."""
+        """The sides that can be made ready. Those that do not build are noted."""
         self._build([each.sha for each in group])
         ready = []
         for side in sides:
