@@ -1,0 +1,59 @@
+"""`regress report`: what is recorded of a branch, as the pages show it. Nothing is measured and nothing is written here.
+
+branch      the commits of the report: those with results, tags, who may be to blame
+lines       one Series as a chart draws it
+rows        one Series as the overview lists it: its status
+events      change points that are one event, in several cases and places
+broken      what fails, and since when
+leaves      a benchmark at a time: its Shard and its Part of the index
+contents    the index: all Parts, put together
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from regress.commands.report.branch import Branch, branch_of
+from regress.commands.report.contents import Contents
+from regress.commands.report.leaves import Maker
+from regress.commands.session import Request, Session
+from regress.compare import past_of
+from regress.errors import NothingMeasured
+from regress.history import Store
+from regress.pages import Site
+
+
+def report(request: Request, since: str | None = None, commands: Collection[str] = ()) -> Site:
+    """The pages of all that is recorded of the branch, or of what came after `since`: a date, or a revision, which is the first
+    one then. `commands` are those that the reader can be told to run.
+
+    Raises NothingMeasured where no commit of the branch has a result.
+    """
+    session = Session(request)
+    store = Store(session.config.results_dir)
+    recorded = {each.commit_sha for each in store.commits(session.config.settings.machine or None)}
+    branch = branch_of(session, recorded, since)
+    if not branch.commits:
+        raise _nothing(session, branch, recorded, since)
+    past = past_of(
+        session.config.results_dir,
+        session.cache,
+        branch.commits,
+        session.config.settings,
+        session.config.settings.machine or None,
+    )
+    maker = Maker(past, branch, session.config.settings, frozenset(commands))
+    return Site(leaves=tuple(maker.leaves()), index=Contents(session, store, past, branch).index)
+
+
+def _nothing(session: Session, branch: Branch, recorded: Collection[str], since: str | None) -> NothingMeasured:
+    if since is not None and recorded:
+        return NothingMeasured(
+            f"no commit since {since} has results",
+            why=f"{session.config.results_dir} has results of {len(recorded)} commits, none of them since then",
+            fix="leave --since out",
+        )
+    why = f"{session.config.results_dir} has no results"
+    if recorded:
+        why = f"the {len(recorded)} commits with results in {session.config.results_dir} are not on {branch.name}"
+    return NothingMeasured("there is nothing to report", why=why, fix="regress run")

@@ -1,0 +1,117 @@
+"""One Series as the overview lists it: its status, its newest value, and its history in a few letters."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+from regress.commands.report.lines import Levelled
+from regress.model import ChangePoint, Verdict
+from regress.pages import SPARK_LETTERS, Row
+
+SPARK_STEPS = 60
+FEWEST = 4
+"""Results that a change needs to be told from noise."""
+ALSO_GATING = ("gpu_time", "peak_memory")
+LISTED_KINDS = ("time", "host", "memory", "tracked")
+"""Other metrics are listed where they have changed."""
+
+SEVERITY = ("failed", "regressed", "tentative", "changed", "improved", "recovered", "undecided", "gone", "skipped")
+"""The worst first; what is none of them is unchanged."""
+
+
+def gates(found: Levelled) -> bool:
+    """Whether it is what a check of the case would fail for."""
+    return found.series.primary or found.series.metric.name in ALSO_GATING
+
+
+def row_of(found: Levelled, place: int, reference: int, threshold: float) -> Row:
+    series, latest = found.series, found.latest
+    status, why = status_of(found, threshold)
+    last = next(reversed([each for each in found.changes if each.large]), None)
+    return Row(
+        benchmark=0,
+        params=", ".join(series.case.params),
+        metric=series.metric.name,
+        unit=series.metric.unit,
+        better=series.metric.better,
+        gates=gates(found),
+        place=place,
+        status=status,
+        why=why,
+        latest=found.values[latest],
+        at=latest,
+        since=_since(found, reference),
+        change=None if last is None else last.ratio,
+        changed=None if last is None else found.at[last.first],
+        noise=found.noise,
+        spark=_spark(found.values),
+        levels=found.levels,
+    )
+
+
+def listed(row: Row, kind: str) -> bool:
+    return row.gates or kind in LISTED_KINDS or row.status not in ("unchanged", "undecided")
+
+
+def severity(row: Row) -> tuple[int, float]:
+    """Sorts rows, the worst first."""
+    rank = SEVERITY.index(row.status) if row.status in SEVERITY else len(SEVERITY)
+    return rank, -abs(math.log(row.change)) if row.change and row.change > 0 else 0.0
+
+
+def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
+    """The word for a series now, and where it is undecided, why."""
+    series = found.series
+    newest = max((index for index, kind in enumerate(series.failures) if kind), default=-1)
+    if newest > found.latest:
+        return ("skipped" if series.failures[newest] == "skipped" else "failed"), series.failures[newest]
+    large = [each for each in found.changes if each.large]
+    if any(is_open(each) for each in large):
+        return "regressed", ""
+    if large and large[-1].state == "tentative":
+        return "tentative", "the last results only, and too few: measure again"
+    if large:
+        last = large[-1]
+        if last.moved is Verdict.CHANGED:
+            return "changed", ""
+        return ("recovered" if last.state == "recovered" or last.recovered_by else "improved"), ""
+    alike = [way for way, each in zip(series.ways, series.rounds, strict=True) if each and way == series.ways[found.latest]]
+    if len(alike) < FEWEST and not series.metric.exact:
+        return "undecided", f"{len(alike)} results that can be compared, and it takes {FEWEST}"
+    if found.noise is not None and found.noise > threshold:
+        return "undecided", "the values scatter by more than the change that counts"
+    return "unchanged", ""
+
+
+def is_open(change: ChangePoint) -> bool:
+    """Whether it is a regression that holds."""
+    return change.large and change.moved is Verdict.REGRESSED and change.state == "confirmed" and not change.recovered_by
+
+
+def _since(found: Levelled, reference: int) -> float | None:
+    """Ratio of the newest level to the one at the reference."""
+    now, then = found.level_at(found.latest), found.level_at(reference)
+    if now is None or then is None or now.way != then.way or not then.value > 0:
+        return None
+    return float(f"{now.value / then.value:.5g}")
+
+
+def _spark(values: Sequence[float | None]) -> str:
+    """A letter a step, from the lowest value to the highest: the value furthest from its neighbour before, so that a step of
+    several commits hides no jump."""
+    numbers = [value for value in values if value is not None and math.isfinite(value)]
+    low, high = min(numbers), max(numbers)
+    span = (high - low) or 1.0
+    steps = min(SPARK_STEPS, len(values))
+    bounds = [round(index * len(values) / steps) for index in range(steps + 1)]
+    letters = []
+    for first, end in itertools.pairwise(bounds):
+        inside = [value for value in values[first:end] if value is not None]
+        if not inside:
+            letters.append(" ")
+            continue
+        middle = sorted(inside)[len(inside) // 2]
+        letters.append(SPARK_LETTERS[round((middle - low) / span * (len(SPARK_LETTERS) - 1))] if high > low else "Z")
+    return "".join(letters)
