@@ -318,13 +318,18 @@ class Series:
     rounds: tuple[tuple[float, ...], ...]
     """The round values of each commit; empty where there is no result."""
     ways: tuple[Way, ...]
+    intervals: tuple[tuple[float, float] | None, ...]
+    """What asv recorded as the interval of a value whose rounds are unknown; None elsewhere."""
+    failures: tuple[str, ...]
+    """The kind of failure ("error", "skipped", ...) where there is no value because of one; empty elsewhere."""
     primary: bool = True
     """Whether it is the metric that the case is about."""
     threshold: float | None = None
     """What the benchmark declares as large."""
 
     def __post_init__(self) -> None:
-        if not len(self.commits) == len(self.rounds) == len(self.ways):
+        columns = (self.commits, self.rounds, self.ways, self.intervals, self.failures)
+        if len({len(column) for column in columns}) > 1:
             raise ValueError("the columns of a series have one length")
 
 

@@ -9,6 +9,7 @@ steps          what a check measures next, and the verdicts on what it has measu
 rule           from the numbers of one comparison to its verdict
 overall        all comparisons, summed up: exit codes, counts, how fine the run could see
 series         recorded rounds of many commits -> Series
+past           what is recorded of a project's commits, read a benchmark at a time
 changes        the change points of a Series, and which of them are worth an alert
 anchors        commits measured again: a machine that moved, and the drift since a release
 itself         the comparisons of a side with itself: false alarms, and how fine each case is measured
@@ -22,17 +23,21 @@ from regress.compare.itself import fineness, summed_up
 from regress.compare.judge import compare
 from regress.compare.overall import Overall, overall
 from regress.compare.pairing import renames
+from regress.compare.past import Past, Unknown, past_of
 from regress.compare.series import series_of
 from regress.compare.steps import Steps
 
 __all__ = [
     "Overall",
+    "Past",
     "Steps",
+    "Unknown",
     "changes_of",
     "compare",
     "drift",
     "fineness",
     "overall",
+    "past_of",
     "renames",
     "series_of",
     "summed_up",

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from regress.history.cells import newest_alike, recorded_later
-from regress.history.reading import rounds_of_rows
+from regress.history.reading import read_rows
 from regress.history.results_file import (
     BENCHMARKS_VERSION,
     MACHINE_VERSION,
@@ -23,7 +23,7 @@ from regress.history.results_file import (
 )
 from regress.history.sidecar import ENDING, Sidecar, parse_header
 from regress.history.sidecar import parse as parse_sidecar
-from regress.model import Benchmark, Machine, Round
+from regress.model import Benchmark, Case, Machine, Round
 
 BENCHMARKS_FILE = "benchmarks.json"
 MACHINE_FILE = "machine.json"
@@ -57,6 +57,8 @@ class Recorded:
     """The sidecar, or asv's file where there is none."""
     notes: tuple[str, ...] = ()
     """What was left out or preferred, in words."""
+    intervals: Mapping[Case, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
+    """By case and metric, what asv recorded as its 99 % interval, where it did not record the rounds."""
 
 
 @dataclass(frozen=True)
@@ -187,8 +189,16 @@ def _recorded(
         return _with_rows(merged, file, entries)
     if file is None:
         return None
-    rounds, benchmarks = rounds_of_rows(file.rows, entries, {})
-    return Recorded(file.commit_hash, machine, file.env_name, tuple(rounds), benchmarks, file_path)
+    found = read_rows(file.rows, entries, {})
+    return Recorded(
+        file.commit_hash,
+        machine,
+        file.env_name,
+        tuple(found.rounds),
+        found.benchmarks,
+        file_path,
+        intervals=found.intervals,
+    )
 
 
 def _checked(file: ResultsFile | None, path: Path, skipped: list[SkippedFile]) -> ResultsFile | None:
@@ -225,10 +235,11 @@ def _with_rows(recorded: Recorded, file: ResultsFile | None, entries: Mapping[st
         by_name.setdefault(each.name, []).append(each)
     later = {name for name, rounds in by_name.items() if recorded_later(file.rows.get(name, {}), rounds)}
     covered = {name: {tuple(each.params) for each in rounds} for name, rounds in by_name.items() if name not in later}
-    rounds, benchmarks = rounds_of_rows(file.rows, entries, covered)
+    found = read_rows(file.rows, entries, covered)
     return replace(
         recorded,
-        rounds=(*(each for each in recorded.rounds if each.name not in later), *rounds),
-        benchmarks={**benchmarks, **{name: each for name, each in recorded.benchmarks.items() if name not in later}},
+        rounds=(*(each for each in recorded.rounds if each.name not in later), *found.rounds),
+        intervals=found.intervals,
+        benchmarks={**found.benchmarks, **{name: each for name, each in recorded.benchmarks.items() if name not in later}},
         notes=(*recorded.notes, *(f"{name}: asv measured it later, its result is used" for name in sorted(later))),
     )

@@ -188,6 +188,10 @@ class Store:
         path = _folder(self.root, name) / MACHINE_FILE
         return _for_merging(path, lambda data: parse_json(data, MACHINE_VERSION)) or {}
 
+    def entries(self) -> Mapping[str, Mapping[str, Any]]:
+        """asv's entries of the benchmarks by name, as far as benchmarks.json can be read."""
+        return loading.read_benchmarks(self.root, [])
+
     def load(self, revision_sha: str, machine_name: str | None = None, environment: str | None = None) -> Loaded:
         """What is recorded of a commit, one Recorded for each machine and environment; all of them where none is named.
 

@@ -22,7 +22,8 @@ def series(*parts: tuple[int, float | None], noise: float = 0.004, rounds: int =
         () if level is None else tuple(level * math.exp(noise * draw.gauss(0, 1)) for _ in range(rounds))
         for level in levels
     ]
-    columns = {"rounds": tuple(values), "ways": tuple(HERE if each else () for each in values)}
+    columns: dict[str, Any] = {"rounds": tuple(values), "ways": tuple(HERE if each else () for each in values)}
+    columns.update(intervals=(None,) * len(values), failures=("",) * len(values))
     commits = tuple(f"{place:040x}" for place in range(len(levels)))
     about = {"case": Case("ops.cudatime_add", ("1024",)), "metric": metric_of("gpu_time")}
     return Series(
