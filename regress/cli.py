@@ -211,6 +211,47 @@ def build(revisions: tuple[str, ...], environments: tuple[str, ...], **options: 
     finish(report, options)
 
 
+@regress.command()
+@stack(where)
+@click.option("--open", "open_", is_flag=True, help="Open it in the browser.")
+@click.option("--since", metavar="REV|DATE", help="Begin with that commit, or at that date [all that is recorded].")
+@click.option(
+    "--single-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Everything in one file, to send or to attach [the folder report/].",
+)
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def report(open_: bool, since: str | None, single_file: Path | None, **options: Any) -> None:
+    """Write the history as pages that open from a file: what is worse, since when, whose commit, how sure.
+
+    Into the folder report/, or what "report_dir" says. Only what has changed is made again. It needs no server and no network.
+
+    \b
+    Examples:
+      regress report --open
+      regress report --since v1.4 --single-file history.html
+
+    \b
+    Exit codes:
+      0  written
+      2  usage, configuration, or a folder that is not a report's
+      5  nothing is recorded of this branch
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.report import report as command
+        from regress.report.html import write_file, write_folder
+
+        site, folder = command(request({}), since, regress.commands)
+        written = write_file(site, single_file, progress) if single_file else write_folder(site, folder, progress)
+    for path, why, fix in written.index.skipped:
+        click.echo(f"warning: {path} was left out: {why}; fix: {fix}", err=True)
+    counts = f"{written.benchmarks} benchmarks, {len(written.index.commits)} commits"
+    click.echo(f"{written.page}  ({counts}; {written.changed} pages changed)")
+    if open_:
+        click.launch(written.page.resolve().as_uri())
+
+
 @regress.command("list")
 @stack(where, selecting, tagging, placing, output)
 def list_(**options: Any) -> None:

@@ -108,6 +108,15 @@ class Repository:
         # Without --full-history git follows only the parent that a merge is like, and loses the commits of the other one.
         return self._log("--topo-order", "--reverse", "--full-history", revisions, paths=paths)
 
+    def tags(self) -> dict[str, tuple[str, ...]]:
+        """Names of the tags of each commit that has some, by its full hash."""
+        out = _git(self.root, "for-each-ref", "--format=%(objectname) %(*objectname) %(refname:strip=2)", "refs/tags")
+        found: dict[str, tuple[str, ...]] = {}
+        for line in _text(out).splitlines():
+            own, peeled, name = line.split(" ", 2)
+            found[peeled or own] = (*found.get(peeled or own, ()), name)
+        return found
+
     def has(self, sha: str) -> bool:
         """Whether the commit is here at all."""
         return self._exists(sha)

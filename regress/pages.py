@@ -21,6 +21,9 @@ from typing import Any
 At = int
 """Index of a commit."""
 
+Where = tuple[str, str, str]
+"""Machine, device and environment."""
+
 SHA_DIGITS = 12
 """Of each commit's name."""
 
@@ -166,9 +169,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Part:
-    """What the index has of one benchmark; `benchmark` of what it holds is 0 until the index is put together."""
+    """What the index has of one benchmark. Until the index is put together, `benchmark` in it is 0, and `place` counts in its
+    own `places`."""
 
     entry: Entry
+    places: tuple[Where, ...]
     rows: tuple[Row, ...] = ()
     events: tuple[Event, ...] = ()
     broken: tuple[Broken, ...] = ()
@@ -230,8 +235,6 @@ class Shard:
     commits: tuple[str, ...]
     """Those that it has results of, by PageCommit.sha."""
     lines: tuple[Line, ...]
-    check: str
-    """The command that measures it again, without the two commits: `regress check BASE HEAD -b NAME` is the form."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ contents    the index: all Parts, put together
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import Path
 
 from regress.commands.report.branch import Branch, branch_of
 from regress.commands.report.contents import Contents
@@ -23,27 +24,24 @@ from regress.history import Store
 from regress.pages import Site
 
 
-def report(request: Request, since: str | None = None, commands: Collection[str] = ()) -> Site:
-    """The pages of all that is recorded of the branch, or of what came after `since`: a date, or a revision, which is the first
-    one then. `commands` are those that the reader can be told to run.
+def report(request: Request, since: str | None = None, commands: Collection[str] = ()) -> tuple[Site, Path]:
+    """The pages of all that is recorded of the branch, and the folder that the configuration has for them.
+
+    With `since` they begin there: at a date, or with a commit. `commands` are those that the reader can be told to run.
 
     Raises NothingMeasured where no commit of the branch has a result.
     """
     session = Session(request)
     store = Store(session.config.results_dir)
-    recorded = {each.commit_sha for each in store.commits(session.config.settings.machine or None)}
+    recorded = {each.commit_sha for each in store.commits()}
     branch = branch_of(session, recorded, since)
     if not branch.commits:
         raise _nothing(session, branch, recorded, since)
-    past = past_of(
-        session.config.results_dir,
-        session.cache,
-        branch.commits,
-        session.config.settings,
-        session.config.settings.machine or None,
-    )
-    maker = Maker(past, branch, session.config.settings, frozenset(commands))
-    return Site(leaves=tuple(maker.leaves()), index=Contents(session, store, past, branch).index)
+    settings = session.config.settings
+    past = past_of(session.config.results_dir, session.cache, branch.commits, settings)
+    maker = Maker(past, branch, settings, frozenset(commands))
+    site = Site(tuple(maker.leaves()), Contents(session, store, past, branch).index)
+    return site, (session.config.root / settings.report_dir).resolve()
 
 
 def _nothing(session: Session, branch: Branch, recorded: Collection[str], since: str | None) -> NothingMeasured:

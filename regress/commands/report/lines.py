@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from regress.model import ChangePoint, Series, Way
+from regress.model import ChangePoint, Series
 from regress.pages import Change, Level, Line
 from regress.stats.summary import summarize
 
@@ -156,10 +156,6 @@ def _difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     if before.get("version") != after.get("version"):
         words.insert(0, "the benchmark was changed")
     return ", ".join(words) or "measured in another way"
-
-
-def same_way(way: Way, other: Way) -> bool:
-    return way == other
 
 
 def _digits(value: float, digits: int) -> float:

@@ -77,7 +77,9 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
         if last.moved is Verdict.CHANGED:
             return "changed", ""
         return ("recovered" if last.state == "recovered" or last.recovered_by else "improved"), ""
-    alike = [way for way, each in zip(series.ways, series.rounds, strict=True) if each and way == series.ways[found.latest]]
+    alike = [
+        way for way, each in zip(series.ways, series.rounds, strict=True) if each and way == series.ways[found.latest]
+    ]
     if len(alike) < FEWEST and not series.metric.exact:
         return "undecided", f"{len(alike)} results that can be compared, and it takes {FEWEST}"
     if found.noise is not None and found.noise > threshold:
@@ -87,7 +89,9 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
 
 def is_open(change: ChangePoint) -> bool:
     """Whether it is a regression that holds."""
-    return change.large and change.moved is Verdict.REGRESSED and change.state == "confirmed" and not change.recovered_by
+    return (
+        change.large and change.moved is Verdict.REGRESSED and change.state == "confirmed" and not change.recovered_by
+    )
 
 
 def _since(found: Levelled, reference: int) -> float | None:
@@ -99,9 +103,8 @@ def _since(found: Levelled, reference: int) -> float | None:
 
 
 def _spark(values: Sequence[float | None]) -> str:
-    """A letter a step, from the lowest value to the highest: the value furthest from its neighbour before, so that a step of
-    several commits hides no jump."""
-    numbers = [value for value in values if value is not None and math.isfinite(value)]
+    """A letter a step: where the median of its values lies between the lowest and the highest one."""
+    numbers = [value for value in values if value is not None]
     low, high = min(numbers), max(numbers)
     span = (high - low) or 1.0
     steps = min(SPARK_STEPS, len(values))

@@ -1,0 +1,167 @@
+"""The index of a report: what is known of each benchmark, put together."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from regress import __version__
+from regress.commands.report.branch import Branch
+from regress.commands.report.broken import with_messages
+from regress.commands.report.leaves import id_of
+from regress.commands.report.rows import severity
+from regress.commands.session import Session
+from regress.compare import Past
+from regress.history import Store, last_aa
+from regress.model import METRICS
+from regress.pages import Aa, Broken, Event, Freshness, Index, Overall, Part, Place, Row, Where
+from regress.stats.summary import geomean
+
+MOST_ROWS = 4000
+"""Of the index; beyond, a benchmark with many cases is one row for each metric and place, that of its worst case."""
+GONE_AFTER = 10
+"""Commits with results in its place but none of the case: it is no longer measured."""
+
+
+class Contents:
+    """Puts the index together."""
+
+    def __init__(self, session: Session, store: Store, past: Past, branch: Branch) -> None:
+        self._session, self._store, self._past, self._branch = session, store, past, branch
+
+    def index(self, parts: Sequence[Part]) -> Index:
+        """The index of the benchmarks whose parts these are."""
+        settings, branch = self._session.config.settings, self._branch
+        places = self._places(parts)
+        number = {each.id: index for index, each in enumerate(places)}
+        rows: list[list[Row]] = []
+        events: list[Event] = []
+        broken: list[Broken] = []
+        for index, part in enumerate(parts):
+            own = [number[id_of(where)] for where in part.places]
+            rows.append([replace(each, benchmark=index, place=own[each.place]) for each in part.rows])
+            events += [_placed(each, index, own) for each in part.events]
+            broken += [replace(each, benchmark=index, place=own[each.place]) for each in part.broken]
+        every = [each for group in rows for each in group]
+        newest = [max((each.at for each in every if each.place == place), default=0) for place in range(len(places))]
+        rows = [[_gone(each, newest[each.place]) for each in group] for group in rows]
+        names = [part.entry.name for part in parts]
+        unmeasured = branch.unmeasured
+        return Index(
+            project=self._session.config.project,
+            generated=time.time(),
+            version=__version__,
+            commit_url=self._commit_url(),
+            branch=branch.name,
+            thresholds={
+                "time": settings.time_threshold,
+                "memory": settings.memory_threshold,
+                "host": settings.host_threshold,
+            },
+            commits=tuple(map(branch.shown, branch.commits)),
+            places=places,
+            machines=tuple((each.name, dict(each.facts)) for each in self._past.machines),
+            entries=tuple(part.entry for part in parts),
+            rows=tuple(_shortened(rows)),
+            events=tuple(sorted(events, key=_rank)),
+            broken=with_messages(broken, names, places, self._store, branch),
+            reference=branch.reference,
+            overall=tuple(_overall(every, len(branch.commits) - 1, len(places))),
+            freshness=Freshness(len(unmeasured), unmeasured[0].date if unmeasured else None),
+            aa=tuple(self._aa(places)),
+            strays=tuple((each.commit_sha, len(each.files)) for each in self._past.unknown),
+            skipped=tuple((str(each.path), each.why, each.fix) for each in self._past.skipped),
+        )
+
+    def _commit_url(self) -> str:
+        """What a sha is appended to; nothing but an address of the web, which is what makes a link harmless."""
+        url = self._session.config.show_commit_url
+        return url if url.startswith(("https://", "http://")) else ""
+
+    def _places(self, parts: Sequence[Part]) -> tuple[Place, ...]:
+        found = sorted({where for part in parts for where in part.places})
+        facts = {each.name: each.facts for each in self._past.machines}
+        return tuple(
+            Place(id_of(where), label, *where[:2], facts.get(where[0], {}).get("gpu", "") if where[1] else "", where[2])
+            for where, label in zip(found, _labels(found), strict=True)
+        )
+
+    def _aa(self, places: Sequence[Place]) -> list[Aa]:
+        found = []
+        for machine, device in dict.fromkeys((each.machine, each.device) for each in places):
+            last = last_aa(self._session.cache, machine, device)
+            if last is not None:
+                counts = (last.false_alarms, last.undecided, last.noise_floor, last.min_detectable)
+                found.append(Aa(machine, last.date, last.commit, len(last.cases), *counts))
+        return found
+
+
+def _labels(places: Sequence[Where]) -> list[str]:
+    """The machine, with the environment or the device where that alone does not tell the places apart."""
+    labels = [machine for machine, _, _ in places]
+    for part in (2, 1):
+        count = Counter(labels)
+        longer = [f"{label} · {where[part][:24] or '-'}" for label, where in zip(labels, places, strict=True)]
+        labels = [long if count[label] > 1 else label for label, long in zip(labels, longer, strict=True)]
+    return labels
+
+
+def _placed(event: Event, benchmark: int, own: Sequence[int]) -> Event:
+    return replace(
+        event,
+        benchmark=benchmark,
+        place=own[event.place],
+        places=tuple(sorted(own[each] for each in event.places)),
+        of_places=tuple(sorted(own[each] for each in event.of_places)),
+    )
+
+
+def _rank(event: Event) -> tuple[int, bool, bool, int, float]:
+    """Sorts events: what is open first, then what counts, then the newest and the largest."""
+    state = ("open", "tentative").index(event.state) if event.state in ("open", "tentative") else 2
+    size = abs(math.log(event.ratio)) if event.ratio else math.inf
+    return state, not event.large, not event.gates, -event.first, -size
+
+
+def _gone(row: Row, newest: int) -> Row:
+    """The row, marked where its case is no longer measured in a place that is."""
+    if newest - row.at < GONE_AFTER or row.status == "failed":
+        return row
+    return replace(row, status="gone", why="no longer measured")
+
+
+def _shortened(groups: Sequence[Sequence[Row]]) -> list[Row]:
+    """The rows of all benchmarks; of those with the most cases only the worst one, as long as there are too many."""
+    left = sum(map(len, groups))
+    folded: dict[int, list[Row]] = {}
+    for index in sorted(range(len(groups)), key=lambda index: -len(groups[index])):
+        if left <= MOST_ROWS:
+            break
+        folded[index] = _folded(groups[index])
+        left -= len(groups[index]) - len(folded[index])
+    return [row for index, group in enumerate(groups) for row in folded.get(index, group)]
+
+
+def _folded(group: Sequence[Row]) -> list[Row]:
+    by_kind: dict[tuple[str, int], list[Row]] = {}
+    for row in group:
+        by_kind.setdefault((row.metric, row.place), []).append(row)
+    return [replace(min(rows, key=severity), cases=len(rows)) for rows in by_kind.values()]
+
+
+def _overall(rows: Sequence[Row], newest: int, places: int) -> list[Overall]:
+    """The geometric mean of each place, over the times that gate and are measured at both ends."""
+    by_place: dict[int, list[float]] = {}
+    for row in rows:
+        metric = METRICS.get(row.metric)
+        time_of_case = row.gates and metric is not None and metric.kind == "time"
+        if time_of_case and row.since and newest - row.at < GONE_AFTER:
+            by_place.setdefault(row.place, []).append(row.since)
+    return [
+        Overall(place, float(f"{geomean(by_place[place]).center:.5g}"), len(by_place[place]))
+        for place in range(places)
+        if place in by_place
+    ]
