@@ -58,6 +58,8 @@ class Level:
     last: At
     value: float
     way: int
+    against: str = ""
+    """What it is against each level before it in its Row, a letter each: the first of a Verdict's word, "x" for incomparable."""
 
 
 @dataclass(frozen=True)

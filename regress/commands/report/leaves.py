@@ -17,7 +17,7 @@ from regress.commands.report.rows import listed, row_of
 from regress.compare import Past, changes_of
 from regress.compare.changes import series_rule
 from regress.model import Series, Settings
-from regress.pages import SHA_DIGITS, Entry, Leaf, Level, Line, Part, Shard, Where
+from regress.pages import SHA_DIGITS, Entry, Leaf, Line, Part, Shard, Where
 
 FORMAT = 1
 """Of what is made here: another one is made anew."""
@@ -53,8 +53,11 @@ class Maker:
         number = {each: index for index, each in enumerate(places)}
         at = self._branch.at
         valued = [each for each in every if any(each.rounds)]
-        found = [levelled(each, changes_of(each, self._settings), at) for each in valued]
-        thresholds = [series_rule(each, self._settings).threshold for each in valued]
+        rules = [series_rule(each, self._settings) for each in valued]
+        found = [
+            levelled(each, changes_of(each, self._settings), at, rule) for each, rule in zip(valued, rules, strict=True)
+        ]
+        thresholds = [each.threshold for each in rules]
         lines = [(each, number[place_of(each.series)]) for each in found]
         rows = [
             row_of(each, place, self._branch.reference, threshold)
@@ -100,7 +103,7 @@ def _renumbered(line: Line, number: dict[int, int]) -> Line:
     return replace(
         line,
         at=tuple(map(move, line.at)),
-        levels=tuple(Level(move(each.first), move(each.last), each.value, each.way) for each in line.levels),
+        levels=tuple(replace(each, first=move(each.first), last=move(each.last)) for each in line.levels),
         changes=tuple(
             replace(each, first=move(each.first), good=move(each.good), last=move(each.last)) for each in line.changes
         ),

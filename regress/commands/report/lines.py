@@ -6,8 +6,9 @@ import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from regress.compare.rule import CLAIMS, Rule
 from regress.model import ChangePoint, Series
 from regress.pages import Change, Level, Line
 from regress.stats.summary import summarize
@@ -43,7 +44,7 @@ class Levelled:
         return max(begun, key=lambda each: each.first) if begun else None
 
 
-def levelled(series: Series, changes: Sequence[ChangePoint], at: Mapping[str, int]) -> Levelled:
+def levelled(series: Series, changes: Sequence[ChangePoint], at: Mapping[str, int], rule: Rule) -> Levelled:
     values = tuple(statistics.median(each) if each else None for each in series.rounds)
     ways = list(dict.fromkeys(way for way, each in zip(series.ways, series.rounds, strict=True) if each))
     levels = []
@@ -56,7 +57,23 @@ def levelled(series: Series, changes: Sequence[ChangePoint], at: Mapping[str, in
                 middle = statistics.median([values[index] or 0.0 for index in inside])
                 levels.append(Level(inside[0], inside[-1], _digits(middle, 6), number))
     levels.sort(key=lambda each: each.first)
-    return Levelled(series, tuple(changes), at, values, tuple(levels), _noise(series, values, levels))
+    judged = [
+        replace(each, against="".join(_against(each, other, rule) for other in levels[:index]))
+        for index, each in enumerate(levels)
+    ]
+    return Levelled(series, tuple(changes), at, values, tuple(judged), _noise(series, values, levels))
+
+
+def _against(level: Level, before: Level, rule: Rule) -> str:
+    """The first letter of the verdict on a level against another; "x" where the two were measured in unlike ways."""
+    if level.way != before.way:
+        return "x"
+    if level.value > 0 and before.value > 0:
+        ratio, between = level.value / before.value, math.sqrt(level.value) * math.sqrt(before.value)
+        verdict, _ = rule.decide(ratio, ratio, ratio, significant=True, level=between, spread=0.0)
+    else:
+        verdict, _ = rule.decide_zero(summarize([before.value]), summarize([level.value]), exact=True)
+    return str(verdict)[0] if verdict in CLAIMS else "u"
 
 
 def _noise(series: Series, values: Sequence[float | None], levels: Sequence[Level]) -> float | None:

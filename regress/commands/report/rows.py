@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import statistics
 from collections.abc import Sequence
 
 from regress.commands.report.lines import Levelled
@@ -46,7 +47,7 @@ def row_of(found: Levelled, place: int, reference: int, threshold: float) -> Row
         change=None if last is None else last.ratio,
         changed=None if last is None else found.at[last.first],
         noise=found.noise,
-        spark=_spark(found.values),
+        spark=_spark(found.values, threshold),
         levels=found.levels,
     )
 
@@ -102,11 +103,13 @@ def _since(found: Levelled, reference: int) -> float | None:
     return float(f"{now.value / then.value:.5g}")
 
 
-def _spark(values: Sequence[float | None]) -> str:
-    """A letter a step: where the median of its values lies between the lowest and the highest one."""
+def _spark(values: Sequence[float | None], threshold: float) -> str:
+    """A letter a step: where the median of its values lies between the lowest and the highest one, or in a span as wide as what
+    counts, so that noise looks like noise."""
     numbers = [value for value in values if value is not None]
     low, high = min(numbers), max(numbers)
-    span = (high - low) or 1.0
+    middle, span = (low + high) / 2, max(high - low, threshold * abs(low + high) / 2)
+    low = middle - span / 2
     steps = min(SPARK_STEPS, len(values))
     bounds = [round(index * len(values) / steps) for index in range(steps + 1)]
     letters = []
@@ -115,6 +118,6 @@ def _spark(values: Sequence[float | None]) -> str:
         if not inside:
             letters.append(" ")
             continue
-        middle = sorted(inside)[len(inside) // 2]
-        letters.append(SPARK_LETTERS[round((middle - low) / span * (len(SPARK_LETTERS) - 1))] if high > low else "Z")
+        share = (statistics.median(inside) - low) / span if span else 0.5
+        letters.append(SPARK_LETTERS[round(share * (len(SPARK_LETTERS) - 1))])
     return "".join(letters)

@@ -16,8 +16,9 @@
 
   R.eventLink = event => R.link("benchmark", R.index.entries[event.benchmark].name, {
     c: event.params, metric: event.metric, at: R.index.places.length > 1 ? R.index.places[event.place].id : "", pin: R.index.commits[event.good].sha, with: R.index.commits[event.first].sha});
+  const spread = event => R.text.change(event.least) === R.text.change(event.most) ? "" : `, ${R.text.change(event.least)} to ${R.text.change(event.most)}`;
   R.reach = event => [
-    event.cases > 1 ? `${event.cases} of ${event.of_cases} cases, ${R.text.change(event.least)} to ${R.text.change(event.most)}` : "",
+    event.cases > 1 ? `${event.cases} of ${event.of_cases} cases${spread(event)}` : "",
     R.where(event.places, event.of_places)].filter(Boolean).join(" · ");
   R.since = event => {
     const behind = R.index.commits.length - event.first;

@@ -79,7 +79,7 @@
       const {change, changed, better} = group[0];
       return changed === null ? h("span", {class: "soft"}, "none") : [R.moved(change, R.moveOf(change, better)), h("div", {class: "soft mono small", title: R.index.commits[changed].subject}, R.commitName(changed))];
     }},
-    {key: "noise", label: "Noise", num: true, hide: true, value: group => group[0].noise, cell: group => h("span", {class: "soft"}, text.percent(group[0].noise))},
+    {key: "noise", label: "Noise", num: true, hide: true, value: group => group[0].noise, cell: group => h("span", {class: "soft"}, R.small(group[0].noise))},
     {key: "status", label: "Status", value: group => R.severity(group[0].status), out: group => group[0].status, cell: statuses},
     {key: "places", value: group => group.map(row => `${R.index.places[row.place].label}: ${row.status}`).join("; "), hidden: true},
   ];
