@@ -59,7 +59,7 @@ class Level:
     value: float
     way: int
     against: str = ""
-    """What it is against each level before it in its Row, a letter each: the first of a Verdict's word, "x" for incomparable."""
+    """What it is against each level before it, a letter each: the first of a Verdict's word, "x" for incomparable."""
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,12 @@ class Row:
     since: float | None
     """Ratio of the latest level to the one of the reference; None where the two cannot be compared."""
     change: float | None
-    """Ratio of the last change of level."""
+    """Ratio of the last change that counts; of the last regression that is open, where one is."""
     changed: At | None
     noise: float | None
     """Spread of the values around their level: 0.02 is about 2 %."""
     spark: str
-    """The history in so many steps, a letter each: SPARK_LETTERS, lowest first; a space is a gap."""
+    """The history from its first level on, a letter a step: SPARK_LETTERS, lowest first; a space is a gap."""
     levels: tuple[Level, ...]
     cases: int = 1
 
@@ -113,7 +113,7 @@ class Event:
     place: int
     moved: str
     state: str
-    """open, tentative, recovered or, where it is no regression, confirmed."""
+    """open, tentative, recovered, gone or, where it is no regression, confirmed."""
     large: bool
     gates: bool
     threshold: float

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from regress import __version__
@@ -23,7 +23,9 @@ from regress.stats.summary import geomean
 MOST_ROWS = 4000
 """Of the index; beyond, a benchmark with many cases is one row for each metric and place, that of its worst case."""
 GONE_AFTER = 10
-"""Commits with results in its place but none of the case: it is no longer measured."""
+"""Commits after the newest result of a case, while others in its place went on: it is no longer measured."""
+RETIRED_AFTER = 100
+"""Commits after the newest result of a place: nothing is measured there any more."""
 
 
 class Contents:
@@ -47,7 +49,9 @@ class Contents:
             broken += [replace(each, benchmark=index, place=own[each.place]) for each in part.broken]
         every = [each for group in rows for each in group]
         newest = [max((each.at for each in every if each.place == place), default=0) for place in range(len(places))]
-        rows = [[_gone(each, newest[each.place]) for each in group] for group in rows]
+        rows = [[_gone(each, newest[each.place], len(branch.commits) - 1) for each in group] for group in rows]
+        alive = {(each.benchmark, each.place) for group in rows for each in group if each.status != "gone"}
+        events = [_held(each, alive) for each in events]
         names = [part.entry.name for part in parts]
         unmeasured = branch.unmeasured
         return Index(
@@ -100,9 +104,10 @@ class Contents:
 
 
 def _labels(places: Sequence[Where]) -> list[str]:
-    """The machine, with the environment or the device where that alone does not tell the places apart."""
-    labels = [machine for machine, _, _ in places]
-    for part in (2, 1):
+    """The machine, the environment and the device, as far as they differ from place to place; the machine where nothing does."""
+    told = [part for part in (0, 2, 1) if len({where[part] for where in places}) > 1] or [0]
+    labels = [places[index][told[0]] for index in range(len(places))]
+    for part in told[1:]:
         count = Counter(labels)
         longer = [f"{label} · {where[part][:24] or '-'}" for label, where in zip(labels, places, strict=True)]
         labels = [long if count[label] > 1 else label for label, long in zip(labels, longer, strict=True)]
@@ -126,11 +131,20 @@ def _rank(event: Event) -> tuple[int, bool, bool, int, float]:
     return state, not event.large, not event.gates, -event.first, -size
 
 
-def _gone(row: Row, newest: int) -> Row:
-    """The row, marked where its case is no longer measured in a place that is."""
-    if newest - row.at < GONE_AFTER or row.status == "failed":
+def _gone(row: Row, newest_there: int, newest: int) -> Row:
+    """The row, marked where its case is no longer measured, or nothing is in its place."""
+    if newest - newest_there >= RETIRED_AFTER:
+        return replace(row, status="gone", why="nothing is measured there any more")
+    if newest_there - row.at < GONE_AFTER or row.status == "failed":
         return row
     return replace(row, status="gone", why="no longer measured")
+
+
+def _held(event: Event, alive: Set[tuple[int, int]]) -> Event:
+    """The event; a regression of what is no longer measured is not open."""
+    if event.state not in ("open", "tentative") or any((event.benchmark, place) in alive for place in event.places):
+        return event
+    return replace(event, state="gone")
 
 
 def _shortened(groups: Sequence[Sequence[Row]]) -> list[Row]:

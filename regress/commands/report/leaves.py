@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
+from pathlib import Path
 
-from regress import __version__
 from regress.commands.report.branch import Branch
 from regress.commands.report.broken import broken_of
 from regress.commands.report.events import events_of
@@ -19,8 +19,9 @@ from regress.compare.changes import series_rule
 from regress.model import Series, Settings
 from regress.pages import SHA_DIGITS, Entry, Leaf, Line, Part, Shard, Where
 
-FORMAT = 1
-"""Of what is made here: another one is made anew."""
+PACKAGE = Path(__file__).parents[2]
+MADE_BY = ("pages.py", "commands/report/*.py", "compare/*.py", "stats/*.py")
+"""The code that decides what a page says: what other code has made is made anew."""
 
 
 def place_of(series: Series) -> Where:
@@ -39,13 +40,14 @@ class Maker:
 
     def leaves(self) -> Iterator[Leaf]:
         for name in self._past.names:
-            words = (str(FORMAT), __version__, self._common, self._past.stamp(name))
+            words = (self._common, self._past.stamp(name))
             stamp = hashlib.sha256("\n".join(words).encode()).hexdigest()[:24]
             yield Leaf(name, shard_file(name), stamp, partial(self._make, name))
 
     @cached_property
     def _common(self) -> str:
-        return "\n".join((self._branch.fingerprint, repr(self._settings), *sorted(self._commands)))
+        code = hashlib.sha256(b"".join(path.read_bytes() for each in MADE_BY for path in sorted(PACKAGE.glob(each))))
+        return "\n".join((code.hexdigest(), self._branch.fingerprint, repr(self._settings), *sorted(self._commands)))
 
     def _make(self, name: str) -> tuple[Shard, Part]:
         every = self._past.series(name)

@@ -30,7 +30,8 @@ def gates(found: Levelled) -> bool:
 def row_of(found: Levelled, place: int, reference: int, threshold: float) -> Row:
     series, latest = found.series, found.latest
     status, why = status_of(found, threshold)
-    last = next(reversed([each for each in found.changes if each.large]), None)
+    large = [each for each in found.changes if each.large]
+    last = next(reversed([each for each in large if is_open(each)] or large), None)
     return Row(
         benchmark=0,
         params=", ".join(series.case.params),
@@ -47,7 +48,7 @@ def row_of(found: Levelled, place: int, reference: int, threshold: float) -> Row
         change=None if last is None else last.ratio,
         changed=None if last is None else found.at[last.first],
         noise=found.noise,
-        spark=_spark(found.values, threshold),
+        spark=_spark(found.values[found.levels[0].first :], threshold),
         levels=found.levels,
     )
 

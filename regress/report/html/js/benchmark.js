@@ -43,9 +43,10 @@
     const row = rows.sort((a, b) => R.severity(a.status) - R.severity(b.status))[0];
     if (!row) return h("p", {class: "lede"}, "Its history has no change that counts.");
     const event = R.index.events.find(each => each.large && R.index.entries[each.benchmark].name === shard.name && each.metric === now.metric && each.first <= (row.changed ?? -1) && each.places.includes(row.place) && each.state !== "recovered");
-    const last = now.lines.flatMap(line => line.changes).filter(each => each.large).at(-1);
+    const own = now.lines.filter(line => R.placeOf.get(line.place) === row.place).flatMap(line => line.changes).filter(each => each.large);
+    const open = own.filter(each => row.status === "regressed" && each.moved === "regressed" && each.state === "confirmed"), last = open.at(-1) ?? own.at(-1);
     const since = last && R.index.commits[R.commitAt.get(shard.commits[last.first])];
-    return h("p", {class: "lede"}, R.tag(row.status), " ", row.why, last && ["last change ", R.moved(last.ratio, last.moved), last.low !== last.high && ` (95 % interval ${text.interval(last.low, last.high)})`, " at ", R.commitLink(since), ` ${since.subject.slice(0, 90)}, ${since.author}, ${text.date(since.date)}`,
+    return h("p", {class: "lede"}, R.tag(row.status), " ", row.why, last && [open.length > 1 ? `${open.length} times; the last: ` : open.length ? "" : " last change ", R.moved(last.ratio, last.moved), last.low !== last.high && ` (95 % interval ${text.interval(last.low, last.high)})`, " at ", R.commitLink(since), ` ${since.subject.slice(0, 90)}, ${since.author}, ${text.date(since.date)}`,
       event && event.suspects_n > 1 && `, or one of ${event.suspects_n - 1} commits before it`, "."]);
   };
   const facts = (now, chart) => {

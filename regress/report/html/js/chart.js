@@ -40,8 +40,11 @@
     return (at >= 0 ? own.y[at] : own.y.find(each => typeof each === "number")) || 1;
   };
   const range = (values, log, least) => {
-    let low = Math.min(...values), high = Math.max(...values);
-    if (!Number.isFinite(low)) return [0, 1];
+    if (!values.length) return [0, 1];
+    // What lies far outside of the rest would flatten it: it is marked at the edge instead, see plugins.js.
+    const ordered = Float64Array.from(values).sort(), at = share => ordered[Math.round(share * (ordered.length - 1))];
+    const reach = Math.max(2 * (at(0.98) - at(0.02)), Math.abs(at(0.5)) * least);
+    let low = Math.max(ordered[0], at(0.02) - reach), high = Math.min(ordered.at(-1), at(0.98) + reach);
     if (log && low > 0) {
       const pad = Math.max((high / low) ** 0.08, 1 + least / 2);
       return [low / pad, high * pad];
@@ -86,7 +89,7 @@
     const binary = !options.relative && ["B", "byte", "bytes"].includes(unit);
     const chart = {
       width: Math.max(node.clientWidth, 260), height: options.height,
-      padding: [small ? 8 : 26, 14, small ? 8 : 0, 0], legend: {show: false},
+      padding: [small ? 8 : 26, small ? 14 : 36, small ? 8 : 0, 0], legend: {show: false},
       scales: {x: {time: frame.byDate, range: (_, low, high) => chart.free ? [low, high] : zoom()},
         y: {distr: log ? 3 : 1, range: u => range(visible(u.scales.x.min ?? full[0], u.scales.x.max ?? full[1]), log, least)}},
       axes: [{...axis, space: 90, size: small ? 4 : 34, grid: {show: false}, show: !small, ...(frame.byDate ? {} : {values: (_, splits) => splits.map(commitLabel)})},

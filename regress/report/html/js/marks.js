@@ -3,7 +3,7 @@
   const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
   R.spark = (row, width = 150, height = 26, marks = []) => {
-    const {spark} = row, steps = Math.max(spark.length - 1, 1), commits = Math.max(R.index.commits.length - 1, 1);
+    const {spark} = row, steps = Math.max(spark.length - 1, 1), first = row.levels[0]?.first ?? 0, commits = Math.max(R.index.commits.length - 1 - first, 1);
     const x = at => 2 + at / steps * (width - 4), y = letter => height - 3 - LETTERS.indexOf(letter) / (LETTERS.length - 1) * (height - 6);
     let path = "", pen = false, alone = "";
     [...spark].forEach((letter, at) => {
@@ -17,9 +17,9 @@
       pen = true;
     });
     const tone = R.tone(row.status);
-    const mark = at => R.svg("line", {x1: 2 + at / commits * (width - 4), x2: 2 + at / commits * (width - 4), y1: 0, y2: height, class: "mark"});
+    const mark = at => R.svg("line", {x1: 2 + (at - first) / commits * (width - 4), x2: 2 + (at - first) / commits * (width - 4), y1: 0, y2: height, class: "mark"});
     return R.svg("svg", {class: `spark ${tone}`, width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `history: ${row.status}`},
-      (row.changed === null ? marks : [...marks, row.changed]).map(mark), R.svg("path", {d: path}), alone && R.svg("path", {d: alone, class: "alone"}));
+      (row.changed === null ? marks : [...marks, row.changed]).filter(at => at >= first).map(mark), R.svg("path", {d: path}), alone && R.svg("path", {d: alone, class: "alone"}));
   };
 
   // The ratio with its interval against the threshold; the band is what does not count.

@@ -71,11 +71,11 @@
     {key: "metric", value: group => group[0].metric, hidden: true},
     {key: "history", label: "History", hide: true, cell: group => R.spark(group[0])},
     {key: "latest", label: "Latest", num: true, value: group => group[0].latest, cell: group => text.value(group[0].latest, group[0].unit)},
-    {key: "since", label: `Since ${reference}`, num: true, value: group => group[0].since, cell: group => {
+    {key: "since", label: `Since ${reference}`, num: true, hide: true, value: group => group[0].since, cell: group => {
       const {since, better, status} = group[0], small = since === null || Math.abs(since - 1) < 0.005;
       return small ? h("span", {class: "soft", title: since === null ? "not measured alike at both ends" : null}, since === null ? text.MISSING : "0 %") : h("span", {class: status === "unchanged" || status === "undecided" ? "" : R.tone(R.moveOf(since, better))}, text.change(since));
     }},
-    {key: "change", label: "Last change", num: true, hide: true, value: group => group[0].change, cell: group => {
+    {key: "change", label: "Change", num: true, hide: true, value: group => group[0].change, cell: group => {
       const {change, changed, better} = group[0];
       return changed === null ? h("span", {class: "soft"}, "none") : [R.moved(change, R.moveOf(change, better)), h("div", {class: "soft mono small", title: R.index.commits[changed].subject}, R.commitName(changed))];
     }},

@@ -29,6 +29,17 @@
           if (right > left) stroke([[left, y(level.value / own.scale)], [right, y(level.value / own.scale)]], color("--ink"), 1.3);
         }
       }
+      for (let at = 0; at < frame.xs.length; at += 1) {
+        const value = own.shown[at];
+        if (typeof value !== "number" || (value <= u.scales.y.max && value >= u.scales.y.min) || !inside(x(at))) continue;
+        const edge = value > u.scales.y.max ? bbox.top : bbox.top + bbox.height, way = value > u.scales.y.max ? 1 : -1;
+        ctx.fillStyle = own.color;
+        ctx.beginPath();
+        ctx.moveTo(x(at), edge);
+        ctx.lineTo(x(at) - px(4), edge + way * px(7));
+        ctx.lineTo(x(at) + px(4), edge + way * px(7));
+        ctx.fill();
+      }
       for (const [at] of own.line.failures) {
         const place = own.index(at) === undefined ? NaN : x(own.index(at)), bottom = bbox.top + bbox.height - px(9);
         if (!inside(place)) continue;
