@@ -104,7 +104,7 @@ class Contents:
 
 
 def _labels(places: Sequence[Where]) -> list[str]:
-    """The machine, the environment and the device, as far as they differ from place to place; the machine where nothing does."""
+    """Machine, environment and device, as far as they differ from place to place; the machine where nothing does."""
     told = [part for part in (0, 2, 1) if len({where[part] for where in places}) > 1] or [0]
     labels = [places[index][told[0]] for index in range(len(places))]
     for part in told[1:]:

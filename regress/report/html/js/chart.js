@@ -93,7 +93,7 @@
       scales: {x: {time: frame.byDate, range: (_, low, high) => chart.free ? [low, high] : zoom()},
         y: {distr: log ? 3 : 1, range: u => range(visible(u.scales.x.min ?? full[0], u.scales.x.max ?? full[1]), log, least)}},
       axes: [{...axis, space: 90, size: small ? 4 : 34, grid: {show: false}, show: !small, ...(frame.byDate ? {} : {values: (_, splits) => splits.map(commitLabel)})},
-        {...axis, size: 78, ...(binary ? {incrs: BINARY} : {}), space: small ? 24 : 44, values: (_, splits) => splits.map(each => each === null ? "" : format(each))}],
+        {...axis, size: 78, ...(binary ? {incrs: BINARY} : {}), space: small ? 24 : 44, values: (_, splits) => options.relative || log ? splits.map(each => each === null ? "" : format(each)) : text.axis(splits, unit)}],
       series, bands,
       cursor: {x: true, y: false, drag: {x: !small, y: false, setScale: false}, points: {show: false}, ...(options.sync ? {sync: {key: options.sync}} : {})},
       plugins: R.plugins({...options, frame, format, color, font}),

@@ -34,6 +34,14 @@
     return `${whole ? size.toFixed(0) : number(size)} ${name}`.trimEnd();
   };
   const value = (each, unit) => scaled(each, scaleOf([each ?? null], unit));
+  // Values of an axis in one scale, with as many digits as tell neighbours apart.
+  const axis = (values, unit) => {
+    const present = values.filter(each => each !== null), [name, factor] = scaleOf([Math.max(...present.map(Math.abs))], unit);
+    const step = present.length > 1 ? Math.abs(present[1] - present[0]) / factor : 1;
+    const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(step) + 1e-9)));
+    const exact = [digits, digits + 1, digits + 2].find(n => Math.abs(Number(step.toFixed(n)) - step) < step * 1e-6) ?? digits;
+    return values.map(each => each === null ? "" : `${(each / factor).toFixed(exact)} ${name}`.trimEnd());
+  };
   const signed = ratio => {
     const percent = 100 * (ratio - 1), size = Math.abs(percent), sign = percent < 0 ? "-" : "+";
     const text = size < 99.95 ? sign + size.toFixed(1) : size < 1e6 ? sign + size.toFixed(0) : sign + exponent(size);
@@ -77,5 +85,5 @@
   // A word as a shell takes it.
   const quoted = word => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
 
-  R.text = {number, value, scaleOf, scaled, change, interval, percent, ago, date, moment, counted, listed, quoted, MISSING};
+  R.text = {number, value, axis, scaleOf, scaled, change, interval, percent, ago, date, moment, counted, listed, quoted, MISSING};
 })(regress);

@@ -24,7 +24,8 @@
   // "on 6 of 7 machines", or where.
   R.where = (places, of) => {
     const machines = new Set(places.map(at => R.index.places[at].machine)), all = new Set(of.map(at => R.index.places[at].machine));
-    if (all.size > 1) return `on ${machines.size} of ${R.text.counted(all.size, "machine")}`;
+    const missing = [...all].filter(each => !machines.has(each));
+    if (all.size > 1) return `on ${machines.size} of ${R.text.counted(all.size, "machine")}${missing.length && missing.length < 3 ? ` (not ${missing.join(", ")})` : ""}`;
     if (of.length > 1) return `in ${places.length} of ${R.text.counted(of.length, "place")}`;
     return R.index.places.length > 1 ? `on ${R.index.places[places[0]].label}` : "";
   };
