@@ -2,6 +2,7 @@
 
 branch      the commits of the report: those with results, tags, who may be to blame
 lines       one Series as a chart draws it
+spans       the interval of each value
 rows        one Series as the overview lists it: its status
 events      change points that are one event, in several cases and places
 broken      what fails, and since when

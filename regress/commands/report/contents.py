@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import replace
+from pathlib import Path
 
 from regress import __version__
 from regress.commands.report.branch import Branch
@@ -77,8 +78,13 @@ class Contents:
             freshness=Freshness(len(unmeasured), unmeasured[0].date if unmeasured else None),
             aa=tuple(self._aa(places)),
             strays=tuple((each.commit_sha, len(each.files)) for each in self._past.unknown),
-            skipped=tuple((str(each.path), each.why, each.fix) for each in self._past.skipped),
+            skipped=tuple((self._path(each.path), each.why, each.fix) for each in self._past.skipped),
         )
+
+    def _path(self, path: Path) -> str:
+        """As seen from the configuration: where that lies is nobody's business who reads the report."""
+        root = self._session.config.root
+        return str(path.relative_to(root) if path.is_relative_to(root) else path)
 
     def _commit_url(self) -> str:
         """What a sha is appended to; nothing but an address of the web, which is what makes a link harmless."""

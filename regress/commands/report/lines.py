@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from regress.commands.report.spans import spans_of
 from regress.compare.rule import CLAIMS, Rule
 from regress.model import ChangePoint, Series
 from regress.pages import Change, Level, Line
@@ -94,7 +95,7 @@ def _noise(series: Series, values: Sequence[float | None], levels: Sequence[Leve
 def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
     """The Line, with the round values of the last `kept` commits; indices are those of the series, see `leaves`."""
     series, measured = found.series, found.measured
-    spans = [_span(series, index) for index in measured]
+    spans = spans_of(series, measured)
     detailed = set(measured[-kept:] if kept else ())
     return Line(
         params=series.case.params,
@@ -133,19 +134,6 @@ def change_of(each: ChangePoint, at: Mapping[str, int]) -> Change:
         state="recovered" if each.recovered_by else each.state,
         large=each.large,
     )
-
-
-def _span(series: Series, index: int) -> tuple[float, float]:
-    """The interval of a value: from its rounds, or where there are none, as it was recorded; else the value itself."""
-    rounds = series.rounds[index]
-    recorded = series.intervals[index]
-    if len(rounds) > 1:
-        summary = summarize(rounds)
-        if math.isfinite(summary.low) and math.isfinite(summary.high):
-            return summary.low, summary.high
-    if recorded is not None and all(map(math.isfinite, recorded)):
-        return recorded
-    return min(rounds), max(rounds)
 
 
 def _rounds(rounds: tuple[float, ...], detailed: bool) -> tuple[float, ...] | int:

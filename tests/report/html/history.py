@@ -1,5 +1,5 @@
-"""A history to make a report of: a repository of 30 commits and what four machines have recorded of them, everything in it that a
-page has to tell, and names that try to break out of it."""
+"""A history to make a report of: a repository of 30 commits and what four machines have recorded of them, with everything that
+a page has to tell, and names that try to break out of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import contextlib
 import json
 import random
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -26,12 +26,20 @@ TAGS = {2: "v1.0", 12: "v1.1"}
 EVIL = ("'</script><img src=x onerror=window.hacked=1>'", "'\u2028 \"a\" `b` | c'", "'" + "long" * 75 + "'")
 SIZES, DTYPES = ("1024", "4096", "16384"), ("'float32'", "'bfloat16'")
 GPUS = {
-    name: Machine(name, {"gpu": gpu, "gpu_uuid": f"GPU-{name}", "driver": driver, "cuda": "13.0", "ram": "135148564480"})
+    name: Machine(
+        name, {"gpu": gpu, "gpu_uuid": f"GPU-{name}", "driver": driver, "cuda": "13.0", "ram": "135148564480"}
+    )
     for name, gpu, driver in (("h100", "H100 80GB", "580"), ("a100", "A100 40GB", "580"), ("l4", "L4", "570"))
 }
 CPU = Machine("cpu-box", {"cpu": "Some CPU", "ram": "67148564480"})
 SOFTMAX, ALLOC, ADD, LAST = "ops.Softmax.cudatime_fwd", "mem.cudatime_alloc", "ops.cudatime_add", "ops.cudatime_last"
-NORM, PARSE, NOISY, OOM, ODD = "ops.LayerNorm.cudatime_fwd", "cpu.time_parse", "cpu.time_noisy", "ops.cudatime_oom", "cpu.time_odd"
+NORM, PARSE, NOISY, OOM, ODD = (
+    "ops.LayerNorm.cudatime_fwd",
+    "cpu.time_parse",
+    "cpu.time_noisy",
+    "ops.cudatime_oom",
+    "cpu.time_odd",
+)
 
 
 class Recorder:
@@ -50,7 +58,9 @@ class Recorder:
                       for name, value in metrics.items()}  # fmt: skip
             each = taken(defined.name, params, order, protocol=protocol, failure=failure,
                          units={"peak_memory": "B"}, values=values)  # fmt: skip
-            self.store.append(Side("head", commit, "HEAD", self.environment), self.machine, self.environment, each, facts, defined)
+            self.store.append(
+                Side("head", commit, "HEAD", self.environment), self.machine, self.environment, each, facts, defined
+            )
 
     def finish(self, commit: Commit) -> None:
         side = Side("head", commit, "HEAD", self.environment)
@@ -61,7 +71,7 @@ def create(root: Path) -> Path:
     """The folder of the repository, with results in `history`."""
     root.mkdir(parents=True)
     commits = repository(root)
-    with mock.patch("regress.history.disk.locked", lambda *_: contextlib.nullcontext()):  # nobody else writes there
+    with mock.patch("regress.history.disk.locked", return_value=contextlib.nullcontext()):  # nobody else writes there
         record(root, commits)
     broken = root / "history" / "h100" / f"{commits[3].sha[:8]}-other.json"
     broken.write_text("{ truncated")
@@ -91,7 +101,7 @@ def on_gpu(recorder: Recorder, at: int, commit: Commit) -> None:
     facts = {"gpu_uuid": f"GPU-{name}", "gpu": GPUS[name].facts["gpu"], "driver": "580"}
 
     def put(what: str, params: Sequence[str] = (), defined: Benchmark | None = None, **metrics: float) -> None:
-        recorder.put(commit, defined or benchmark(what), params, GPU, 0.003, facts, **metrics)
+        recorder.put(commit, defined or benchmark(what), params, GPU, 0.003, facts, None, **metrics)
 
     softmax = named(benchmark(SOFTMAX, (SIZES, DTYPES)), "size", "dtype")
     for size in SIZES:
@@ -104,12 +114,17 @@ def on_gpu(recorder: Recorder, at: int, commit: Commit) -> None:
     put(LAST, gpu_time=40e-6 * speed * (1.2 if at == 27 else 1))
     facts = {**facts, "driver": "570" if at < 10 and name == "h100" else "580"}
     put(ADD, gpu_time=180e-6 * speed)
-    failed = Failure("oom", "out of memory (asked 60 GiB) <b>", "ops.py:7") if at >= 25 else None
-    recorder.put(commit, benchmark(OOM), (), GPU, 0.003, facts, failed, **({} if failed else {"gpu_time": 5e-3}))
+    if at < 25:
+        put(OOM, gpu_time=5e-3)
+    else:
+        failed = Failure("oom", "out of memory (asked 60 GiB) <b>", "ops.py:7")
+        recorder.put(commit, benchmark(OOM), (), GPU, 0.003, facts, failed)
 
 
 def on_cpu(recorder: Recorder, at: int, commit: Commit) -> None:
-    def put(what: str, noise: float, value: float, params: Sequence[str] = (), axes: Sequence[Sequence[str]] = ()) -> None:
+    def put(
+        what: str, noise: float, value: float, params: Sequence[str] = (), axes: Sequence[Sequence[str]] = ()
+    ) -> None:
         defined = benchmark(what, axes, metric="wall_time")
         recorder.put(commit, defined, params, WALL, noise, {}, wall_time=value)
 
@@ -129,11 +144,13 @@ def repository(root: Path) -> list[Commit]:
     """A repository of empty commits, made by one command."""
     config = {"version": 1, "project": "tensors", "repo": ".", "branches": ["main"], "results_dir": "history",
               "show_commit_url": "https://example.org/commit/"}  # fmt: skip
-    git: Callable[..., str] = lambda *words, **more: subprocess.run(  # noqa: E731
-        ["git", *words], cwd=root, check=True, capture_output=True, text=True, **more
-    ).stdout
+
+    def git(*words: str, text: str | None = None) -> str:
+        done = subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True, input=text)
+        return done.stdout
+
     git("init", "-q", "-b", "main")
-    git("fast-import", "--quiet", input="".join(map(entry, range(COMMITS))))
+    git("fast-import", "--quiet", text="".join(map(entry, range(COMMITS))))
     git("reset", "-q", "--hard")
     for at, tag in TAGS.items():
         git("tag", tag, f"HEAD~{COMMITS - 1 - at}")

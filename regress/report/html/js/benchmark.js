@@ -55,7 +55,7 @@
     const item = (name, ...value) => [h("dt", null, name), h("dd", null, ...value)];
     const said = [place.gpu, ...["driver", "cuda"].filter(each => machine[each]).map(each => `${each} ${machine[each]}`)].filter(Boolean).join(", ") || machine.cpu;
     return h("dl", {class: "facts"}, at < 0 ? item("Values", "none") : [item(`Latest, at ${R.short(commit.sha)}`, h("span", {class: "big"}, text.value(line.values[at], line.unit))),
-      item("95 % interval", line.lows[at] === line.highs[at] ? (line.exact ? "exact" : "one value") : `${text.value(line.lows[at], line.unit)} to ${text.value(line.highs[at], line.unit)}`),
+      item("95 % interval", line.lows[at] === line.highs[at] ? (line.exact ? "exact" : "one value") : text.axis([line.lows[at], line.highs[at]], line.unit).join(" to ")),
       item("Noise", R.small(line.noise), h("span", {class: "soft"}, line.exact ? " exact" : " around its level")), item("Counts from", text.percent(line.threshold))],
       item("Measured on", place.label, said && h("div", {class: "soft"}, said), h("div", {class: "soft"}, place.environment)));
   };

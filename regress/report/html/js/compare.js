@@ -10,7 +10,8 @@
     const [from, to] = [levelAt(row, a), levelAt(row, b)], last = row.levels.at(-1).last;
     if (from < 0 && to < 0) return null;
     if (from < 0) return {row, verdict: "new", base: null, head: row.levels[to].value};
-    if (to < 0 || b > last) return to < 0 || row.status === "gone" || row.status === "failed" ? {row, verdict: "gone", base: row.levels[from].value, head: null} : same(row, from, to);
+    const lost = row.status === "gone" || row.status === "failed";
+    if (to < 0 || (b > last && lost)) return {row, verdict: to < 0 ? "gone" : row.status, base: row.levels[from].value, head: null};
     return same(row, from, to);
   };
   const same = (row, from, to) => {
@@ -50,7 +51,7 @@
       const judged = index.rows.filter(row => row.gates && places.shows(row.place)).map(row => judge(row, a, b)).filter(Boolean);
       const count = {};
       for (const each of judged) count[each.verdict] = (count[each.verdict] ?? 0) + 1;
-      const order = ["regressed", "changed", "improved", "gone", "new", "incomparable", "unchanged"];
+      const order = ["failed", "regressed", "changed", "improved", "gone", "new", "incomparable", "unchanged"];
       const times = judged.filter(each => each.ratio && each.row.unit === "s");
       const byPlace = places.places.map(place => [place, times.filter(each => each.row.place === place).map(each => each.ratio)]).filter(each => each[1].length);
       const means = byPlace.map(([place, ratios]) => `${index.places.length > 1 ? `${index.places[place].label} ` : ""}${text.change(geomean(ratios))} over ${text.counted(ratios.length, "time")}`);
@@ -62,6 +63,7 @@
       }, columns: [
         {key: "benchmark", label: "Benchmark", value: each => `${each.row.name}${each.row.params && `(${each.row.params})`}`, cell: each => R.rowName(each.row)},
         ...(several ? [{key: "where", label: "Where", value: each => index.places[each.row.place].label, cell: each => h("span", {class: "soft"}, index.places[each.row.place].label)}] : []),
+        {key: "metric", hidden: true, value: each => each.row.metric},
         {key: "history", label: "History", hide: true, cell: each => R.spark({...each.row, changed: null, status: each.verdict}, 150, 26, [a, b])},
         {key: "base", label: "Base", num: true, hide: true, value: each => each.base, cell: each => text.value(each.base, each.row.unit)},
         {key: "head", label: "Head", num: true, value: each => each.head, cell: each => text.value(each.head, each.row.unit)},

@@ -26,7 +26,7 @@
       holder.replaceChildren(...[now.length ? [a.node, a.exports] : h("p", {class: "empty"}, "Nothing fails now."), before.length ? [h("h2", null, "Failed before, and works again"), b.node, b.exports] : []].flat());
     };
     draw();
-    const open = index.broken.filter(each => each.open).length;
+    const open = new Set(index.broken.filter(each => each.open).map(name)).size;
     return [h("h1", null, open ? `${text.counted(open, "case")} ${open === 1 ? "fails" : "fail"}.` : "Nothing fails."), h("p", {class: "lede"}, "A case fails where its newest result has no value. Skipped ones are not among them."),
       index.broken.length > 0 && h("div", {class: "filters"}, R.searchBox(draw), R.placeControls(draw)), index.broken.length > 0 ? holder : null];
   };

@@ -103,7 +103,7 @@
       let groups = R.grouped(rows);
       if (states.size) groups = groups.filter(group => group.some(row => states.has(row.status)));
       const sort = R.get("sort") || "status";
-      const table = R.table({columns: columns(R.commitName(index.reference)).filter(each => !each.hidden), rows: groups, caption: "All benchmarks", name: "benchmarks", sort, link: group => R.rowLink(group[0]), onsort: key => {
+      const table = R.table({columns: columns(R.commitName(index.reference)), rows: groups, caption: "All benchmarks", name: "benchmarks", sort, link: group => R.rowLink(group[0]), onsort: key => {
         R.put({sort: key});
         list(R.placeFilter());
         holder.querySelector(`th[aria-sort] button`)?.focus();

@@ -24,7 +24,7 @@
       const commit = R.index.commits[pin], point = points[k];
       return h("div", {class: "pin"}, h("div", null, h("b", {class: "letter"}, "AB"[k]), " ", R.commitLink(commit), " ", commit.tags.map(tag => [h("span", {class: "tag"}, tag), " "]), commit.subject),
         h("div", {class: "soft"}, `${commit.author} · ${text.moment(commit.date)}`),
-        point ? h("div", null, h("b", null, text.value(point.value, unit)), h("span", {class: "soft"}, point.low < point.high ? ` ${text.value(point.low, unit)} … ${text.value(point.high, unit)}` : "", ` · ${text.counted(point.n, "round")}`)) : h("div", {class: "soft"}, "no value here"));
+        point ? h("div", null, h("b", null, text.value(point.value, unit)), h("span", {class: "soft"}, point.low < point.high ? ` ${text.axis([point.low, point.high], unit).join(" … ")}` : "", ` · ${text.counted(point.n, "round")}`)) : h("div", {class: "soft"}, "no value here"));
     };
     const sets = points.map((point, k) => point && {name: "AB"[k], values: point.rounds.length ? point.rounds : [point.value], middle: point.value}).filter(Boolean);
     const against = () => {

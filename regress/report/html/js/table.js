@@ -2,8 +2,10 @@
 (R => {
   const PAGE = 200;
 
-  // Columns: {key, label, num, hide, value(row), cell(row)}; `value` sorts and is exported, `cell` is shown.
-  R.table = ({columns, rows, caption, name, sort = "", onsort, link}) => {
+  // Columns: {key, label, num, hide, hidden, value(row), cell(row)}; `value` sorts and is exported, `cell` is shown. What has
+  // `hide` is not shown on a small screen, what is `hidden` is exported only.
+  R.table = ({columns: every, rows, caption, name, sort = "", onsort, link}) => {
+    const columns = every.filter(column => !column.hidden);
     const [key, down] = sort.startsWith("-") ? [sort.slice(1), true] : [sort, false];
     const by = columns.find(column => column.key === key);
     const ordered = by ? R.search.sorted(rows, by.value, down) : rows;
@@ -30,7 +32,7 @@
     show();
     const table = R.h("table", {class: "rows"}, R.h("caption", {class: "sr"}, caption), R.h("thead", null, R.h("tr", null, columns.map(head))), body);
     const exported = () => {
-      const listed = columns.filter(column => column.value);
+      const listed = every.filter(column => column.value);
       return {heads: listed.map(column => column.key), rows: ordered.map(row => listed.map(column => (column.out ?? column.value)(row)))};
     };
     return {node: R.h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": caption}, table, more), exports: R.exports.buttons(name, exported), exported, table};

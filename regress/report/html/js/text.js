@@ -37,7 +37,7 @@
   // Values of an axis in one scale, with as many digits as tell neighbours apart.
   const axis = (values, unit) => {
     const present = values.filter(each => each !== null), [name, factor] = scaleOf([Math.max(...present.map(Math.abs))], unit);
-    const step = present.length > 1 ? Math.abs(present[1] - present[0]) / factor : 1;
+    const step = (present.length > 1 && Math.abs(present[1] - present[0]) / factor) || 1;
     const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(step) + 1e-9)));
     const exact = [digits, digits + 1, digits + 2].find(n => Math.abs(Number(step.toFixed(n)) - step) < step * 1e-6) ?? digits;
     return values.map(each => each === null ? "" : `${(each / factor).toFixed(exact)} ${name}`.trimEnd());

@@ -1,0 +1,85 @@
+"""One history, one report and one Chromium for all tests of the pages. The browser has no network."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from regress.commands.report import report
+from regress.commands.session import Request
+from regress.pages import Site
+from regress.report.html import write_folder
+from regress.report.progress import Progress
+from tests.report.html.history import create
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+QUIET = Progress(None)
+COMMANDS = ("check", "bisect", "explain")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def site_of(folder: Path, since: str | None = None) -> Site:
+    return report(Request(folder), since, COMMANDS)[0]
+
+
+@pytest.fixture(scope="session")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository with its results; tests only read it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+        return create(tmp_path_factory.mktemp("history") / "tensors")
+
+
+@pytest.fixture(scope="session")
+def pages(history: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REGRESS_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        return write_folder(site_of(history), tmp_path_factory.mktemp("pages") / "report", QUIET).page
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install .[test]")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium to look at pages with: apt-get install chromium")
+    with tempfile.TemporaryDirectory() as home, playwright.sync_playwright() as started:
+        options = {"executable_path": CHROMIUM, "args": ["--no-sandbox"], "env": {"HOME": home}}
+        browser = started.chromium.launch(**options)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium: Browser, pages: Path) -> Iterator[Callable[..., Page]]:
+    """Opens a page of the report in a browser that nobody has used before. No page may say anything on the console, ask for a
+    file that is not there, or run what is in a name."""
+    wrong: list[str] = []
+    contexts = []
+
+    def go(route: str = "#/", path: Path = pages, **options: object) -> Page:
+        settings = {"viewport": {"width": 1280, "height": 900}, "offline": True, "accept_downloads": True, **options}
+        context = chromium.new_context(**settings)  # type: ignore[arg-type]
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: wrong.append(message.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("requestfailed", lambda request: wrong.append(request.url))
+        page.goto(f"{path.as_uri()}{route}")
+        page.wait_for_selector("main[data-page]")
+        return page
+
+    yield go
+    hacked = [page.evaluate("window.hacked") for context in contexts for page in context.pages]
+    for context in contexts:
+        context.close()
+    assert wrong == []
+    assert not any(hacked)
