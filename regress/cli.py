@@ -16,7 +16,7 @@ import click
 
 from regress import __version__
 from regress.errors import RegressError
-from regress.invocation import finish, invoked, say
+from regress.invocation import finish, invoked, publish, say
 from regress.options import (
     budgeting,
     deciding,
@@ -240,16 +240,11 @@ def report(open_: bool, since: str | None, single_file: Path | None, **options: 
     """
     with invoked(options) as (request, progress):
         from regress.commands.report import report as command
-        from regress.report.html import write_file, write_folder
 
         site, folder = command(request({}), since, regress.commands)
-        written = write_file(site, single_file, progress) if single_file else write_folder(site, folder, progress)
-    for path, why, fix in written.index.skipped:
-        click.echo(f"warning: {path} was left out: {why}; fix: {fix}", err=True)
-    counts = f"{written.benchmarks} benchmarks, {len(written.index.commits)} commits"
-    click.echo(f"{written.page}  ({counts}; {written.changed} pages changed)")
+        page = publish(site, folder, single_file, progress)
     if open_:
-        click.launch(written.page.resolve().as_uri())
+        click.launch(page.resolve().as_uri())
 
 
 @regress.command("list")

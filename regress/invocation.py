@@ -18,10 +18,11 @@ from regress.errors import RegressError
 if TYPE_CHECKING:
     from regress.commands.session import Request
     from regress.model import Report
+    from regress.pages import Site
     from regress.report.progress import Progress
     from regress.report.style import Style
 
-__all__ = ["finish", "invoked", "say"]
+__all__ = ["finish", "invoked", "publish", "say"]
 
 
 class InternalError(RegressError):
@@ -128,6 +129,18 @@ def finish(report: Report, options: dict[str, Any]) -> None:
         if failed is not None:
             raise failed
     sys.exit(report.exit_code)
+
+
+def publish(site: Site, folder: Path, file: Path | None, progress: Progress) -> Path:
+    """Write the pages into the folder, or all in one file, and say what was done; the page to open."""
+    from regress.report.html import write_file, write_folder
+
+    written = write_file(site, file, progress) if file is not None else write_folder(site, folder, progress)
+    for path, why, fix in written.index.skipped:
+        click.echo(f"warning: {path} was left out: {why}; fix: {fix}", err=True)
+    counts = f"{written.benchmarks} benchmarks, {len(written.index.commits)} commits"
+    click.echo(f"{written.page}  ({counts}; {written.changed} pages changed)")
+    return written.page
 
 
 def _printed(text: str, color: bool) -> RegressError | None:

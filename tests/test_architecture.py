@@ -29,7 +29,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "report": ("model", "pages", "errors", "units"),
     "commands": ("stats", "units", "errors", "measure", "model", "pages", "config", "git", "history", "compare", "run"),
     "options": (),
-    "invocation": ("commands", "report", "model", "errors"),
+    "invocation": ("commands", "report", "model", "pages", "errors"),
     "cli": ("options", "invocation", "commands", "errors"),
 }
 """Part of the package -> the parts it may import. `measure` is imported by others for its wire and types only, see below."""

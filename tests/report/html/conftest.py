@@ -57,29 +57,57 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+class Windows:
+    """Windows of a browser without a network, one for each way of looking; what goes wrong in any of them is kept."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._open: dict[str, Page] = {}
+        self.wrong: list[str] = []
+
+    def page(self, **options: object) -> Page:
+        """A window that remembers nothing."""
+        key = repr(sorted(options.items()))
+        if key not in self._open:
+            settings = {
+                "viewport": {"width": 1280, "height": 900},
+                "offline": True,
+                "accept_downloads": True,
+                **options,
+            }
+            context = self._browser.new_context(**settings)  # type: ignore[arg-type]
+            context.grant_permissions(["clipboard-read", "clipboard-write"])
+            page = self._open[key] = context.new_page()
+            page.on("console", lambda message: self.wrong.append(message.text))
+            page.on("pageerror", lambda error: self.wrong.append(str(error)))
+            page.on("requestfailed", lambda request: self.wrong.append(request.url))
+        page = self._open[key]
+        if page.url.startswith("file:"):
+            page.evaluate("localStorage.clear()")
+            page.goto("about:blank")
+        return page
+
+    def hacked(self) -> bool:
+        return any(page.evaluate("window.hacked") for page in self._open.values())
+
+
+@pytest.fixture(scope="session")
+def windows(chromium: Browser) -> Windows:
+    return Windows(chromium)
+
+
 @pytest.fixture
-def visit(chromium: Browser, pages: Path) -> Iterator[Callable[..., Page]]:
-    """Opens a page of the report in a browser that nobody has used before. No page may say anything on the console, ask for a
-    file that is not there, or run what is in a name."""
-    wrong: list[str] = []
-    contexts = []
+def visit(windows: Windows, pages: Path) -> Iterator[Callable[..., Page]]:
+    """Opens a page of the report. No page may say anything on the console, ask for a file that is not there, or run what is in
+    a name."""
 
     def go(route: str = "#/", path: Path = pages, **options: object) -> Page:
-        settings = {"viewport": {"width": 1280, "height": 900}, "offline": True, "accept_downloads": True, **options}
-        context = chromium.new_context(**settings)  # type: ignore[arg-type]
-        context.grant_permissions(["clipboard-read", "clipboard-write"])
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: wrong.append(message.text))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("requestfailed", lambda request: wrong.append(request.url))
+        page = windows.page(**options)
         page.goto(f"{path.as_uri()}{route}")
         page.wait_for_selector("main[data-page]")
         return page
 
+    windows.wrong.clear()
     yield go
-    hacked = [page.evaluate("window.hacked") for context in contexts for page in context.pages]
-    for context in contexts:
-        context.close()
-    assert wrong == []
-    assert not any(hacked)
+    assert windows.wrong == []
+    assert not windows.hacked()

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
-NUMBERS = [0, 1, 0.5, 9.994, 9.996, 27.44, 99.95, 999.4, 999.6, 1024, 1234567, 1e-9, 3.2e-7, 2.74e-5, 0.00123, 0.0099996, 1.5, 59.9,
-           2**20, 640 * 2**20, 5 * 2**30, 1e18, -3.2e-5, -512]  # fmt: skip
+NUMBERS = [0, 1, 0.5, 9.994, 9.996, 27.44, 99.95, 999.4, 999.6, 1024, 1234567, 1e-9, 3.2e-7, 2.74e-5, 0.00123, 0.0099996, 1.5,
+           59.9, 2**20, 640 * 2**20, 5 * 2**30, 1e18, -3.2e-5, -512]  # fmt: skip
 RATIOS = [1, 1.0004, 1.0006, 1.094, 0.5, 1.9994, 1.9996, 3.74, 9.99, 10, 123.4, 0.0001]
 AGES = [0, 30, 59.4, 59.6, 3569, 3571, 7200, 170_000, 172_000, 864_000, 2_000_000, 9_000_000, 90_000_000, -300]
 
 
 @pytest.fixture
 def run(visit: Callable[..., Page]) -> Callable[[str, Any], Any]:
-    page = visit()
-    return lambda code, argument=None: page.evaluate(code, argument)
+    """Runs an expression on a page, or calls a function with the argument."""
+    return visit().evaluate
 
 
 def test_numbers_are_written_as_the_command_line_writes_them(run: Callable[[str, Any], Any]) -> None:
@@ -52,7 +52,8 @@ def test_what_a_search_finds(run: Callable[[str, Any], Any]) -> None:
         '-"fwd(1024"': False, '"fwd 1024"': False, "": True, "-": True, '"open': False, "  softmax  ": True,
     }  # fmt: skip
     found = run(
-        "queries => queries.map(each => regress.search.matcher(each)('ops.softmax.fwd(1024, bfloat16) gpu time'))", [*wanted]
+        "queries => queries.map(each => regress.search.matcher(each)('ops.softmax.fwd(1024, bfloat16) gpu time'))",
+        [*wanted],
     )
     assert dict(zip(wanted, found, strict=True)) == wanted
 
@@ -76,7 +77,9 @@ def test_what_is_exported_cannot_break_out(run: Callable[[str, Any], Any]) -> No
 def test_a_link_gives_back_what_was_put_into_it(run: Callable[[str, Any], Any]) -> None:
     name, query = "a/b?c=#%é\u2028", {"c": "'x, y' & \"z\"", "z": "a..b", "off": ""}
     link = run("([name, query]) => regress.link('benchmark', name, query)", [name, query])
-    parsed = run("link => (found => [found.page, found.name, Object.fromEntries(found.query)])(regress.parse(link))", link)
+    parsed = run(
+        "link => (found => [found.page, found.name, Object.fromEntries(found.query)])(regress.parse(link))", link
+    )
     assert parsed == ["benchmark", name, {"c": query["c"], "z": "a..b"}]
     assert run("regress.parse('#/b/%E0%A4%A').name", None) == "%E0%A4%A"
 

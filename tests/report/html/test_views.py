@@ -217,9 +217,7 @@ def test_axes_by_date_logarithmic_and_relative(visit: Visit) -> None:
     page.click("text=log axis")
     page.click("text=relative to v1.1")
     assert "x=date" in page.url
-    scales = page.evaluate(
-        "(u => [u.scales.x.time, u.scales.y.distr, u.data[3][0].toFixed(2)])(regress.live.chart.u)"
-    )
+    scales = page.evaluate("(u => [u.scales.x.time, u.scales.y.distr, u.data[3][0].toFixed(2)])(regress.live.chart.u)")
     assert scales == [True, 3, "0.89"]  # v1.1 is in the slow stretch
 
 
