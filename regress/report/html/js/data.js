@@ -5,7 +5,8 @@
     if (!R.waiting.has(entry.name)) {
       const loading = new Promise((resolve, reject) => {
         const script = R.h("script", {src: `data/b/${encodeURIComponent(entry.file)}`});
-        script.onload = () => R.shards.has(entry.name) ? resolve(R.shards.get(entry.name)) : reject(new Error("it is of another report"));
+        script.onload = () =>
+          R.shards.has(entry.name) ? resolve(R.shards.get(entry.name)) : reject(new Error("it is of another report"));
         script.onerror = () => reject(new Error(`data/b/${entry.file} is not there`));
         document.head.append(script);
       });
@@ -28,17 +29,24 @@
   R.short = sha => sha.slice(0, 8);
   // A commit as the reader may write it: a tag, a sha or the beginning of one, `first`, `last`.
   R.findCommit = text => {
-    const wanted = text.trim().split(/\s/)[0].toLowerCase(), {commits} = R.index;
+    const wanted = text.trim().split(/\s/)[0].toLowerCase(),
+      {commits} = R.index;
     if (!wanted) return -1;
     if (wanted === "first") return 0;
     if (wanted === "last") return commits.length - 1;
     const tagged = commits.findIndex(commit => commit.tags.some(tag => tag.toLowerCase() === wanted));
-    return tagged >= 0 ? tagged : wanted.length < 4 ? -1 : commits.findIndex(commit => commit.sha.startsWith(wanted.slice(0, 12)));
+    return tagged >= 0
+      ? tagged
+      : wanted.length < 4
+        ? -1
+        : commits.findIndex(commit => commit.sha.startsWith(wanted.slice(0, 12)));
   };
   // What a commit is called: its tag, else its sha.
   R.commitName = at => R.index.commits[at].tags[0] ?? R.short(R.index.commits[at].sha);
   R.commitLink = commit => {
     const sha = R.h("span", {class: "mono"}, R.short(commit.sha));
-    return R.index.commit_url ? R.h("a", {href: R.index.commit_url + commit.sha, rel: "noreferrer", target: "_blank"}, sha) : sha;
+    return R.index.commit_url
+      ? R.h("a", {href: R.index.commit_url + commit.sha, rel: "noreferrer", target: "_blank"}, sha)
+      : sha;
   };
 })(regress);

@@ -10,7 +10,9 @@
       else if (name === "value") node.value = value;
       else node.setAttribute(name, value === true ? "" : value);
     }
-    node.append(...children.flat(Infinity).filter(each => each !== null && each !== undefined && each !== false && each !== ""));
+    node.append(
+      ...children.flat(Infinity).filter(each => each !== null && each !== undefined && each !== false && each !== ""),
+    );
     return node;
   };
   const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
@@ -38,7 +40,17 @@
     say(`copied: ${what ?? text}`);
   };
   const copyButton = (label, text) =>
-    h("button", {type: "button", class: "copy", title: text, "aria-label": `Copy the command: ${label}`, onclick: () => copy(text)}, label);
+    h(
+      "button",
+      {
+        type: "button",
+        class: "copy",
+        title: text,
+        "aria-label": `Copy the command: ${label}`,
+        onclick: () => copy(text),
+      },
+      label,
+    );
   const command = text => h("div", {class: "command"}, h("pre", {tabindex: "0"}, text), copyButton("copy", text));
 
   R.h = h;

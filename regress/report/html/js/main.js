@@ -1,9 +1,17 @@
 // Begins: draws the page that the hash names, and again when it changes.
 (R => {
   const {h} = R;
-  const TITLES = {overview: "Overview", benchmark: "", compare: "Compare", regressions: "Changes", machines: "Machines", failures: "Failures"};
+  const TITLES = {
+    overview: "Overview",
+    benchmark: "",
+    compare: "Compare",
+    regressions: "Changes",
+    machines: "Machines",
+    failures: "Failures",
+  };
 
-  const theme = () => document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  const theme = () =>
+    document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   const button = document.getElementById("theme");
   const setTheme = name => {
     if (name) document.documentElement.dataset.theme = name;
@@ -19,13 +27,19 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTheme(""));
 
   const fresh = () => {
-    const newest = R.index.commits.at(-1), node = document.getElementById("fresh");
-    node.replaceChildren("newest result: ", h("span", {class: "mono", title: newest.subject}, R.commitName(R.index.commits.length - 1)), ` from ${R.text.ago(Date.now() / 1000 - newest.date)}`);
+    const newest = R.index.commits.at(-1),
+      node = document.getElementById("fresh");
+    node.replaceChildren(
+      "newest result: ",
+      h("span", {class: "mono", title: newest.subject}, R.commitName(R.index.commits.length - 1)),
+      ` from ${R.text.ago(Date.now() / 1000 - newest.date)}`,
+    );
   };
   R.draw = async () => {
     R.leave?.();
     R.leave = null;
-    const main = document.getElementById("main"), {page, name} = R.state;
+    const main = document.getElementById("main"),
+      {page, name} = R.state;
     for (const link of document.querySelectorAll("header nav a")) {
       if (link.dataset.page === page) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
@@ -34,10 +48,16 @@
     const draw = R.pages[page];
     let nodes;
     try {
-      nodes = draw ? await draw() : [h("h1", null, "There is no such page"), h("p", null, h("a", {href: "#/"}, "Overview"))];
+      nodes = draw
+        ? await draw()
+        : [h("h1", null, "There is no such page"), h("p", null, h("a", {href: "#/"}, "Overview"))];
     } catch (error) {
       console.error(error);
-      nodes = [h("h1", null, "This page cannot be shown"), h("p", null, error.message), h("p", null, "Where the report was made anew since this page was opened: reload it.")];
+      nodes = [
+        h("h1", null, "This page cannot be shown"),
+        h("p", null, error.message),
+        h("p", null, "Where the report was made anew since this page was opened: reload it."),
+      ];
     }
     main.replaceChildren(...[nodes].flat(Infinity).filter(Boolean));
     main.dataset.page = page;
@@ -46,7 +66,16 @@
   R.begin = () => {
     setTheme(new URLSearchParams(location.search).get("theme") || R.remembered("theme") || "");
     if (!R.index) {
-      document.getElementById("main").replaceChildren(h("h1", null, "The data of this report is not there"), h("p", null, "Keep the folder data/ beside index.html, or make one file of it: regress report --single-file FILE"));
+      document
+        .getElementById("main")
+        .replaceChildren(
+          h("h1", null, "The data of this report is not there"),
+          h(
+            "p",
+            null,
+            "Keep the folder data/ beside index.html, or make one file of it: regress report --single-file FILE",
+          ),
+        );
       return;
     }
     R.prepare();

@@ -13,7 +13,9 @@
   };
   const link = (page, name = "", query = {}) => {
     const path = page === "benchmark" ? `b/${encodeURIComponent(name)}` : page === "overview" ? "" : page;
-    const pairs = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== false);
+    const pairs = Object.entries(query).filter(
+      ([, value]) => value !== null && value !== undefined && value !== "" && value !== false,
+    );
     const text = new URLSearchParams(pairs).toString();
     return `#/${path}${text ? `?${text}` : ""}`;
   };

@@ -12,14 +12,32 @@
     const kind = column => [column.num && "n", column.hide && "hide"].filter(Boolean).join(" ") || null;
     const head = column => {
       const state = column === by ? (down ? "descending" : "ascending") : null;
-      const turned = column === by ? (down === Boolean(column.num) ? `${down ? "" : "-"}${column.key}` : "") : `${column.num ? "-" : ""}${column.key}`;
+      const turned =
+        column === by
+          ? down === Boolean(column.num)
+            ? `${down ? "" : "-"}${column.key}`
+            : ""
+          : `${column.num ? "-" : ""}${column.key}`;
       const arrow = R.h("span", {"aria-hidden": "true", class: "arrow"}, state ? (down ? " ↓" : " ↑") : "");
-      const inner = onsort && column.label ? R.h("button", {type: "button", class: "head", onclick: () => onsort(turned)}, column.label, arrow) : column.label;
+      const inner =
+        onsort && column.label
+          ? R.h("button", {type: "button", class: "head", onclick: () => onsort(turned)}, column.label, arrow)
+          : column.label;
       return R.h("th", {scope: "col", class: kind(column), "aria-sort": state}, inner);
     };
     const body = R.h("tbody", null);
-    const line = row => R.h("tr", {data: link ? {link: link(row)} : {}}, columns.map((column, at) =>
-      R.h(at ? "td" : "th", {class: kind(column), scope: at ? null : "row"}, column.cell ? column.cell(row) : R.text.MISSING)));
+    const line = row =>
+      R.h(
+        "tr",
+        {data: link ? {link: link(row)} : {}},
+        columns.map((column, at) =>
+          R.h(
+            at ? "td" : "th",
+            {class: kind(column), scope: at ? null : "row"},
+            column.cell ? column.cell(row) : R.text.MISSING,
+          ),
+        ),
+      );
     const more = R.h("button", {type: "button", class: "more"});
     let shown = 0;
     const show = () => {
@@ -30,11 +48,25 @@
     };
     more.addEventListener("click", show);
     show();
-    const table = R.h("table", {class: "rows"}, R.h("caption", {class: "sr"}, caption), R.h("thead", null, R.h("tr", null, columns.map(head))), body);
+    const table = R.h(
+      "table",
+      {class: "rows"},
+      R.h("caption", {class: "sr"}, caption),
+      R.h("thead", null, R.h("tr", null, columns.map(head))),
+      body,
+    );
     const exported = () => {
       const listed = every.filter(column => column.value);
-      return {heads: listed.map(column => column.key), rows: ordered.map(row => listed.map(column => (column.out ?? column.value)(row)))};
+      return {
+        heads: listed.map(column => column.key),
+        rows: ordered.map(row => listed.map(column => (column.out ?? column.value)(row))),
+      };
     };
-    return {node: R.h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": caption}, table, more), exports: R.exports.buttons(name, exported), exported, table};
+    return {
+      node: R.h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": caption}, table, more),
+      exports: R.exports.buttons(name, exported),
+      exported,
+      table,
+    };
   };
 })(regress);

@@ -1,9 +1,25 @@
 // Numbers and times as text, in the words of the command line: one scale a value, three significant digits, "-" for nothing.
 (R => {
-  const TIMES = [["s", 1], ["ms", 1e-3], ["us", 1e-6], ["ns", 1e-9]];
-  const SIZES = [["TiB", 2 ** 40], ["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10], ["B", 1]];
+  const TIMES = [
+    ["s", 1],
+    ["ms", 1e-3],
+    ["us", 1e-6],
+    ["ns", 1e-9],
+  ];
+  const SIZES = [
+    ["TiB", 2 ** 40],
+    ["GiB", 2 ** 30],
+    ["MiB", 2 ** 20],
+    ["KiB", 2 ** 10],
+    ["B", 1],
+  ];
   const SCALES = {s: TIMES, second: TIMES, seconds: TIMES, B: SIZES, byte: SIZES, bytes: SIZES, count: [["", 1]]};
-  const MINUTE = 60, HOUR = 3600, DAY = 86400, WEEK = 604800, MONTH = 2629800, YEAR = 31557600;
+  const MINUTE = 60,
+    HOUR = 3600,
+    DAY = 86400,
+    WEEK = 604800,
+    MONTH = 2629800,
+    YEAR = 31557600;
   const MISSING = "-";
 
   const exponent = value => {
@@ -36,14 +52,18 @@
   const value = (each, unit) => scaled(each, scaleOf([each ?? null], unit));
   // Values of an axis in one scale, with as many digits as tell neighbours apart.
   const axis = (values, unit) => {
-    const present = values.filter(each => each !== null), [name, factor] = scaleOf([Math.max(...present.map(Math.abs))], unit);
+    const present = values.filter(each => each !== null),
+      [name, factor] = scaleOf([Math.max(...present.map(Math.abs))], unit);
     const step = (present.length > 1 && Math.abs(present[1] - present[0]) / factor) || 1;
     const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(step) + 1e-9)));
-    const exact = [digits, digits + 1, digits + 2].find(n => Math.abs(Number(step.toFixed(n)) - step) < step * 1e-6) ?? digits;
-    return values.map(each => each === null ? "" : `${(each / factor).toFixed(exact)} ${name}`.trimEnd());
+    const exact =
+      [digits, digits + 1, digits + 2].find(n => Math.abs(Number(step.toFixed(n)) - step) < step * 1e-6) ?? digits;
+    return values.map(each => (each === null ? "" : `${(each / factor).toFixed(exact)} ${name}`.trimEnd()));
   };
   const signed = ratio => {
-    const percent = 100 * (ratio - 1), size = Math.abs(percent), sign = percent < 0 ? "-" : "+";
+    const percent = 100 * (ratio - 1),
+      size = Math.abs(percent),
+      sign = percent < 0 ? "-" : "+";
     const text = size < 99.95 ? sign + size.toFixed(1) : size < 1e6 ? sign + size.toFixed(0) : sign + exponent(size);
     return text === "+0.0" || text === "-0.0" ? "0.0" : text;
   };
@@ -51,7 +71,7 @@
     if (ratio === null || ratio === undefined || Number.isNaN(ratio)) return MISSING;
     return ratio >= 10 ? `x${number(ratio)}` : `${signed(ratio)} %`;
   };
-  const interval = (low, high) => low === null || high === null ? MISSING : `${signed(low)} … ${signed(high)} %`;
+  const interval = (low, high) => (low === null || high === null ? MISSING : `${signed(low)} … ${signed(high)} %`);
   const percent = share => {
     if (share === null || share === undefined) return MISSING;
     const size = 100 * share;
@@ -65,8 +85,12 @@
     else if (size < 59.5 * MINUTE) text = `${(size / MINUTE).toFixed(0)} min`;
     else if (size < 47.5 * HOUR) text = `${(size / HOUR).toFixed(0)} h`;
     else {
-      const [, unit, word] = [[2 * WEEK, DAY, "days"], [9 * WEEK, WEEK, "weeks"], [2 * YEAR, MONTH, "months"], [Infinity, YEAR, "years"]]
-        .find(([limit]) => size < limit);
+      const [, unit, word] = [
+        [2 * WEEK, DAY, "days"],
+        [9 * WEEK, WEEK, "weeks"],
+        [2 * YEAR, MONTH, "months"],
+        [Infinity, YEAR, "years"],
+      ].find(([limit]) => size < limit);
       text = `${(size / unit).toFixed(0)} ${word}`;
     }
     return seconds >= 0 ? `${text} ago` : `in ${text}`;
@@ -81,9 +105,25 @@
     return Number.isNaN(at.getTime()) ? MISSING : `${date(seconds)} ${two(at.getHours())}:${two(at.getMinutes())}`;
   };
   const counted = (n, noun, many = `${noun}s`) => `${n} ${n === 1 ? noun : many}`;
-  const listed = words => words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+  const listed = words => (words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`);
   // A word as a shell takes it.
-  const quoted = word => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
+  const quoted = word => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`);
 
-  R.text = {number, value, axis, scaleOf, scaled, change, interval, percent, ago, date, moment, counted, listed, quoted, MISSING};
+  R.text = {
+    number,
+    value,
+    axis,
+    scaleOf,
+    scaled,
+    change,
+    interval,
+    percent,
+    ago,
+    date,
+    moment,
+    counted,
+    listed,
+    quoted,
+    MISSING,
+  };
 })(regress);
