@@ -380,3 +380,14 @@ def test_the_table_in_view_is_exported(visit: Visit, ending: str, tmp_path: Path
     else:
         assert text.splitlines()[1] == "| --- | --- | --- | --- | --- | --- | --- | --- |"
         assert text.splitlines()[2].startswith("| cpu.time\\_parse |")
+
+
+def test_what_is_new_since_the_last_visit(visit: Visit) -> None:
+    page = visit()
+    assert "your last visit" not in page.inner_text(".lede")
+    remembered = page.evaluate("localStorage.getItem('regress seen tensors')")
+    assert remembered.count("\n") == 1
+    page.evaluate("text => localStorage.setItem('regress seen tensors', text)", remembered.split("\n")[0])
+    page.reload()
+    page.wait_for_selector("main[data-page]")
+    assert "1 since your last visit" in page.inner_text(".lede")

@@ -138,18 +138,12 @@
             key: "benchmark",
             label: "Benchmark",
             value: each => `${each.row.name}${each.row.params && `(${each.row.params})`}`,
-            cell: each => R.rowName(each.row),
+            cell: each => [
+              R.rowName(each.row),
+              several && h("div", {class: "soft small"}, index.places[each.row.place].label),
+            ],
           },
-          ...(several
-            ? [
-                {
-                  key: "where",
-                  label: "Where",
-                  value: each => index.places[each.row.place].label,
-                  cell: each => h("span", {class: "soft"}, index.places[each.row.place].label),
-                },
-              ]
-            : []),
+          {key: "where", hidden: true, value: each => index.places[each.row.place].label},
           {key: "metric", hidden: true, value: each => each.row.metric},
           {
             key: "history",

@@ -108,7 +108,14 @@
           value: row => row.overall?.ratio,
           cell: row => (row.overall ? text.change(row.overall.ratio) : text.MISSING),
         },
-        {key: "noise", label: "Noise", num: true, hide: true, value: row => row.noise, cell: row => R.small(row.noise)},
+        {
+          key: "noise",
+          label: "Noise",
+          num: true,
+          hide: true,
+          value: row => row.noise,
+          cell: row => text.noise(row.noise),
+        },
         {
           key: "newest",
           label: "Newest result",

@@ -119,14 +119,12 @@
       if (!panels.has(title)) panels.set(title, new Map());
       const own = panels.get(title);
       if (!own.has(kind)) own.set(kind, []);
-      own
-        .get(kind)
-        .push({
-          x: numberOf(line.params[axes.size]),
-          y: line.values.at(-1),
-          params: line.params,
-          label: line.params.join(", "),
-        });
+      own.get(kind).push({
+        x: numberOf(line.params[axes.size]),
+        y: line.values.at(-1),
+        params: line.params,
+        label: line.params.join(", "),
+      });
     }
     const charts = [...panels].slice(0, MOST_CHARTS).map(([title, own]) =>
       small(

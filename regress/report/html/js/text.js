@@ -78,6 +78,8 @@
     if (size >= 99.5) return `${size.toFixed(0)} %`;
     return `${Number(size.toPrecision(size < 9.95 ? 2 : 3))} %`;
   };
+  // Below what is worth saying, a bound.
+  const noise = share => (share !== null && share > 0 && share < 1e-4 ? "< 0.01 %" : percent(share));
   const ago = seconds => {
     const size = Math.abs(seconds);
     let text;
@@ -118,6 +120,7 @@
     change,
     interval,
     percent,
+    noise,
     ago,
     date,
     moment,

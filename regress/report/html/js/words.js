@@ -7,7 +7,7 @@
     changed: ["◆", "unsure"],
     improved: ["▼", "better"],
     recovered: ["↩", ""],
-    undecided: ["?", "unsure"],
+    undecided: ["?", ""],
     unchanged: ["", ""],
     gone: ["–", ""],
     skipped: ["–", ""],
