@@ -139,7 +139,10 @@ def publish(site: Site, folder: Path, file: Path | None, progress: Progress) -> 
     for path, why, fix in written.index.skipped:
         click.echo(f"warning: {path} was left out: {why}; fix: {fix}", err=True)
     counts = f"{written.benchmarks} benchmarks, {len(written.index.commits)} commits"
-    click.echo(f"{written.page}  ({counts}; {written.changed} pages changed)")
+    near = written.page.is_relative_to(Path.cwd())
+    click.echo(
+        f"{written.page.relative_to(Path.cwd()) if near else written.page}  ({counts}; {written.changed} pages changed)"
+    )
     return written.page
 
 

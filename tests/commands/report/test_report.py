@@ -30,8 +30,8 @@ def root(history: Path, tmp_path: Path) -> Path:
 def test_a_report_is_written_and_kept_up_to_date(root: Path) -> None:
     first = regress(root, "report", "-q")
     assert first.code == 0, first.err
-    page = root / "report" / "index.html"
-    assert first.out == f"{page}  (9 benchmarks, 26 commits; 9 pages changed)\n"
+    assert (root / "report" / "index.html").exists()
+    assert first.out == "report/index.html  (9 benchmarks, 26 commits; 9 pages changed)\n"
     assert "history/h100/" in first.err
     assert "was left out: not JSON" in first.err
     before = {path: path.stat().st_mtime_ns for path in (root / "report" / "data" / "b").iterdir()}

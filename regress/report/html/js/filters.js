@@ -75,7 +75,7 @@
       autocomplete: "off",
       spellcheck: "false",
       oninput: event => {
-        R.put({q: event.target.value});
+        R.put({q: event.target.value}, true);
         onchange();
       },
     });

@@ -25,14 +25,26 @@
   R.link = link;
   R.get = key => R.state.query.get(key) ?? "";
   R.list = key => R.get(key).split(",").filter(Boolean);
-  // Changes the hash without drawing the page anew; what is empty is left out.
-  R.put = changes => {
+  // Changes the hash without drawing the page anew; what is empty is left out. A browser takes its time for that, so that what
+  // is typed is put there `later`: when the typing pauses, or the reader goes on.
+  let waiting;
+  const write = () => {
+    clearTimeout(waiting);
+    waiting = undefined;
+    history.replaceState(null, "", link(R.state.page, R.state.name, Object.fromEntries(R.state.query)));
+  };
+  R.put = (changes, later = false) => {
     for (const [key, value] of Object.entries(changes)) {
       if (value === null || value === undefined || value === "" || value === false) R.state.query.delete(key);
       else R.state.query.set(key, value === true ? "1" : value);
     }
-    history.replaceState(null, "", link(R.state.page, R.state.name, Object.fromEntries(R.state.query)));
+    clearTimeout(waiting);
+    if (later) waiting = setTimeout(write, 200);
+    else write();
   };
+  for (const kind of ["click", "keydown", "pagehide"]) {
+    addEventListener(kind, event => waiting !== undefined && event.target?.id !== "search" && write(), true);
+  }
   // What the reader has chosen before. A browser may refuse to remember.
   R.remembered = key => {
     try {

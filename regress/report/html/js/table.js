@@ -1,6 +1,6 @@
-// A table that sorts by its heads, shows more as it is asked to, and gives its rows to export and keyboard.
+// A table that sorts by its heads, shows more as it is scrolled, and gives its rows to export and keyboard.
 (R => {
-  const PAGE = 200;
+  const PAGE = 40;
 
   // Columns: {key, label, num, hide, hidden, value(row), cell(row)}; `value` sorts and is exported, `cell` is shown. What has
   // `hide` is not shown on a small screen, what is `hidden` is exported only.
@@ -48,6 +48,10 @@
     };
     more.addEventListener("click", show);
     show();
+    // The rest comes as the reader gets there.
+    new IntersectionObserver(seen => seen.some(each => each.isIntersecting) && show(), {rootMargin: "400px"}).observe(
+      more,
+    );
     const table = R.h(
       "table",
       {class: "rows"},
