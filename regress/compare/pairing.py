@@ -102,16 +102,17 @@ def renames(head: Benchmarks, base_names: Collection[str]) -> dict[str, str]:
     """
     claims: dict[str, list[str]] = {}
     for benchmark in head.values():
-        old = next((name for name in _old_names(benchmark) if name in base_names and name not in head), None)
+        claimed = old_names(benchmark.name, declared_words(benchmark, "was"))
+        old = next((name for name in claimed if name in base_names and name not in head), None)
         if old is not None and benchmark.name not in base_names:
             claims.setdefault(old, []).append(benchmark.name)
     return {names[0]: old for old, names in claims.items() if len(names) == 1}
 
 
-def _old_names(benchmark: Benchmark) -> Iterator[str]:
+def old_names(name: str, declared: Iterable[str]) -> Iterator[str]:
     """The names that `was` may mean: a benchmark's, or, declared on a class or a module, that class's or module's."""
-    parts = benchmark.name.split(".")
-    for was in declared_words(benchmark, "was"):
+    parts = name.split(".")
+    for was in declared:
         yield was
         for start in range(1, len(parts)):
             yield ".".join([was, *parts[start:]])

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from regress.compare.series import series_of
-from regress.history import Recorded, SkippedFile, Store
+from regress.compare.renamed import Recordings, as_of_today, names_of_today
+from regress.compare.series import FACTS, series_of
+from regress.history import Archive, Place, Recorded, SkippedFile, without_gc
 from regress.model import Benchmark, Commit, Machine, Series, Settings
+
+FORMAT = 1
+"""Of what `series` makes of a history: part of each stamp."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Past:
     """What is recorded of `commits`, the oldest first in the caller's order; one object a command."""
 
     names: tuple[str, ...]
-    """Benchmarks with results, sorted."""
+    """Benchmarks with results, sorted, under their names of today."""
     commits: tuple[Commit, ...]
     machines: tuple[Machine, ...]
     environments: tuple[str, ...]
@@ -35,27 +39,58 @@ class Past:
     """Files, or parts of them, that could not be used."""
     unknown: tuple[Unknown, ...]
     """Results of other commits, the oldest first."""
+    _archive: Archive = field(repr=False)
     _settings: Settings = field(repr=False)
-    _recorded: Mapping[str, Sequence[tuple[int, Recorded]]] = field(repr=False)
-    """By benchmark, what is recorded of it at which commit."""
-    _entries: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    _places: Mapping[int, int] = field(repr=False)
+    """Of each source that counts, the place of its commit among `commits`."""
+    _old_names: Mapping[str, Sequence[str]] = field(repr=False)
+    """By the name of today, the oldest first."""
 
     def series(self, name: str) -> tuple[Series, ...]:
-        """Every series of a benchmark: cases, metrics, machines, devices and environments."""
+        """Every series of a benchmark: cases, metrics, machines, devices and environments. Results under names that the
+        benchmark says it had are in them."""
         history: list[tuple[str, list[Recorded]]] = [(commit.sha, []) for commit in self.commits]
-        for place, recorded in self._recorded.get(name, ()):
-            history[place][1].append(recorded)
-        return series_of(history, self._settings)
+        with without_gc():
+            for place, recorded in self._recorded(name):
+                history[place][1].append(recorded)
+            return series_of(history, self._settings)
 
     def benchmark(self, name: str) -> Benchmark | None:
         """The benchmark as it was recorded last; its code is in `asv` where benchmarks.json has the benchmark."""
-        found = [each for _, recorded in self._recorded.get(name, ()) for each in recorded.benchmarks.values()]
-        return replace(found[-1], asv=dict(self._entries.get(name, {}))) if found else None
+        found = [recorded.benchmarks[name] for _, recorded in self._recorded(name) if name in recorded.benchmarks]
+        return replace(found[-1], asv=dict(self._archive.benchmarks.get(name, {}))) if found else None
 
     def stamp(self, name: str) -> str:
         """A word that is another one whenever `series(name)` could be."""
-        parts = (self.commits, self._settings, self._recorded.get(name, ()))
-        return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
+        found = hashlib.sha256(self._common)
+        for each in (*self._old_names.get(name, ()), name):
+            found.update(repr((each, self._archive.benchmarks.get(each))).encode(errors="surrogatepass"))
+            texts = self._archive.texts(each)
+            for rank, key in sorted((self._ranks[key], key) for key in texts if key in self._places):
+                found.update(b"\0".join((rank, *texts[key])))
+        return found.hexdigest()[:24]
+
+    @cached_property
+    def _ranks(self) -> dict[int, bytes]:
+        """Of each source, whose results it has: what they are sorted by."""
+        where = {key: self._archive.places[key] for key in self._places}
+        return {
+            key: repr((self._places[key], each.machine.name, each.environment)).encode(errors="surrogatepass")
+            for key, each in where.items()
+        }
+
+    @cached_property
+    def _common(self) -> bytes:
+        parts = (FORMAT, [commit.sha for commit in self.commits], self._settings)
+        return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).digest()
+
+    def _recorded(self, name: str) -> Recordings:
+        """What is recorded of the benchmark, in the order of the commits."""
+        return as_of_today(name, self._old_names.get(name, ()), self._recorded_under)
+
+    def _recorded_under(self, name: str) -> Recordings:
+        every = ((self._places.get(source), each) for source, each in self._archive.recorded(name))
+        return sorted(((place, each) for place, each in every if place is not None), key=lambda pair: pair[0])
 
 
 def past_of(
@@ -65,44 +100,44 @@ def past_of(
     settings: Settings,
     machine: str | None = None,
     environment: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Past:
-    """What the results below `root` say of `commits`, on one machine and in one environment where these are named."""
-    store = Store(root)
-    places = {commit.sha: place for place, commit in enumerate(commits)}
-    by_name: dict[str, list[tuple[int, Recorded]]] = {}
-    machines: dict[str, Machine] = {}
-    environments, skipped, unknown = set(), {}, {}
-    dates = {each.commit_sha: each.date for each in store.commits(machine)}
-    for sha in sorted(dates, key=lambda sha: (places.get(sha, -1), dates[sha], sha)):
-        loaded = store.load(sha, machine, environment)
-        skipped.update(dict.fromkeys(loaded.skipped))
-        if sha not in places:
-            files = tuple(each.source for each in loaded.recorded)
-            unknown[sha] = Unknown(sha, dates[sha], files)
-            continue
-        for recorded in loaded.recorded:
-            machines[recorded.machine.name] = recorded.machine
-            environments.add(recorded.environment)
-            for name in dict.fromkeys(each.name for each in recorded.rounds):
-                by_name.setdefault(name, []).append((places[sha], _only(recorded, name)))
+    """What the results below `root` say of `commits`, on one machine and in one environment where these are named.
+
+    Of files that have not changed, what was read is taken from the folder `cache`; `progress` is called with the bytes that
+    were read and that have to be.
+    """
+    archive = Archive(root, cache, FACTS, progress)
+    by_sha = {commit.sha: place for place, commit in enumerate(commits)}
+    wanted = {
+        key: each
+        for key, each in archive.places.items()
+        if machine in (None, each.machine.name) and environment in (None, each.environment)
+    }
+    places = {key: by_sha[each.commit_sha] for key, each in wanted.items() if each.commit_sha in by_sha}
+
+    def last(name: str) -> int:
+        return max(places[key] for key in archive.sources_of(name) if key in places)
+
+    names = names_of_today(set(archive.names(places)), archive.was, last)
+    machines = {each.machine.name: each.machine for key, each in wanted.items() if key in places}
     return Past(
-        names=tuple(sorted(by_name)),
+        names=tuple(sorted(names)),
         commits=tuple(commits),
         machines=tuple(machines[name] for name in sorted(machines)),
-        environments=tuple(sorted(environments)),
-        skipped=tuple(skipped),
-        unknown=tuple(each for each in unknown.values() if each.files),
+        environments=tuple(sorted({each.environment for key, each in wanted.items() if key in places})),
+        skipped=archive.skipped,
+        unknown=_unknown(each for key, each in wanted.items() if key not in places),
+        _archive=archive,
         _settings=settings,
-        _recorded=by_name,
-        _entries=store.entries(),
+        _places=places,
+        _old_names=names,
     )
 
 
-def _only(recorded: Recorded, name: str) -> Recorded:
-    """What is recorded of that benchmark."""
-    return replace(
-        recorded,
-        rounds=tuple(each for each in recorded.rounds if each.name == name),
-        benchmarks={key: each for key, each in recorded.benchmarks.items() if key == name},
-        intervals={case: each for case, each in recorded.intervals.items() if case.name == name},
-    )
+def _unknown(places: Iterable[Place]) -> tuple[Unknown, ...]:
+    found: dict[str, list[Place]] = {}
+    for place in places:
+        found.setdefault(place.commit_sha, []).append(place)
+    every = (Unknown(sha, group[0].date, tuple(each.path for each in group)) for sha, group in found.items())
+    return tuple(sorted(every, key=lambda each: (each.date, each.commit_sha)))

@@ -6,24 +6,25 @@ Nothing here raises for a bad file: it is skipped and named, with what to do abo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from regress.history.cells import newest_alike, recorded_later
-from regress.history.reading import read_rows
+from regress.history.reading import Reader
+from regress.history.recorded import CommitResults, Loaded, Recorded, SkippedFile, put_together
 from regress.history.results_file import (
     BENCHMARKS_VERSION,
     MACHINE_VERSION,
+    RESTORE,
     FormatError,
     ResultsFile,
+    malformed,
     parse_json,
     parse_results,
 )
 from regress.history.sidecar import ENDING, Sidecar, parse_header
 from regress.history.sidecar import parse as parse_sidecar
-from regress.model import Benchmark, Case, Machine, Round
+from regress.model import Machine
 
 BENCHMARKS_FILE = "benchmarks.json"
 MACHINE_FILE = "machine.json"
@@ -31,80 +32,30 @@ MACHINE_FILE = "machine.json"
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class SkippedFile:
-    """A file, or a part of it, that could not be used."""
-
-    path: Path
-    why: str
-    fix: str
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """What is recorded of one commit on one machine in one environment.
-
-    `rounds` of a case were all measured in one way; they have values, no samples. `benchmarks` are as they were then:
-    version and parameters are the recorded ones.
-    """
-
-    commit_sha: str
-    machine: Machine
-    environment: str
-    rounds: tuple[Round, ...]
-    benchmarks: Mapping[str, Benchmark]
-    source: Path
-    """The sidecar, or asv's file where there is none."""
-    notes: tuple[str, ...] = ()
-    """What was left out or preferred, in words."""
-    intervals: Mapping[Case, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
-    """By case and metric, what asv recorded as its 99 % interval, where it did not record the rounds."""
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """Everything recorded of a commit, and what had to be skipped."""
-
-    recorded: tuple[Recorded, ...] = ()
-    skipped: tuple[SkippedFile, ...] = ()
-
-
-@dataclass(frozen=True)
-class CommitResults:
-    """A commit that has results. `date` is the commit's, in seconds since the epoch."""
-
-    commit_sha: str
-    date: float
-    machine: str
-    environment: str
-
-
 def load(root: Path, revision_sha: str, machine_name: str | None, environment: str | None) -> Loaded:
     """What `root` holds of the commit, by machine and environment; see Store.load."""
     skipped: list[SkippedFile] = []
     recorded = []
-    entries: dict[str, Any] | None = None
-    for folder in _machine_folders(root, machine_name):
+    reader: Reader | None = None
+    for folder in machine_folders(root, machine_name):
         machine: Machine | None = None
         for stem in _stems(folder):
             if not stem.startswith(revision_sha[:8] + "-"):
                 continue
-            if entries is None:
-                entries = read_benchmarks(root, skipped)
-            if machine is None:
-                machine = _machine(folder, skipped)
-            found = _recorded(folder, stem, machine, entries, skipped)
+            reader = reader or Reader(read_benchmarks(root, skipped))
+            machine = machine or read_machine(folder, skipped)
+            found = _recorded(folder, stem, machine, reader, skipped)
             if found is None or not found.commit_sha.startswith(revision_sha):
                 continue
             if environment in (None, found.environment):
-                recorded.append(found)
+                recorded.append(found.as_rounds())
     return Loaded(tuple(recorded), tuple(skipped))
 
 
 def commits(root: Path, machine_name: str | None) -> tuple[CommitResults, ...]:
     """The commits that `root` has results of, the oldest first. Files that cannot be read are passed over."""
     found = set()
-    for folder in _machine_folders(root, machine_name):
+    for folder in machine_folders(root, machine_name):
         for stem in _stems(folder):
             header = read(folder / (stem + ENDING), parse_header, [])
             if header is not None:
@@ -134,11 +85,62 @@ def read(path: Path, parse: Callable[[bytes], T], skipped: list[SkippedFile]) ->
 
 def read_benchmarks(root: Path, skipped: list[SkippedFile]) -> dict[str, Any]:
     """The entries of benchmarks.json by name."""
-    content = read(root / BENCHMARKS_FILE, lambda data: parse_json(data, BENCHMARKS_VERSION), skipped) or {}
+    content = read(root / BENCHMARKS_FILE, lambda data: parse_json(data, BENCHMARKS_VERSION, oldest=1), skipped) or {}
     return {name: entry for name, entry in content.items() if isinstance(entry, dict)}
 
 
-def _machine_folders(root: Path, machine_name: str | None) -> Iterator[Path]:
+def read_machine(folder: Path, skipped: list[SkippedFile]) -> Machine:
+    """The machine of that folder, with what machine.json says of it."""
+    path = folder / MACHINE_FILE
+    content = read(path, lambda data: parse_json(data, MACHINE_VERSION), skipped) or {}
+    named = content.pop("machine", folder.name)
+    if named != folder.name:
+        why = f"it is of machine {named!r}, in the folder {folder.name}"
+        skipped.append(SkippedFile(path, why, f"mv {folder} {folder.parent / str(named)}"))
+        return Machine(folder.name)
+    return Machine(folder.name, {key: value for key, value in content.items() if isinstance(value, str)})
+
+
+def read_sidecar(path: Path, skipped: list[SkippedFile]) -> Sidecar:
+    """The sidecar; an empty one where there is none."""
+    side = read(path, parse_sidecar, skipped) or Sidecar()
+    if side.unreadable:
+        lines = ", ".join(map(str, side.unreadable[:5])) + (" ..." if len(side.unreadable) > 5 else "")
+        why = (
+            f"{len(side.unreadable)} of its lines cannot be read ({lines}): a writer was killed, or a merge went wrong"
+        )
+        skipped.append(SkippedFile(path, why, "remove those lines; the other rounds are used"))
+    return side
+
+
+def read_results(path: Path, skipped: list[SkippedFile]) -> ResultsFile | None:
+    """asv's file; None where there is none, where it cannot be read, or where it is of another machine than its folder's."""
+    file = read(path, parse_results, skipped)
+    if file is None:
+        return None
+    if wrong := wrong_machine(path, file.params.get("machine")):
+        skipped.append(wrong)
+        return None
+    if file.malformed:
+        skipped.append(SkippedFile(path, f"{malformed(file.malformed)}; the others are used", RESTORE))
+    return file
+
+
+def wrong_machine(path: Path, named: Any) -> SkippedFile | None:
+    """What is wrong with a file of results that names this machine; None where it is its folder's."""
+    if named == path.parent.name:
+        return None
+    why = f"it is of machine {named!r}, in the folder of {path.parent.name}"
+    return SkippedFile(path, why, f"mv {path} {path.parent.parent / str(named)}/")
+
+
+def of_another_commit(path: Path, commit_sha: str, sidecar_sha: str) -> SkippedFile:
+    """A file of results whose sidecar is not its own: eight digits of two commits are the same."""
+    why = f"it is of commit {commit_sha}, the rounds beside it are of {sidecar_sha}"
+    return SkippedFile(path, why, f"move one of them away: mv {path} {path}.other")
+
+
+def machine_folders(root: Path, machine_name: str | None) -> Iterator[Path]:
     if root.is_dir():
         yield from sorted(
             path
@@ -153,93 +155,19 @@ def _stems(folder: Path) -> list[str]:
     return sorted({match[1] for match in matches if match is not None})
 
 
-def _machine(folder: Path, skipped: list[SkippedFile]) -> Machine:
-    path = folder / MACHINE_FILE
-    content = read(path, lambda data: parse_json(data, MACHINE_VERSION), skipped) or {}
-    named = content.pop("machine", folder.name)
-    if named != folder.name:
-        skipped.append(
-            SkippedFile(
-                path,
-                f"it is of machine {named!r}, in the folder {folder.name}",
-                f"mv {folder} {folder.parent / str(named)}",
-            )
-        )
-        return Machine(folder.name)
-    return Machine(folder.name, {key: value for key, value in content.items() if isinstance(value, str)})
-
-
-# -- one commit on one machine in one environment ------------------------------------------------------------------------
-
-
 def _recorded(
-    folder: Path, stem: str, machine: Machine, entries: Mapping[str, Any], skipped: list[SkippedFile]
+    folder: Path, stem: str, machine: Machine, reader: Reader, skipped: list[SkippedFile]
 ) -> Recorded | None:
     side_path, file_path = folder / (stem + ENDING), folder / f"{stem}.json"
-    side = read(side_path, parse_sidecar, skipped) or Sidecar()
-    if side.unreadable:
-        lines = ", ".join(map(str, side.unreadable[:5])) + (" ..." if len(side.unreadable) > 5 else "")
-        why = (
-            f"{len(side.unreadable)} of its lines cannot be read ({lines}): a writer was killed, or a merge went wrong"
-        )
-        skipped.append(SkippedFile(side_path, why, "remove those lines; the other rounds are used"))
-    file = _checked(read(file_path, parse_results, skipped), file_path, skipped)
-    if side.header is not None and side.kept:
-        merged = _from_sidecar(side, side_path, machine)
-        return _with_rows(merged, file, entries)
-    if file is None:
-        return None
-    found = read_rows(file.rows, entries, {})
-    return Recorded(
-        file.commit_hash,
-        machine,
-        file.env_name,
-        tuple(found.rounds),
-        found.benchmarks,
-        file_path,
-        intervals=found.intervals,
-    )
-
-
-def _checked(file: ResultsFile | None, path: Path, skipped: list[SkippedFile]) -> ResultsFile | None:
-    """The file, unless it belongs to another machine than its folder's."""
-    if file is None or file.params.get("machine") == path.parent.name:
-        return file
-    named = file.params.get("machine")
-    why = f"it is of machine {named!r}, in the folder of {path.parent.name}"
-    skipped.append(SkippedFile(path, why, f"mv {path} {path.parent.parent / str(named)}/"))
-    return None
-
-
-def _from_sidecar(side: Sidecar, path: Path, machine: Machine) -> Recorded:
-    assert side.header is not None
-    alike, notes = newest_alike(side.kept)
-    benchmarks = {name: group[-1].benchmark for name, group in alike.items() if group[-1].benchmark is not None}
-    return Recorded(
-        commit_sha=side.header.commit,
-        machine=machine,
-        environment=side.header.environment,
-        rounds=tuple(each.round for group in alike.values() for each in group),
-        benchmarks=benchmarks,
-        source=path,
-        notes=tuple(notes),
-    )
-
-
-def _with_rows(recorded: Recorded, file: ResultsFile | None, entries: Mapping[str, Any]) -> Recorded:
-    """With what asv's file has beyond the sidecar: benchmarks and cases only it knows, and those asv measured later."""
-    if file is None or file.commit_hash != recorded.commit_sha:
-        return recorded
-    by_name: dict[str, list[Round]] = {}
-    for each in recorded.rounds:
-        by_name.setdefault(each.name, []).append(each)
-    later = {name for name, rounds in by_name.items() if recorded_later(file.rows.get(name, {}), rounds)}
-    covered = {name: {tuple(each.params) for each in rounds} for name, rounds in by_name.items() if name not in later}
-    found = read_rows(file.rows, entries, covered)
-    return replace(
-        recorded,
-        rounds=(*(each for each in recorded.rounds if each.name not in later), *found.rounds),
-        intervals=found.intervals,
-        benchmarks={**found.benchmarks, **{name: each for name, each in recorded.benchmarks.items() if name not in later}},
-        notes=(*recorded.notes, *(f"{name}: asv measured it later, its result is used" for name in sorted(later))),
-    )
+    side = read_sidecar(side_path, skipped)
+    file = read_results(file_path, skipped)
+    if side.header is None or not side.kept:
+        if file is None:
+            return None
+        return put_together(Recorded(file.commit_hash, machine, file.env_name, (), {}, file_path), (), file.rows, reader)
+    header = side.header
+    if file is not None and file.commit_hash != header.commit:
+        skipped.append(of_another_commit(file_path, file.commit_hash, header.commit))
+        file = None
+    empty = Recorded(header.commit, machine, header.environment, (), {}, side_path)
+    return put_together(empty, side.kept, file.rows if file is not None else {}, reader)

@@ -1,4 +1,4 @@
-"""Rows of asv's file to rounds, where there is no sidecar.
+"""Rows of asv's file as results, where there is no sidecar.
 
 asv keeps the samples of a benchmark and drops which process took which, so a result of asv is one round, and says so. Its
 protocol has harness 0, asv's own way of measuring: such a value is not comparable with one of ours, but is with its like.
@@ -6,124 +6,196 @@ protocol has harness 0, asv's own way of measuring: such a value is not comparab
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 from regress.history.names import benchmark_of, further_version, our_unit
-from regress.history.results_file import Cell, Row, axes_of, cells_of
-from regress.model import METRICS, Benchmark, Case, Failure, Measured, Protocol, Round
+from regress.history.results_file import Row, axes_of
+from regress.model import METRICS, Benchmark, Failure, Measured, Protocol, Round
 
 ASV_FLAG = "recorded by asv: round boundaries are unknown"
 ASV_HARNESS = 0
+NUMBERS = (float, int)
+"""The types of numbers in asv's files: a bool is none."""
+
+Params = tuple[str, ...]
+Interval = tuple[float, float]
 
 
-@dataclass
-class RowsRead:
-    """One round for each case of each row, the benchmarks they are of, and asv's intervals by case and metric."""
+@dataclass(frozen=True)
+class Column:
+    """One metric of a benchmark, as asv recorded it: an item a case. `results`: None is failed or not measured, NaN skipped."""
 
-    rounds: list[Round] = field(default_factory=list)
-    benchmarks: dict[str, Benchmark] = field(default_factory=dict)
-    intervals: dict[Case, dict[str, tuple[float, float]]] = field(default_factory=dict)
+    unit: str
+    results: Sequence[Any]
+    lows: Sequence[Any]
+    highs: Sequence[Any]
+    samples: Sequence[Any]
+
+    def intervals(self) -> list[Interval | None]:
+        """asv's 99 % intervals; None where it has none, or one without ends because it took a single sample."""
+        return [
+            (low, high) if type(low) in NUMBERS and type(high) in NUMBERS and -math.inf < low <= high < math.inf else None
+            for low, high in zip(self.lows, self.highs, strict=True)
+        ]
 
 
-def read_rows(
-    rows: Mapping[str, Row],
-    entries: Mapping[str, Mapping[str, Any]],
-    covered: Mapping[str, Collection[tuple[str, ...]]],
-) -> RowsRead:
-    """What the rows say. `entries` are those of benchmarks.json.
+@dataclass(frozen=True)
+class AsvResult:
+    """What asv recorded of a benchmark at a commit. `benchmark.metric` is the metric that its cases are about."""
 
-    Names of further metrics are folded into the round of their benchmark. A case in `covered` is left out, and of a covered
-    benchmark also what asv has no value for: nobody measured that.
-    """
-    further = _further(rows)
-    known = {name for metrics in further.values() for name in metrics.values()}
-    read = RowsRead()
-    for name, row in rows.items():
-        if name in known:
-            continue
-        benchmark = benchmark_of(name, entries.get(name, {}), row.get("version"), axes_of(row))
-        metrics = {benchmark.metric: row, **{metric: rows[other] for metric, other in further.get(name, {}).items()}}
+    benchmark: Benchmark
+    cases: tuple[Params, ...]
+    columns: Mapping[str, Column]
+    """By metric; the first is the one under the benchmark's own name."""
+    started_at: float
+    duration_s: float
+
+    @property
+    def protocol(self) -> Protocol:
+        return Protocol(self.benchmark.metric, harness=ASV_HARNESS)
+
+    def failures(self) -> list[tuple[int, Failure]]:
+        """Which cases have no value in any metric, and why."""
+        own, *others = (column.results for column in self.columns.values())
+        return [
+            (index, failure_of(value))
+            for index, value in enumerate(own)
+            if not is_number(value) and not any(is_number(results[index]) for results in others)
+        ]
+
+    def without(self, covered: Collection[Params]) -> AsvResult | None:
+        """What is left beside the cases in `covered`. Nobody measured there what asv has no value for."""
+        nothing = {index for index, failure in self.failures() if failure.kind != "skipped"}
+        left = [index for index, case in enumerate(self.cases) if case not in covered and index not in nothing]
+        columns = {
+            metric: Column(each.unit, *([part[index] for index in left] for part in _parts(each)))
+            for metric, each in self.columns.items()
+        }
+        return replace(self, cases=tuple(self.cases[index] for index in left), columns=columns) if left else None
+
+    def rounds(self) -> Iterator[Round]:
+        """One round a case."""
+        failures = dict(self.failures())
+        for index, case in enumerate(self.cases):
+            values = {}
+            for metric, column in self.columns.items():
+                value = column.results[index]
+                if is_number(value):
+                    values[metric] = Measured(value, list(column.samples[index] or [value]), column.unit)
+            yield Round(
+                name=self.benchmark.name,
+                params=list(case),
+                side="",
+                order=0,
+                started_at=self.started_at,
+                duration_s=self.duration_s,
+                protocol=self.protocol,
+                values=values,
+                failure=failures.get(index),
+                flags=[ASV_FLAG],
+            )
+
+
+def failure_of(result: Any) -> Failure:
+    """What a cell without a number says."""
+    if result is None:
+        return Failure("error", "failed (recorded without a reason)")
+    if result != result:
+        return Failure("skipped", "skipped (recorded without a reason)")
+    return Failure("error", f"the recorded value is no number: {str(result)[:100]}")
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    return type(value) in NUMBERS and value == value
+
+
+# -- rows to results -----------------------------------------------------------------------------------------------------
+
+
+class Reader:
+    """Makes results of rows; `entries` are those of benchmarks.json. What many rows share is made once."""
+
+    def __init__(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
+        self._entries = entries
+        self._benchmarks: dict[tuple[str, str, str, tuple[Params, ...]], Benchmark] = {}
+        self._cases: dict[tuple[Params, ...], tuple[Params, ...]] = {}
+
+    def read(self, rows: Mapping[str, Row]) -> Iterator[AsvResult]:
+        """The results of each benchmark. Names of further metrics are folded into those of their benchmark."""
+        further = further_rows({name: row.get("version") for name, row in rows.items()}) if len(rows) > 1 else {}
+        known = {name for metrics in further.values() for name in metrics.values()}
+        for name, row in rows.items():
+            if name not in known:
+                yield self._result(name, row, {metric: rows[other] for metric, other in further.get(name, {}).items()})
+
+    def _result(self, name: str, row: Row, further: Mapping[str, Row]) -> AsvResult:
         # A `time_*` that was measured under the device protocol keeps its wall time under its own name, and is about the other.
-        about = "gpu_time" if "gpu_time" in metrics else benchmark.metric
-        taken = False
-        for each, intervals in _rounds(benchmark, metrics, about):
-            case = Case(name, tuple(each.params))
-            if name not in covered or (case.params not in covered[name] and _has_outcome(each)):
-                read.rounds.append(each)
-                if intervals:
-                    read.intervals[case] = intervals
-                taken = True
-        if taken:
-            needs_device = benchmark.needs_device or about == "gpu_time"
-            read.benchmarks[name] = replace(benchmark, metric=about, needs_device=needs_device)
-    return read
+        about = "gpu_time" if "gpu_time" in further else ""
+        axes = tuple(map(tuple, axes_of(row)))
+        key = (name, row.get("version") or "", about, axes)
+        found = self._benchmarks.get(key)
+        if found is None:
+            found = self._benchmarks[key] = self._benchmark(*key)
+        own = self._own_metric(name, row, axes) if about else found.metric
+        cases = self._product(axes)
+        columns = {own: _column(row, found, own, len(cases))}
+        for metric, other in further.items():
+            columns[metric] = _aligned(other, found, metric, cases, self._product(tuple(map(tuple, axes_of(other)))))
+        started_ms, duration_s = row.get("started_at"), row.get("duration")
+        return AsvResult(found, cases, columns, started_ms / 1000 if started_ms else 0.0, duration_s or 0.0)
+
+    def _benchmark(self, name: str, version: str, about: str, axes: tuple[Params, ...]) -> Benchmark:
+        found = benchmark_of(name, self._entries.get(name, {}), version, [list(axis) for axis in axes])
+        return replace(found, metric=about, needs_device=True) if about else found
+
+    def _own_metric(self, name: str, row: Row, axes: tuple[Params, ...]) -> str:
+        return self._benchmark(name, row.get("version") or "", "", axes).metric
+
+    def _product(self, axes: tuple[Params, ...]) -> tuple[Params, ...]:
+        found = self._cases.get(axes)
+        if found is None:
+            found = self._cases[axes] = tuple(itertools.product(*axes))
+        return found
 
 
-def _further(rows: Mapping[str, Row]) -> dict[str, dict[str, str]]:
+def further_rows(versions: Mapping[str, str | None]) -> dict[str, dict[str, str]]:
     """By benchmark and metric, the names of rows of further metrics. Their version, made from the benchmark's, proves it."""
     further: dict[str, dict[str, str]] = {}
-    for name, row in rows.items():
+    for name, version in versions.items():
         base, _, metric = name.rpartition(".")
-        if base in rows and row.get("version") == further_version(rows[base].get("version") or "", metric):
+        if base in versions and version == further_version(versions[base] or "", metric):
             further.setdefault(base, {})[metric] = name
     return further
 
 
-def _rounds(
-    benchmark: Benchmark, rows: Mapping[str, Row], about: str
-) -> Iterator[tuple[Round, dict[str, tuple[float, float]]]]:
-    own = rows[benchmark.metric]
-    columns = {metric: cells_of(row) for metric, row in rows.items()}
-    started_ms, duration_s = own.get("started_at"), own.get("duration")
-    for params, cell in columns[benchmark.metric].items():
-        cells = {metric: cells[params] for metric, cells in columns.items() if params in cells}
-        values = {
-            metric: _measured(each, benchmark, metric) for metric, each in cells.items() if _is_number(each.result)
-        }
-        found = Round(
-            name=benchmark.name,
-            params=list(params),
-            side="",
-            order=0,
-            started_at=started_ms / 1000 if started_ms else 0.0,
-            duration_s=duration_s or 0.0,
-            protocol=Protocol(about, harness=ASV_HARNESS),
-            values=values,
-            failure=None if values else _failure(cell),
-            flags=[ASV_FLAG],
-        )
-        intervals = {metric: _interval(cells[metric]) for metric in values}
-        yield found, {metric: interval for metric, interval in intervals.items() if interval is not None}
-
-
-def _measured(cell: Cell, benchmark: Benchmark, metric: str) -> Measured:
+def _column(row: Row, benchmark: Benchmark, metric: str, length: int) -> Column:
     unit = METRICS[metric].unit if metric in METRICS else our_unit(benchmark.unit)
-    assert cell.result is not None
-    return Measured(cell.result, list(cell.samples or [cell.result]), unit)
+    parts = (_items(row.get(name), length) for name in ("result", "stats_ci_99_a", "stats_ci_99_b", "samples"))
+    return Column(unit, *parts)
 
 
-def _interval(cell: Cell) -> tuple[float, float] | None:
-    """asv's interval; None where it has none, or one without ends because it took a single sample."""
-    low, high = ((cell.stats or {}).get(end) for end in ("ci_99_a", "ci_99_b"))
-    if not _is_number(low) or not _is_number(high) or math.inf in (-low, high):
-        return None
-    return low, high
+def _items(values: list[Any] | None, length: int) -> Sequence[Any]:
+    """The values of a row's column, an item a case; what is short or missing leaves its place empty."""
+    if values is None:
+        return (None,) * length
+    return values if len(values) == length else [*values[:length], *(None for _ in range(length - len(values)))]
 
 
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+def _aligned(row: Row, benchmark: Benchmark, metric: str, cases: tuple[Params, ...], own: tuple[Params, ...]) -> Column:
+    """The column of a further metric in the order of `cases`, where its row has the cases `own`."""
+    column = _column(row, benchmark, metric, len(own))
+    if own == cases:
+        return column
+    places = {case: place for place, case in enumerate(own)}
+    order = [places.get(case) for case in cases]
+    return Column(
+        column.unit, *([None if place is None else part[place] for place in order] for part in _parts(column))
+    )
 
 
-def _failure(cell: Cell) -> Failure:
-    if cell.result is None:
-        return Failure("error", "failed (recorded without a reason)")
-    if cell.result != cell.result:
-        return Failure("skipped", "skipped (recorded without a reason)")
-    return Failure("error", f"the recorded value is no number: {str(cell.result)[:100]}")
-
-
-def _has_outcome(round: Round) -> bool:
-    return round.failure is None or round.failure.kind == "skipped"
+def _parts(column: Column) -> tuple[Sequence[Any], ...]:
+    return column.results, column.lows, column.highs, column.samples

@@ -1,4 +1,4 @@
-"""asv's result file, version 2: text to rows and back.
+"""asv's result file: text to rows and back. Version 1 is read too; what is written is version 2.
 
 A file holds one row a benchmark; a row has one value a column, and most columns hold one item a parameter combination, in the
 order of `itertools.product`. A row may be shorter than the columns, the columns come in any order, and bare `NaN` and
@@ -14,6 +14,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from regress.history import first_format
+from regress.history.json_text import loads
 
 RESULTS_VERSION = 2
 BENCHMARKS_VERSION = 2
@@ -70,6 +73,8 @@ class ResultsFile:
     durations: dict[str, float] = field(default_factory=dict)
     others: dict[str, Any] = field(default_factory=dict)
     """Keys that asv does not know."""
+    malformed: tuple[str, ...] = ()
+    """Benchmarks whose row is none; they are not among `rows`."""
 
 
 # -- names of files ------------------------------------------------------------------------------------------------------
@@ -92,28 +97,39 @@ def file_stem(commit_sha: str, environment: str) -> str:
 # -- reading -------------------------------------------------------------------------------------------------------------
 
 
-def parse_json(data: bytes, version: int) -> dict[str, Any]:
-    """The object in one of asv's files, less its version. Raises FormatError."""
+RESTORE = "restore it with git checkout, or remove it"
+
+
+def parse_json(data: bytes, version: int, oldest: int | None = None) -> dict[str, Any]:
+    """The object in one of asv's files, less its version, which is `version` or from `oldest` on. Raises FormatError."""
+    return _versioned(data, version, version if oldest is None else oldest)[0]
+
+
+def _versioned(data: bytes, newest: int, oldest: int) -> tuple[dict[str, Any], int]:
     try:
-        content = json.loads(data)
+        content = loads(data)
     except ValueError as error:
-        raise FormatError(f"not JSON: {error}", "restore it with git checkout, or remove it") from None
+        raise FormatError(f"not JSON: {error}", RESTORE) from None
+    except RecursionError:
+        raise FormatError("not a file of asv: it is nested too deeply", RESTORE) from None
     if not isinstance(content, dict) or not isinstance(content.get("version"), int):
-        raise FormatError("not a file of asv: it names no version", "restore it with git checkout, or remove it")
+        raise FormatError("not a file of asv: it names no version", RESTORE)
     found = content.pop("version")
-    if found < version:
-        raise FormatError(f"format version {found} is older than {version}", "asv update")
-    if found > version:
-        raise FormatError(f"format version {found} is newer than {version}", "update regress")
-    return content
+    if found < oldest:
+        raise FormatError(f"format version {found} is older than {oldest}", "asv update")
+    if found > newest:
+        raise FormatError(f"format version {found} is newer than {newest}", "update regress")
+    return content, found
 
 
 def parse_results(data: bytes) -> ResultsFile:
-    """A file of results. Raises FormatError."""
-    content = parse_json(data, RESULTS_VERSION)
-    broken = "restore it with git checkout, or remove it"
+    """A file of results, of either version. Raises FormatError; a row that is malformed is only named."""
+    content, version = _versioned(data, RESULTS_VERSION, 1)
     try:
+        if version == 1:
+            content = first_format.updated(content)
         columns, rows = content.pop("result_columns"), content.pop("results")
+        table = {name: _row(columns, row) for name, row in rows.items()}
         found = ResultsFile(
             commit_hash=content.pop("commit_hash"),
             env_name=content.pop("env_name"),
@@ -122,32 +138,51 @@ def parse_results(data: bytes) -> ResultsFile:
             python=content.pop("python"),
             requirements=content.pop("requirements"),
             env_vars=content.pop("env_vars", {}),
-            rows={name: dict(zip(columns, row, strict=False)) for name, row in rows.items()},
+            rows={name: row for name, row in table.items() if row is not None},
             durations=content.pop("durations", {}),
             others=content,
+            malformed=tuple(name for name, row in table.items() if row is None),
         )
     except KeyError as error:
-        raise FormatError(f"it has no {error}", broken) from None
-    except (AttributeError, TypeError):
-        raise FormatError("its results are no table of rows", broken) from None
-    if not isinstance(found.commit_hash, str) or not isinstance(found.params, dict):
-        raise FormatError("its commit or its machine is malformed", broken)
-    for name, row in found.rows.items():
-        if not _is_row(row):
-            raise FormatError(f"the row of {name} is malformed", broken)
+        raise FormatError(f"it has no {error}", RESTORE) from None
+    except (AttributeError, TypeError, ValueError):
+        raise FormatError("its results are no table of rows", RESTORE) from None
+    named = isinstance(found.commit_hash, str) and isinstance(found.env_name, str)
+    if not named or not isinstance(found.params, dict) or not isinstance(found.date, (int, float, type(None))):
+        raise FormatError("its commit, its environment or its machine is malformed", RESTORE)
     return found
 
 
-def _is_row(row: Row) -> bool:
-    """Whether the columns that are read have the shape they should."""
+def parse_whole_results(data: bytes) -> ResultsFile:
+    """A file of results that is going to be written again. Raises FormatError also for a row that would be lost."""
+    found = parse_results(data)
+    if found.malformed:
+        raise FormatError(malformed(found.malformed), RESTORE)
+    return found
+
+
+def malformed(names: Sequence[str]) -> str:
+    """In words, what is wrong with a file that has such rows."""
+    if len(names) == 1:
+        return f"the row of {names[0]} is malformed"
+    return f"{len(names)} of its rows are malformed, the first is that of {names[0]}"
+
+
+def _row(columns: Sequence[str], values: Any) -> Row | None:
+    """The row by column, None where the columns that are read do not have the shape they should."""
+    if not isinstance(values, list):
+        return None
+    row = dict(zip(columns, values, strict=False))
     lists = [row.get(column) for column in ("result", "params", "samples", *(f"stats_{name}" for name in STATS))]
     numbers = [row.get("started_at"), row.get("duration")]
-    return (
+    good = (
         all(value is None or isinstance(value, list) for value in lists)
         and all(value is None or isinstance(value, (int, float)) for value in numbers)
         and all(isinstance(axis, list) for axis in row.get("params") or [])
         and all(each is None or isinstance(each, list) for each in row.get("samples") or [])
+        and isinstance(row.get("version"), (str, type(None)))
     )
+    return row if good else None
 
 
 def axes_of(row: Row) -> list[list[str]]:

@@ -24,7 +24,8 @@ from typing import Any, TypeVar
 from regress.errors import StoreError
 from regress.history import disk, loading, names, sidecar
 from regress.history.cells import newest_alike, rows_of
-from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE, CommitResults, Loaded, Recorded, SkippedFile
+from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
+from regress.history.recorded import CommitResults, Loaded, SkippedFile
 from regress.history.results_file import (
     BENCHMARKS_VERSION,
     MACHINE_VERSION,
@@ -32,14 +33,12 @@ from regress.history.results_file import (
     Row,
     file_stem,
     parse_json,
-    parse_results,
+    parse_whole_results,
     serialize_json,
     serialize_results,
 )
 from regress.history.sidecar import Header, Sidecar
 from regress.model import Benchmark, Machine, Round, Side
-
-__all__ = ["CommitResults", "Loaded", "Recorded", "SkippedFile", "Store"]
 
 LOCK_TIMEOUT_S = 30.0
 
@@ -155,7 +154,7 @@ class Store:
         return self._sidecar(path, header)
 
     def _results(self, path: Path, header: Header) -> ResultsFile:
-        found = _for_merging(path, parse_results)
+        found = _for_merging(path, parse_whole_results)
         if found is None:
             return ResultsFile(header.commit, header.environment, 0, {}, "")
         ours = (header.commit, header.environment, header.machine)
@@ -187,10 +186,6 @@ class Store:
         """What machine.json says of that machine; empty where there is none."""
         path = _folder(self.root, name) / MACHINE_FILE
         return _for_merging(path, lambda data: parse_json(data, MACHINE_VERSION)) or {}
-
-    def entries(self) -> Mapping[str, Mapping[str, Any]]:
-        """asv's entries of the benchmarks by name, as far as benchmarks.json can be read."""
-        return loading.read_benchmarks(self.root, [])
 
     def load(self, revision_sha: str, machine_name: str | None = None, environment: str | None = None) -> Loaded:
         """What is recorded of a commit, one Recorded for each machine and environment; all of them where none is named.

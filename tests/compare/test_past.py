@@ -1,15 +1,22 @@
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from regress.compare import series_of
 from regress.compare.past import Past, past_of
 from regress.history import Store
-from regress.model import Case, Commit, Failure, Machine, Settings, Side
+from regress.model import Case, Commit, Failure, Machine, Round, Settings, Side
 from tests.history.samples import BOX, ENV, benchmark, fill, taken, write_asv_file
 
 SHAS = [f"{digit * 8}{'0' * 32}" for digit in "abc"]
@@ -20,7 +27,7 @@ def commits(shas: Sequence[str] = SHAS) -> list[Commit]:
     return [Commit(sha, f"commit {place}", "Ada", 1e9 - place) for place, sha in enumerate(shas)]
 
 
-def past(tmp_path: Path, shas: Sequence[str] = SHAS, **options: str) -> Past:
+def past(tmp_path: Path, shas: Sequence[str] = SHAS, **options: Any) -> Past:
     return past_of(tmp_path / "results", tmp_path / "cache", commits(shas), Settings(), **options)
 
 
@@ -140,3 +147,49 @@ def test_a_failure_without_a_device_is_one_of_the_devices_there_are(tmp_path: Pa
         store.append(side, Machine("gpu-box"), ENV, each, {"gpu_uuid": "GPU-1"} if place == 0 else facts, benchmark())
     (series,) = past(tmp_path).series("ops.cudatime_add")
     assert (series.device, series.rounds, series.failures) == ("GPU-1", ((1.0,), (), ()), ("", "signal", ""))
+
+
+# -- what was read at once is what was read of one commit after the other ------------------------------------------------
+
+cells = st.none() | st.just(math.nan) | st.just(math.inf) | st.just(-1.0) | st.floats(1e-9, 1e9) | st.just("text")
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> dict[str, Any]:
+    params = draw(st.sampled_from([[], [["1", "2"]], [["2", "1"]], [["1", "2", "3"]]]))
+    n = math.prod(map(len, params))
+    found = {"result": draw(st.lists(cells, min_size=n, max_size=n)), "params": params}
+    if draw(st.booleans()):
+        found["version"] = draw(st.sampled_from(["1", "2"]))
+        found["started_at"] = draw(st.integers(1, 3)) * 1000
+    return found
+
+
+@st.composite
+def rounds_of_ours(draw: st.DrawFn) -> Round:
+    metrics = draw(st.dictionaries(st.sampled_from(["gpu_time", "host_time"]), st.floats(1e-9, 1e9), max_size=2))
+    failure = None if metrics else draw(st.sampled_from([Failure("error", "boom"), Failure("skipped", "no")]))
+    params = draw(st.sampled_from([["1"], ["2"]]))
+    return taken("a.cudatime_x", params, failure=failure, started_at=draw(st.integers(0, 3)), values=metrics)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_the_past_is_what_the_store_holds_of_every_commit(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "results"
+        root.mkdir()
+        for sha, env in itertools.product(SHAS[:2], ["one", "two"]):
+            if data.draw(st.booleans(), "rows"):
+                names = st.sampled_from(["b.time_x", "b.track_y", "a.cudatime_x"])
+                write_asv_file(root, data.draw(st.dictionaries(names, rows())), sha=sha, env=env)
+            if ours := data.draw(st.lists(rounds_of_ours(), max_size=3), "rounds"):
+                side = Side("head", Commit(sha, "", "", 0.0), "HEAD", env)
+                fill(root, ours, [benchmark("a.cudatime_x", [["1", "2"]])], of=side, env=env)
+        store = Store(root)
+        expected = series_of([(sha, store.load(sha).recorded) for sha in SHAS], Settings())
+        found = past_of(root, Path(folder) / "cache", commits(), Settings())
+        series = [each for name in found.names for each in found.series(name)]
+        bare = [replace(each, intervals=(None,) * len(SHAS)) for each in series]
+        key = lambda each: (each.case, each.machine, each.environment, each.device, each.metric.name)  # noqa: E731
+        assert sorted(bare, key=key) == sorted(expected, key=key)

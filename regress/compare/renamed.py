@@ -1,0 +1,106 @@
+"""Results under the old names of a benchmark, and in another order of its parameters, as results of the benchmark of today."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from regress.compare.pairing import old_names
+from regress.history import AsvResult, Recorded
+from regress.model import Benchmark
+
+T = TypeVar("T")
+Recordings = list[tuple[int, Recorded]]
+"""What is recorded of a benchmark, with the place of each commit, in the order of the commits."""
+
+
+def names_of_today(
+    names: Collection[str], was: Callable[[str], Iterable[str]], last: Callable[[str], int]
+) -> dict[str, tuple[str, ...]]:
+    """Each benchmark of today with its old names, the oldest first. `was` gives what a benchmark declares, `last` the place of
+    the last commit that has results of it.
+
+    An old name that has results after the last ones of the new name is still in use, and what several benchmarks claim is
+    nobody's.
+    """
+    claims: dict[str, list[str]] = {}
+    for name in names:
+        for old in dict.fromkeys(old_names(name, was(name))):
+            if old in names and last(old) < last(name):
+                claims.setdefault(old, []).append(name)
+    renamed: dict[str, list[str]] = {}
+    for old, claiming in claims.items():
+        if len(claiming) == 1:
+            renamed.setdefault(claiming[0], []).append(old)
+
+    def every(name: str) -> list[str]:
+        olds = sorted(renamed.get(name, ()), key=last)
+        return list(dict.fromkeys(each for old in olds for each in (*every(old), old)))
+
+    gone = {old for olds in renamed.values() for old in olds}
+    return {name: tuple(every(name)) for name in names if name not in gone}
+
+
+def as_of_today(name: str, olds: Sequence[str], recorded: Callable[[str], Recordings]) -> Recordings:
+    """All that is recorded of the benchmark under any of its names, in the order of the commits.
+
+    asv's version is a hash of the code with the name in it. That the code was the same under both names, `was` says: the last
+    version under the old name is the first one under the new.
+    """
+    newest = recorded(name)
+    definition = next((each.benchmarks[name] for _, each in reversed(newest) if name in each.benchmarks), None)
+    found = [(place, _adapted(each, name, name, {}, definition)) for place, each in newest]
+    follower, versions = (newest, name), dict[str, str]()
+    for old in reversed(olds):
+        earlier = recorded(old)
+        last, first = _versions(earlier, old)[-1:], _versions(*follower)[:1]
+        versions = {last[0]: versions.get(first[0], first[0])} if last and first else {}
+        found = [(place, _adapted(each, old, name, versions, definition)) for place, each in earlier] + found
+        follower = (earlier, old)
+    return sorted(found, key=lambda each: each[0])  # where a commit has both, the new name stands last and counts
+
+
+def _versions(recordings: Recordings, name: str) -> list[str]:
+    return [each.benchmarks[name].version for _, each in recordings if name in each.benchmarks]
+
+
+def _adapted(
+    recorded: Recorded, old: str, name: str, versions: Mapping[str, str], definition: Benchmark | None
+) -> Recorded:
+    benchmark = recorded.benchmarks.get(old)
+    order = _order(benchmark, definition) if benchmark is not None else None
+    if old == name and order is None:
+        return recorded
+    benchmarks = {}
+    if benchmark is not None:
+        benchmarks[name] = replace(
+            benchmark,
+            name=name,
+            version=versions.get(benchmark.version, benchmark.version),
+            param_names=_in(order, benchmark.param_names),
+            params=_in(order, benchmark.params),
+        )
+    return replace(
+        recorded,
+        rounds=tuple(replace(each, name=name, params=_in(order, each.params)) for each in recorded.rounds),
+        benchmarks=benchmarks,
+        asv=tuple(_asv(each, benchmarks[name], order) for each in recorded.asv),
+    )
+
+
+def _asv(result: AsvResult, benchmark: Benchmark, order: list[int] | None) -> AsvResult:
+    cases = result.cases if order is None else tuple(tuple(_in(order, list(case))) for case in result.cases)
+    return replace(result, benchmark=replace(benchmark, metric=result.benchmark.metric), cases=cases)
+
+
+def _order(benchmark: Benchmark, definition: Benchmark | None) -> list[int] | None:
+    """In which order parameters have to stand to be those of the definition; None where they are, or where there is none."""
+    was, now = benchmark.param_names, definition.param_names if definition is not None else []
+    if was == now or len(set(was)) != len(was) or sorted(was) != sorted(now):
+        return None
+    return [was.index(each) for each in now]
+
+
+def _in(order: list[int] | None, values: list[T]) -> list[T]:
+    return values if order is None or len(order) != len(values) else [values[place] for place in order]

@@ -1,0 +1,233 @@
+"""The index: what was read of results_dir, kept in a cache by benchmark, so that a history is read once.
+
+A file that changes is a new source: nothing in the index is ever changed, and what two processes read at once is only there
+twice. It is never needed: where it cannot be read it is made anew, and where it cannot be written it stays in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import sqlite3
+import time
+from array import array
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from regress.history import index_files
+from regress.history.index_files import Progress
+from regress.history.names import further_version
+from regress.history.sources import AsvRow, Rounds, Rows, Source, State
+
+FORMAT = 1
+WAIT_S = 2.0
+"""For another process that writes; after that what is missing stays in memory."""
+SETTLED_NS = 2 * 10**9
+"""A file that changed less than this ago may change again without its time telling: it is read again the next time."""
+LEFT_OVER = 3
+"""How many times as many sources as there are may be known, before the index is made anew."""
+
+T = TypeVar("T")
+
+
+class _Version(msgspec.Struct, array_like=True):
+    """A row, of which only the version is read."""
+
+    result: msgspec.Raw
+    params: msgspec.Raw
+    version: str | None = None
+
+
+_ABOUT = msgspec.msgpack.Decoder(Source)
+_ROWS, _ROUNDS = msgspec.json.Decoder(list[tuple[int, AsvRow]]), msgspec.msgpack.Decoder(list[tuple[int, Rounds]])
+_VERSIONS = msgspec.json.Decoder(list[tuple[int, _Version]])
+_ROW_TEXTS, _ROUND_TEXTS = (
+    kind.Decoder(list[tuple[int, msgspec.Raw]]) for kind in (msgspec.json, msgspec.msgpack)
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one source holds of a benchmark: the rows of it and of its further metrics, and rounds."""
+
+    source: int
+    rows: Rows
+    rounds: Rounds | None
+
+
+class Index:
+    """What the sources of `root` hold. `facts` are the names of the facts of rounds that are kept."""
+
+    def __init__(
+        self,
+        folder: Path,
+        root: Path,
+        states: Mapping[int, State],
+        facts: Collection[str],
+        progress: Progress | None = None,
+    ) -> None:
+        words = f"{FORMAT} {msgspec.__version__} {sorted(facts)} {root.resolve()}"
+        stem = f"history-{hashlib.sha256(words.encode(errors='surrogateescape')).hexdigest()[:16]}"
+        self._paths = [folder / f"{stem}{ending}" for ending in (".sqlite", "-2.sqlite")]
+        self._facts, self._states = facts, states
+        self._databases: list[sqlite3.Connection] = []
+        self.sources: dict[int, Source] = {}
+        """By the number of the state that they were read in."""
+        self.known = 0
+        """Of them, how many were known before."""
+        self._fill(progress or index_files.no_progress)
+
+    # -- reading ---------------------------------------------------------------------------------------------------------
+
+    def names(self, sources: Container[int]) -> list[str]:
+        """The benchmarks that any of these sources holds."""
+        return self._sure(lambda: [name for name in self._holding if self._held(name, sources)])
+
+    def sources_of(self, name: str) -> set[int]:
+        """The sources that hold the benchmark."""
+        return self._sure(lambda: self._sources_of(name))
+
+    def entries(self, name: str) -> list[Entry]:
+        """What the sources hold of the benchmark."""
+        return self._sure(lambda: self._entries(name))
+
+    def texts(self, name: str) -> dict[int, list[bytes]]:
+        """For each source, what it holds of the benchmark, as it is kept."""
+        return self._sure(lambda: self._texts(name))
+
+    def _sure(self, read: Callable[[], T]) -> T:
+        """What `read` gives; where the index turns out to be broken, it is made anew first."""
+        try:
+            return read()
+        except (sqlite3.Error, msgspec.MsgspecError, ValueError):
+            self._forget()
+            vars(self).pop("_holding", None)
+            vars(self).pop("_proven", None)
+            self._fill(index_files.no_progress)
+            return read()
+
+    @cached_property
+    def _holding(self) -> dict[str, list[array[int]]]:
+        """By name, the sources that hold it, also those that are no longer there."""
+        found: dict[str, list[array[int]]] = {}
+        for table in ("rows", "rounds"):
+            for name, sources in self._select(f"SELECT name, sources FROM {table}"):
+                found.setdefault(name, []).append(array("q", sources))
+        return found
+
+    def _held(self, name: str, sources: Container[int]) -> bool:
+        every = self._sources_of(name) if name in self._proven else itertools.chain(*self._holding[name])
+        return any(key in sources for key in every)
+
+    def _sources_of(self, name: str) -> set[int]:
+        every = self.sources.keys() & itertools.chain(*self._holding.get(name, ()))
+        return every - self._proven.get(name, set())
+
+    @cached_property
+    def _proven(self) -> dict[str, set[int]]:
+        """Of names that hold further metrics of a benchmark, in which sources they do."""
+        found: dict[str, set[int]] = {}
+        for name in self._holding:
+            base, _, metric = name.rpartition(".")
+            if base in self._holding:
+                versions, others = self._versions(base), self._versions(name)
+                found[name] = {
+                    key
+                    for key, version in others.items()
+                    if key in versions and version == further_version(versions[key], metric)
+                }
+        return {name: sources for name, sources in found.items() if sources}
+
+    def _further(self, name: str) -> dict[str, set[int]]:
+        """The names of further metrics of the benchmark, each with the sources in which it is that."""
+        return {each: sources for each, sources in self._proven.items() if each.rpartition(".")[0] == name}
+
+    def _versions(self, name: str) -> dict[int, str]:
+        texts = self._select("SELECT data FROM rows WHERE name = ?", name)
+        return {key: row.version or "" for (text,) in texts for key, row in _VERSIONS.decode(text)}
+
+    def _entries(self, name: str) -> list[Entry]:
+        holding = self._sources_of(name)
+        rows: dict[int, Rows] = {}
+        for each, sources in {name: holding, **self._further(name)}.items():
+            for (text,) in self._select("SELECT data FROM rows WHERE name = ?", each):
+                for key, row in _ROWS.decode(text):
+                    if key in sources:
+                        rows.setdefault(key, {})[each] = row
+        rounds = dict(
+            pair for (text,) in self._select("SELECT data FROM rounds WHERE name = ?", name) for pair in _ROUNDS.decode(text)
+        )
+        return [Entry(key, rows.get(key, {}), rounds.get(key)) for key in holding]
+
+    def _texts(self, name: str) -> dict[int, list[bytes]]:
+        found: dict[int, dict[str, bytes]] = {key: {} for key in sorted(self._sources_of(name))}
+        parts = [("rows", each, _ROW_TEXTS) for each in (name, *self._further(name))]
+        for table, each, decoder in (*parts, ("rounds", name, _ROUND_TEXTS)):
+            for (data,) in self._select(f"SELECT data FROM {table} WHERE name = ?", each):
+                for key, text in decoder.decode(data):
+                    if key in found:
+                        found[key][f"{table} {each}"] = text
+        return {key: list(texts.values()) for key, texts in found.items()}
+
+    def _select(self, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
+        for database in self._databases:
+            yield from database.execute(query, values)
+
+    # -- filling ---------------------------------------------------------------------------------------------------------
+
+    def _fill(self, progress: Progress) -> None:
+        self._open()
+        self.known = len(self.sources)
+        settled_ns = time.time_ns() - SETTLED_NS
+        lasting = {key: state for key, state in self._states.items() if state.changed_ns < settled_ns}
+        if not self._databases and self._missing(lasting):
+            with suppress(OSError, sqlite3.Error):
+                index_files.make(self._paths, self._missing(lasting), self._facts, progress)
+            self._open()
+        if self._databases and (missing := self._missing(lasting)):
+            with suppress(sqlite3.Error), self._databases[0] as database:
+                database.execute("BEGIN IMMEDIATE")
+                self.sources.update(index_files.read_into(database, missing, self._facts, progress))
+        if left := self._missing(self._states):
+            memory, sources = index_files.in_memory(left, self._facts, progress)
+            self._databases.append(memory)
+            self.sources.update(sources)
+
+    def _missing(self, states: Mapping[int, State]) -> dict[int, State]:
+        return {key: state for key, state in states.items() if key not in self.sources}
+
+    def _open(self) -> None:
+        """Open the index that is there; remove it where it is broken, or mostly of files that are no longer so."""
+        known: dict[int, bytes] = {}
+        try:
+            for path in filter(Path.exists, self._paths):
+                database = sqlite3.connect(path, timeout=WAIT_S, check_same_thread=False)
+                self._databases.append(database)
+                known.update(database.execute("SELECT id, about FROM sources"))
+                for table in ("rows", "rounds"):
+                    database.execute(f"SELECT name, sources, data FROM {table} LIMIT 1").fetchall()
+            self.sources.update((key, _ABOUT.decode(known[key])) for key in self._states if key in known)
+            if len(known) <= LEFT_OVER * max(len(self._states), 100):
+                return
+        except (sqlite3.Error, msgspec.MsgspecError) as error:
+            if "locked" in str(error):
+                self._close()
+                return
+        self._forget()
+
+    def _forget(self) -> None:
+        self._close()
+        for path in self._paths:
+            with suppress(OSError):
+                path.unlink()
+
+    def _close(self) -> None:
+        for database in self._databases:
+            database.close()
+        self.sources, self._databases = {}, []

@@ -1,0 +1,150 @@
+"""The files of the index: SQLite, made beside and renamed, or added to.
+
+    sources (id, about)          one a source, by the state that its files were read in
+    rows (name, sources, data)   of one name in some sources: asv's rows, as JSON
+    rounds (name, sources, data) of one benchmark in some sources: our rounds, as MessagePack
+
+What is read of a long history at once is shared between two processes, which write a file each.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import warnings
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
+from pathlib import Path
+
+import msgspec
+
+from regress.history.bulk import without_gc
+from regress.history.sources import AsvRow, Content, Rounds, Source, State, read_source
+
+BATCH_BYTES = 64 * 2**20
+"""Of files that are read before what they hold is written."""
+SHARED_BYTES = 16 * 2**20
+"""Of files from which on another process helps."""
+
+TABLES = """
+CREATE TABLE sources (id INTEGER PRIMARY KEY, about BLOB NOT NULL);
+CREATE TABLE rows (name TEXT NOT NULL, sources BLOB NOT NULL, data BLOB NOT NULL);
+CREATE TABLE rounds (name TEXT NOT NULL, sources BLOB NOT NULL, data BLOB NOT NULL);
+CREATE INDEX rows_of ON rows (name);
+CREATE INDEX rounds_of ON rounds (name);
+"""
+NEW = "PRAGMA page_size = 32768; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+"""Nothing has to survive the death of who makes a file that has no name yet."""
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes read so far, and all that have to be."""
+
+
+def make(paths: Sequence[Path], states: Mapping[int, State], facts: Collection[str], progress: Progress) -> None:
+    """Make the files from these sources: the first one, and for a long history the second. Raises OSError, sqlite3.Error."""
+    paths[0].parent.mkdir(parents=True, exist_ok=True)
+    mine, others = _shared_out(states)
+    total, own = (sum(state.bytes for state in part.values()) or 1 for part in (states, mine))
+    with _helped(lambda: _make_one(paths[1], others, facts, no_progress)) if others else nullcontext():
+        _make_one(paths[0], mine, facts, lambda done, of: progress(done * total // own, total))
+
+
+def no_progress(done: int, total: int) -> None:
+    """What the other process has done is taken to be as much as this one."""
+
+
+def in_memory(states: Mapping[int, State], facts: Collection[str], progress: Progress) -> tuple[sqlite3.Connection, dict[int, Source]]:
+    """A database of its own for what has no place elsewhere."""
+    database = sqlite3.connect(":memory:", check_same_thread=False)
+    database.executescript(TABLES)
+    return database, read_into(database, states, facts, progress)
+
+
+def read_into(
+    database: sqlite3.Connection, states: Mapping[int, State], facts: Collection[str], progress: Progress
+) -> dict[int, Source]:
+    """Read the sources into the database, and give what they are about."""
+    total = sum(state.bytes for state in states.values())
+    done = written = 0
+    batch: dict[int, Content] = {}
+    found: dict[int, Source] = {}
+    with without_gc():
+        for key, state in states.items():
+            batch[key] = content = read_source(state, facts)
+            found[key] = content.source
+            done += state.bytes
+            progress(done, total)
+            if done - written >= BATCH_BYTES:
+                _write(database, batch)
+                written, batch = done, {}
+        _write(database, batch)
+    return found
+
+
+def _make_one(path: Path, states: Mapping[int, State], facts: Collection[str], progress: Progress) -> None:
+    beside = path.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        with closing(sqlite3.connect(beside, isolation_level=None)) as database:
+            database.executescript(NEW + TABLES)
+            read_into(database, states, facts, progress)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _write(database: sqlite3.Connection, batch: Mapping[int, Content]) -> None:
+    rows, rounds = defaultdict[str, list[tuple[int, AsvRow]]](list), defaultdict[str, list[tuple[int, Rounds]]](list)
+    for key, content in batch.items():
+        for name, row in content.rows.items():
+            rows[name].append((key, row))
+        for name, packed in content.rounds.items():
+            rounds[name].append((key, packed))
+    for table, parts, encode in (("rows", rows, msgspec.json.encode), ("rounds", rounds, msgspec.msgpack.encode)):
+        for name in sorted(parts):
+            sources = array("q", [key for key, _ in parts[name]]).tobytes()
+            database.execute(f"INSERT INTO {table} VALUES (?, ?, ?)", (name, sources, encode(parts[name])))
+    about = ((key, msgspec.msgpack.encode(each.source)) for key, each in batch.items() if each.lasting)
+    database.executemany("INSERT OR IGNORE INTO sources VALUES (?, ?)", about)
+
+
+# -- two processes -------------------------------------------------------------------------------------------------------
+
+
+def _shared_out(states: Mapping[int, State]) -> tuple[dict[int, State], dict[int, State]]:
+    """What this process reads, and what another one does; nothing where that would not pay or a fork is not safe."""
+    total = sum(state.bytes for state in states.values())
+    if total < SHARED_BYTES or (os.cpu_count() or 1) < 2 or threading.active_count() > 1:
+        return dict(states), {}
+    mine: dict[int, State] = {}
+    others: dict[int, State] = {}
+    done = 0
+    for key, state in states.items():
+        (mine if 2 * done < total else others)[key] = state
+        done += state.bytes
+    return mine, others
+
+
+@contextmanager
+def _helped(work: Callable[[], None]) -> Iterator[None]:
+    """Do the work in a forked process meanwhile. Where it fails nothing is said: what is missing, this process reads."""
+    import multiprocessing
+
+    def quietly() -> None:
+        with suppress(BaseException):
+            work()
+
+    helper = multiprocessing.get_context("fork").Process(target=quietly, daemon=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads in libraries, which the work does not use
+        helper.start()
+    try:
+        yield
+    except BaseException:
+        helper.kill()
+        raise
+    finally:
+        helper.join()
+        helper.close()

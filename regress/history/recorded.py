@@ -1,0 +1,97 @@
+"""What is recorded of a commit on one machine in one environment: the sidecar's rounds, and what only asv's file has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from regress.history.cells import newest_alike, recorded_later
+from regress.history.reading import AsvResult, Reader
+from regress.history.results_file import Row
+from regress.history.sidecar import Kept
+from regress.model import Benchmark, Machine, Round
+
+
+@dataclass(frozen=True)
+class SkippedFile:
+    """A file, or a part of it, that could not be used."""
+
+    path: Path
+    why: str
+    fix: str
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What is recorded of one commit on one machine in one environment.
+
+    `rounds` of a case were all measured in one way; they have values, no samples. `benchmarks` are as they were then:
+    version and parameters are the recorded ones.
+    """
+
+    commit_sha: str
+    machine: Machine
+    environment: str
+    rounds: tuple[Round, ...]
+    benchmarks: Mapping[str, Benchmark]
+    source: Path
+    """The sidecar, or asv's file where there is none."""
+    notes: tuple[str, ...] = ()
+    """What was left out or preferred, in words."""
+    asv: tuple[AsvResult, ...] = ()
+    """What only asv has recorded, where that is not among the rounds."""
+
+    def as_rounds(self) -> Recorded:
+        """With what only asv has recorded as rounds too, one a case."""
+        return replace(self, rounds=(*self.rounds, *(each for one in self.asv for each in one.rounds())), asv=())
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Everything recorded of a commit, and what had to be skipped."""
+
+    recorded: tuple[Recorded, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
+
+
+@dataclass(frozen=True)
+class CommitResults:
+    """A commit that has results. `date` is the commit's, in seconds since the epoch."""
+
+    commit_sha: str
+    date: float
+    machine: str
+    environment: str
+
+
+def put_together(empty: Recorded, kept: Sequence[Kept], rows: Mapping[str, Row], reader: Reader) -> Recorded:
+    """`empty` with the rounds of its sidecar, and what asv's file has beyond them: benchmarks and cases that only it knows, and
+    benchmarks that asv measured later."""
+    if not kept:
+        every = tuple(reader.read(rows))
+        return replace(empty, benchmarks={each.benchmark.name: each.benchmark for each in every}, asv=every)
+    alike, notes = newest_alike(kept)
+    by_name = {name: [each.round for each in group] for name, group in alike.items()}
+    later = {name for name, rounds in by_name.items() if recorded_later(rows.get(name, {}), rounds)}
+    asv = []
+    for result in reader.read(rows):
+        name = result.benchmark.name
+        covered = {tuple(each.params) for each in by_name[name]} if name in by_name and name not in later else ()
+        left = result.without(covered) if covered else result
+        if left is not None:
+            asv.append(left)
+    return replace(
+        empty,
+        rounds=tuple(each for name, rounds in by_name.items() if name not in later for each in rounds),
+        benchmarks={
+            **{each.benchmark.name: each.benchmark for each in asv},
+            **{
+                name: group[-1].benchmark
+                for name, group in alike.items()
+                if name not in later and group[-1].benchmark is not None
+            },
+        },
+        notes=(*notes, *(f"{name}: asv measured it later, its result is used" for name in sorted(later))),
+        asv=tuple(asv),
+    )

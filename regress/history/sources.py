@@ -1,0 +1,292 @@
+"""Files of results as the index keeps them: which there are, and what each says, sorted by benchmark.
+
+A source is asv's file of a commit on a machine in an environment, with its sidecar. Its state is its name with the sizes and
+times of both: as long as that is the same, nothing is read again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from regress.history import loading
+from regress.history.json_text import NUMBERS, strict
+from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
+from regress.history.recorded import SkippedFile
+from regress.history.results_file import RESTORE, RESULTS_VERSION, Row
+from regress.history.sidecar import ENDING, Header, Kept
+from regress.model import Benchmark, Round, declared_words
+
+NULL = msgspec.Raw(b"null")
+
+
+class Size(NamedTuple):
+    bytes: int
+    mtime_ns: int
+
+
+class State(NamedTuple):
+    """A source as it lies on the disk; `file` or `sidecar` is None where there is none."""
+
+    folder: Path
+    stem: str
+    file: Size | None
+    sidecar: Size | None
+
+    @property
+    def id(self) -> int:
+        (one, then), (other, later) = self.file or ("-", "-"), self.sidecar or ("-", "-")
+        text = f"{self.folder.name}/{self.stem} {one} {then} {other} {later}"
+        return int.from_bytes(hashlib.blake2b(text.encode(errors="surrogateescape"), digest_size=8).digest(), "big") >> 1
+
+    @property
+    def changed_ns(self) -> int:
+        return max(each.mtime_ns for each in (self.file, self.sidecar) if each is not None)
+
+    @property
+    def bytes(self) -> int:
+        return sum(each.bytes for each in (self.file, self.sidecar) if each is not None)
+
+
+class Source(msgspec.Struct, array_like=True, frozen=True):
+    """What a source is about. `commit` is empty where nothing of it can be used."""
+
+    commit: str
+    date: float
+    environment: str
+    ending: str
+    """Of the file that the results are from: of the sidecar, where there is one."""
+    skipped: list[tuple[str, str, str]]
+    """Name of the file, why, and fix, of what could not be used."""
+    was: dict[str, list[str]]
+    """Old names that benchmarks declare."""
+
+
+class AsvRow(msgspec.Struct, array_like=True, gc=False):
+    """A row of asv's file up to what a history needs, in the order in which asv writes the columns."""
+
+    result: msgspec.Raw = NULL
+    params: list[list[Any]] | None = None
+    version: str | None = None
+    started_at: int | float | None = None
+    duration: int | float | None = None
+    ci_99_a: msgspec.Raw = NULL
+    ci_99_b: msgspec.Raw = NULL
+
+    def row(self) -> Row:
+        return {
+            "result": _numbers(self.result),
+            "params": self.params,
+            "version": self.version,
+            "started_at": self.started_at,
+            "duration": self.duration,
+            "stats_ci_99_a": _numbers(self.ci_99_a),
+            "stats_ci_99_b": _numbers(self.ci_99_b),
+        }
+
+
+COLUMNS = ("result", "params", "version", "started_at", "duration", "stats_ci_99_a", "stats_ci_99_b")
+Rows = dict[str, AsvRow]
+
+
+class Rounds(msgspec.Struct, array_like=True):
+    """Rounds of a benchmark in a sidecar; `of` is the place of each one's definition among `benchmarks`, -1 where unknown."""
+
+    rounds: list[Round]
+    runs: list[str]
+    of: list[int]
+    benchmarks: list[Benchmark]
+
+    @classmethod
+    def packed(cls, kept: Collection[Kept], facts: Collection[str]) -> Rounds:
+        """Without what a history does not need: samples, flags, details of failures, and facts other than `facts`."""
+        benchmarks: list[Benchmark] = []
+        of = []
+        for each in kept:
+            if each.benchmark is not None and each.benchmark not in benchmarks:
+                benchmarks.append(each.benchmark)
+            of.append(benchmarks.index(each.benchmark) if each.benchmark is not None else -1)
+        rounds = [_bare(each.round, facts) for each in kept]
+        return cls(rounds, [each.run for each in kept], of, benchmarks)
+
+    def kept(self) -> list[Kept]:
+        return [
+            Kept(round, run, self.benchmarks[place] if place >= 0 else None)
+            for round, run, place in zip(self.rounds, self.runs, self.of, strict=True)
+        ]
+
+
+class Content(NamedTuple):
+    """What a source holds: rows by name, rounds by benchmark. `lasting` is False where another look may find more: a file that may not be read."""
+
+    source: Source
+    rows: Rows
+    rounds: dict[str, Rounds]
+    lasting: bool = True
+
+
+# -- which there are -----------------------------------------------------------------------------------------------------
+
+
+def scan(root: Path, skipped: list[SkippedFile]) -> Iterator[State]:
+    """The sources below `root`, by machine and name. Files of results in other places are put to `skipped`."""
+    for path in sorted(root.glob("*.json")):
+        if path.name != BENCHMARKS_FILE:
+            fix = "move it to the folder of its machine, or remove it"
+            skipped.append(SkippedFile(path, "it is in no folder of a machine", fix))
+    for folder in loading.machine_folders(root, None):
+        files: dict[str, Size] = {}
+        sidecars: dict[str, Size] = {}
+        for entry in os.scandir(folder):
+            name = entry.name
+            if name.endswith(".json") and name != MACHINE_FILE and name != BENCHMARKS_FILE and name[0] != ".":
+                files[name[: -len(".json")]] = _size(entry)
+            elif name.endswith(ENDING) and re.match(r"[0-9a-f]{8}-", name):
+                sidecars[name[: -len(ENDING)]] = _size(entry)
+            elif entry.is_dir() and next(Path(entry.path).glob("*.json"), None) is not None:
+                why = "results are looked for in folders of machines only, not below"
+                skipped.append(SkippedFile(Path(entry.path), why, f"mv {entry.path} {root}"))
+        for stem in sorted({*files, *sidecars}):
+            yield State(folder, stem, files.get(stem), sidecars.get(stem))
+
+
+def _size(entry: os.DirEntry[str]) -> Size:
+    try:
+        found = entry.stat()
+    except OSError:  # a link to nowhere, or gone since: reading it says so
+        return Size(0, 0)
+    return Size(found.st_size, found.st_mtime_ns)
+
+
+# -- what each says ------------------------------------------------------------------------------------------------------
+
+
+class _Params(msgspec.Struct):
+    machine: Any = None
+
+
+class _File(msgspec.Struct):
+    """asv's file as asv itself writes it: what else there is, the slow way reads."""
+
+    version: int
+    commit_hash: str
+    env_name: str
+    date: float | None
+    params: _Params
+    result_columns: list[str]
+    results: Rows
+
+
+_FILE = msgspec.json.Decoder(_File)
+
+
+def read_source(state: State, facts: Collection[str]) -> Content:
+    """What the source holds. `facts` are the names of the facts of rounds that are kept."""
+    skipped: list[SkippedFile] = []
+    found = _asv_file(state, skipped) if state.file is not None else None
+    if state.sidecar is not None:
+        side = loading.read_sidecar(state.folder / (state.stem + ENDING), skipped)
+        if side.header is not None and side.kept:
+            return _with_sidecar(state, side.header, side.kept, found, skipped, facts)
+    if found is None:
+        return Content(Source("", 0.0, "", "", _told(skipped), {}), {}, {}, _lasting(skipped))
+    commit, date, environment, rows = found
+    return Content(Source(commit, date, environment, ".json", _told(skipped), {}), rows, {})
+
+
+def _with_sidecar(
+    state: State,
+    header: Header,
+    kept: Collection[Kept],
+    found: tuple[str, float, str, Rows] | None,
+    skipped: list[SkippedFile],
+    facts: Collection[str],
+) -> Content:
+    rows: Rows = {} if found is None else found[3]
+    if found is not None and found[0] != header.commit:
+        skipped.append(loading.of_another_commit(state.folder / f"{state.stem}.json", found[0], header.commit))
+        rows = {}
+    rounds: dict[str, list[Kept]] = {}
+    for each in kept:
+        rounds.setdefault(each.round.name, []).append(each)
+    defined = {each.benchmark.name: each.benchmark for each in kept if each.benchmark is not None}
+    was = {name: list(words) for name, each in defined.items() if (words := declared_words(each, "was"))}
+    about = Source(header.commit, header.date, header.environment, ENDING, _told(skipped), was)
+    packed = {name: Rounds.packed(each, facts) for name, each in rounds.items()}
+    return Content(about, rows, packed, _lasting(skipped))
+
+
+def _told(skipped: Collection[SkippedFile]) -> list[tuple[str, str, str]]:
+    return [(each.path.name, each.why, each.fix) for each in skipped]
+
+
+def _lasting(skipped: Collection[SkippedFile]) -> bool:
+    return not any(each.fix.startswith("chmod") for each in skipped)
+
+
+def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Rows] | None:
+    """Commit, its date, environment and rows of asv's file; None where it cannot be used."""
+    try:
+        with open(f"{state.folder}/{state.stem}.json", "rb", buffering=0) as opened:
+            data = opened.read()
+        try:
+            file = _FILE.decode(data)
+        except msgspec.DecodeError:
+            file = _FILE.decode(strict(data))
+    except (OSError, ValueError, RecursionError):  # the slow way says what is wrong
+        return _asv_file_slowly(state, skipped)
+    usual = file.version == RESULTS_VERSION and tuple(file.result_columns[: len(COLUMNS)]) == COLUMNS
+    if (
+        not usual
+        or file.params.machine != state.folder.name
+        or any(memoryview(row.result)[0] not in b"[n" for row in file.results.values())
+    ):
+        return _asv_file_slowly(state, skipped)
+    return file.commit_hash, (file.date or 0) / 1000, file.env_name, file.results
+
+
+def _asv_file_slowly(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Rows] | None:
+    """Files that asv does not write today: of the first format, with other columns, malformed in parts, or broken."""
+    path = state.folder / f"{state.stem}.json"
+    file = loading.read_results(path, skipped)
+    if file is None:
+        return None
+    try:
+        rows = {name: _asv_row(row) for name, row in file.rows.items()}
+    except ValueError as error:
+        skipped.append(SkippedFile(path, f"its text cannot be kept: {error}", RESTORE))
+        return None
+    return file.commit_hash, (file.date or 0) / 1000, file.env_name, rows
+
+
+def _asv_row(row: Row) -> AsvRow:
+    result, params, version, started_at, duration, low, high = (row.get(column) for column in COLUMNS)
+    return AsvRow(_text(result), params, version, started_at, duration, _text(low), _text(high))
+
+
+def _text(values: Any) -> msgspec.Raw:
+    return msgspec.Raw(strict(json.dumps(values).encode()))
+
+
+def _numbers(text: msgspec.Raw) -> list[Any] | None:
+    values = msgspec.json.decode(text)
+    if not isinstance(values, list):
+        return None
+    return [NUMBERS.get(each, each) if type(each) is str else each for each in values]
+
+
+def _bare(round: Round, facts: Collection[str]) -> Round:
+    return dataclasses.replace(
+        round,
+        facts={name: round.facts[name] for name in facts if name in round.facts},
+        flags=[],
+        failure=dataclasses.replace(round.failure, detail="") if round.failure is not None else None,
+    )

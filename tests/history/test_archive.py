@@ -1,0 +1,365 @@
+"""All that is recorded below a folder, and the index that keeps it."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regress.history import Archive, index, index_files, sources
+from regress.history.sidecar import ENDING
+from regress.model import Failure
+
+from .samples import ENV, OTHER_SHA, SHA, benchmark, fill, side, taken, write_asv_file
+
+ADD, MUL = "ops.cudatime_add", "ops.cudatime_mul"
+ROW = {"result": [0.5], "params": [], "version": "w"}
+
+
+@pytest.fixture(autouse=True)
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of tests are young: here that does not matter."""
+    monkeypatch.setattr(index, "SETTLED_NS", 0)
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The sources that are read, as they are."""
+    found: list[str] = []
+
+    def noted(state: sources.State, facts: Any) -> sources.Content:
+        found.append(state.stem)
+        return sources.read_source(state, facts)
+
+    monkeypatch.setattr(index_files, "read_source", noted)
+    return found
+
+
+def archive(tmp_path: Path, **options: Any) -> Archive:
+    return Archive(tmp_path / "results", tmp_path / "cache", ("driver",), **options)
+
+
+def told(found: Archive) -> dict[str, list[tuple[str, str, Any]]]:
+    """What an archive says: by benchmark, the commit, environment and values of what is recorded."""
+    return {
+        name: sorted(
+            (each.commit_sha, each.environment, [one.values for one in each.as_rounds().rounds])
+            for _, each in found.recorded(name)
+        )
+        for name in found.names()
+    }
+
+
+def three(tmp_path: Path) -> list[str]:
+    """Three sources, with our rounds, with a row of asv, and with both; their stems."""
+    root = tmp_path / "results"
+    fill(root, [taken(ADD, gpu_time=1.0), taken(MUL, gpu_time=2.0)], [benchmark(), benchmark(MUL)])
+    write_asv_file(root, {"x.time_f": ROW}, sha=OTHER_SHA)
+    write_asv_file(root, {"x.time_f": ROW}, env="other")
+    fill(root, [taken(ADD, gpu_time=3.0)], [benchmark()], env="other")
+    return [f"{SHA[:8]}-other", f"{SHA[:8]}-{ENV}", f"{OTHER_SHA[:8]}-{ENV}"]
+
+
+def test_what_has_not_changed_is_not_read_again(tmp_path: Path, read: list[str]) -> None:
+    stems = three(tmp_path)
+    first = archive(tmp_path)
+    assert (sorted(read), first.files_known) == (stems, 0)
+    again = archive(tmp_path)
+    assert (sorted(read), again.files_known) == (stems, 3)
+    assert told(again) == told(first)
+    assert sorted(told(first)) == [ADD, MUL, "x.time_f"]
+    assert [(sha, env) for sha, env, _ in told(first)["x.time_f"]] == [(SHA, "other"), (OTHER_SHA, ENV)]
+
+
+@pytest.mark.parametrize("change", ["sidecar", "file", "gone", "new"])
+def test_only_what_has_changed_is_read_again(tmp_path: Path, read: list[str], change: str) -> None:
+    stems = three(tmp_path)
+    archive(tmp_path)
+    read.clear()
+    root = tmp_path / "results"
+    changed = stems[0]
+    if change == "sidecar":
+        with open(root / "gpu-box" / (changed + ENDING), "ab") as file:
+            file.write(b"torn")
+    elif change == "file":
+        write_asv_file(root, {"x.time_f": {**ROW, "result": [7.0]}, "x.time_g": ROW}, env="other")
+    elif change == "gone":
+        (root / "gpu-box" / f"{changed}.json").unlink()
+    else:
+        write_asv_file(root, {"x.time_f": ROW}, env="new")
+        changed = f"{SHA[:8]}-new"
+    after = archive(tmp_path)
+    assert read == [changed]
+    fresh = Archive(root, tmp_path / "other cache", ("driver",))
+    assert told(after) == told(fresh)
+    assert {name: after.sources_of(name) for name in after.names()} == {n: fresh.sources_of(n) for n in fresh.names()}
+
+
+def test_what_is_gone_is_no_longer_there(tmp_path: Path) -> None:
+    three(tmp_path)
+    archive(tmp_path)
+    for path in (tmp_path / "results" / "gpu-box").glob(f"{SHA[:8]}-{ENV}*"):
+        path.unlink()
+    assert sorted(archive(tmp_path).names()) == [ADD, "x.time_f"]
+
+
+def test_a_file_that_was_just_written_is_read_once_more(
+    tmp_path: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within the grain of the file system's clock, it could change again unseen."""
+    monkeypatch.setattr(index, "SETTLED_NS", 10**12)
+    three(tmp_path)
+    archive(tmp_path)
+    archive(tmp_path)
+    assert len(read) == 6
+
+
+def test_an_index_that_turns_out_to_be_broken_is_made_anew_too(tmp_path: Path) -> None:
+    """What was lost with the power, say: its tables are there, and what they hold is not."""
+    three(tmp_path)
+    expected = told(archive(tmp_path))
+    (path,) = (tmp_path / "cache").iterdir()
+    for column in ("sources", "data"):
+        with sqlite3.connect(path) as database:
+            database.executescript(f"UPDATE rows SET {column} = x'00'; UPDATE rounds SET {column} = x'00'")
+        found = archive(tmp_path)
+        assert told(found) == expected
+        assert told(archive(tmp_path)) == expected
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(b"this is no database, and too long to be taken for an empty one" * 99),
+        lambda path: path.write_bytes(path.read_bytes()[:5000]),
+        lambda path: path.write_bytes(b""),
+        lambda path: sqlite3.connect(path).executescript("DROP TABLE rows"),
+        lambda path: sqlite3.connect(path).executescript("UPDATE sources SET about = x'00'"),
+    ],
+)
+def test_a_broken_index_is_made_anew(tmp_path: Path, read: list[str], damage: Any) -> None:
+    stems = three(tmp_path)
+    expected = told(archive(tmp_path))
+    (path,) = (tmp_path / "cache").iterdir()
+    damage(path)
+    assert told(archive(tmp_path)) == expected
+    read.clear()
+    assert told(archive(tmp_path)) == expected
+    assert read == []
+    assert [each.name for each in (tmp_path / "cache").iterdir()] == [path.name]
+    assert len(stems) == 3
+
+
+def test_another_format_or_other_facts_have_an_index_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    three(tmp_path)
+    archive(tmp_path)
+    (_, first), *_ = archive(tmp_path).recorded(MUL)
+    assert first.rounds[0].facts == {"driver": "580"}
+    (_, other), *_ = Archive(tmp_path / "results", tmp_path / "cache", ()).recorded(MUL)
+    assert other.rounds[0].facts == {}
+    monkeypatch.setattr(index, "FORMAT", index.FORMAT + 1)
+    assert archive(tmp_path).files_known == 0
+
+
+def test_without_a_place_for_it_everything_is_read_all_the_same(tmp_path: Path) -> None:
+    three(tmp_path)
+    expected = told(archive(tmp_path))
+    (tmp_path / "no folder").write_text("")
+    assert told(Archive(tmp_path / "results", tmp_path / "no folder", ("driver",))) == expected
+
+
+def test_an_index_that_another_process_writes_to_is_used_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "WAIT_S", 0.05)
+    three(tmp_path)
+    archive(tmp_path)
+    (path,) = (tmp_path / "cache").iterdir()
+    write_asv_file(tmp_path / "results", {"x.time_new": ROW}, env="new")
+    other = sqlite3.connect(path, isolation_level=None)
+    for lock in ("IMMEDIATE", "EXCLUSIVE"):
+        other.execute(f"BEGIN {lock}")
+        assert sorted(archive(tmp_path).names()) == [ADD, MUL, "x.time_f", "x.time_new"]
+        other.execute("ROLLBACK")
+    assert path.exists(), "a lock is no damage"
+
+
+def test_what_is_no_longer_so_does_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: list[str]) -> None:
+    three(tmp_path)
+    archive(tmp_path)
+    (path,) = (tmp_path / "cache").iterdir()
+    with sqlite3.connect(path) as database:
+        database.executemany("INSERT INTO sources VALUES (?, x'00')", [(key,) for key in range(400)])
+    read.clear()
+    archive(tmp_path)
+    assert len(read) == 3
+    assert sqlite3.connect(path).execute("SELECT COUNT(*) FROM sources").fetchone() == (3,)
+
+
+# -- several processes ---------------------------------------------------------------------------------------------------
+
+PROCESS = """
+import sys
+from pathlib import Path
+from regress.history import Archive, index, index_files
+index.SETTLED_NS = 0
+index_files.SHARED_BYTES = int(sys.argv[2])
+root = Path(sys.argv[1])
+found = Archive(root / "results", root / "cache", ("driver",))
+print(found.files_known, sorted((name, len(found.recorded(name))) for name in found.names()))
+"""
+
+
+def process(tmp_path: Path, shared: int, code: str = PROCESS) -> subprocess.Popen[str]:
+    words = [sys.executable, "-c", code, str(tmp_path), str(shared)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+EXPECTED = f"{[(ADD, 2), (MUL, 1), ('x.time_f', 2)]}\n"
+
+
+def test_two_processes_share_the_reading_of_a_long_history(tmp_path: Path) -> None:
+    three(tmp_path)
+    assert process(tmp_path, 1).communicate()[0] == "0 " + EXPECTED
+    assert len(list((tmp_path / "cache").iterdir())) == 2
+    assert process(tmp_path, 1).communicate()[0] == "3 " + EXPECTED
+
+
+def test_what_the_helper_did_not_come_to_read_is_read_without_it(tmp_path: Path) -> None:
+    three(tmp_path)
+    dies = PROCESS.replace("root = ", "me = __import__('os').getpid()\nreal = index_files.read_source\n"
+                           "def dies(*given):\n    import os\n    if os.getpid() != me: os.kill(os.getpid(), 9)\n"
+                           "    return real(*given)\nindex_files.read_source = dies\nroot = ", 1)  # fmt: skip
+    assert process(tmp_path, 1, dies).communicate()[0] == "0 " + EXPECTED
+    assert process(tmp_path, 1).communicate()[0] == "3 " + EXPECTED
+
+
+@pytest.mark.parametrize("shared", [1, 10**9])
+def test_processes_that_come_at_once_all_get_everything(tmp_path: Path, shared: int) -> None:
+    three(tmp_path)
+    for new in ("", "new"):
+        if new:
+            write_asv_file(tmp_path / "results", {MUL: ROW}, sha="1" * 40, env=new)
+        running = [process(tmp_path, shared) for _ in range(4)]
+        answers = {each.communicate()[0].partition(" ")[2] for each in running}
+        assert answers == {EXPECTED if not new else EXPECTED.replace(f"('{MUL}', 1)", f"('{MUL}', 2)")}
+    assert not list((tmp_path / "cache").glob("*.tmp"))
+
+
+# -- every file is read or named -----------------------------------------------------------------------------------------
+
+
+def test_every_file_is_read_or_named_and_the_rest_is_used(tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    box = root / "gpu-box"
+    good = write_asv_file(root, {"x.time_f": {**ROW, "result": [math.nan, math.inf, None], "params": [["1", "2", "3"]]}})
+    text = good.read_text()
+    write_asv_file(root, {"x.time_f": ROW}, env="columns", columns=("version", "samples", "params", "result"))
+    first = {key: value for key, value in json.loads(text).items() if key not in ("result_columns", "env_name")}
+    first |= {"version": 1, "results": {"x.time_f": 1.5}, "requirements": {}}
+    (box / f"{SHA[:8]}-first.json").write_text(json.dumps(first))
+    (box / "renamed by hand.json").write_text(text.replace(ENV, "by hand"))
+    rows = {"x.time_f": [[2.0], []], "x.time_g": "no row", "x.time_h": 7}
+    (box / f"{SHA[:8]}-rows.json").write_text(json.dumps({**json.loads(text), "env_name": "rows", "results": rows}))
+    (box / f"{SHA[:8]}-result.json").write_text(text.replace("[NaN, Infinity, null]", "5").replace(ENV, "result"))
+    (box / f"{SHA[:8]}-truncated.json").write_text(text[:200])
+    (box / f"{SHA[:8]}-conflict.json").write_text("<<<<<<< HEAD\n" + text)
+    (box / f"{SHA[:8]}-newer.json").write_text(text.replace('"version": 2', '"version": 3'))
+    (box / f"{SHA[:8]}-machine.json").write_text(text.replace('"machine": "gpu-box"', '"machine": "other"'))
+    (box / f"{SHA[:8]}-folder.json").mkdir()
+    (root / f"{SHA[:8]}-lost.json").write_text(text)
+    (box / "deeper").mkdir()
+    (box / "deeper" / "x.json").write_text(text)
+    (box / "notes.txt").write_text("no results")
+    for _ in range(2):  # the second time, much of it comes from the index
+        found = archive(tmp_path)
+        environments = sorted(each.environment for _, each in found.recorded("x.time_f"))
+        assert environments == ["by hand", "columns", "py3.11", "rows", ENV]
+        assert {each.path.name: each.why.split(":")[0] for each in found.skipped} == {
+            f"{SHA[:8]}-rows.json": "2 of its rows are malformed, the first is that of x.time_g; the others are used",
+            f"{SHA[:8]}-result.json": "the row of x.time_f is malformed; the others are used",
+            f"{SHA[:8]}-truncated.json": "not JSON",
+            f"{SHA[:8]}-conflict.json": "not JSON",
+            f"{SHA[:8]}-newer.json": "format version 3 is newer than 2",
+            f"{SHA[:8]}-machine.json": "it is of machine 'other', in the folder of gpu-box",
+            f"{SHA[:8]}-folder.json": "Is a directory",
+            f"{SHA[:8]}-lost.json": "it is in no folder of a machine",
+            "deeper": "results are looked for in folders of machines only, not below",
+        }
+        assert all(each.fix for each in found.skipped)
+
+
+def test_two_files_of_one_commit_machine_and_environment_are_merged_and_said(tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    older = {"x.time_f": {**ROW, "started_at": 1000}, "x.time_g": {**ROW, "started_at": 1000}}
+    path = write_asv_file(root, older)
+    path.rename(path.with_name("zzz.json"))
+    write_asv_file(root, {"x.time_f": {**ROW, "result": [9.0], "started_at": 2000}})
+    found = archive(tmp_path)
+    values = [each.asv[0].columns["wall_time"].results for _, each in found.recorded("x.time_f")]
+    assert values == [[0.5], [9.0]], "what was measured last stands last"
+    assert len(found.recorded("x.time_g")) == 1
+    (said,) = found.skipped
+    assert (said.path.name, "what was measured later counts" in said.why) == ("zzz.json", True)
+
+
+def test_a_sidecar_of_another_commit_with_the_same_digits_is_named(tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    write_asv_file(root, {"x.time_f": ROW}, sha=SHA[:8] + "f" * 32)
+    other = write_asv_file(tmp_path / "other", {"x.time_f": ROW})
+    fill(tmp_path / "ours", [taken(ADD, gpu_time=1.0)], [benchmark()])
+    sidecar = next((tmp_path / "ours" / "gpu-box").glob(f"*{ENDING}"))
+    sidecar.rename(root / "gpu-box" / sidecar.name)
+    found = archive(tmp_path)
+    assert (set(found.names()), [each.path.name for each in found.skipped]) == ({ADD}, [other.name])
+
+
+def test_further_metrics_are_of_their_benchmark_also_without_the_sidecar(tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    fill(root, [taken(ADD, gpu_time=1.0, host_time=2.0)], [benchmark()])
+    next((root / "gpu-box").glob(f"*{ENDING}")).unlink()
+    lookalike = {"x.track_f": ROW, "x.track_f.track_g": ROW}
+    write_asv_file(root, lookalike, sha=OTHER_SHA)
+    found = archive(tmp_path)
+    assert set(found.names()) == {ADD, "x.track_f", "x.track_f.track_g"}
+    ((_, recorded),) = found.recorded(ADD)
+    assert {metric: column.results for metric, column in recorded.asv[0].columns.items()} == {
+        "gpu_time": [1.0],
+        "host_time": [2.0],
+    }
+
+
+def test_old_names_are_those_that_the_sidecars_and_asvs_list_declare(tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    fill(root, [taken(ADD, gpu_time=1.0)], [benchmark(was=["ops.cudatime_plus"])])
+    entries = {**benchmark("x.time_f").asv, "was": "x.time_g"}
+    (root / "benchmarks.json").write_text(json.dumps({"x.time_f": entries, "version": 2}))
+    found = archive(tmp_path)
+    assert [found.was(name) for name in (ADD, "x.time_f", MUL)] == [("ops.cudatime_plus",), ("x.time_g",), ()]
+
+
+def test_details_that_a_history_does_not_need_are_not_kept(tmp_path: Path) -> None:
+    failure = Failure("error", "ValueError", "ops.py:3", "a long traceback")
+    fill(tmp_path / "results", [taken(ADD, failure=failure)], [benchmark()], of=side())
+    ((_, recorded),) = archive(tmp_path).recorded(ADD)
+    assert recorded.rounds[0].failure == Failure("error", "ValueError", "ops.py:3", "")
+
+
+def test_progress_goes_to_the_end_and_only_where_something_is_read(tmp_path: Path) -> None:
+    three(tmp_path)
+    calls: list[tuple[int, int]] = []
+    archive(tmp_path, progress=lambda done, total: calls.append((done, total)))
+    assert len(calls) == 3
+    assert calls == sorted(calls)
+    assert calls[-1][0] == calls[-1][1] > 0
+    calls.clear()
+    archive(tmp_path, progress=lambda done, total: calls.append((done, total)))
+    assert calls == []

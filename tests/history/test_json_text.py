@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from regress.history.json_text import NUMBERS, loads, strict
+
+texts = st.text(max_size=6) | st.lists(
+    st.sampled_from(["NaN", "Infinity", "-", '"', "\\", ",", " ", "[NaN, ", "é", "\n", '\\"']), max_size=5
+).map("".join)  # fmt: skip
+scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats() | texts
+documents = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4), max_leaves=20
+)
+
+
+def quoted(value: Any) -> Any:
+    """The document with each number that JSON lacks as a string: what `strict` has to make of it, told by the values."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return next(name for name, number in NUMBERS.items() if repr(number) == repr(value))
+    if isinstance(value, dict):
+        return {key: quoted(each) for key, each in value.items()}
+    return [quoted(each) for each in value] if isinstance(value, list) else value
+
+
+@given(documents, st.booleans(), st.sampled_from([None, 1]))
+@example(["NaN", math.nan, '"NaN', "\\"], True, None)
+@example({"NaN": -math.inf, '\\"Infinity': [math.inf]}, True, None)
+def test_what_json_lacks_becomes_text_and_text_stays(document: Any, ascii_only: bool, indent: int | None) -> None:
+    text = json.dumps(document, ensure_ascii=ascii_only, indent=indent).encode(errors="replace")
+    assert json.loads(strict(text)) == quoted(json.loads(text))
+
+
+@given(documents, st.booleans())
+def test_documents_are_read_as_json_reads_them(document: Any, ascii_only: bool) -> None:
+    text = json.dumps(document, ensure_ascii=ascii_only).encode(errors="replace")
+    assert repr(loads(text)) == repr(json.loads(text))
+
+
+def test_text_without_such_numbers_is_not_copied() -> None:
+    text = b'{"a": [1, 2.5, "x"]}'
+    assert strict(text) is text
+
+
+@pytest.mark.parametrize("text", [b"", b"[1", b"\xff", b"[NaN", b'{"a": NaNNaN}', b'"NaN', b"<<<<<<< HEAD\n[]"])
+def test_what_is_no_json_is_none_afterwards_either(text: bytes) -> None:
+    with pytest.raises(ValueError):
+        loads(text)
+    with pytest.raises(msgspec.DecodeError):
+        msgspec.json.decode(strict(text))
