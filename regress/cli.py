@@ -241,7 +241,7 @@ def report(open_: bool, since: str | None, single_file: Path | None, **options: 
     with invoked(options) as (request, progress):
         from regress.commands.report import report as command
 
-        site, folder = command(request({}), since, regress.commands)
+        site, folder = command(request({}), progress, since, regress.commands)
         page = publish(site, folder, single_file, progress)
     if open_:
         click.launch(page.resolve().as_uri())

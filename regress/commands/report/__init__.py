@@ -12,7 +12,7 @@ contents    the index: all Parts, put together
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from regress.commands.report.branch import Branch, branch_of
@@ -21,11 +21,13 @@ from regress.commands.report.leaves import Maker
 from regress.commands.session import Request, Session
 from regress.compare import past_of
 from regress.errors import NothingMeasured
-from regress.history import Store
 from regress.pages import Site
+from regress.run.execute import Watcher
 
 
-def report(request: Request, since: str | None = None, commands: Collection[str] = ()) -> tuple[Site, Path]:
+def report(
+    request: Request, watcher: Watcher, since: str | None = None, commands: Collection[str] = ()
+) -> tuple[Site, Path]:
     """The pages of all that is recorded of the branch, and the folder that the configuration has for them.
 
     With `since` they begin there: at a date, or with a commit. `commands` are those that the reader can be told to run.
@@ -33,16 +35,31 @@ def report(request: Request, since: str | None = None, commands: Collection[str]
     Raises NothingMeasured where no commit of the branch has a result.
     """
     session = Session(request)
-    store = Store(session.config.results_dir)
-    recorded = {each.commit_sha for each in store.commits()}
+    settings, results = session.config.settings, session.config.results_dir
+    # Of no commits at all everything is unknown: so it says which have results, for git to tell their order.
+    everything = past_of(results, session.cache, (), settings, progress=_reading(watcher))
+    recorded = {each.commit_sha for each in everything.unknown}
     branch = branch_of(session, recorded, since)
     if not branch.commits:
         raise _nothing(session, branch, recorded, since)
-    settings = session.config.settings
-    past = past_of(session.config.results_dir, session.cache, branch.commits, settings)
+    past = past_of(results, session.cache, branch.commits, settings)
     maker = Maker(past, branch, settings, frozenset(commands))
-    site = Site(tuple(maker.leaves()), Contents(session, store, past, branch).index)
+    site = Site(tuple(maker.leaves()), Contents(session, past, branch).index)
     return site, (session.config.root / settings.report_dir).resolve()
+
+
+def _reading(watcher: Watcher) -> Callable[[int, int], None]:
+    """Tells how far reading is, by the kB."""
+    told: int | None = None
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told
+        if told is None:
+            watcher.start(total // 1000, "reading results, kB")
+        watcher.advance("", done // 1000 - (told or 0))
+        told = done // 1000
+
+    return tell
 
 
 def _nothing(session: Session, branch: Branch, recorded: Collection[str], since: str | None) -> NothingMeasured:

@@ -32,8 +32,9 @@ RETIRED_AFTER = 100
 class Contents:
     """Puts the index together."""
 
-    def __init__(self, session: Session, store: Store, past: Past, branch: Branch) -> None:
-        self._session, self._store, self._past, self._branch = session, store, past, branch
+    def __init__(self, session: Session, past: Past, branch: Branch) -> None:
+        self._session, self._past, self._branch = session, past, branch
+        self._store = Store(session.config.results_dir)
 
     def index(self, parts: Sequence[Part]) -> Index:
         """The index of the benchmarks whose parts these are."""

@@ -165,4 +165,4 @@ def _difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
 
 def _digits(value: float, digits: int) -> float:
     """The value to so many digits, as a page needs no more; whole numbers (bytes, counts) as they are."""
-    return float(f"{value:.{digits}g}") if math.isfinite(value) and not value.is_integer() else value
+    return float(f"{value:.{digits}g}") if math.isfinite(value) and value != int(value) else value

@@ -62,6 +62,8 @@ def write_folder(site: Site, folder: Path, progress: Progress) -> Written:
     before = _manifest(folder)
     with _explained(folder):
         (folder / SHARDS).mkdir(parents=True, exist_ok=True)
+        if not (folder / MANIFEST).exists():  # from now on the folder is ours, also where this is interrupted
+            _replace(folder / MANIFEST, msgspec.json.encode(before).decode())
         kept: dict[str, _Kept] = {}
         changed = made = 0
         stale = [

@@ -248,6 +248,11 @@ def test_many_rounds_and_recorded_intervals_speak_for_themselves() -> None:
     assert spans_of(replace(given, rounds=((1e-3,),) * N), [0]) == [(1e-3, 1e-3)]
 
 
+def test_whole_numbers_are_kept_and_others_shortened() -> None:
+    given = replace(series([1.0] * N, metric="peak_memory"), rounds=((123456789012,), *((1.23456789,),) * (N - 1)))
+    assert line_of(told(given), "h100", 0.1, N).values[:2] == (123456789012, 1.23457)
+
+
 # -- names ---------------------------------------------------------------------------------------------------------------
 
 

@@ -26,7 +26,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 
 
 def site_of(folder: Path, since: str | None = None) -> Site:
-    return report(Request(folder), since, COMMANDS)[0]
+    return report(Request(folder), QUIET, since, COMMANDS)[0]
 
 
 @pytest.fixture(scope="session")
