@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from regress.commands.report.lines import KEPT_ROUNDS, Levelled, levelled, line_
 from regress.commands.report.rows import listed, row_of
 from regress.compare import Past, changes_of
 from regress.compare.changes import series_rule
-from regress.model import Series, Settings
+from regress.model import Benchmark, Series, Settings
 from regress.pages import SHA_DIGITS, Entry, Leaf, Line, Part, Shard, Where
 
 PACKAGE = Path(__file__).parents[2]
@@ -50,7 +50,7 @@ class Maker:
         return "\n".join((code.hexdigest(), self._branch.fingerprint, repr(self._settings), *sorted(self._commands)))
 
     def _make(self, name: str) -> tuple[Shard, Part]:
-        every = self._past.series(name)
+        every, benchmark = self._past.series(name), self._past.benchmark(name)
         places = tuple(dict.fromkeys(map(place_of, every)))
         number = {each: index for index, each in enumerate(places)}
         at = self._branch.at
@@ -66,21 +66,15 @@ class Maker:
             for (each, place), threshold in zip(lines, thresholds, strict=True)
         ]
         part = Part(
-            entry=self._entry(name, every),
+            entry=_entry(name, benchmark, every),
             places=places,
             rows=tuple(row for row, each in zip(rows, found, strict=True) if listed(row, each.series.metric.kind)),
             events=events_of(name, lines, self._branch, self._commands),
             broken=broken_of([(each, number[place_of(each)]) for each in every]),
         )
-        return self._shard(name, found, thresholds), part
+        return self._shard(name, benchmark, found, thresholds), part
 
-    def _entry(self, name: str, every: tuple[Series, ...]) -> Entry:
-        benchmark = self._past.benchmark(name)
-        names = tuple(benchmark.param_names) if benchmark is not None else ()
-        return Entry(name, shard_file(name), names, len({each.case for each in every}))
-
-    def _shard(self, name: str, found: list[Levelled], thresholds: list[float]) -> Shard:
-        benchmark = self._past.benchmark(name)
+    def _shard(self, name: str, benchmark: Benchmark | None, found: list[Levelled], thresholds: list[float]) -> Shard:
         rounds_a_commit = sum(len(each) for line in found for each in line.series.rounds) / len(self._branch.commits)
         kept = int(KEPT_ROUNDS / max(1.0, rounds_a_commit))
         lines = [
@@ -97,6 +91,11 @@ class Maker:
             commits=tuple(self._branch.commits[at].sha[:SHA_DIGITS] for at in used),
             lines=tuple(_renumbered(each, {at: index for index, at in enumerate(used)}) for each in lines),
         )
+
+
+def _entry(name: str, benchmark: Benchmark | None, every: Sequence[Series]) -> Entry:
+    names = tuple(benchmark.param_names) if benchmark is not None else ()
+    return Entry(name, shard_file(name), names, len({each.case for each in every}))
 
 
 def _renumbered(line: Line, number: dict[int, int]) -> Line:

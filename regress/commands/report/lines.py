@@ -7,6 +7,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from regress.commands.report.spans import spans_of
 from regress.compare.rule import CLAIMS, Rule
@@ -31,13 +32,13 @@ class Levelled:
     levels: tuple[Level, ...]
     noise: float | None
 
-    @property
+    @cached_property
     def measured(self) -> list[int]:
         return [index for index, value in enumerate(self.values) if value is not None]
 
     @property
     def latest(self) -> int:
-        return max(self.measured)
+        return self.measured[-1]
 
     def level_at(self, index: int) -> Level | None:
         """The level that the series is on at a commit: of those that have begun, the one that began last."""
