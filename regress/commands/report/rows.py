@@ -107,18 +107,15 @@ def _since(found: Levelled, reference: int) -> float | None:
 def _spark(values: Sequence[float | None], threshold: float) -> str:
     """A letter a step: where the median of its values lies between the lowest and the highest one, or in a span as wide as what
     counts, so that noise looks like noise."""
-    numbers = [value for value in values if value is not None]
-    low, high = min(numbers), max(numbers)
-    middle, span = (low + high) / 2, max(high - low, threshold * abs(low + high) / 2)
-    low = middle - span / 2
     steps = min(SPARK_STEPS, len(values))
     bounds = [round(index * len(values) / steps) for index in range(steps + 1)]
+    groups = [[value for value in values[first:end] if value is not None] for first, end in itertools.pairwise(bounds)]
+    medians = [statistics.median(group) if group else None for group in groups]
+    present = [value for value in medians if value is not None]
+    low, high = min(present), max(present)
+    middle, span = (low + high) / 2, max(high - low, threshold * abs(low + high) / 2)
     letters = []
-    for first, end in itertools.pairwise(bounds):
-        inside = [value for value in values[first:end] if value is not None]
-        if not inside:
-            letters.append(" ")
-            continue
-        share = (statistics.median(inside) - low) / span if span else 0.5
-        letters.append(SPARK_LETTERS[round(share * (len(SPARK_LETTERS) - 1))])
+    for value in medians:
+        share = 0.5 if value is None or not span else 0.5 + (value - middle) / span
+        letters.append(" " if value is None else SPARK_LETTERS[round(share * (len(SPARK_LETTERS) - 1))])
     return "".join(letters)

@@ -24,6 +24,7 @@ SCRIPTS = (
     "columns",
     "overview",
     "chart",
+    "painting",
     "plugins",
     "samples",
     "sizes",

@@ -155,7 +155,7 @@ def test_the_chart_tells_what_the_pointer_is_at(visit: Visit) -> None:
 def test_change_points_stand_in_a_table_too(visit: Visit) -> None:
     page = visit(benchmark(made.NORM))
     chart(page)
-    first, second = rows(page)
+    second, first = rows(page)
     assert "change 8" in first
     assert "▲ +12." in first
     assert "↩ recovered" in first

@@ -56,13 +56,14 @@
           },
           words,
         );
-      const reference = R.index.commits[R.index.reference].tags.length ? R.commitName(R.index.reference) : "the first";
+      const released = R.index.commits[R.index.reference].tags.length > 0;
       const bar = h(
         "div",
         {class: "filters"},
         toggle("x", "date", "by date"),
         toggle("log", "1", "log axis"),
-        toggle("rel", R.index.commits[R.index.reference].tags.length ? "tag" : "first", `relative to ${reference}`),
+        released && toggle("rel", "tag", `relative to ${R.commitName(R.index.reference)}`),
+        toggle("rel", "first", "relative to the first"),
         marked.length > 0 && toggle("rel", "pin", "relative to A"),
         R.get("z") && h("button", {type: "button", class: "chip", onclick: () => go({z: ""})}, "whole history"),
         h("span", {class: "soft small right wide"}, "drag to zoom · click to pin · ← → to move · n p changes · ? keys"),
@@ -79,7 +80,12 @@
             " / ",
             h("a", {href: R.link("overview", "", {q: shard.name.split(".")[0]})}, shard.name.split(".")[0]),
           ),
-          h("h1", {class: "mono"}, shard.name, now.name && h("span", {class: "params"}, `(${now.name})`)),
+          h(
+            "h1",
+            {class: "mono"},
+            R.name(shard.name),
+            now.name && h("span", {class: "params"}, R.name(`(${now.name})`)),
+          ),
           verdict(shard, now),
           h(
             "div",

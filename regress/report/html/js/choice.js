@@ -31,6 +31,7 @@
             shown[0] ??
             every[0]
           )?.place;
+    const newest = line => line.at.at(-1) ?? -1;
     return {
       metrics,
       metric,
@@ -39,7 +40,8 @@
       params,
       every,
       place,
-      lines: place === "all" ? every : every.filter(line => line.place === place),
+      lines:
+        place === "all" ? [...every].sort((a, b) => newest(b) - newest(a)) : every.filter(line => line.place === place),
     };
   };
   const label = place => R.index.places[R.placeOf.get(place)]?.label ?? place;

@@ -30,8 +30,8 @@
     h(
       "a",
       {class: "mono name", href: R.rowLink(row)},
-      row.name,
-      row.cases > 1 ? "" : row.params && h("span", {class: "params"}, `(${row.params})`),
+      R.name(row.name),
+      row.cases > 1 ? "" : row.params && h("span", {class: "params"}, R.name(`(${row.params})`)),
     ),
     " ",
     h("span", {class: "soft small"}, R.metric(row.metric), row.cases > 1 && ` · worst of ${row.cases} cases`),

@@ -4,7 +4,9 @@
   const {label} = R.choice;
 
   const changes = (shard, now) => {
-    const rows = now.lines.flatMap(line => line.changes.map(change => ({line, change})));
+    const rows = now.lines
+      .flatMap(line => line.changes.map(change => ({line, change})))
+      .sort((a, b) => b.change.first - a.change.first);
     if (!rows.length) return null;
     const commit = at => R.index.commits[R.commitAt.get(shard.commits[at])];
     return h(

@@ -18,6 +18,9 @@
   const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
   const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
+  // A long name, with places where it may go on in the next line.
+  const name = words => words.split(/(?<=[._,(])/).flatMap((part, at) => (at ? [h("wbr"), part] : [part]));
+
   // Tells a screen reader, and shows a line for a moment.
   let timer;
   const say = text => {
@@ -55,6 +58,7 @@
 
   R.h = h;
   R.svg = svg;
+  R.name = name;
   R.say = say;
   R.copy = copy;
   R.copyButton = copyButton;

@@ -86,7 +86,7 @@
       h(
         "div",
         null,
-        h("a", {class: "mono name", href: R.eventLink(event)}, event.cases > 1 ? name : event.case),
+        h("a", {class: "mono name", href: R.eventLink(event)}, R.name(event.cases > 1 ? name : event.case)),
         h("div", {class: "soft"}, [R.metric(event.metric), R.reach(event)].filter(Boolean).join(" · ")),
         h(
           "div",

@@ -155,6 +155,31 @@
       h("h2", null, `Newest values by ${names[axes.size]}`),
       legend,
       h("div", {class: "multi"}, charts),
+      h(
+        "details",
+        null,
+        h("summary", null, "The newest values as a table"),
+        R.table({
+          rows: lines.filter(line => line.values.length),
+          caption: "Newest values",
+          name: shard.name,
+          columns: [
+            ...names.map((name, k) => ({
+              key: name,
+              label: name,
+              value: line => plain(line.params[k]),
+              cell: line => plain(line.params[k]),
+            })),
+            {
+              key: lines[0].metric,
+              label: R.metric(lines[0].metric),
+              num: true,
+              value: line => line.values.at(-1),
+              cell: line => text.value(line.values.at(-1), unit),
+            },
+          ],
+        }).node,
+      ),
     );
   };
 })(regress);
