@@ -9,14 +9,15 @@
 
 A place is a machine, a device and an environment: what is never averaged over. `commits` of the index are those with results,
 in the order of the graph, and whatever has the type `At` counts in them; in a Shard it counts in the Shard's own commits, so
-that a commit without results of a benchmark leaves its Shard as it is. The names are those of the data in the pages.
+that a commit without results of a benchmark leaves its Shard as it is. The names are those of the data in the pages; of what
+there is a lot (Row, Level) the values stand in order, and Index.fields has the names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 At = int
 """Index of a commit."""
@@ -50,8 +51,7 @@ class Place:
     environment: str
 
 
-@dataclass(frozen=True)
-class Level:
+class Level(NamedTuple):
     """Commits between two changes: a level holds from `first` to `last`. Levels of unlike `way` are not to be compared."""
 
     first: At
@@ -62,8 +62,7 @@ class Level:
     """What it is against each level before it, a letter each: the first of a Verdict's word, "x" for incomparable."""
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One case and metric in one place. Where `cases` is more than one it is the worst of so many."""
 
     benchmark: int
@@ -88,7 +87,8 @@ class Row:
     noise: float | None
     """Spread of the values around their level: 0.02 is about 2 %."""
     spark: str
-    """The history from its first level on, a letter a step: SPARK_LETTERS, lowest first; a space is a gap."""
+    """The history from its first level on, a letter a step: SPARK_LETTERS, lowest first; a space is a
+    failure, a dash where there is no result."""
     levels: tuple[Level, ...]
     cases: int = 1
 
@@ -286,6 +286,7 @@ class Freshness:
 class Index:
     """The first script that is loaded. What has the type `At` counts in `commits`."""
 
+    fields: Mapping[str, tuple[str, ...]]
     project: str
     generated: float
     version: str

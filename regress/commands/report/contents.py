@@ -18,7 +18,7 @@ from regress.commands.session import Session
 from regress.compare import Past
 from regress.history import Store, last_aa
 from regress.model import METRICS
-from regress.pages import Aa, Broken, Event, Freshness, Index, Overall, Part, Place, Row, Where
+from regress.pages import Aa, Broken, Event, Freshness, Index, Level, Overall, Part, Place, Row, Where
 from regress.stats.summary import geomean
 
 MOST_ROWS = 4000
@@ -46,7 +46,7 @@ class Contents:
         broken: list[Broken] = []
         for index, part in enumerate(parts):
             own = [number[id_of(where)] for where in part.places]
-            rows.append([replace(each, benchmark=index, place=own[each.place]) for each in part.rows])
+            rows.append([each._replace(benchmark=index, place=own[each.place]) for each in part.rows])
             events += [_placed(each, index, own) for each in part.events]
             broken += [replace(each, benchmark=index, place=own[each.place]) for each in part.broken]
         every = [each for group in rows for each in group]
@@ -57,6 +57,7 @@ class Contents:
         names = [part.entry.name for part in parts]
         unmeasured = branch.unmeasured
         return Index(
+            fields={"row": Row._fields, "level": Level._fields},
             project=self._session.config.project,
             generated=time.time(),
             version=__version__,
@@ -141,10 +142,10 @@ def _rank(event: Event) -> tuple[int, bool, bool, int, float]:
 def _gone(row: Row, newest_there: int, newest: int) -> Row:
     """The row, marked where its case is no longer measured, or nothing is in its place."""
     if newest - newest_there >= RETIRED_AFTER:
-        return replace(row, status="gone", why="nothing is measured there any more")
+        return row._replace(status="gone", why="nothing is measured there any more")
     if newest_there - row.at < GONE_AFTER or row.status == "failed":
         return row
-    return replace(row, status="gone", why="no longer measured")
+    return row._replace(status="gone", why="no longer measured")
 
 
 def _held(event: Event, alive: Set[tuple[int, int]]) -> Event:
@@ -170,7 +171,7 @@ def _folded(group: Sequence[Row]) -> list[Row]:
     by_kind: dict[tuple[str, int], list[Row]] = {}
     for row in group:
         by_kind.setdefault((row.metric, row.place), []).append(row)
-    return [replace(min(rows, key=severity), cases=len(rows)) for rows in by_kind.values()]
+    return [min(rows, key=severity)._replace(cases=len(rows)) for rows in by_kind.values()]
 
 
 def _overall(rows: Sequence[Row], newest: int, places: int) -> list[Overall]:

@@ -104,7 +104,7 @@ def _renumbered(line: Line, number: dict[int, int]) -> Line:
     return replace(
         line,
         at=tuple(map(move, line.at)),
-        levels=tuple(replace(each, first=move(each.first), last=move(each.last)) for each in line.levels),
+        levels=tuple(each._replace(first=move(each.first), last=move(each.last)) for each in line.levels),
         changes=tuple(
             replace(each, first=move(each.first), good=move(each.good), last=move(each.last)) for each in line.changes
         ),

@@ -6,7 +6,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from regress.commands.report.spans import spans_of
@@ -60,7 +60,7 @@ def levelled(series: Series, changes: Sequence[ChangePoint], at: Mapping[str, in
                 levels.append(Level(inside[0], inside[-1], _digits(middle, 6), number))
     levels.sort(key=lambda each: each.first)
     judged = [
-        replace(each, against="".join(_against(each, other, rule) for other in levels[:index]))
+        each._replace(against="".join(_against(each, other, rule) for other in levels[:index]))
         for index, each in enumerate(levels)
     ]
     return Levelled(series, tuple(changes), at, values, tuple(judged), _noise(series, values, levels))

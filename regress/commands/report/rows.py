@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Sequence
 
 from regress.commands.report.lines import Levelled
 from regress.model import ChangePoint, Verdict
@@ -48,7 +47,7 @@ def row_of(found: Levelled, place: int, reference: int, threshold: float) -> Row
         change=None if last is None else last.ratio,
         changed=None if last is None else found.at[last.first],
         noise=found.noise,
-        spark=_spark(found.values[found.levels[0].first :], threshold),
+        spark=_spark(found, threshold),
         levels=found.levels,
     )
 
@@ -104,18 +103,21 @@ def _since(found: Levelled, reference: int) -> float | None:
     return float(f"{now.value / then.value:.5g}")
 
 
-def _spark(values: Sequence[float | None], threshold: float) -> str:
+def _spark(found: Levelled, threshold: float) -> str:
     """A letter a step: where the median of its values lies between the lowest and the highest one, or in a span as wide as what
     counts, so that noise looks like noise."""
+    first = found.levels[0].first
+    values, failures = found.values[first:], found.series.failures[first:]
     steps = min(SPARK_STEPS, len(values))
     bounds = [round(index * len(values) / steps) for index in range(steps + 1)]
-    groups = [[value for value in values[first:end] if value is not None] for first, end in itertools.pairwise(bounds)]
+    groups = [[value for value in values[start:end] if value is not None] for start, end in itertools.pairwise(bounds)]
     medians = [statistics.median(group) if group else None for group in groups]
+    missing = [" " if any(failures[start:end]) else "-" for start, end in itertools.pairwise(bounds)]
     present = [value for value in medians if value is not None]
     low, high = min(present), max(present)
     middle, span = (low + high) / 2, max(high - low, threshold * abs(low + high) / 2)
     letters = []
-    for value in medians:
+    for value, without in zip(medians, missing, strict=True):
         share = 0.5 if value is None or not span else 0.5 + (value - middle) / span
-        letters.append(" " if value is None else SPARK_LETTERS[round(share * (len(SPARK_LETTERS) - 1))])
+        letters.append(without if value is None else SPARK_LETTERS[round(share * (len(SPARK_LETTERS) - 1))])
     return "".join(letters)

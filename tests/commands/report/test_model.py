@@ -141,8 +141,9 @@ def test_a_row_tells_the_open_regression_and_the_reference() -> None:
 def test_a_spark_shows_steps_and_gaps_and_no_noise() -> None:
     flat = row_of(told(series(steps((24, 1e-3)))), 0, 0, 0.05).spark
     assert max(flat) < SPARK_LETTERS[len(SPARK_LETTERS) * 3 // 4]
-    gapped = row_of(told(series([*steps((12, 1e-3)), None, *steps((11, 2e-3))])), 0, 0, 0.05).spark
-    assert (gapped[0], gapped[12], gapped[13]) == ("A", " ", "z")
+    gapped = series([*steps((12, 1e-3)), None, None, *steps((10, 2e-3))], failures=[""] * 12 + ["oom"] + [""] * 11)
+    letters = row_of(told(gapped), 0, 0, 0.05).spark
+    assert (letters[0], letters[12], letters[13], letters[14]) == ("A", " ", "-", "z")
 
 
 def test_what_is_no_longer_measured_is_gone() -> None:

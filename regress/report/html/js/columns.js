@@ -6,7 +6,7 @@
   R.grouped = rows => {
     const groups = new Map();
     for (const row of rows) {
-      const key = `${row.benchmark}\n${row.metric}\n${row.params}`;
+      const key = `${row.benchmark}\n${row.metric}\n${row.cases > 1 ? "" : row.params}`;
       if (groups.has(key)) groups.get(key).push(row);
       else groups.set(key, [row]);
     }

@@ -1,12 +1,19 @@
 // The data: shards are loaded by script tag when they are asked for, and commits are looked up by name.
 (R => {
+  const named = (names, values) => Object.fromEntries(names.map((name, at) => [name, values[at]]));
+  const levelled = holder => ({...holder, levels: holder.levels.map(each => named(R.index.fields.level, each))});
+  const opened = name => {
+    const shard = R.shards.get(name);
+    if (!shard.opened) Object.assign(shard, {opened: true, lines: shard.lines.map(levelled)});
+    return shard;
+  };
   R.shard = entry => {
-    if (R.shards.has(entry.name)) return Promise.resolve(R.shards.get(entry.name));
+    if (R.shards.has(entry.name)) return Promise.resolve(opened(entry.name));
     if (!R.waiting.has(entry.name)) {
       const loading = new Promise((resolve, reject) => {
         const script = R.h("script", {src: `data/b/${encodeURIComponent(entry.file)}`});
         script.onload = () =>
-          R.shards.has(entry.name) ? resolve(R.shards.get(entry.name)) : reject(new Error("it is of another report"));
+          R.shards.has(entry.name) ? resolve(opened(entry.name)) : reject(new Error("it is of another report"));
         script.onerror = () => reject(new Error(`data/b/${entry.file} is not there`));
         document.head.append(script);
       });
@@ -21,6 +28,7 @@
     R.commitAt = new Map(index.commits.map((commit, at) => [commit.sha, at]));
     R.entryOf = new Map(index.entries.map((entry, at) => [entry.name, at]));
     R.placeOf = new Map(index.places.map((place, at) => [place.id, at]));
+    index.rows = index.rows.map(values => levelled(named(index.fields.row, values)));
     index.rows.forEach(row => {
       row.name = index.entries[row.benchmark].name;
       row.text = `${row.name} ${row.params} ${R.metric(row.metric)} ${row.metric}`.toLowerCase();

@@ -13,14 +13,14 @@
       pen = false,
       alone = "";
     [...spark].forEach((letter, at) => {
-      if (letter === " ") {
-        pen = false;
-        return;
+      if (letter === "-") return;
+      if (letter === " ") pen = false;
+      else {
+        const point = `${x(at).toFixed(1)} ${y(letter).toFixed(1)}`;
+        path += `${pen ? "L" : "M"}${point}`;
+        if (!pen && !/^-*[A-Za-z]/.test(spark.slice(at + 1))) alone += `M${point}h.01`;
+        pen = true;
       }
-      const point = `${x(at).toFixed(1)} ${y(letter).toFixed(1)}`;
-      path += `${pen ? "L" : "M"}${point}`;
-      if (!pen && (spark[at + 1] ?? " ") === " ") alone += `M${point}h.01`;
-      pen = true;
     });
     const tone = R.tone(row.status);
     const mark = at =>
