@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 import time
 from collections import Counter
 from collections.abc import Sequence, Set
@@ -19,7 +20,6 @@ from regress.compare import Past
 from regress.history import Store, last_aa
 from regress.model import METRICS
 from regress.pages import Aa, Broken, Event, Freshness, Index, Level, Overall, Part, Place, Row, Where
-from regress.stats.summary import geomean
 
 MOST_ROWS = 4000
 """Of the index; beyond, a benchmark with many cases is one row for each metric and place, that of its worst case."""
@@ -117,7 +117,7 @@ def _labels(places: Sequence[Where]) -> list[str]:
     labels = [places[index][told[0]] for index in range(len(places))]
     for part in told[1:]:
         count = Counter(labels)
-        longer = [f"{label} · {where[part][:24] or '-'}" for label, where in zip(labels, places, strict=True)]
+        longer = [f"{label} · {where[part] or '-'}" for label, where in zip(labels, places, strict=True)]
         labels = [long if count[label] > 1 else label for label, long in zip(labels, longer, strict=True)]
     return labels
 
@@ -183,7 +183,7 @@ def _overall(rows: Sequence[Row], newest: int, places: int) -> list[Overall]:
         if time_of_case and row.since and newest - row.at < GONE_AFTER:
             by_place.setdefault(row.place, []).append(row.since)
     return [
-        Overall(place, float(f"{geomean(by_place[place]).center:.5g}"), len(by_place[place]))
+        Overall(place, float(f"{statistics.geometric_mean(by_place[place]):.5g}"), len(by_place[place]))
         for place in range(places)
         if place in by_place
     ]

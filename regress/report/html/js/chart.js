@@ -75,11 +75,18 @@
     return [low >= 0 && bottom < 0 ? 0 : bottom, high + 0.16 * (high - low)];
   };
 
+  // Among many lines those stand out that have moved, in the colour of what that means.
+  const crowd = line => {
+    const last = line.changes.findLast(each => each.large && each.state !== "recovered");
+    return color(last ? ({regressed: "--worse", improved: "--better"}[last.moved] ?? "--unsure") : "--crowd");
+  };
+
   // options: {node, shard, lines, labels, height, byDate, log, relative, pins, zoom, small, sync, onpin, onzoom}
   R.chart = options => {
     const {node, shard, lines, labels, small} = options;
     const frame = frameOf(shard, lines, options.byDate),
-      unit = lines[0].unit;
+      unit = lines[0].unit,
+      many = lines.length > 8;
     const scales = frame.lines.map(own => reference(frame, own, options.relative, options.pins?.[0]));
     const over = (column, k) => column.map(each => (typeof each === "number" ? each / scales[k] : each));
     const data = [frame.xs],
@@ -91,7 +98,7 @@
         shown: over(own.y, k),
         low: over(own.low, k),
         high: over(own.high, k),
-        color: color(`--l${k % 8}`),
+        color: many ? crowd(own.line) : color(`--l${k % 8}`),
       });
       const at = data.length;
       data.push(own.low, own.high, own.shown);
@@ -103,9 +110,13 @@
         {
           label: labels[k],
           stroke: lines.length > 1 ? own.color : `${own.color}88`,
-          width: 1.5,
-          dash: DASHES[Math.floor(k / 8) % DASHES.length].length ? DASHES[Math.floor(k / 8)] : DASHES[k % 8],
-          points: {show: frame.xs.length <= 400, size: small ? 3 : 4.5, fill: own.color, stroke: own.color},
+          width: many && own.color === color("--crowd") ? 1 : 1.5,
+          dash: many
+            ? []
+            : DASHES[Math.floor(k / 8) % DASHES.length].length
+              ? DASHES[Math.floor(k / 8)]
+              : DASHES[k % 8],
+          points: {show: frame.xs.length <= 400 && !many, size: small ? 3 : 4.5, fill: own.color, stroke: own.color},
         },
       );
       if (lines.length <= 3) bands.push({series: [at + 1, at], fill: `${own.color}26`});

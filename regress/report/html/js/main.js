@@ -25,6 +25,8 @@
     setTheme(next);
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTheme(""));
+  // Paper is white, whatever the screen is: the charts are drawn for it.
+  matchMedia("print").addEventListener("change", () => document.dispatchEvent(new Event("themed")));
 
   const fresh = () => {
     const newest = R.index.commits.at(-1),
