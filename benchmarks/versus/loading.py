@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import resource
 import subprocess
 import sys
@@ -36,8 +37,8 @@ def by_asv(root: Path, cache: Path, commits: Path) -> Told:
 
     logging.disable(logging.WARNING)
     log.enable = lambda *given: None
-    seconds, files = timed(lambda: sum(1 for _ in iter_results(str(root))))
-    return {"seconds": seconds, "files": files}
+    took, files = timed(lambda: sum(1 for _ in iter_results(str(root))))
+    return {**took, "files": files}
 
 
 def by_regress(root: Path, cache: Path, commits: Path) -> Told:
@@ -48,7 +49,7 @@ def by_regress(root: Path, cache: Path, commits: Path) -> Told:
     order = [Commit(sha, "", "", date) for sha, date in json.loads(commits.read_text())]
     first, past = timed(lambda: past_of(root, cache, order, Settings()))
     again, _ = timed(lambda: past_of(root, cache, order, Settings()))
-    return {"seconds": first, "again": again, "benchmarks": len(past.names), "skipped": len(past.skipped)}
+    return {**first, "again": again, "benchmarks": len(past.names)}
 
 
 def all_series(root: Path, cache: Path, commits: Path) -> Told:
@@ -66,7 +67,7 @@ def all_series(root: Path, cache: Path, commits: Path) -> Told:
                 found["values"] += sum(map(bool, series.rounds))
                 found["failures"] += sum(map(bool, series.failures))
 
-    return {"seconds": timed(count)[0], **found}
+    return {**timed(count)[0], **found}
 
 
 def prepare(root: Path, cache: Path, commits: Path) -> Told:
@@ -80,10 +81,12 @@ def prepare(root: Path, cache: Path, commits: Path) -> Told:
     return {"used": len(archive.places), "commits": len(dates), "skipped": skipped}
 
 
-def timed(call: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.perf_counter()
+def timed(call: Callable[[], Any]) -> tuple[dict[str, float], Any]:
+    """Seconds from start to end, and those of processors, with what the call gives."""
+    start, before = time.perf_counter(), os.times()
     found = call()
-    return time.perf_counter() - start, found
+    after = os.times()
+    return {"wall": time.perf_counter() - start, "cpu": sum(after[:4]) - sum(before[:4])}, found
 
 
 PARTS = {part.__name__: part for part in (by_asv, by_regress, all_series, prepare)}
@@ -114,17 +117,21 @@ def compare(root: Path, times: int) -> None:
             rounds["unchanged"].append(process("by_regress", root, cache, commits))
         series = process("all_series", root, cache, commits)
         index = sum(path.stat().st_size for path in cache.iterdir())
-    best = {name: min(each["seconds"] for each in told) for name, told in rounds.items()}
-    best["again"] = min(each["again"] for each in rounds["unchanged"])
-    memory = {name: max(each["peak"] for each in told) for name, told in rounds.items()}
-    memory["again"] = memory["unchanged"]
-    labels = {"asv": "asv's loader", "first": "regress, first time", "unchanged": "regress, unchanged, new process"}
-    for name, label in {**labels, "again": "regress, unchanged, same process"}.items():
-        print(f"{label:<34}{best[name]:9.3f} s{best['asv'] / best[name]:9.1f} x{memory[name] / 1e6:9.0f} MB at most")
-    print(
-        f"{'regress, every series':<34}{series['seconds']:9.3f} s{'':11}{series['peak'] / 1e6:9.0f} MB at most: "
-        f"{series['series']} series, {series['values']} values, {series['failures']} failed or skipped"
-    )
+    rounds["again"] = [{**each["again"], "peak": each["peak"]} for each in rounds["unchanged"]]
+    labels = {
+        "asv": "asv's loader",
+        "first": "regress, first time",
+        "unchanged": "regress, unchanged, new process",
+        "again": "regress, unchanged, same process",
+    }
+    print(f"{'':<34}{'wall':>9}{'less':>10}{'CPU':>10}{'less':>10}{'peak memory':>15}")
+    best = {key: {name: min(each[key] for each in told) for name, told in rounds.items()} for key in ("wall", "cpu")}
+    for name, label in labels.items():
+        columns = "".join(f"{best[key][name]:8.3f} s{best[key]['asv'] / best[key][name]:8.1f} x" for key in best)
+        print(f"{label:<34}{columns}{max(each['peak'] for each in rounds[name]) / 1e6:12.0f} MB")
+    columns = f"{series['wall']:8.3f} s{'':10}{series['cpu']:8.3f} s{'':10}"
+    print(f"{'regress, every series':<34}{columns}{series['peak'] / 1e6:12.0f} MB")
+    print(f"{series['series']} series, {series['values']} values, {series['failures']} failed or skipped")
     print(f"asv read {rounds['asv'][0]['files']} files, regress {about['used']}; the index has {index / 1e6:.0f} MB")
     print(f"not read: {len(about['skipped'])}", *about["skipped"], sep="\n    ")
 

@@ -107,7 +107,8 @@ def past_of(
     Of files that have not changed, what was read is taken from the folder `cache`; `progress` is called with the bytes that
     were read and that have to be.
     """
-    archive = Archive(root, cache, FACTS, progress)
+    with without_gc():
+        archive = Archive(root, cache, FACTS, progress)
     by_sha = {commit.sha: place for place, commit in enumerate(commits)}
     wanted = {
         key: each

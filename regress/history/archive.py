@@ -109,5 +109,5 @@ class Archive:
 
 def _started_at(entry: Entry) -> float:
     rounds = entry.rounds.rounds if entry.rounds is not None else ()
-    started = [*(each.started_at for each in rounds), *((row.started_at or 0) / 1000 for row in entry.rows.values())]
+    started = [*(each.started_at for each in rounds), *((row.started_ms or 0) / 1000 for row in entry.rows.values())]
     return max(started, default=0.0)

@@ -11,12 +11,12 @@ import itertools
 import sqlite3
 import time
 from array import array
-from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -34,6 +34,7 @@ LEFT_OVER = 3
 """How many times as many sources as there are may be known, before the index is made anew."""
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class _Version(msgspec.Struct, array_like=True):
@@ -45,11 +46,13 @@ class _Version(msgspec.Struct, array_like=True):
 
 
 _ABOUT = msgspec.msgpack.Decoder(Source)
-_ROWS, _ROUNDS = msgspec.json.Decoder(list[tuple[int, AsvRow]]), msgspec.msgpack.Decoder(list[tuple[int, Rounds]])
-_VERSIONS = msgspec.json.Decoder(list[tuple[int, _Version]])
-_ROW_TEXTS, _ROUND_TEXTS = (
-    kind.Decoder(list[tuple[int, msgspec.Raw]]) for kind in (msgspec.json, msgspec.msgpack)
-)
+_ROWS, _ROUNDS = msgspec.json.Decoder(list[AsvRow]), msgspec.msgpack.Decoder(list[Rounds])
+_VERSIONS = msgspec.json.Decoder(list[_Version])
+_ROW_TEXTS, _ROUND_TEXTS = msgspec.json.Decoder(list[msgspec.Raw]), msgspec.msgpack.Decoder(list[msgspec.Raw])
+
+
+class _Decoder(Protocol[T_co]):
+    def decode(self, data: bytes, /) -> Sequence[T_co]: ...
 
 
 @dataclass(frozen=True)
@@ -149,31 +152,31 @@ class Index:
         return {each: sources for each, sources in self._proven.items() if each.rpartition(".")[0] == name}
 
     def _versions(self, name: str) -> dict[int, str]:
-        texts = self._select("SELECT data FROM rows WHERE name = ?", name)
-        return {key: row.version or "" for (text,) in texts for key, row in _VERSIONS.decode(text)}
+        return {key: row.version or "" for key, row in self._held_of("rows", name, _VERSIONS)}
 
     def _entries(self, name: str) -> list[Entry]:
         holding = self._sources_of(name)
         rows: dict[int, Rows] = {}
         for each, sources in {name: holding, **self._further(name)}.items():
-            for (text,) in self._select("SELECT data FROM rows WHERE name = ?", each):
-                for key, row in _ROWS.decode(text):
-                    if key in sources:
-                        rows.setdefault(key, {})[each] = row
-        rounds = dict(
-            pair for (text,) in self._select("SELECT data FROM rounds WHERE name = ?", name) for pair in _ROUNDS.decode(text)
-        )
+            for key, row in self._held_of("rows", each, _ROWS):
+                if key in sources:
+                    rows.setdefault(key, {})[each] = row
+        rounds = dict(self._held_of("rounds", name, _ROUNDS))
         return [Entry(key, rows.get(key, {}), rounds.get(key)) for key in holding]
 
     def _texts(self, name: str) -> dict[int, list[bytes]]:
-        found: dict[int, dict[str, bytes]] = {key: {} for key in sorted(self._sources_of(name))}
-        parts = [("rows", each, _ROW_TEXTS) for each in (name, *self._further(name))]
-        for table, each, decoder in (*parts, ("rounds", name, _ROUND_TEXTS)):
-            for (data,) in self._select(f"SELECT data FROM {table} WHERE name = ?", each):
-                for key, text in decoder.decode(data):
-                    if key in found:
-                        found[key][f"{table} {each}"] = text
+        found: dict[int, dict[int, bytes]] = {key: {} for key in sorted(self._sources_of(name))}
+        parts = [self._held_of("rows", each, _ROW_TEXTS) for each in (name, *self._further(name))]
+        for number, part in enumerate([*parts, self._held_of("rounds", name, _ROUND_TEXTS)]):
+            for key, text in part:
+                if key in found:
+                    found[key][number] = text
         return {key: list(texts.values()) for key, texts in found.items()}
+
+    def _held_of(self, table: str, name: str, decoder: _Decoder[T]) -> Iterator[tuple[int, T]]:
+        """What each source holds of that name."""
+        for sources, data in self._select(f"SELECT sources, data FROM {table} WHERE name = ?", name):
+            yield from zip(array("q", sources), decoder.decode(data), strict=True)
 
     def _select(self, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
         for database in self._databases:

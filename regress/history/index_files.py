@@ -1,8 +1,8 @@
 """The files of the index: SQLite, made beside and renamed, or added to.
 
     sources (id, about)          one a source, by the state that its files were read in
-    rows (name, sources, data)   of one name in some sources: asv's rows, as JSON
-    rounds (name, sources, data) of one benchmark in some sources: our rounds, as MessagePack
+    rows (name, sources, data)   of one name in some sources: asv's row of each, as JSON
+    rounds (name, sources, data) of one benchmark in some sources: our rounds of each, as MessagePack
 
 What is read of a long history at once is shared between two processes, which write a file each.
 """
@@ -18,14 +18,15 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgspec
 
 from regress.history.bulk import without_gc
 from regress.history.sources import AsvRow, Content, Rounds, Source, State, read_source
 
-BATCH_BYTES = 64 * 2**20
-"""Of files that are read before what they hold is written."""
+BATCH_BYTES = 8 * 2**20
+"""Of files that are read before what they hold is written: few enough that memory is used again, and not asked for anew."""
 SHARED_BYTES = 16 * 2**20
 """Of files from which on another process helps."""
 
@@ -38,6 +39,8 @@ CREATE INDEX rounds_of ON rounds (name);
 """
 NEW = "PRAGMA page_size = 32768; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
 """Nothing has to survive the death of who makes a file that has no name yet."""
+
+T = TypeVar("T")
 
 Progress = Callable[[int, int], None]
 """Called with the bytes read so far, and all that have to be."""
@@ -96,18 +99,30 @@ def _make_one(path: Path, states: Mapping[int, State], facts: Collection[str], p
 
 
 def _write(database: sqlite3.Connection, batch: Mapping[int, Content]) -> None:
-    rows, rounds = defaultdict[str, list[tuple[int, AsvRow]]](list), defaultdict[str, list[tuple[int, Rounds]]](list)
+    rows, rounds = defaultdict[str, _Held[AsvRow]](_Held), defaultdict[str, _Held[Rounds]](_Held)
     for key, content in batch.items():
         for name, row in content.rows.items():
-            rows[name].append((key, row))
+            held = rows[name]
+            held.sources.append(key)
+            held.items.append(row)
         for name, packed in content.rounds.items():
-            rounds[name].append((key, packed))
+            rounds[name].sources.append(key)
+            rounds[name].items.append(packed)
     for table, parts, encode in (("rows", rows, msgspec.json.encode), ("rounds", rounds, msgspec.msgpack.encode)):
-        for name in sorted(parts):
-            sources = array("q", [key for key, _ in parts[name]]).tobytes()
-            database.execute(f"INSERT INTO {table} VALUES (?, ?, ?)", (name, sources, encode(parts[name])))
+        values = ((name, parts[name].sources.tobytes(), encode(parts[name].items)) for name in sorted(parts))
+        database.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", values)
     about = ((key, msgspec.msgpack.encode(each.source)) for key, each in batch.items() if each.lasting)
     database.executemany("INSERT OR IGNORE INTO sources VALUES (?, ?)", about)
+
+
+class _Held(Generic[T]):
+    """What sources hold of one name: an item a source."""
+
+    __slots__ = ("items", "sources")
+
+    def __init__(self) -> None:
+        self.sources = array("q")
+        self.items: list[T] = []
 
 
 # -- two processes -------------------------------------------------------------------------------------------------------

@@ -173,6 +173,8 @@ def _row(columns: Sequence[str], values: Any) -> Row | None:
     if not isinstance(values, list):
         return None
     row = dict(zip(columns, values, strict=False))
+    if isinstance(row.get("result"), (int, float)):  # of a plain benchmark, alone
+        row["result"] = [row["result"]]
     lists = [row.get(column) for column in ("result", "params", "samples", *(f"stats_{name}" for name in STATS))]
     numbers = [row.get("started_at"), row.get("duration")]
     good = (

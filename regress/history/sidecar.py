@@ -21,6 +21,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from regress.history.json_text import loads
 from regress.history.results_file import FormatError, shortened
 from regress.model import DECLARED_SAMPLING, Benchmark, Failure, Measured, Protocol, Round
 
@@ -215,6 +216,12 @@ def parse_header(data: bytes) -> Header | None:
     return None
 
 
+_FIELDS: dict[type, frozenset[str]] = {
+    kind: frozenset(item.name for item in dataclasses.fields(kind))
+    for kind in (Header, Round, Protocol, Failure, Benchmark)
+}
+
+
 class _Reader:
     """Puts together again what the lines refer to."""
 
@@ -227,7 +234,7 @@ class _Reader:
     def line(self, text: bytes) -> bool:
         """Take a line; False if it is none."""
         try:
-            line = json.loads(text)
+            line = loads(text)
             self._take(line)
         except (ValueError, KeyError, TypeError, AttributeError):
             return False
@@ -281,5 +288,5 @@ def _measured(line: Line) -> Measured:
 
 def _known(kind: type[T], line: Mapping[str, Any]) -> T:
     """A dataclass from the keys of the line that it knows: a later version may have added some."""
-    names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    names = _FIELDS[kind]
     return kind(**{name: value for name, value in line.items() if name in names})

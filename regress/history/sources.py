@@ -71,23 +71,27 @@ class Source(msgspec.Struct, array_like=True, frozen=True):
 
 
 class AsvRow(msgspec.Struct, array_like=True, gc=False):
-    """A row of asv's file up to what a history needs, in the order in which asv writes the columns."""
+    """A row of asv's file up to what a history needs, in the order in which asv writes the columns. Numbers are not read yet."""
 
     result: msgspec.Raw = NULL
     params: list[list[Any]] | None = None
     version: str | None = None
-    started_at: int | float | None = None
-    duration: int | float | None = None
+    started_at: msgspec.Raw = NULL
+    duration: msgspec.Raw = NULL
     ci_99_a: msgspec.Raw = NULL
     ci_99_b: msgspec.Raw = NULL
+
+    @property
+    def started_ms(self) -> float | None:
+        return _number(self.started_at)
 
     def row(self) -> Row:
         return {
             "result": _numbers(self.result),
             "params": self.params,
             "version": self.version,
-            "started_at": self.started_at,
-            "duration": self.duration,
+            "started_at": self.started_ms,
+            "duration": _number(self.duration),
             "stats_ci_99_a": _numbers(self.ci_99_a),
             "stats_ci_99_b": _numbers(self.ci_99_b),
         }
@@ -244,11 +248,7 @@ def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str
     except (OSError, ValueError, RecursionError):  # the slow way says what is wrong
         return _asv_file_slowly(state, skipped)
     usual = file.version == RESULTS_VERSION and tuple(file.result_columns[: len(COLUMNS)]) == COLUMNS
-    if (
-        not usual
-        or file.params.machine != state.folder.name
-        or any(memoryview(row.result)[0] not in b"[n" for row in file.results.values())
-    ):
+    if not usual or file.params.machine != state.folder.name:
         return _asv_file_slowly(state, skipped)
     return file.commit_hash, (file.date or 0) / 1000, file.env_name, file.results
 
@@ -269,7 +269,7 @@ def _asv_file_slowly(state: State, skipped: list[SkippedFile]) -> tuple[str, flo
 
 def _asv_row(row: Row) -> AsvRow:
     result, params, version, started_at, duration, low, high = (row.get(column) for column in COLUMNS)
-    return AsvRow(_text(result), params, version, started_at, duration, _text(low), _text(high))
+    return AsvRow(_text(result), params, version, _text(started_at), _text(duration), _text(low), _text(high))
 
 
 def _text(values: Any) -> msgspec.Raw:
@@ -277,10 +277,17 @@ def _text(values: Any) -> msgspec.Raw:
 
 
 def _numbers(text: msgspec.Raw) -> list[Any] | None:
+    """An item a case. What stands there alone is the one of a plain benchmark."""
     values = msgspec.json.decode(text)
-    if not isinstance(values, list):
+    if values is None:
         return None
-    return [NUMBERS.get(each, each) if type(each) is str else each for each in values]
+    every = values if isinstance(values, list) else [values]
+    return [NUMBERS.get(each, each) if type(each) is str else each for each in every]
+
+
+def _number(text: msgspec.Raw) -> float | None:
+    value = msgspec.json.decode(text)
+    return value if isinstance(value, (int, float)) else None
 
 
 def _bare(round: Round, facts: Collection[str]) -> Round:

@@ -90,7 +90,7 @@ def test_what_is_no_file_of_results_is_named_with_a_fix(tmp_path: Path, change: 
     assert fix in caught.value.fix
 
 
-@pytest.mark.parametrize("row", [5, [5], [[1], 5], [[1], ["a"]], [[1], [], 7], [[1], [], "v", "noon"]])
+@pytest.mark.parametrize("row", [5, ["no number"], [[1], 5], [[1], ["a"]], [[1], [], 7], [[1], [], "v", "noon"]])
 def test_a_malformed_row_is_named_and_the_others_are_used(tmp_path: Path, row: object) -> None:
     text = write_asv_file(tmp_path, {"x.time_f": {"result": [1.0], "params": []}}).read_text()
     data = _with(text, results={**json.loads(text)["results"], "x.time_g": row}).encode()

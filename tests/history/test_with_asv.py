@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from regress.model import Benchmark, Failure, Protocol, Round
 
+from regress.history.reading import ASV_FLAG
 from .samples import BOX, SHA, benchmark, fill, only, side, taken
 
 ADD = "ops.cudatime_add"
@@ -130,6 +131,11 @@ def test_what_asv_saves_after_us_and_before_us_is_all_there(tmp_path: Path) -> N
     outcome = SimpleNamespace(result=[0.5], samples=[[0.4, 0.6]], number=[2], stderr="", errcode=0, profile=None)
     results.add_result(bench.asv, outcome, record_samples=True)
     results.save(str(tmp_path))
+    recorded = only(tmp_path)
+    assert {each.name: (ASV_FLAG in each.flags, each.process) for each in recorded.rounds} == {
+        ADD: (False, 4242),  # the sidecar has survived that asv wrote its file anew
+        "x.time_f": (True, 0),
+    }
     fill(tmp_path, [taken("ops.cudatime_mul", gpu_time=2.0)], [benchmark("ops.cudatime_mul"), bench])
     again, listed = Results.load(str(path)), asv_benchmarks(tmp_path)
     values = {name: by_case(again, listed, name)[()] for name in again.get_result_keys(listed)}
@@ -281,7 +287,9 @@ def test_asv_compare_sees_the_regression(history: tuple[Path, list[str]]) -> Non
 @pytest.mark.slow
 def test_asv_publish_draws_our_numbers(history: tuple[Path, list[str]]) -> None:
     repository, shas = history
+    before = {path: path.read_bytes() for path in (repository / "history").rglob("*") if path.is_file()}
     asv(repository, "publish", "--no-pull")
+    assert {path: path.read_bytes() for path in (repository / "history").rglob("*") if path.is_file()} == before
     index = json.loads((repository / "html" / "index.json").read_text())
     assert set(shas) <= set(index["revision_to_hash"].values())
     assert index["params"]["gpu"] == ["H100"]
