@@ -230,9 +230,7 @@ class Shard:
     """All that the page of one benchmark shows."""
 
     name: str
-    type: str
     param_names: tuple[str, ...]
-    params: tuple[tuple[str, ...], ...]
     code: str
     commits: tuple[str, ...]
     """Those that it has results of, by PageCommit.sha."""
@@ -301,7 +299,9 @@ class Index:
     events: tuple[Event, ...]
     broken: tuple[Broken, ...]
     reference: At
-    """What the newest values are held against: the last tag that has results, else the first commit."""
+    """What the newest values are held against: the newest commit of the last release that has results, else the first one."""
+    release: str
+    """The tag of that release; empty where there is none."""
     overall: tuple[Overall, ...]
     freshness: Freshness
     aa: tuple[Aa, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -41,14 +42,22 @@ class Branch:
         return {each.sha: index for index, each in enumerate(self.all)}
 
     @cached_property
+    def _release(self) -> tuple[int, str]:
+        places = [self._position[each.sha] for each in self.commits]
+        tags = sorted((self._position[sha], names[0]) for sha, names in self.tags.items() if sha in self._position)
+        before = [(place, name) for place, name in tags if places[0] <= place < places[-1]]
+        return (bisect_right(places, before[-1][0]) - 1, before[-1][1]) if before else (0, "")
+
+    @property
     def reference(self) -> int:
-        """What the newest values are held against: the last commit with results that has a tag or whose descendants up to the
-        next one have, but the newest; the first one where there is none."""
-        tagged = [self._position[sha] for sha in self.tags if sha in self._position]
-        places = [self._position[each.sha] for each in self.commits[:-1]]
-        newest = self._position[self.commits[-1].sha]
-        found = [index for tag in tagged if tag < newest for index, place in enumerate(places) if place <= tag]
-        return max(found, default=0)
+        """What the newest values are held against: the newest commit with results that is in the last release; the first one
+        where there is none."""
+        return self._release[0]
+
+    @property
+    def release(self) -> str:
+        """The tag of that release."""
+        return self._release[1]
 
     @cached_property
     def fingerprint(self) -> str:

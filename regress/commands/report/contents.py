@@ -76,6 +76,7 @@ class Contents:
             events=tuple(sorted(events, key=_rank)),
             broken=with_messages(broken, names, places, self._store, branch),
             reference=branch.reference,
+            release=branch.release,
             overall=tuple(_overall(every, len(branch.commits) - 1, len(places))),
             freshness=Freshness(len(unmeasured), unmeasured[0].date if unmeasured else None),
             aa=tuple(self._aa(places)),

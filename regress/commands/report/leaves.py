@@ -84,9 +84,7 @@ class Maker:
         used = sorted({at for each in lines for at in (*each.at, *(at for at, _ in each.failures))})
         return Shard(
             name=name,
-            type=benchmark.type if benchmark is not None else "",
             param_names=tuple(benchmark.param_names) if benchmark is not None else (),
-            params=tuple(tuple(each) for each in benchmark.params) if benchmark is not None else (),
             code=str(benchmark.asv.get("code") or "") if benchmark is not None else "",
             commits=tuple(self._branch.commits[at].sha[:SHA_DIGITS] for at in used),
             lines=tuple(_renumbered(each, {at: index for index, at in enumerate(used)}) for each in lines),

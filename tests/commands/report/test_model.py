@@ -226,7 +226,9 @@ def test_a_long_range_lists_its_newest_commits() -> None:
     [({}, 0), ({SHAS[5]: ("v1",)}, 5), ({SHAS[5]: ("v1",), SHAS[9]: ("v2",)}, 9), ({SHAS[23]: ("v3",)}, 0)],
 )
 def test_the_reference_is_the_last_release(tags: dict[str, tuple[str, ...]], expected: int) -> None:
-    assert branch(tags=tags).reference == expected
+    found = branch(tags=tags)
+    assert found.reference == expected
+    assert found.release == ("" if not expected else tags[SHAS[expected]][0])
 
 
 # -- intervals -----------------------------------------------------------------------------------------------------------

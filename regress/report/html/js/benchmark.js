@@ -56,13 +56,13 @@
           },
           words,
         );
-      const released = R.index.commits[R.index.reference].tags.length > 0;
+      const released = R.index.release !== "";
       const bar = h(
         "div",
         {class: "filters"},
         toggle("x", "date", "by date"),
         toggle("log", "1", "log axis"),
-        released && toggle("rel", "tag", `relative to ${R.commitName(R.index.reference)}`),
+        released && toggle("rel", "tag", `relative to ${R.referenceName()}`),
         toggle("rel", "first", "relative to the first"),
         marked.length > 0 && toggle("rel", "pin", "relative to A"),
         R.get("z") && h("button", {type: "button", class: "chip", onclick: () => go({z: ""})}, "whole history"),

@@ -51,6 +51,7 @@
   };
   // What a commit is called: its tag, else its sha.
   R.commitName = at => R.index.commits[at].tags[0] ?? R.short(R.index.commits[at].sha);
+  R.referenceName = () => R.index.release || R.commitName(R.index.reference);
   R.commitLink = commit => {
     const sha = R.h("span", {class: "mono"}, R.short(commit.sha));
     return R.index.commit_url

@@ -103,7 +103,7 @@
         },
         {
           key: "overall",
-          label: `Since ${R.commitName(index.reference)}`,
+          label: `Since ${R.referenceName()}`,
           num: true,
           value: row => row.overall?.ratio,
           cell: row => (row.overall ? text.change(row.overall.ratio) : text.MISSING),

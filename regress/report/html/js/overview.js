@@ -24,9 +24,9 @@
   };
   const headline = (open, places) => {
     const {index} = R,
-      reference = R.commitName(index.reference),
+      reference = R.referenceName(),
       newest = index.commits.at(-1);
-    const since = index.commits[index.reference].tags.length ? reference : `the first measured commit, ${reference}`;
+    const since = index.release ? reference : `the first measured commit, ${reference}`;
     const rows = R.grouped(index.rows.filter(row => places.shows(row.place) && row.gates));
     const worse = new Set(open.map(each => each.benchmark)).size;
     const title =
@@ -161,7 +161,7 @@
       if (states.size) groups = groups.filter(group => group.some(row => states.has(row.status)));
       const sort = R.get("sort") || "status";
       const table = R.table({
-        columns: R.columns(R.commitName(index.reference)),
+        columns: R.columns(R.referenceName()),
         rows: groups,
         caption: "All benchmarks",
         name: "benchmarks",
