@@ -10,13 +10,13 @@
 A place is a machine, a device and an environment: what is never averaged over. `commits` of the index are those with results,
 in the order of the graph, and whatever has the type `At` counts in them; in a Shard it counts in the Shard's own commits, so
 that a commit without results of a benchmark leaves its Shard as it is. The names are those of the data in the pages; of what
-there is a lot (Row, Level) the values stand in order, and Index.fields has the names.
+there is a lot (Row, Level, Event, Broken) the values stand in order, and Index.fields has the names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 At = int
@@ -96,8 +96,7 @@ class Row(NamedTuple):
 SPARK_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """One change of level: of one metric of one benchmark, in the same direction, in blamed ranges that overlap.
 
     `ratio`, `low`, `high`, `before` and `after` are those of `case` in `place`, where it is largest; `least` and `most` are the
@@ -121,8 +120,8 @@ class Event:
     good: At
     last: At
     """The newest of the commits that may be to blame."""
-    suspects: tuple[PageCommit, ...]
-    """Commits that may be to blame, the newest ones of `suspects_n`."""
+    suspects: tuple[PageCommit | int, ...]
+    """Commits that may be to blame, the newest ones of `suspects_n`; in the index their numbers in Index.suspects."""
     suspects_n: int
     ratio: float | None
     low: float | None
@@ -137,14 +136,14 @@ class Event:
     places: tuple[int, ...]
     of_places: tuple[int, ...]
     """Where else it was measured on both sides of the change."""
-    recovered_by: At | None = None
-    commands: Mapping[str, str] = field(default_factory=dict)
+    recovered_by: At | None
+    commands: Mapping[str, str]
     """What to run next, by a word for the button."""
 
 
-@dataclass(frozen=True)
-class Broken:
-    """A case that has no value at its newest commit in a place, or had none at some commits before."""
+class Broken(NamedTuple):
+    """A case that has no value at its newest commit in a place, or had none at some commits before. It stands for `cases` that
+    failed in the same way at the same commits."""
 
     benchmark: int
     params: str
@@ -155,6 +154,7 @@ class Broken:
     commits: int
     open: bool
     """Whether it fails at the newest commit that it was run at."""
+    cases: int = 1
     message: str = ""
     where: str = ""
 
@@ -298,6 +298,9 @@ class Index:
     rows: tuple[Row, ...]
     events: tuple[Event, ...]
     broken: tuple[Broken, ...]
+    left_out: int
+    """Of events and failures, how many old ones there are beyond those."""
+    suspects: tuple[PageCommit, ...]
     reference: At
     """What the newest values are held against: the newest commit of the last release that has results, else the first one."""
     release: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from regress.commands.report.branch import Branch
 from regress.history import Store
@@ -17,7 +16,8 @@ MOST_LETTERS = 2000
 
 
 def broken_of(lines: Sequence[tuple[Series, int]]) -> tuple[Broken, ...]:
-    """What of one benchmark fails or did fail; a case is one of them in each place, whatever it measures."""
+    """What of one benchmark fails or did fail. A case is one in each place, whatever it measures; cases that failed in the same
+    way at the same commits are one."""
     found: dict[tuple[tuple[str, ...], int], Broken] = {}
     for series, place in lines:
         failed = [index for index, kind in enumerate(series.failures) if kind and kind != "skipped"]
@@ -39,7 +39,10 @@ def broken_of(lines: Sequence[tuple[Series, int]]) -> tuple[Broken, ...]:
         key = series.case.params, place
         if key not in found or (series.primary and each.commits >= found[key].commits):
             found[key] = each
-    return tuple(found.values())
+    alike: dict[Broken, list[Broken]] = {}
+    for each in found.values():
+        alike.setdefault(each._replace(params=""), []).append(each)
+    return tuple(group[0]._replace(cases=len(group)) for group in alike.values())
 
 
 def with_messages(
@@ -59,5 +62,5 @@ def with_messages(
         place = places[case.place]
         key = case.last, place.machine, place.environment, names[case.benchmark], case.params
         message, where = said.get(key, ("", "")) if case.open else ("", "")
-        done.append(replace(case, message=message, where=where))
+        done.append(case._replace(message=message, where=where))
     return tuple(done)

@@ -7,7 +7,6 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Sequence, Set
-from dataclasses import replace
 from pathlib import Path
 
 from regress import __version__
@@ -19,10 +18,12 @@ from regress.commands.session import Session
 from regress.compare import Past
 from regress.history import Store, last_aa
 from regress.model import METRICS
-from regress.pages import Aa, Broken, Event, Freshness, Index, Level, Overall, Part, Place, Row, Where
+from regress.pages import Aa, Broken, Event, Freshness, Index, Level, Overall, PageCommit, Part, Place, Row, Where
 
-MOST_ROWS = 4000
+MOST_ROWS = 2500
 """Of the index; beyond, a benchmark with many cases is one row for each metric and place, that of its worst case."""
+MOST_EVENTS = 2000
+"""Of the index, and as many failures: what is open, and the newest."""
 GONE_AFTER = 10
 """Commits after the newest result of a case, while others in its place went on: it is no longer measured."""
 RETIRED_AFTER = 100
@@ -48,16 +49,19 @@ class Contents:
             own = [number[id_of(where)] for where in part.places]
             rows.append([each._replace(benchmark=index, place=own[each.place]) for each in part.rows])
             events += [_placed(each, index, own) for each in part.events]
-            broken += [replace(each, benchmark=index, place=own[each.place]) for each in part.broken]
+            broken += [each._replace(benchmark=index, place=own[each.place]) for each in part.broken]
         every = [each for group in rows for each in group]
         newest = [max((each.at for each in every if each.place == place), default=0) for place in range(len(places))]
         rows = [[_gone(each, newest[each.place], len(branch.commits) - 1) for each in group] for group in rows]
         alive = {(each.benchmark, each.place) for group in rows for each in group if each.status != "gone"}
-        events = [_held(each, alive) for each in events]
+        events = sorted((_held(each, alive) for each in events), key=_rank)
+        broken.sort(key=lambda each: (not each.open, -each.last))
+        left_out = max(0, len(events) - MOST_EVENTS) + max(0, len(broken) - MOST_EVENTS)
+        events, suspects = _numbered(events[:MOST_EVENTS])
         names = [part.entry.name for part in parts]
         unmeasured = branch.unmeasured
         return Index(
-            fields={"row": Row._fields, "level": Level._fields},
+            fields={kind.__name__.lower(): kind._fields for kind in (Row, Level, Event, Broken)},
             project=self._session.config.project,
             generated=time.time(),
             version=__version__,
@@ -73,8 +77,10 @@ class Contents:
             machines=tuple((each.name, dict(each.facts)) for each in self._past.machines),
             entries=tuple(part.entry for part in parts),
             rows=tuple(_shortened(rows)),
-            events=tuple(sorted(events, key=_rank)),
-            broken=with_messages(broken, names, places, self._store, branch),
+            events=tuple(events),
+            broken=with_messages(broken[:MOST_EVENTS], names, places, self._store, branch),
+            left_out=left_out,
+            suspects=tuple(suspects),
             reference=branch.reference,
             release=branch.release,
             overall=tuple(_overall(every, len(branch.commits) - 1, len(places))),
@@ -114,23 +120,49 @@ class Contents:
 
 def _labels(places: Sequence[Where]) -> list[str]:
     """Machine, environment and device, as far as they differ from place to place; the machine where nothing does."""
-    told = [part for part in (0, 2, 1) if len({where[part] for where in places}) > 1] or [0]
-    labels = [places[index][told[0]] for index in range(len(places))]
+    short = _without_common([environment for _, _, environment in places])
+    named = [(machine, device, short[environment]) for machine, device, environment in places]
+    told = [part for part in (0, 2, 1) if len({where[part] for where in named}) > 1] or [0]
+    labels = [where[told[0]] for where in named]
     for part in told[1:]:
         count = Counter(labels)
-        longer = [f"{label} · {where[part] or '-'}" for label, where in zip(labels, places, strict=True)]
+        longer = [f"{label} · {where[part] or '-'}" for label, where in zip(labels, named, strict=True)]
         labels = [long if count[label] > 1 else label for label, long in zip(labels, longer, strict=True)]
     return labels
 
 
+def _without_common(environments: Sequence[str]) -> dict[str, str]:
+    """Names of environments without what all of them have: asv writes every requirement into them."""
+    words = {name: name.split("-") for name in environments}
+    common = set.intersection(*(set(each) for each in words.values())) if words else set()
+    short = {name: "-".join(word for word in each if word not in common) or name for name, each in words.items()}
+    return short if len(set(short.values())) == len(short) else {name: name for name in words}
+
+
 def _placed(event: Event, benchmark: int, own: Sequence[int]) -> Event:
-    return replace(
-        event,
+    return event._replace(
         benchmark=benchmark,
         place=own[event.place],
         places=tuple(sorted(own[each] for each in event.places)),
         of_places=tuple(sorted(own[each] for each in event.of_places)),
     )
+
+
+def _numbered(events: Sequence[Event]) -> tuple[list[Event], list[PageCommit]]:
+    """The events with numbers in place of commits that may be to blame, and those commits, each once."""
+    numbers: dict[str, int] = {}
+    every: list[PageCommit] = []
+    done = []
+    for event in events:
+        own = []
+        for each in event.suspects:
+            if isinstance(each, PageCommit):
+                if each.sha not in numbers:
+                    numbers[each.sha] = len(every)
+                    every.append(each)
+                own.append(numbers[each.sha])
+        done.append(event._replace(suspects=tuple(own)))
+    return done, every
 
 
 def _rank(event: Event) -> tuple[int, bool, bool, int, float]:
@@ -153,7 +185,7 @@ def _held(event: Event, alive: Set[tuple[int, int]]) -> Event:
     """The event; a regression of what is no longer measured is not open."""
     if event.state not in ("open", "tentative") or any((event.benchmark, place) in alive for place in event.places):
         return event
-    return replace(event, state="gone")
+    return event._replace(state="gone")
 
 
 def _shortened(groups: Sequence[Sequence[Row]]) -> list[Row]:

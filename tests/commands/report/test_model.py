@@ -10,7 +10,8 @@ from itertools import pairwise
 import pytest
 
 from regress.commands.report.branch import MOST_SUSPECTS, Branch
-from regress.commands.report.contents import _gone, _labels, _shortened
+from regress.commands.report.broken import broken_of
+from regress.commands.report.contents import _gone, _labels, _numbered, _shortened
 from regress.commands.report.events import events_of
 from regress.commands.report.leaves import shard_file
 from regress.commands.report.lines import Levelled, change_of, levelled, line_of
@@ -190,6 +191,25 @@ def test_a_recovered_regression_is_not_open() -> None:
     assert (worse.state, worse.cases, worse.recovered_by) == ("open", 2, None)
 
 
+def test_commits_that_may_be_to_blame_stand_in_the_index_once() -> None:
+    lines = [told(series(steps((10, 1e-3), (14, 1.2e-3)), metric=metric)) for metric in ("gpu_time", "host_time")]
+    found = events_of("f", [(each, 0) for each in lines], branch(), frozenset())
+    events, commits = _numbered(found)
+    assert [each.suspects for each in events] == [(0,), (0,)]
+    assert [each.sha for each in commits] == [SHAS[10][:12]]
+
+
+def test_cases_that_fail_alike_are_one_failure() -> None:
+    def failing(param: str, first: int) -> tuple[Series, int]:
+        values: list[float | None] = [*[1e-3] * first, *[None] * (N - first)]
+        return series(values, params=(param,), failures=[""] * first + ["oom"] * (N - first)), 0
+
+    skipped = series([None] * N, params=("9",), failures=["skipped"] * N), 0
+    found = broken_of([failing("1", 20), failing("2", 20), failing("3", 22), skipped])
+    assert [(each.params, each.cases, each.first, each.commits, each.open) for each in found] == [
+        ("1", 2, 20, 4, True), ("3", 1, 22, 2, True)]  # fmt: skip
+
+
 def test_from_zero_has_no_ratio() -> None:
     given = told(series([0.0] * 12 + [2.0**20] * 12, metric="peak_memory"))
     (event,) = events_of("f", [(given, 0)], branch(), frozenset())
@@ -253,7 +273,7 @@ def test_many_rounds_and_recorded_intervals_speak_for_themselves() -> None:
 
 def test_whole_numbers_are_kept_and_others_shortened() -> None:
     given = replace(series([1.0] * N, metric="peak_memory"), rounds=((123456789012,), *((1.23456789,),) * (N - 1)))
-    assert line_of(told(given), "h100", 0.1, N).values[:2] == (123456789012, 1.23457)
+    assert line_of(told(given), "h100", 0.1, N).values[:2] == (123456789012, 1.2346)
 
 
 # -- names ---------------------------------------------------------------------------------------------------------------
@@ -263,6 +283,11 @@ def test_places_have_the_shortest_names_that_tell_them_apart() -> None:
     assert _labels([("a", "", "e")]) == ["a"]
     assert _labels([("a", "", "e"), ("b", "", "e")]) == ["a", "b"]
     assert _labels([("a", "", "e1"), ("a", "", "e2")]) == ["e1", "e2"]
+    long = [
+        f"virtualenv-py{python}-Cython-numpy{numpy}"
+        for python, numpy in (("3.9", "1.2"), ("3.9", "1.3"), ("3.11", "1.3"))
+    ]
+    assert _labels([("a", "", each) for each in long]) == ["py3.9-numpy1.2", "py3.9-numpy1.3", "py3.11-numpy1.3"]
     assert _labels([("a", "G1", "e"), ("a", "G2", "e"), ("b", "", "e")]) == ["a · G1", "a · G2", "b"]
 
 

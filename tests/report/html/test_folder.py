@@ -19,6 +19,8 @@ from regress.report.html.page import HERE, SCRIPTS, page
 from regress.report.html.script import script_of
 from tests.report.html.conftest import QUIET, site_of
 
+pytestmark = pytest.mark.xdist_group("browser")  # where the history is there already
+
 UPLOT = "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f"
 """SHA-256 of dist/uPlot.iife.min.js of the package uplot 1.6.32."""
 

@@ -29,6 +29,9 @@
     R.entryOf = new Map(index.entries.map((entry, at) => [entry.name, at]));
     R.placeOf = new Map(index.places.map((place, at) => [place.id, at]));
     index.rows = index.rows.map(values => levelled(named(index.fields.row, values)));
+    index.events = index.events.map(values => named(index.fields.event, values));
+    for (const event of index.events) event.suspects = event.suspects.map(at => index.suspects[at]);
+    index.broken = index.broken.map(values => named(index.fields.broken, values));
     index.rows.forEach(row => {
       row.name = index.entries[row.benchmark].name;
       row.text = `${row.name} ${row.params} ${R.metric(row.metric)} ${row.metric}`.toLowerCase();

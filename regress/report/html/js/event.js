@@ -61,12 +61,13 @@
     const behind = R.index.commits.length - event.first;
     return `${event.state} since ${R.text.counted(behind, "measured commit")}`;
   };
-  R.surety = event =>
-    event.low === null
-      ? ""
-      : event.low === event.high
-        ? "exact"
-        : `95 % interval ${R.text.interval(event.low, event.high)}`;
+  R.leftOut = () =>
+    R.index.left_out > 0 &&
+    h(
+      "p",
+      {class: "soft"},
+      `${R.index.left_out} older changes and failures are on the pages of their benchmarks only.`,
+    );
   R.eventCard = event => {
     const row =
       R.index.rows.find(

@@ -9,7 +9,8 @@
       h("span", {class: "mono", title: index.commits[at].subject}, R.commitName(at)),
       h("div", {class: "soft small"}, text.date(index.commits[at].date)),
     ];
-    const name = each => `${index.entries[each.benchmark].name}${each.params && `(${each.params})`}`;
+    const name = each =>
+      `${index.entries[each.benchmark].name}${each.cases > 1 ? "" : each.params && `(${each.params})`}`;
     const table = (rows, caption) =>
       R.table({
         rows,
@@ -36,8 +37,10 @@
                     at: index.places.length > 1 ? index.places[each.place].id : "",
                   }),
                 },
-                name(each),
+                R.name(name(each)),
               ),
+              each.cases > 1 &&
+                h("span", {class: "soft small"}, ` ${each.cases} cases, such as (${each.params.slice(0, 60)})`),
               each.message &&
                 h(
                   "details",
@@ -101,12 +104,14 @@
       );
     };
     draw();
-    const open = new Set(index.broken.filter(each => each.open).map(name)).size;
+    const failing = new Map(index.broken.filter(each => each.open).map(each => [name(each), each.cases])),
+      open = [...failing.values()].reduce((sum, each) => sum + each, 0);
     return [
       h("h1", null, open ? `${text.counted(open, "case")} ${open === 1 ? "fails" : "fail"}.` : "Nothing fails."),
       h("p", {class: "lede"}, "A case fails where its newest result has no value. Skipped ones are not among them."),
       index.broken.length > 0 && h("div", {class: "filters"}, R.searchBox(draw), R.placeControls(draw)),
       index.broken.length > 0 ? holder : null,
+      R.leftOut(),
     ];
   };
 })(regress);

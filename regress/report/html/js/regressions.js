@@ -123,6 +123,7 @@
       ),
       holder,
       tail,
+      R.leftOut(),
     ];
   };
 })(regress);
