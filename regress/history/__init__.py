@@ -8,7 +8,8 @@ recorded       both put together: what is recorded of a commit on a machine in a
 loading        a commit's files -> Recorded
 archive        everything below results_dir, a benchmark at a time
 index          what was read of it, kept in a cache; index_files makes its files
-sources        which files of results there are, and what each holds, as the index keeps it
+states         which files of results there are, and in which state
+sources        what each holds, as the index keeps it
 names          which metric stands under which name, and the entries of benchmarks.json
 results_file   asv's result file: text <-> rows
 first_format   asv's format of before 2019

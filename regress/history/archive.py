@@ -11,7 +11,7 @@ from regress.history.index_files import Progress
 from regress.history.loading import read_benchmarks, read_machine
 from regress.history.reading import Reader
 from regress.history.recorded import Recorded, SkippedFile, put_together
-from regress.history.sources import scan
+from regress.history.states import scan
 from regress.model import Machine
 
 
@@ -45,14 +45,14 @@ class Archive:
         self._reader = Reader(self.benchmarks)
         self.places: dict[int, Place] = {}
         """By source."""
-        machines: dict[Path, Machine] = {}
+        machine, folder = Machine(""), None
         for key, state in states.items():
             source = self._index.sources[key]
             skipped += (SkippedFile(state.folder / name, why, fix) for name, why, fix in source.skipped)
             if source.commit:
-                if state.folder not in machines:
-                    machines[state.folder] = read_machine(state.folder, skipped)
-                about = (source.commit, source.date, machines[state.folder], source.environment)
+                if state.folder is not folder:  # sources of a machine stand together
+                    machine, folder = read_machine(state.folder, skipped), state.folder
+                about = (source.commit, source.date, machine, source.environment)
                 self.places[key] = Place(*about, state.folder, state.stem + source.ending)
         self.skipped = (*skipped, *self._twice())
         """Files, or parts of them, that could not be used."""

@@ -23,7 +23,8 @@ import msgspec
 from regress.history import index_files
 from regress.history.index_files import Progress
 from regress.history.names import further_version
-from regress.history.sources import AsvRow, Rounds, Rows, Source, State
+from regress.history.sources import AsvRow, Rounds, Source
+from regress.history.states import State
 
 FORMAT = 1
 WAIT_S = 2.0
@@ -42,13 +43,23 @@ class _Version(msgspec.Struct, array_like=True):
 
     result: msgspec.Raw
     params: msgspec.Raw
-    version: str | None = None
+    version: Any = None
 
 
-_ABOUT = msgspec.msgpack.Decoder(Source)
+_ABOUT = msgspec.msgpack.Decoder(dict[int, Source])
 _ROWS, _ROUNDS = msgspec.json.Decoder(list[AsvRow]), msgspec.msgpack.Decoder(list[Rounds])
 _VERSIONS = msgspec.json.Decoder(list[_Version])
 _ROW_TEXTS, _ROUND_TEXTS = msgspec.json.Decoder(list[msgspec.Raw]), msgspec.msgpack.Decoder(list[msgspec.Raw])
+
+
+class _Rows:
+    """Rows, also where some are malformed."""
+
+    def decode(self, data: bytes, /) -> list[AsvRow]:
+        try:
+            return _ROWS.decode(data)
+        except msgspec.ValidationError:
+            return [AsvRow.of(text) for text in _ROW_TEXTS.decode(data)]
 
 
 class _Decoder(Protocol[T_co]):
@@ -60,7 +71,7 @@ class Entry:
     """What one source holds of a benchmark: the rows of it and of its further metrics, and rounds."""
 
     source: int
-    rows: Rows
+    rows: dict[str, AsvRow]
     rounds: Rounds | None
 
 
@@ -156,9 +167,9 @@ class Index:
 
     def _entries(self, name: str) -> list[Entry]:
         holding = self._sources_of(name)
-        rows: dict[int, Rows] = {}
+        rows: dict[int, dict[str, AsvRow]] = {}
         for each, sources in {name: holding, **self._further(name)}.items():
-            for key, row in self._held_of("rows", each, _ROWS):
+            for key, row in self._held_of("rows", each, _Rows()):
                 if key in sources:
                     rows.setdefault(key, {})[each] = row
         rounds = dict(self._held_of("rounds", name, _ROUNDS))
@@ -187,6 +198,8 @@ class Index:
     def _fill(self, progress: Progress) -> None:
         self._open()
         self.known = len(self.sources)
+        if self._databases and not self._missing(self._states):
+            return
         settled_ns = time.time_ns() - SETTLED_NS
         lasting = {key: state for key, state in self._states.items() if state.changed_ns < settled_ns}
         if not self._databases and self._missing(lasting):
@@ -207,15 +220,16 @@ class Index:
 
     def _open(self) -> None:
         """Open the index that is there; remove it where it is broken, or mostly of files that are no longer so."""
-        known: dict[int, bytes] = {}
+        known: dict[int, Source] = {}
         try:
             for path in filter(Path.exists, self._paths):
                 database = sqlite3.connect(path, timeout=WAIT_S, check_same_thread=False)
                 self._databases.append(database)
-                known.update(database.execute("SELECT id, about FROM sources"))
+                for (about,) in database.execute("SELECT about FROM sources"):
+                    known.update(_ABOUT.decode(about))
                 for table in ("rows", "rounds"):
                     database.execute(f"SELECT name, sources, data FROM {table} LIMIT 1").fetchall()
-            self.sources.update((key, _ABOUT.decode(known[key])) for key in self._states if key in known)
+            self.sources.update((key, known[key]) for key in self._states if key in known)
             if len(known) <= LEFT_OVER * max(len(self._states), 100):
                 return
         except (sqlite3.Error, msgspec.MsgspecError) as error:

@@ -1,6 +1,6 @@
 """The files of the index: SQLite, made beside and renamed, or added to.
 
-    sources (id, about)          one a source, by the state that its files were read in
+    sources (about)              some sources, each by the state that its files were read in, as MessagePack
     rows (name, sources, data)   of one name in some sources: asv's row of each, as JSON
     rounds (name, sources, data) of one benchmark in some sources: our rounds of each, as MessagePack
 
@@ -23,7 +23,8 @@ from typing import Generic, TypeVar
 import msgspec
 
 from regress.history.bulk import without_gc
-from regress.history.sources import AsvRow, Content, Rounds, Source, State, read_source
+from regress.history.sources import Content, Rounds, Source, read_source
+from regress.history.states import State
 
 BATCH_BYTES = 8 * 2**20
 """Of files that are read before what they hold is written: few enough that memory is used again, and not asked for anew."""
@@ -31,7 +32,7 @@ SHARED_BYTES = 16 * 2**20
 """Of files from which on another process helps."""
 
 TABLES = """
-CREATE TABLE sources (id INTEGER PRIMARY KEY, about BLOB NOT NULL);
+CREATE TABLE sources (about BLOB NOT NULL);
 CREATE TABLE rows (name TEXT NOT NULL, sources BLOB NOT NULL, data BLOB NOT NULL);
 CREATE TABLE rounds (name TEXT NOT NULL, sources BLOB NOT NULL, data BLOB NOT NULL);
 CREATE INDEX rows_of ON rows (name);
@@ -99,7 +100,7 @@ def _make_one(path: Path, states: Mapping[int, State], facts: Collection[str], p
 
 
 def _write(database: sqlite3.Connection, batch: Mapping[int, Content]) -> None:
-    rows, rounds = defaultdict[str, _Held[AsvRow]](_Held), defaultdict[str, _Held[Rounds]](_Held)
+    rows, rounds = defaultdict[str, _Held[msgspec.Raw]](_Held), defaultdict[str, _Held[Rounds]](_Held)
     for key, content in batch.items():
         for name, row in content.rows.items():
             held = rows[name]
@@ -111,8 +112,8 @@ def _write(database: sqlite3.Connection, batch: Mapping[int, Content]) -> None:
     for table, parts, encode in (("rows", rows, msgspec.json.encode), ("rounds", rounds, msgspec.msgpack.encode)):
         values = ((name, parts[name].sources.tobytes(), encode(parts[name].items)) for name in sorted(parts))
         database.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", values)
-    about = ((key, msgspec.msgpack.encode(each.source)) for key, each in batch.items() if each.lasting)
-    database.executemany("INSERT OR IGNORE INTO sources VALUES (?, ?)", about)
+    about = {key: each.source for key, each in batch.items() if each.lasting}
+    database.execute("INSERT INTO sources VALUES (?)", (msgspec.msgpack.encode(about),))
 
 
 class _Held(Generic[T]):

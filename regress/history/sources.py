@@ -1,8 +1,4 @@
-"""Files of results as the index keeps them: which there are, and what each says, sorted by benchmark.
-
-A source is asv's file of a commit on a machine in an environment, with its sidecar. Its state is its name with the sizes and
-times of both: as long as that is the same, nothing is read again.
-"""
+"""What a source holds, as the index keeps it: rows of asv's file unread, rounds of ours without what a history does not need."""
 
 from __future__ import annotations
 
@@ -22,38 +18,11 @@ from regress.history.json_text import NUMBERS, strict
 from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
 from regress.history.recorded import SkippedFile
 from regress.history.results_file import RESTORE, RESULTS_VERSION, Row
+from regress.history.states import State
 from regress.history.sidecar import ENDING, Header, Kept
 from regress.model import Benchmark, Round, declared_words
 
 NULL = msgspec.Raw(b"null")
-
-
-class Size(NamedTuple):
-    bytes: int
-    mtime_ns: int
-
-
-class State(NamedTuple):
-    """A source as it lies on the disk; `file` or `sidecar` is None where there is none."""
-
-    folder: Path
-    stem: str
-    file: Size | None
-    sidecar: Size | None
-
-    @property
-    def id(self) -> int:
-        (one, then), (other, later) = self.file or ("-", "-"), self.sidecar or ("-", "-")
-        text = f"{self.folder.name}/{self.stem} {one} {then} {other} {later}"
-        return int.from_bytes(hashlib.blake2b(text.encode(errors="surrogateescape"), digest_size=8).digest(), "big") >> 1
-
-    @property
-    def changed_ns(self) -> int:
-        return max(each.mtime_ns for each in (self.file, self.sidecar) if each is not None)
-
-    @property
-    def bytes(self) -> int:
-        return sum(each.bytes for each in (self.file, self.sidecar) if each is not None)
 
 
 class Source(msgspec.Struct, array_like=True, frozen=True):
@@ -97,8 +66,23 @@ class AsvRow(msgspec.Struct, array_like=True, gc=False):
         }
 
 
+    @classmethod
+    def of(cls, text: msgspec.Raw) -> AsvRow:
+        """The row of that text; without what is not what it should be."""
+        try:
+            return _ROW.decode(text)
+        except msgspec.ValidationError:
+            items = [*(_if_it_is(list[msgspec.Raw], text) or ()), *(NULL,) * len(COLUMNS)]
+            params, version = (_if_it_is(kind, each) for kind, each in ((list[list[Any]], items[1]), (str, items[2])))
+            return cls(items[0] if params is not None else NULL, params, version, *items[3 : len(COLUMNS)])
+
+
 COLUMNS = ("result", "params", "version", "started_at", "duration", "stats_ci_99_a", "stats_ci_99_b")
-Rows = dict[str, AsvRow]
+_ROW = msgspec.json.Decoder(AsvRow)
+Texts = dict[str, msgspec.Raw]
+"""Rows by name, unread."""
+LONG_BYTES = 64 * 1024
+"""Of a row from which on only what a history needs of it is kept: it has many samples."""
 
 
 class Rounds(msgspec.Struct, array_like=True):
@@ -129,45 +113,12 @@ class Rounds(msgspec.Struct, array_like=True):
 
 
 class Content(NamedTuple):
-    """What a source holds: rows by name, rounds by benchmark. `lasting` is False where another look may find more: a file that may not be read."""
+    """What a source holds: rows by name, unread, and rounds by benchmark. `lasting` is False where another look may find more: a file that may not be read."""
 
     source: Source
-    rows: Rows
+    rows: Texts
     rounds: dict[str, Rounds]
     lasting: bool = True
-
-
-# -- which there are -----------------------------------------------------------------------------------------------------
-
-
-def scan(root: Path, skipped: list[SkippedFile]) -> Iterator[State]:
-    """The sources below `root`, by machine and name. Files of results in other places are put to `skipped`."""
-    for path in sorted(root.glob("*.json")):
-        if path.name != BENCHMARKS_FILE:
-            fix = "move it to the folder of its machine, or remove it"
-            skipped.append(SkippedFile(path, "it is in no folder of a machine", fix))
-    for folder in loading.machine_folders(root, None):
-        files: dict[str, Size] = {}
-        sidecars: dict[str, Size] = {}
-        for entry in os.scandir(folder):
-            name = entry.name
-            if name.endswith(".json") and name != MACHINE_FILE and name != BENCHMARKS_FILE and name[0] != ".":
-                files[name[: -len(".json")]] = _size(entry)
-            elif name.endswith(ENDING) and re.match(r"[0-9a-f]{8}-", name):
-                sidecars[name[: -len(ENDING)]] = _size(entry)
-            elif entry.is_dir() and next(Path(entry.path).glob("*.json"), None) is not None:
-                why = "results are looked for in folders of machines only, not below"
-                skipped.append(SkippedFile(Path(entry.path), why, f"mv {entry.path} {root}"))
-        for stem in sorted({*files, *sidecars}):
-            yield State(folder, stem, files.get(stem), sidecars.get(stem))
-
-
-def _size(entry: os.DirEntry[str]) -> Size:
-    try:
-        found = entry.stat()
-    except OSError:  # a link to nowhere, or gone since: reading it says so
-        return Size(0, 0)
-    return Size(found.st_size, found.st_mtime_ns)
 
 
 # -- what each says ------------------------------------------------------------------------------------------------------
@@ -186,7 +137,7 @@ class _File(msgspec.Struct):
     date: float | None
     params: _Params
     result_columns: list[str]
-    results: Rows
+    results: Texts
 
 
 _FILE = msgspec.json.Decoder(_File)
@@ -210,11 +161,11 @@ def _with_sidecar(
     state: State,
     header: Header,
     kept: Collection[Kept],
-    found: tuple[str, float, str, Rows] | None,
+    found: tuple[str, float, str, Texts] | None,
     skipped: list[SkippedFile],
     facts: Collection[str],
 ) -> Content:
-    rows: Rows = {} if found is None else found[3]
+    rows: Texts = {} if found is None else found[3]
     if found is not None and found[0] != header.commit:
         skipped.append(loading.of_another_commit(state.folder / f"{state.stem}.json", found[0], header.commit))
         rows = {}
@@ -236,7 +187,7 @@ def _lasting(skipped: Collection[SkippedFile]) -> bool:
     return not any(each.fix.startswith("chmod") for each in skipped)
 
 
-def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Rows] | None:
+def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Texts] | None:
     """Commit, its date, environment and rows of asv's file; None where it cannot be used."""
     try:
         with open(f"{state.folder}/{state.stem}.json", "rb", buffering=0) as opened:
@@ -244,36 +195,45 @@ def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str
         try:
             file = _FILE.decode(data)
         except msgspec.DecodeError:
-            file = _FILE.decode(strict(data))
+            data = strict(data)
+            file = _FILE.decode(data)
     except (OSError, ValueError, RecursionError):  # the slow way says what is wrong
         return _asv_file_slowly(state, skipped)
     usual = file.version == RESULTS_VERSION and tuple(file.result_columns[: len(COLUMNS)]) == COLUMNS
-    if not usual or file.params.machine != state.folder.name:
+    whole = data.count(b'": [[') + data.count(b'": [null') == len(file.results)  # each row begins with a column of results
+    if not usual or not whole or file.params.machine != state.folder.name:
         return _asv_file_slowly(state, skipped)
+    for name, row in file.results.items():
+        if len(row) > LONG_BYTES:
+            file.results[name] = msgspec.Raw(msgspec.json.encode(AsvRow.of(row)))
     return file.commit_hash, (file.date or 0) / 1000, file.env_name, file.results
 
 
-def _asv_file_slowly(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Rows] | None:
+def _asv_file_slowly(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Texts] | None:
     """Files that asv does not write today: of the first format, with other columns, malformed in parts, or broken."""
     path = state.folder / f"{state.stem}.json"
     file = loading.read_results(path, skipped)
     if file is None:
         return None
     try:
-        rows = {name: _asv_row(row) for name, row in file.rows.items()}
+        rows = {name: _text([row.get(column) for column in COLUMNS]) for name, row in file.rows.items()}
     except ValueError as error:
         skipped.append(SkippedFile(path, f"its text cannot be kept: {error}", RESTORE))
         return None
     return file.commit_hash, (file.date or 0) / 1000, file.env_name, rows
 
 
-def _asv_row(row: Row) -> AsvRow:
-    result, params, version, started_at, duration, low, high = (row.get(column) for column in COLUMNS)
-    return AsvRow(_text(result), params, version, _text(started_at), _text(duration), _text(low), _text(high))
-
-
 def _text(values: Any) -> msgspec.Raw:
-    return msgspec.Raw(strict(json.dumps(values).encode()))
+    text = strict(json.dumps(values).encode())
+    msgspec.json.decode(text)  # what cannot be read again is not kept
+    return msgspec.Raw(text)
+
+
+def _if_it_is(kind: Any, text: msgspec.Raw) -> Any:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.ValidationError:
+        return None
 
 
 def _numbers(text: msgspec.Raw) -> list[Any] | None:

@@ -10,10 +10,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from regress.history import Archive, index, index_files, sources
 from regress.history.sidecar import ENDING
+from regress.history.states import State
 from regress.model import Failure
 
 from .samples import ENV, OTHER_SHA, SHA, benchmark, fill, side, taken, write_asv_file
@@ -33,7 +35,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sources that are read, as they are."""
     found: list[str] = []
 
-    def noted(state: sources.State, facts: Any) -> sources.Content:
+    def noted(state: State, facts: Any) -> sources.Content:
         found.append(state.stem)
         return sources.read_source(state, facts)
 
@@ -197,11 +199,15 @@ def test_what_is_no_longer_so_does_not_pile_up(tmp_path: Path, monkeypatch: pyte
     archive(tmp_path)
     (path,) = (tmp_path / "cache").iterdir()
     with sqlite3.connect(path) as database:
-        database.executemany("INSERT INTO sources VALUES (?, x'00')", [(key,) for key in range(400)])
+        old = sources.Source("sha", 0.0, "env", ".json", [], {})
+        about = msgspec.msgpack.encode(dict.fromkeys(range(400), old))
+        database.execute("INSERT INTO sources VALUES (?)", (about,))
     read.clear()
     archive(tmp_path)
     assert len(read) == 3
-    assert sqlite3.connect(path).execute("SELECT COUNT(*) FROM sources").fetchone() == (3,)
+    assert archive(tmp_path).files_known == 3
+    with sqlite3.connect(path) as database:
+        assert len(database.execute("SELECT about FROM sources").fetchall()) == 1
 
 
 # -- several processes ---------------------------------------------------------------------------------------------------

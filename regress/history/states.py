@@ -1,0 +1,77 @@
+"""Which files of results there are.
+
+A source is asv's file of a commit on a machine in an environment, with its sidecar. Its state is its name with the sizes and
+times of both: as long as that is the same, nothing is read again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from regress.history import loading
+from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
+from regress.history.recorded import SkippedFile
+from regress.history.sidecar import ENDING
+
+
+class Size(NamedTuple):
+    bytes: int
+    mtime_ns: int
+
+
+class State(NamedTuple):
+    """A source as it lies on the disk; `file` or `sidecar` is None where there is none."""
+
+    folder: Path
+    stem: str
+    file: Size | None
+    sidecar: Size | None
+
+    @property
+    def id(self) -> int:
+        (one, then), (other, later) = self.file or ("-", "-"), self.sidecar or ("-", "-")
+        text = f"{self.folder.name}/{self.stem} {one} {then} {other} {later}"
+        return int.from_bytes(hashlib.blake2b(text.encode(errors="surrogateescape"), digest_size=8).digest(), "big") >> 1
+
+    @property
+    def changed_ns(self) -> int:
+        return max(each.mtime_ns for each in (self.file, self.sidecar) if each is not None)
+
+    @property
+    def bytes(self) -> int:
+        return sum(each.bytes for each in (self.file, self.sidecar) if each is not None)
+
+
+def scan(root: Path, skipped: list[SkippedFile]) -> Iterator[State]:
+    """The sources below `root`, by machine and name. Files of results in other places are put to `skipped`."""
+    for path in sorted(root.glob("*.json")):
+        if path.name != BENCHMARKS_FILE:
+            fix = "move it to the folder of its machine, or remove it"
+            skipped.append(SkippedFile(path, "it is in no folder of a machine", fix))
+    for folder in loading.machine_folders(root, None):
+        files: dict[str, Size] = {}
+        sidecars: dict[str, Size] = {}
+        for entry in os.scandir(folder):
+            name = entry.name
+            if name.endswith(".json") and name != MACHINE_FILE and name != BENCHMARKS_FILE and name[0] != ".":
+                files[name[: -len(".json")]] = _size(entry)
+            elif name.endswith(ENDING) and re.match(r"[0-9a-f]{8}-", name):
+                sidecars[name[: -len(ENDING)]] = _size(entry)
+            elif entry.is_dir() and next(Path(entry.path).glob("*.json"), None) is not None:
+                why = "results are looked for in folders of machines only, not below"
+                skipped.append(SkippedFile(Path(entry.path), why, f"mv {entry.path} {root}"))
+        for stem in sorted({*files, *sidecars}):
+            yield State(folder, stem, files.get(stem), sidecars.get(stem))
+
+
+def _size(entry: os.DirEntry[str]) -> Size:
+    try:
+        found = entry.stat()
+    except OSError:  # a link to nowhere, or gone since: reading it says so
+        return Size(0, 0)
+    return Size(found.st_size, found.st_mtime_ns)
