@@ -165,8 +165,6 @@ class Entry:
 
     name: str
     file: str
-    param_names: tuple[str, ...]
-    cases: int
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,7 +16,9 @@ from regress.commands.report.lines import KEPT_ROUNDS, Levelled, levelled, line_
 from regress.commands.report.rows import listed, row_of
 from regress.compare import Past, changes_of
 from regress.compare.changes import series_rule
-from regress.model import Benchmark, Series, Settings
+from regress.history import without_gc
+from regress.history.loading import read_benchmarks
+from regress.model import Series, Settings
 from regress.pages import SHA_DIGITS, Entry, Leaf, Line, Part, Shard, Where
 
 PACKAGE = Path(__file__).parents[2]
@@ -35,8 +37,9 @@ def id_of(where: Where) -> str:
 class Maker:
     """Makes the leaves of a report. Rows and events name their place by its number among `places`, in the order found."""
 
-    def __init__(self, past: Past, branch: Branch, settings: Settings, commands: frozenset[str]) -> None:
+    def __init__(self, past: Past, results: Path, branch: Branch, settings: Settings, commands: frozenset[str]) -> None:
         self._past, self._branch, self._settings, self._commands = past, branch, settings, commands
+        self._entries = read_benchmarks(results, [])
 
     def leaves(self) -> Iterator[Leaf]:
         for name in self._past.names:
@@ -50,7 +53,11 @@ class Maker:
         return "\n".join((code.hexdigest(), self._branch.fingerprint, repr(self._settings), *sorted(self._commands)))
 
     def _make(self, name: str) -> tuple[Shard, Part]:
-        every, benchmark = self._past.series(name), self._past.benchmark(name)
+        with without_gc():
+            return self._made(name)
+
+    def _made(self, name: str) -> tuple[Shard, Part]:
+        every = self._past.series(name)
         places = tuple(dict.fromkeys(map(place_of, every)))
         number = {each: index for index, each in enumerate(places)}
         at = self._branch.at
@@ -66,15 +73,26 @@ class Maker:
             for (each, place), threshold in zip(lines, thresholds, strict=True)
         ]
         part = Part(
-            entry=_entry(name, benchmark, every),
+            entry=Entry(name, shard_file(name)),
             places=places,
             rows=tuple(row for row, each in zip(rows, found, strict=True) if listed(row, each.series.metric.kind)),
             events=events_of(name, lines, self._branch, self._commands),
             broken=broken_of([(each, number[place_of(each)]) for each in every]),
         )
-        return self._shard(name, benchmark, found, thresholds), part
+        return self._shard(name, found, thresholds), part
 
-    def _shard(self, name: str, benchmark: Benchmark | None, found: list[Levelled], thresholds: list[float]) -> Shard:
+    def _described(self, name: str) -> tuple[tuple[str, ...], str]:
+        """Names of the parameters, and the code: as asv's list of benchmarks has them, which is one file, or else from the
+        results, all of which have to be read for it."""
+        entry = self._entries.get(name)
+        if entry is None:
+            benchmark = self._past.benchmark(name)
+            return (tuple(benchmark.param_names), "") if benchmark is not None else ((), "")
+        names = entry.get("param_names")
+        return tuple(map(str, names)) if isinstance(names, list) else (), str(entry.get("code") or "")
+
+    def _shard(self, name: str, found: list[Levelled], thresholds: list[float]) -> Shard:
+        names, code = self._described(name)
         rounds_a_commit = sum(len(each) for line in found for each in line.series.rounds) / len(self._branch.commits)
         kept = int(KEPT_ROUNDS / max(1.0, rounds_a_commit))
         lines = [
@@ -84,16 +102,11 @@ class Maker:
         used = sorted({at for each in lines for at in (*each.at, *(at for at, _ in each.failures))})
         return Shard(
             name=name,
-            param_names=tuple(benchmark.param_names) if benchmark is not None else (),
-            code=str(benchmark.asv.get("code") or "") if benchmark is not None else "",
+            param_names=names,
+            code=code,
             commits=tuple(self._branch.commits[at].sha[:SHA_DIGITS] for at in used),
             lines=tuple(_renumbered(each, {at: index for index, at in enumerate(used)}) for each in lines),
         )
-
-
-def _entry(name: str, benchmark: Benchmark | None, every: Sequence[Series]) -> Entry:
-    names = tuple(benchmark.param_names) if benchmark is not None else ()
-    return Entry(name, shard_file(name), names, len({each.case for each in every}))
 
 
 def _renumbered(line: Line, number: dict[int, int]) -> Line:
