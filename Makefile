@@ -5,14 +5,21 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 BIN := .venv/bin
 
-.PHONY: check test lint gpu acceptance clean
+.PHONY: check test lint browser gpu acceptance clean
 
 check: .venv/ready
 	@$(BIN)/regress check HEAD~1 --budget 90s; code=$$?; \
 	case $$code in 0|1|4) echo "regress check works here (exit code $$code is its verdict)" ;; *) exit $$code ;; esac
 
-test: .venv/ready lint
+test: .venv/ready browser lint
 	$(BIN)/pytest -n 2 --dist loadgroup -m "not gpu"
+
+# What the pages of the report are looked at with; where it cannot be installed, those tests are skipped and say so.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	{ sudo=$$([ "$$(id -u)" = 0 ] || echo "sudo -n"); \
+	$$sudo apt-get update -qq && $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y chromium >/dev/null; } || \
+	echo "no Chromium, and none can be installed: the tests of the report's pages are skipped" >&2
 
 lint: .venv/ready
 	$(BIN)/ruff check .

@@ -16,7 +16,7 @@ import click
 
 from regress import __version__
 from regress.errors import RegressError
-from regress.invocation import finish, invoked, say, write_table
+from regress.invocation import finish, invoked, publish, say, write_table
 from regress.options import (
     Duration,
     budgeting,
@@ -336,6 +336,42 @@ def export(file: str, since: str | None, machine: str | None, environment: str |
         from regress.commands.export import export as command
 
         write_table(command(request({}), progress, machine, environment, since), file)
+
+
+@regress.command()
+@stack(where)
+@click.option("--open", "open_", is_flag=True, help="Open it in the browser.")
+@click.option("--since", metavar="REV|DATE", help="Begin with that commit, or at that date [all that is recorded].")
+@click.option(
+    "--single-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Everything in one file, to send or to attach [the folder report/].",
+)
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def report(open_: bool, since: str | None, single_file: Path | None, **options: Any) -> None:
+    """Write the history as pages that open from a file: what is worse, since when, whose commit, how sure.
+
+    Into the folder report/, or what "report_dir" says. Only what has changed is made again. It needs no server and no network.
+
+    \b
+    Examples:
+      regress report --open
+      regress report --since v1.4 --single-file history.html
+
+    \b
+    Exit codes:
+      0  written
+      2  usage, configuration, or a folder that is not a report's
+      5  nothing is recorded of this branch
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.report import report as command
+
+        site, folder = command(request({}), progress, since, regress.commands)
+        page = publish(site, folder, single_file, progress)
+    if open_:
+        click.launch(page.resolve().as_uri())
 
 
 @regress.command("list")

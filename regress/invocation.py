@@ -19,10 +19,11 @@ from regress.errors import RegressError
 if TYPE_CHECKING:
     from regress.commands.session import Request
     from regress.model import Report
+    from regress.pages import Site
     from regress.report.progress import Progress
     from regress.report.style import Style
 
-__all__ = ["finish", "invoked", "say", "write_table"]
+__all__ = ["finish", "invoked", "publish", "say", "write_table"]
 
 
 class InternalError(RegressError):
@@ -147,6 +148,21 @@ def write_table(rows: Iterable[Sequence[str]], file: str) -> None:
         raise RegressError(
             what, why=error.strerror or str(error), fix="--csv FILE with a file that can be written"
         ) from error
+
+
+def publish(site: Site, folder: Path, file: Path | None, progress: Progress) -> Path:
+    """Write the pages into the folder, or all in one file, and say what was done; the page to open."""
+    from regress.report.html import write_file, write_folder
+
+    written = write_file(site, file, progress) if file is not None else write_folder(site, folder, progress)
+    for path, why, fix in written.index.skipped:
+        click.echo(f"warning: {path} was left out: {why}; fix: {fix}", err=True)
+    counts = f"{written.benchmarks} benchmarks, {len(written.index.commits)} commits"
+    near = written.page.is_relative_to(Path.cwd())
+    click.echo(
+        f"{written.page.relative_to(Path.cwd()) if near else written.page}  ({counts}; {written.changed} pages changed)"
+    )
+    return written.page
 
 
 def _printed(text: str, color: bool) -> RegressError | None:

@@ -1,0 +1,75 @@
+"""`regress report`: what is recorded of a branch, as the pages show it. Nothing is measured and nothing is written here.
+
+branch      the commits of the report: those with results, tags, who may be to blame
+lines       one Series as a chart draws it
+spans       the interval of each value
+rows        one Series as the overview lists it: its status
+events      change points that are one event, in several cases and places
+broken      what fails, and since when
+leaves      a benchmark at a time: its Shard and its Part of the index
+contents    the index: all Parts, put together
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from regress.commands.report.branch import Branch, branch_of
+from regress.commands.report.contents import Contents
+from regress.commands.report.leaves import Maker
+from regress.commands.session import Request, Session
+from regress.compare import past_of
+from regress.errors import NothingMeasured
+from regress.pages import Site
+from regress.run.execute import Watcher
+
+
+def report(
+    request: Request, watcher: Watcher, since: str | None = None, commands: Collection[str] = ()
+) -> tuple[Site, Path]:
+    """The pages of all that is recorded of the branch, and the folder that the configuration has for them.
+
+    With `since` they begin there: at a date, or with a commit. `commands` are those that the reader can be told to run.
+
+    Raises NothingMeasured where no commit of the branch has a result.
+    """
+    session = Session(request)
+    settings, results = session.config.settings, session.config.results_dir
+    # Of no commits at all everything is unknown: so it says which have results, for git to tell their order.
+    everything = past_of(results, session.cache, (), settings, progress=_reading(watcher))
+    recorded = {each.commit_sha for each in everything.unknown}
+    branch = branch_of(session, recorded, since)
+    if not branch.commits:
+        raise _nothing(session, branch, recorded, since)
+    past = past_of(results, session.cache, branch.commits, settings)
+    maker = Maker(past, results, branch, settings, frozenset(commands))
+    site = Site(tuple(maker.leaves()), Contents(session, past, branch).index)
+    return site, (session.config.root / settings.report_dir).resolve()
+
+
+def _reading(watcher: Watcher) -> Callable[[int, int], None]:
+    """Tells how far reading is, by the kB."""
+    told: int | None = None
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told
+        if told is None:
+            watcher.start(total // 1000, "reading results, kB")
+        watcher.advance("", done // 1000 - (told or 0))
+        told = done // 1000
+
+    return tell
+
+
+def _nothing(session: Session, branch: Branch, recorded: Collection[str], since: str | None) -> NothingMeasured:
+    if since is not None and recorded:
+        return NothingMeasured(
+            f"no commit since {since} has results",
+            why=f"{session.config.results_dir} has results of {len(recorded)} commits, none of them since then",
+            fix="leave --since out",
+        )
+    why = f"{session.config.results_dir} has no results"
+    if recorded:
+        why = f"the {len(recorded)} commits with results in {session.config.results_dir} are not on {branch.name}"
+    return NothingMeasured("there is nothing to report", why=why, fix="regress run")

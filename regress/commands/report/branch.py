@@ -1,0 +1,122 @@
+"""The commits of a report: those of the branch that have results, their tags, and who may be to blame in between."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from regress.commands.session import Session
+from regress.errors import RevisionError
+from regress.model import Commit
+from regress.pages import SHA_DIGITS, PageCommit
+
+MOST_SUSPECTS = 20
+"""Commits that are listed of a blamed range."""
+MOST_LETTERS = 400
+"""Of a subject."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A branch as the report sees it, the oldest commit first."""
+
+    name: str
+    all: tuple[Commit, ...]
+    commits: tuple[Commit, ...]
+    """Those with results."""
+    unmeasured: tuple[Commit, ...]
+    """Those after the newest one with results."""
+    tags: Mapping[str, tuple[str, ...]]
+
+    @cached_property
+    def at(self) -> dict[str, int]:
+        """Index among the commits with results."""
+        return {each.sha: index for index, each in enumerate(self.commits)}
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {each.sha: index for index, each in enumerate(self.all)}
+
+    @cached_property
+    def _release(self) -> tuple[int, str]:
+        places = [self._position[each.sha] for each in self.commits]
+        tags = sorted((self._position[sha], names[0]) for sha, names in self.tags.items() if sha in self._position)
+        before = [(place, name) for place, name in tags if places[0] <= place < places[-1]]
+        return (bisect_right(places, before[-1][0]) - 1, before[-1][1]) if before else (0, "")
+
+    @property
+    def reference(self) -> int:
+        """What the newest values are held against: the newest commit with results that is in the last release; the first one
+        where there is none."""
+        return self._release[0]
+
+    @property
+    def release(self) -> str:
+        """The tag of that release."""
+        return self._release[1]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Another one whenever an index could mean another commit, or a range other suspects."""
+        words = [each.sha for each in self.all] + [each.sha for each in self.commits] + [str(self.reference)]
+        return hashlib.sha256("\n".join(words).encode()).hexdigest()
+
+    def suspects(self, good: str, last: str) -> list[Commit]:
+        """The commits that `last` has and `good` has not, the oldest first."""
+        low, at = self._position[good], self._position[last]
+        reached, waiting = set(), [at]
+        while waiting:
+            place = waiting.pop()
+            if place <= low or place in reached:
+                continue
+            reached.add(place)
+            waiting += [self._position[sha] for sha in self.all[place].parents if sha in self._position]
+        return [self.all[place] for place in sorted(reached)]
+
+    def shown(self, commit: Commit) -> PageCommit:
+        subject = commit.subject
+        if len(subject) > MOST_LETTERS:
+            subject = subject[: MOST_LETTERS - 1] + "…"
+        tags = self.tags.get(commit.sha, ())
+        return PageCommit(commit.sha[:SHA_DIGITS], subject, commit.author[:MOST_LETTERS], commit.date, tags)
+
+
+def branch_of(session: Session, recorded: Collection[str], since: str | None) -> Branch:
+    """The branch of the checkout; the first one that the configuration names, where that is ahead of it."""
+    repository = session.repository
+    revision, name = "HEAD", repository.current_branch() or "HEAD"
+    head = repository.resolve("HEAD").sha
+    for branch in session.config.branches[:1]:
+        for ref in (f"refs/heads/{branch}", f"refs/remotes/origin/{branch}"):
+            try:
+                if repository.merge_base("HEAD", ref).sha == head:
+                    revision, name = ref, branch
+                    break
+            except RevisionError:
+                continue
+    every = repository.commits(revision)
+    first = _first(session, every, since)
+    measured = tuple(each for each in every[first:] if each.sha in recorded)
+    unmeasured: Sequence[Commit] = ()
+    if measured:
+        unmeasured = repository.commits(f"{measured[-1].sha}..{revision}", session.own_paths)
+    return Branch(name, tuple(every), measured, tuple(unmeasured), repository.tags())
+
+
+def _first(session: Session, every: Sequence[Commit], since: str | None) -> int:
+    """Index of the first commit of the report."""
+    if since is None:
+        return 0
+    try:
+        date = datetime.fromisoformat(since).astimezone().timestamp()
+    except ValueError:
+        sha = session.repository.resolve(since).sha
+        found = next((index for index, each in enumerate(every) if each.sha == sha), None)
+        if found is None:
+            raise RevisionError(f"{since} is not on the branch", fix="name a date or a commit that is") from None
+        return found
+    return next((index for index, each in enumerate(every) if each.date >= date), len(every))

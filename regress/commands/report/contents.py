@@ -1,0 +1,222 @@
+"""The index of a report: what is known of each benchmark, put together."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections import Counter
+from collections.abc import Sequence, Set
+from pathlib import Path
+
+from regress import __version__
+from regress.commands.report.branch import Branch
+from regress.commands.report.broken import with_messages
+from regress.commands.report.leaves import id_of
+from regress.commands.report.rows import severity
+from regress.commands.session import Session
+from regress.compare import Past
+from regress.history import Store, last_aa
+from regress.model import METRICS
+from regress.pages import Aa, Broken, Event, Freshness, Index, Level, Overall, PageCommit, Part, Place, Row, Where
+
+MOST_ROWS = 2500
+"""Of the index; beyond, a benchmark with many cases is one row for each metric and place, that of its worst case."""
+MOST_EVENTS = 2000
+"""Of the index, and as many failures: what is open, and the newest."""
+GONE_AFTER = 10
+"""Commits after the newest result of a case, while others in its place went on: it is no longer measured."""
+RETIRED_AFTER = 100
+"""Commits after the newest result of a place: nothing is measured there any more."""
+
+
+class Contents:
+    """Puts the index together."""
+
+    def __init__(self, session: Session, past: Past, branch: Branch) -> None:
+        self._session, self._past, self._branch = session, past, branch
+        self._store = Store(session.config.results_dir)
+
+    def index(self, parts: Sequence[Part]) -> Index:
+        """The index of the benchmarks whose parts these are."""
+        settings, branch = self._session.config.settings, self._branch
+        places = self._places(parts)
+        number = {each.id: index for index, each in enumerate(places)}
+        rows: list[list[Row]] = []
+        events: list[Event] = []
+        broken: list[Broken] = []
+        for index, part in enumerate(parts):
+            own = [number[id_of(where)] for where in part.places]
+            rows.append([each._replace(benchmark=index, place=own[each.place]) for each in part.rows])
+            events += [_placed(each, index, own) for each in part.events]
+            broken += [each._replace(benchmark=index, place=own[each.place]) for each in part.broken]
+        every = [each for group in rows for each in group]
+        newest = [max((each.at for each in every if each.place == place), default=0) for place in range(len(places))]
+        rows = [[_gone(each, newest[each.place], len(branch.commits) - 1) for each in group] for group in rows]
+        alive = {(each.benchmark, each.place) for group in rows for each in group if each.status != "gone"}
+        events = sorted((_held(each, alive) for each in events), key=_rank)
+        broken.sort(key=lambda each: (not each.open, -each.last))
+        left_out = max(0, len(events) - MOST_EVENTS) + max(0, len(broken) - MOST_EVENTS)
+        events, suspects = _numbered(events[:MOST_EVENTS])
+        names = [part.entry.name for part in parts]
+        unmeasured = branch.unmeasured
+        return Index(
+            fields={kind.__name__.lower(): kind._fields for kind in (Row, Level, Event, Broken)},
+            project=self._session.config.project,
+            generated=time.time(),
+            version=__version__,
+            commit_url=self._commit_url(),
+            branch=branch.name,
+            thresholds={
+                "time": settings.time_threshold,
+                "memory": settings.memory_threshold,
+                "host": settings.host_threshold,
+            },
+            commits=tuple(map(branch.shown, branch.commits)),
+            places=places,
+            machines=tuple((each.name, dict(each.facts)) for each in self._past.machines),
+            entries=tuple(part.entry for part in parts),
+            rows=tuple(_shortened(rows)),
+            events=tuple(events),
+            broken=with_messages(broken[:MOST_EVENTS], names, places, self._store, branch),
+            left_out=left_out,
+            suspects=tuple(suspects),
+            reference=branch.reference,
+            release=branch.release,
+            overall=tuple(_overall(every, len(branch.commits) - 1, len(places))),
+            freshness=Freshness(len(unmeasured), unmeasured[0].date if unmeasured else None),
+            aa=tuple(self._aa(places)),
+            strays=tuple((each.commit_sha, len(each.files)) for each in self._past.unknown),
+            skipped=tuple((self._path(each.path), each.why, each.fix) for each in self._past.skipped),
+        )
+
+    def _path(self, path: Path) -> str:
+        """As seen from the configuration: where that lies is nobody's business who reads the report."""
+        root = self._session.config.root
+        return str(path.relative_to(root) if path.is_relative_to(root) else path)
+
+    def _commit_url(self) -> str:
+        """What a sha is appended to; nothing but an address of the web, which is what makes a link harmless."""
+        url = self._session.config.show_commit_url
+        return url if url.startswith(("https://", "http://")) else ""
+
+    def _places(self, parts: Sequence[Part]) -> tuple[Place, ...]:
+        found = sorted({where for part in parts for where in part.places})
+        facts = {each.name: each.facts for each in self._past.machines}
+        return tuple(
+            Place(id_of(where), label, *where[:2], facts.get(where[0], {}).get("gpu", "") if where[1] else "", where[2])
+            for where, label in zip(found, _labels(found), strict=True)
+        )
+
+    def _aa(self, places: Sequence[Place]) -> list[Aa]:
+        found = []
+        for machine, device in dict.fromkeys((each.machine, each.device) for each in places):
+            last = last_aa(self._session.cache, machine, device)
+            if last is not None:
+                counts = (last.false_alarms, last.undecided, last.noise_floor, last.min_detectable)
+                found.append(Aa(machine, last.date, last.commit, len(last.cases), *counts))
+        return found
+
+
+def _labels(places: Sequence[Where]) -> list[str]:
+    """Machine, environment and device, as far as they differ from place to place; the machine where nothing does."""
+    short = _without_common([environment for _, _, environment in places])
+    named = [(machine, device, short[environment]) for machine, device, environment in places]
+    told = [part for part in (0, 2, 1) if len({where[part] for where in named}) > 1] or [0]
+    labels = [where[told[0]] for where in named]
+    for part in told[1:]:
+        count = Counter(labels)
+        longer = [f"{label} · {where[part] or '-'}" for label, where in zip(labels, named, strict=True)]
+        labels = [long if count[label] > 1 else label for label, long in zip(labels, longer, strict=True)]
+    return labels
+
+
+def _without_common(environments: Sequence[str]) -> dict[str, str]:
+    """Names of environments without what all of them have: asv writes every requirement into them."""
+    words = {name: name.split("-") for name in environments}
+    common = set.intersection(*(set(each) for each in words.values())) if words else set()
+    short = {name: "-".join(word for word in each if word not in common) or name for name, each in words.items()}
+    return short if len(set(short.values())) == len(short) else {name: name for name in words}
+
+
+def _placed(event: Event, benchmark: int, own: Sequence[int]) -> Event:
+    return event._replace(
+        benchmark=benchmark,
+        place=own[event.place],
+        places=tuple(sorted(own[each] for each in event.places)),
+        of_places=tuple(sorted(own[each] for each in event.of_places)),
+    )
+
+
+def _numbered(events: Sequence[Event]) -> tuple[list[Event], list[PageCommit]]:
+    """The events with numbers in place of commits that may be to blame, and those commits, each once."""
+    numbers: dict[str, int] = {}
+    every: list[PageCommit] = []
+    done = []
+    for event in events:
+        own = []
+        for each in event.suspects:
+            if isinstance(each, PageCommit):
+                if each.sha not in numbers:
+                    numbers[each.sha] = len(every)
+                    every.append(each)
+                own.append(numbers[each.sha])
+        done.append(event._replace(suspects=tuple(own)))
+    return done, every
+
+
+def _rank(event: Event) -> tuple[int, bool, bool, int, float]:
+    """Sorts events: what is open first, then what counts, then the newest and the largest."""
+    state = ("open", "tentative").index(event.state) if event.state in ("open", "tentative") else 2
+    size = abs(math.log(event.ratio)) if event.ratio else math.inf
+    return state, not event.large, not event.gates, -event.first, -size
+
+
+def _gone(row: Row, newest_there: int, newest: int) -> Row:
+    """The row, marked where its case is no longer measured, or nothing is in its place."""
+    if newest - newest_there >= RETIRED_AFTER:
+        return row._replace(status="gone", why="nothing is measured there any more")
+    if newest_there - row.at < GONE_AFTER or row.status == "failed":
+        return row
+    return row._replace(status="gone", why="no longer measured")
+
+
+def _held(event: Event, alive: Set[tuple[int, int]]) -> Event:
+    """The event; a regression of what is no longer measured is not open."""
+    if event.state not in ("open", "tentative") or any((event.benchmark, place) in alive for place in event.places):
+        return event
+    return event._replace(state="gone")
+
+
+def _shortened(groups: Sequence[Sequence[Row]]) -> list[Row]:
+    """The rows of all benchmarks; of those with the most cases only the worst one, as long as there are too many."""
+    left = sum(map(len, groups))
+    folded: dict[int, list[Row]] = {}
+    for index in sorted(range(len(groups)), key=lambda index: -len(groups[index])):
+        if left <= MOST_ROWS:
+            break
+        folded[index] = _folded(groups[index])
+        left -= len(groups[index]) - len(folded[index])
+    return [row for index, group in enumerate(groups) for row in folded.get(index, group)]
+
+
+def _folded(group: Sequence[Row]) -> list[Row]:
+    by_kind: dict[tuple[str, int], list[Row]] = {}
+    for row in group:
+        by_kind.setdefault((row.metric, row.place), []).append(row)
+    return [min(rows, key=severity)._replace(cases=len(rows)) for rows in by_kind.values()]
+
+
+def _overall(rows: Sequence[Row], newest: int, places: int) -> list[Overall]:
+    """The geometric mean of each place, over the times that gate and are measured at both ends."""
+    by_place: dict[int, list[float]] = {}
+    for row in rows:
+        metric = METRICS.get(row.metric)
+        time_of_case = row.gates and metric is not None and metric.kind == "time"
+        if time_of_case and row.since and newest - row.at < GONE_AFTER:
+            by_place.setdefault(row.place, []).append(row.since)
+    return [
+        Overall(place, float(f"{statistics.geometric_mean(by_place[place]):.5g}"), len(by_place[place]))
+        for place in range(places)
+        if place in by_place
+    ]

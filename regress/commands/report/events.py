@@ -1,0 +1,136 @@
+"""Change points that are one event: of one metric of a benchmark, in one direction, in blamed ranges that overlap, whatever the
+case and the place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from regress.commands.report.branch import MOST_SUSPECTS, Branch
+from regress.commands.report.lines import Levelled, change_of
+from regress.commands.report.rows import gates, is_open
+from regress.commands.session import quoted
+from regress.model import ChangePoint, Verdict
+from regress.pages import SHA_DIGITS, Change, Event
+
+
+@dataclass(frozen=True)
+class _Member:
+    """One change point, and where it was found."""
+
+    found: Levelled
+    point: ChangePoint
+    place: int
+    change: Change
+
+
+def events_of(
+    name: str, lines: Sequence[tuple[Levelled, int]], branch: Branch, commands: frozenset[str]
+) -> tuple[Event, ...]:
+    """The events of one benchmark; `lines` are its series and the places that they were measured in."""
+    groups: dict[tuple[str, str], list[_Member]] = {}
+    for found, place in lines:
+        for point in found.changes:
+            member = _Member(found, point, place, change_of(point, found.at))
+            groups.setdefault((found.series.metric.name, member.change.moved), []).append(member)
+    return tuple(
+        _event(name, members, [each for each in lines if each[0].series.metric.name == metric], branch, commands)
+        for (metric, _), group in groups.items()
+        for members in _together(group)
+    )
+
+
+def _together(members: Iterable[_Member]) -> list[list[_Member]]:
+    """Members by what their blamed ranges have in common; a case has one change of a kind in an event."""
+    clusters: list[tuple[int, int, list[_Member]]] = []
+    for member in sorted(members, key=lambda each: (each.change.last, each.change.good)):
+        low, high = member.change.good, member.change.last
+        for index, (lowest, highest, own) in enumerate(clusters):
+            apart = max(lowest, low) >= min(highest, high)
+            if not apart and all(each.found is not member.found for each in own):
+                clusters[index] = max(lowest, low), min(highest, high), [*own, member]
+                break
+        else:
+            clusters.append((low, high, [member]))
+    return [own for _, _, own in clusters]
+
+
+def _event(
+    name: str,
+    members: Sequence[_Member],
+    lines: Sequence[tuple[Levelled, int]],
+    branch: Branch,
+    commands: frozenset[str],
+) -> Event:
+    worst = max(members, key=_size)
+    point, change, series = worst.point, worst.change, worst.found.series
+    good, last = max(each.change.good for each in members), min(each.change.last for each in members)
+    first = min(max(change.first, good + 1), last)
+    suspects = branch.suspects(branch.commits[good].sha, branch.commits[last].sha)
+    ratios = [each.change.ratio for each in members if each.change.ratio is not None]
+    recovered = [each.point.recovered_by for each in members]
+    seen = [place for found, place in lines if any(at <= good for at in found.measured) and found.latest >= last]
+    return Event(
+        id=f"{name}:{series.metric.name}:{point.moved}:{branch.commits[first].sha[:SHA_DIGITS]}",
+        benchmark=0,
+        case=str(series.case),
+        params=", ".join(series.case.params),
+        metric=series.metric.name,
+        unit=series.metric.unit,
+        place=worst.place,
+        moved=str(point.moved),
+        state=_state(members),
+        large=any(each.point.large for each in members),
+        gates=any(gates(each.found) for each in members),
+        threshold=point.threshold,
+        first=first,
+        good=good,
+        last=last,
+        suspects=tuple(branch.shown(each) for each in suspects[-MOST_SUSPECTS:]),
+        suspects_n=len(suspects),
+        ratio=change.ratio,
+        low=change.low,
+        high=change.high,
+        least=min(ratios, default=None),
+        most=max(ratios, default=None),
+        before=change.before,
+        after=change.after,
+        cases=len({each.found.series.case for each in members}),
+        of_cases=len({found.series.case for found, _ in lines}),
+        places=tuple(dict.fromkeys(sorted(each.place for each in members))),
+        of_places=tuple(dict.fromkeys(sorted(seen))),
+        recovered_by=max(branch.at[sha] for sha in recovered) if all(recovered) else None,
+        commands=_commands(str(series.case), branch, good, first, last, commands),
+    )
+
+
+def _size(member: _Member) -> tuple[bool, bool, float]:
+    """What stands for an event is open if any is, large if any is, and then the largest."""
+    ratio = member.change.ratio
+    return is_open(member.point), member.point.large, abs(math.log(ratio)) if ratio else math.inf
+
+
+def _state(members: Sequence[_Member]) -> str:
+    points = [each.point for each in members]
+    if points[0].moved is not Verdict.REGRESSED:
+        return "tentative" if all(each.state == "tentative" for each in points) else points[0].state
+    if any(map(is_open, points)):
+        return "open"
+    held = [each for each in points if not each.recovered_by]
+    if not held:
+        return "recovered"
+    return "tentative" if all(each.state == "tentative" for each in held) else "open"
+
+
+def _commands(
+    case: str, branch: Branch, good: int, first: int, last: int, available: frozenset[str]
+) -> Mapping[str, str]:
+    """What can be run next; commands that this program does not have are left out."""
+    sha = [branch.commits[at].short for at in (good, first, last)]
+    every = {
+        "bisect": quoted("regress", "bisect", case, sha[0], sha[2]),
+        "explain": quoted("regress", "explain", case, sha[0], sha[1]),
+        "check": quoted("regress", "check", sha[0], sha[1], "-b", case),
+    }
+    return {word: text for word, text in every.items() if word in available}

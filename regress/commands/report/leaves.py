@@ -1,0 +1,130 @@
+"""A benchmark at a time: all that its page shows, and its part of the index."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+
+from regress.commands.report.branch import Branch
+from regress.commands.report.broken import broken_of
+from regress.commands.report.events import events_of
+from regress.commands.report.lines import KEPT_ROUNDS, Levelled, levelled, line_of
+from regress.commands.report.rows import listed, row_of
+from regress.compare import Past, changes_of
+from regress.compare.changes import series_rule
+from regress.history import without_gc
+from regress.history.loading import read_benchmarks
+from regress.model import Series, Settings
+from regress.pages import SHA_DIGITS, Entry, Leaf, Line, Part, Shard, Where
+
+PACKAGE = Path(__file__).parents[2]
+MADE_BY = ("pages.py", "commands/report/*.py", "compare/*.py", "stats/*.py")
+"""The code that decides what a page says: what other code has made is made anew."""
+
+
+def place_of(series: Series) -> Where:
+    return series.machine, series.device, series.environment
+
+
+def id_of(where: Where) -> str:
+    return "|".join(where)
+
+
+class Maker:
+    """Makes the leaves of a report. Rows and events name their place by its number among `places`, in the order found."""
+
+    def __init__(self, past: Past, results: Path, branch: Branch, settings: Settings, commands: frozenset[str]) -> None:
+        self._past, self._branch, self._settings, self._commands = past, branch, settings, commands
+        self._entries = read_benchmarks(results, [])
+
+    def leaves(self) -> Iterator[Leaf]:
+        for name in self._past.names:
+            words = (self._common, self._past.stamp(name))
+            stamp = hashlib.sha256("\n".join(words).encode()).hexdigest()[:24]
+            yield Leaf(name, shard_file(name), stamp, partial(self._make, name))
+
+    @cached_property
+    def _common(self) -> str:
+        code = hashlib.sha256(b"".join(path.read_bytes() for each in MADE_BY for path in sorted(PACKAGE.glob(each))))
+        return "\n".join((code.hexdigest(), self._branch.fingerprint, repr(self._settings), *sorted(self._commands)))
+
+    def _make(self, name: str) -> tuple[Shard, Part]:
+        with without_gc():
+            return self._made(name)
+
+    def _made(self, name: str) -> tuple[Shard, Part]:
+        every = self._past.series(name)
+        places = tuple(dict.fromkeys(map(place_of, every)))
+        number = {each: index for index, each in enumerate(places)}
+        at = self._branch.at
+        valued = [each for each in every if any(each.rounds)]
+        rules = [series_rule(each, self._settings) for each in valued]
+        found = [
+            levelled(each, changes_of(each, self._settings), at, rule) for each, rule in zip(valued, rules, strict=True)
+        ]
+        thresholds = [each.threshold for each in rules]
+        lines = [(each, number[place_of(each.series)]) for each in found]
+        rows = [
+            row_of(each, place, self._branch.reference, threshold)
+            for (each, place), threshold in zip(lines, thresholds, strict=True)
+        ]
+        part = Part(
+            entry=Entry(name, shard_file(name)),
+            places=places,
+            rows=tuple(row for row, each in zip(rows, found, strict=True) if listed(row, each.series.metric.kind)),
+            events=events_of(name, lines, self._branch, self._commands),
+            broken=broken_of([(each, number[place_of(each)]) for each in every]),
+        )
+        return self._shard(name, found, thresholds), part
+
+    def _described(self, name: str) -> tuple[tuple[str, ...], str]:
+        """Names of the parameters, and the code: as asv's list of benchmarks has them, which is one file, or else from the
+        results, all of which have to be read for it."""
+        entry = self._entries.get(name)
+        if entry is None:
+            benchmark = self._past.benchmark(name)
+            return (tuple(benchmark.param_names), "") if benchmark is not None else ((), "")
+        names = entry.get("param_names")
+        return tuple(map(str, names)) if isinstance(names, list) else (), str(entry.get("code") or "")
+
+    def _shard(self, name: str, found: list[Levelled], thresholds: list[float]) -> Shard:
+        names, code = self._described(name)
+        rounds_a_commit = sum(len(each) for line in found for each in line.series.rounds) / len(self._branch.commits)
+        kept = int(KEPT_ROUNDS / max(1.0, rounds_a_commit))
+        lines = [
+            line_of(each, id_of(place_of(each.series)), threshold, kept)
+            for each, threshold in zip(found, thresholds, strict=True)
+        ]
+        used = sorted({at for each in lines for at in (*each.at, *(at for at, _ in each.failures))})
+        return Shard(
+            name=name,
+            param_names=names,
+            code=code,
+            commits=tuple(self._branch.commits[at].sha[:SHA_DIGITS] for at in used),
+            lines=tuple(_renumbered(each, {at: index for index, at in enumerate(used)}) for each in lines),
+        )
+
+
+def _renumbered(line: Line, number: dict[int, int]) -> Line:
+    """The line with indices of the shard's own commits."""
+    move: Callable[[int], int] = number.__getitem__
+    return replace(
+        line,
+        at=tuple(map(move, line.at)),
+        levels=tuple(each._replace(first=move(each.first), last=move(each.last)) for each in line.levels),
+        changes=tuple(
+            replace(each, first=move(each.first), good=move(each.good), last=move(each.last)) for each in line.changes
+        ),
+        failures=tuple((move(at), kind) for at, kind in line.failures),
+        ticks=tuple((move(at), words) for at, words in line.ticks),
+    )
+
+
+def shard_file(name: str) -> str:
+    """A name that any file system takes, and no two benchmarks have."""
+    slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name)[:60].strip(".-") or "benchmark"
+    return f"{slug}-{hashlib.sha256(name.encode()).hexdigest()[:8]}.js"

@@ -1,0 +1,123 @@
+"""One Series as the overview lists it: its status, its newest value, and its history in a few letters."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+
+from regress.commands.report.lines import Levelled
+from regress.model import ChangePoint, Verdict
+from regress.pages import SPARK_LETTERS, Row
+
+SPARK_STEPS = 60
+FEWEST = 4
+"""Results that a change needs to be told from noise."""
+ALSO_GATING = ("gpu_time", "peak_memory")
+LISTED_KINDS = ("time", "host", "memory", "tracked")
+"""Other metrics are listed where they have changed."""
+
+SEVERITY = ("failed", "regressed", "tentative", "changed", "improved", "recovered", "undecided", "gone", "skipped")
+"""The worst first; what is none of them is unchanged."""
+
+
+def gates(found: Levelled) -> bool:
+    """Whether it is what a check of the case would fail for."""
+    return found.series.primary or found.series.metric.name in ALSO_GATING
+
+
+def row_of(found: Levelled, place: int, reference: int, threshold: float) -> Row:
+    series, latest = found.series, found.latest
+    status, why = status_of(found, threshold)
+    large = [each for each in found.changes if each.large]
+    last = next(reversed([each for each in large if is_open(each)] or large), None)
+    return Row(
+        benchmark=0,
+        params=", ".join(series.case.params),
+        metric=series.metric.name,
+        unit=series.metric.unit,
+        better=series.metric.better,
+        gates=gates(found),
+        place=place,
+        status=status,
+        why=why,
+        latest=found.values[latest],
+        at=latest,
+        since=_since(found, reference),
+        change=None if last is None else last.ratio,
+        changed=None if last is None else found.at[last.first],
+        noise=found.noise,
+        spark=_spark(found, threshold),
+        levels=found.levels,
+    )
+
+
+def listed(row: Row, kind: str) -> bool:
+    return row.gates or kind in LISTED_KINDS or row.status not in ("unchanged", "undecided")
+
+
+def severity(row: Row) -> tuple[int, float]:
+    """Sorts rows, the worst first."""
+    rank = SEVERITY.index(row.status) if row.status in SEVERITY else len(SEVERITY)
+    return rank, -abs(math.log(row.change)) if row.change and row.change > 0 else 0.0
+
+
+def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
+    """The word for a series now, and where it is undecided, why."""
+    series = found.series
+    newest = max((index for index, kind in enumerate(series.failures) if kind), default=-1)
+    if newest > found.latest:
+        return ("skipped" if series.failures[newest] == "skipped" else "failed"), series.failures[newest]
+    large = [each for each in found.changes if each.large]
+    if any(is_open(each) for each in large):
+        return "regressed", ""
+    if large and large[-1].state == "tentative":
+        return "tentative", "the last results only, and too few: measure again"
+    if large:
+        last = large[-1]
+        if last.moved is Verdict.CHANGED:
+            return "changed", ""
+        return ("recovered" if last.state == "recovered" or last.recovered_by else "improved"), ""
+    alike = [
+        way for way, each in zip(series.ways, series.rounds, strict=True) if each and way == series.ways[found.latest]
+    ]
+    if len(alike) < FEWEST and not series.metric.exact:
+        return "undecided", f"{len(alike)} results that can be compared, and it takes {FEWEST}"
+    if found.noise is not None and found.noise > threshold:
+        return "undecided", "the values scatter by more than the change that counts"
+    return "unchanged", ""
+
+
+def is_open(change: ChangePoint) -> bool:
+    """Whether it is a regression that holds."""
+    return (
+        change.large and change.moved is Verdict.REGRESSED and change.state == "confirmed" and not change.recovered_by
+    )
+
+
+def _since(found: Levelled, reference: int) -> float | None:
+    """Ratio of the newest level to the one at the reference."""
+    now, then = found.level_at(found.latest), found.level_at(reference)
+    if now is None or then is None or now.way != then.way or not then.value > 0:
+        return None
+    return float(f"{now.value / then.value:.5g}")
+
+
+def _spark(found: Levelled, threshold: float) -> str:
+    """A letter a step: where the median of its values lies between the lowest and the highest one, or in a span as wide as what
+    counts, so that noise looks like noise."""
+    first = found.levels[0].first
+    values, failures = found.values[first:], found.series.failures[first:]
+    steps = min(SPARK_STEPS, len(values))
+    bounds = [round(index * len(values) / steps) for index in range(steps + 1)]
+    groups = [[value for value in values[start:end] if value is not None] for start, end in itertools.pairwise(bounds)]
+    medians = [statistics.median(group) if group else None for group in groups]
+    missing = [" " if any(failures[start:end]) else "-" for start, end in itertools.pairwise(bounds)]
+    present = [value for value in medians if value is not None]
+    low, high = min(present), max(present)
+    middle, span = (low + high) / 2, max(high - low, threshold * abs(low + high) / 2)
+    letters = []
+    for value, without in zip(medians, missing, strict=True):
+        share = 0.5 if value is None or not span else 0.5 + (value - middle) / span
+        letters.append(without if value is None else SPARK_LETTERS[round(share * (len(SPARK_LETTERS) - 1))])
+    return "".join(letters)

@@ -1,0 +1,51 @@
+"""The interval of each value of a series, as its chart draws it.
+
+Two rounds say little of their spread: an interval from them alone is as wide as they happen to lie apart. Where a commit has
+fewer than OWN rounds, the spread is that of the rounds around their commit's mean over the whole series, pooled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from regress.model import Series
+from regress.stats.summary import critical_t, mean_and_variance, summarize
+
+OWN = 4
+"""Rounds that are enough for an interval of their own."""
+LEAST_DF = 4
+"""Degrees of freedom of a pooled spread that is worth using."""
+ALPHA = 0.05
+
+Span = tuple[float, float]
+
+
+def spans_of(series: Series, measured: Sequence[int]) -> list[Span]:
+    """Ends of the 95 % interval at each of these commits; where nothing tells them, the least and the largest value."""
+    pooled = _pooled(series)
+    return [_span(series.rounds[index], series.intervals[index], pooled) for index in measured]
+
+
+def _pooled(series: Series) -> float | None:
+    """Half of the interval of one round, on logarithms; None where too few commits have several rounds."""
+    squares, df = 0.0, 0
+    for rounds in series.rounds:
+        if len(rounds) > 1 and min(rounds) > 0:
+            _, variance = mean_and_variance([math.log(value) for value in rounds])
+            squares, df = squares + variance * (len(rounds) - 1), df + len(rounds) - 1
+    return critical_t(df, ALPHA) * math.sqrt(squares / df) if df >= LEAST_DF else None
+
+
+def _span(rounds: Sequence[float], recorded: Span | None, pooled: float | None) -> Span:
+    low, high = min(rounds), max(rounds)
+    if len(rounds) >= OWN:
+        summary = summarize(rounds)
+        low, high = summary.low, summary.high
+    elif recorded is not None:
+        low, high = recorded
+    elif pooled is not None and low > 0:
+        center, _ = mean_and_variance([math.log(value) for value in rounds])
+        half = pooled / math.sqrt(len(rounds))
+        low, high = math.exp(center - half), math.exp(center + half)
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else (min(rounds), max(rounds))

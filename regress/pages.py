@@ -1,0 +1,320 @@
+"""What the pages of the HTML report show: the nouns between `commands.report`, which computes them, and `report.html`.
+
+    Site        the whole report: an index, and a Leaf for each benchmark that is made when it is needed
+    Index       all that is known without opening a benchmark
+    Row         one case and metric in one place, as the overview lists it
+    Event       one change of level, seen in one or many cases and places
+    Leaf        one benchmark: a Shard for its page, and its Part of the index
+    Line        one Series as its page draws it
+
+A place is a machine, a device and an environment: what is never averaged over. `commits` of the index are those with results,
+in the order of the graph, and whatever has the type `At` counts in them; in a Shard it counts in the Shard's own commits, so
+that a commit without results of a benchmark leaves its Shard as it is. The names are those of the data in the pages; of what
+there is a lot (Row, Level, Event, Broken) the values stand in order, and Index.fields has the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+At = int
+"""Index of a commit."""
+
+Where = tuple[str, str, str]
+"""Machine, device and environment."""
+
+SHA_DIGITS = 12
+"""Of each commit's name."""
+
+
+@dataclass(frozen=True)
+class PageCommit:
+    sha: str
+    subject: str
+    author: str
+    date: float
+    """Seconds since the epoch."""
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a series was measured. `label` is the shortest that tells the places of the report apart."""
+
+    id: str
+    label: str
+    machine: str
+    device: str
+    gpu: str
+    environment: str
+
+
+class Level(NamedTuple):
+    """Commits between two changes: a level holds from `first` to `last`. Levels of unlike `way` are not to be compared."""
+
+    first: At
+    last: At
+    value: float
+    way: int
+    against: str = ""
+    """What it is against each level before it, a letter each: the first of a Verdict's word, "x" for incomparable."""
+
+
+class Row(NamedTuple):
+    """One case and metric in one place. Where `cases` is more than one it is the worst of so many."""
+
+    benchmark: int
+    params: str
+    metric: str
+    unit: str
+    better: str
+    place: int
+    gates: bool
+    status: str
+    """A Verdict's word, `tentative` or `recovered`."""
+    why: str
+    """What made it undecided."""
+    latest: float | None
+    at: At
+    """The commit of the latest value."""
+    since: float | None
+    """Ratio of the latest level to the one of the reference; None where the two cannot be compared."""
+    change: float | None
+    """Ratio of the last change that counts; of the last regression that is open, where one is."""
+    changed: At | None
+    noise: float | None
+    """Spread of the values around their level: 0.02 is about 2 %."""
+    spark: str
+    """The history from its first level on, a letter a step: SPARK_LETTERS, lowest first; a space is a
+    failure, a dash where there is no result."""
+    levels: tuple[Level, ...]
+    cases: int = 1
+
+
+SPARK_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+class Event(NamedTuple):
+    """One change of level: of one metric of one benchmark, in the same direction, in blamed ranges that overlap.
+
+    `ratio`, `low`, `high`, `before` and `after` are those of `case` in `place`, where it is largest; `least` and `most` are the
+    ends over all.
+    """
+
+    id: str
+    benchmark: int
+    case: str
+    params: str
+    metric: str
+    unit: str
+    place: int
+    moved: str
+    state: str
+    """open, tentative, recovered, gone or, where it is no regression, confirmed."""
+    large: bool
+    gates: bool
+    threshold: float
+    first: At
+    good: At
+    last: At
+    """The newest of the commits that may be to blame."""
+    suspects: tuple[PageCommit | int, ...]
+    """Commits that may be to blame, the newest ones of `suspects_n`; in the index their numbers in Index.suspects."""
+    suspects_n: int
+    ratio: float | None
+    low: float | None
+    high: float | None
+    least: float | None
+    most: float | None
+    before: float
+    after: float
+    cases: int
+    of_cases: int
+    """How many of the cases of the benchmark have the metric."""
+    places: tuple[int, ...]
+    of_places: tuple[int, ...]
+    """Where else it was measured on both sides of the change."""
+    recovered_by: At | None
+    commands: Mapping[str, str]
+    """What to run next, by a word for the button."""
+
+
+class Broken(NamedTuple):
+    """A case that has no value at its newest commit in a place, or had none at some commits before. It stands for `cases` that
+    failed in the same way at the same commits."""
+
+    benchmark: int
+    params: str
+    place: int
+    kind: str
+    first: At
+    last: At
+    commits: int
+    open: bool
+    """Whether it fails at the newest commit that it was run at."""
+    cases: int = 1
+    message: str = ""
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A benchmark in the index. `file` is its Shard's in the folder of the report."""
+
+    name: str
+    file: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the index has of one benchmark. Until the index is put together, `benchmark` in it is 0, and `place` counts in its
+    own `places`."""
+
+    entry: Entry
+    places: tuple[Where, ...]
+    rows: tuple[Row, ...] = ()
+    events: tuple[Event, ...] = ()
+    broken: tuple[Broken, ...] = ()
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change point as a chart marks it."""
+
+    first: At
+    good: At
+    last: At
+    ratio: float | None
+    low: float | None
+    high: float | None
+    before: float
+    after: float
+    moved: str
+    state: str
+    large: bool
+
+
+@dataclass(frozen=True)
+class Line:
+    """One series. Columns of equal length: `at`, `values`, `lows`, `highs`, `rounds`."""
+
+    params: tuple[str, ...]
+    metric: str
+    unit: str
+    better: str
+    exact: bool
+    primary: bool
+    place: str
+    """Id of the Place."""
+    threshold: float
+    noise: float | None
+    at: tuple[At, ...]
+    values: tuple[float, ...]
+    lows: tuple[float, ...]
+    highs: tuple[float, ...]
+    rounds: tuple[tuple[float, ...] | int, ...]
+    """The round values, or how many there are where they are all the same or too many to keep."""
+    levels: tuple[Level, ...]
+    changes: tuple[Change, ...]
+    failures: tuple[tuple[At, str], ...]
+    ticks: tuple[tuple[At, str], ...]
+    """Where it began to be measured in another way, in words: "driver 570 → 580"."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """All that the page of one benchmark shows."""
+
+    name: str
+    param_names: tuple[str, ...]
+    code: str
+    commits: tuple[str, ...]
+    """Those that it has results of, by PageCommit.sha."""
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One benchmark. While `stamp` is as it was, so is all that `make` would give."""
+
+    name: str
+    file: str
+    stamp: str
+    make: Callable[[], tuple[Shard, Part]]
+
+
+@dataclass(frozen=True)
+class Aa:
+    """The last A/A check of a machine."""
+
+    machine: str
+    date: float
+    commit: str
+    cases: int
+    false_alarms: int
+    undecided: int
+    noise_floor: float | None
+    min_detectable: float | None
+
+
+@dataclass(frozen=True)
+class Overall:
+    """Times at the newest commit against the reference, in one place: the geometric mean over `n` cases that both have."""
+
+    place: int
+    ratio: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """How far the results are behind the branch."""
+
+    unmeasured: int
+    """Commits after the newest one that has results."""
+    oldest: float | None
+    """When the first of these was made."""
+
+
+@dataclass(frozen=True)
+class Index:
+    """The first script that is loaded. What has the type `At` counts in `commits`."""
+
+    fields: Mapping[str, tuple[str, ...]]
+    project: str
+    generated: float
+    version: str
+    commit_url: str
+    branch: str
+    thresholds: Mapping[str, float]
+    commits: tuple[PageCommit, ...]
+    places: tuple[Place, ...]
+    machines: tuple[tuple[str, Mapping[str, Any]], ...]
+    entries: tuple[Entry, ...]
+    rows: tuple[Row, ...]
+    events: tuple[Event, ...]
+    broken: tuple[Broken, ...]
+    left_out: int
+    """Of events and failures, how many old ones there are beyond those."""
+    suspects: tuple[PageCommit, ...]
+    reference: At
+    """What the newest values are held against: the newest commit of the last release that has results, else the first one."""
+    release: str
+    """The tag of that release; empty where there is none."""
+    overall: tuple[Overall, ...]
+    freshness: Freshness
+    aa: tuple[Aa, ...]
+    strays: tuple[tuple[str, int], ...]
+    """Commits with results that are not on the branch, and in how many files."""
+    skipped: tuple[tuple[str, str, str], ...]
+    """Files that could not be used: path, why, fix."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A whole report. `index` puts the parts together, in the order of `leaves`."""
+
+    leaves: tuple[Leaf, ...]
+    index: Callable[[Sequence[Part]], Index]

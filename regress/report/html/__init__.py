@@ -1,0 +1,18 @@
+"""The HTML report: a folder that opens from a file, without a server and without a network, or one single file.
+
+    folder.py      the folder: whether it is ours, what of it is out of date, and writing it
+    script.py      data as scripts, whatever text stands in it
+    page.py        index.html: template, style and scripts in one
+    page.html.j2   its template
+    style.css      how it looks
+    js/            what it does, a job a file; page.py has the order
+    vendor/        uPlot, which draws the charts, with its licence
+
+Nothing here computes: what a page says is in the data (regress/pages.py), and the scripts sort, search, scale and draw.
+"""
+
+from __future__ import annotations
+
+from regress.report.html.folder import Written, write_file, write_folder
+
+__all__ = ["Written", "write_file", "write_folder"]

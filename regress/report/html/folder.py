@@ -1,0 +1,175 @@
+"""The folder of a report.
+
+    index.html        the page
+    data/index.js     the Index
+    data/b/*.js       a Shard a benchmark
+    manifest.json     what the shards were made from, and the parts of the index: what need not be made again
+
+The manifest also says that the folder is ours. Every file is written whole, the index after the shards it speaks of and the
+manifest last, so that a report that was interrupted is the old one with some shards that are newer.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from regress.errors import RegressError
+from regress.pages import Index, Part, Site
+from regress.report.html.page import page
+from regress.report.html.script import script_of
+
+if TYPE_CHECKING:
+    from regress.report.progress import Progress
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+SHARDS = Path("data", "b")
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written: the file to open, and how many of the benchmarks were made anew."""
+
+    page: Path
+    index: Index
+    benchmarks: int
+    made: int
+    changed: int
+    """Files of benchmarks that are no longer what they were."""
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A benchmark in the manifest."""
+
+    stamp: str
+    part: Part
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    format: int = FORMAT
+    benchmarks: dict[str, _Kept] = field(default_factory=dict)
+
+
+def write_folder(site: Site, folder: Path, progress: Progress) -> Written:
+    """Bring the folder up to date. Raises RegressError where it holds something else, or cannot be written."""
+    before = _manifest(folder)
+    with _explained(folder):
+        (folder / SHARDS).mkdir(parents=True, exist_ok=True)
+        if not (folder / MANIFEST).exists():  # from now on the folder is ours, also where this is interrupted
+            _replace(folder / MANIFEST, msgspec.json.encode(before).decode())
+        kept: dict[str, _Kept] = {}
+        changed = made = 0
+        stale = [
+            leaf
+            for leaf in site.leaves
+            if not _current(folder, leaf.file, leaf.stamp, before.benchmarks.get(leaf.name))
+        ]
+        progress.start(len(stale), "making pages")
+        for leaf in site.leaves:
+            if leaf not in stale:
+                kept[leaf.name] = before.benchmarks[leaf.name]
+                continue
+            shard, part = leaf.make()
+            changed += _replace(folder / SHARDS / leaf.file, script_of("shard", leaf.name, shard))
+            kept[leaf.name], made = _Kept(leaf.stamp, part), made + 1
+            progress.advance(leaf.name)
+        progress.close()
+        index = site.index([each.part for each in kept.values()])
+        _replace(folder / "index.html", page(index.project, sources=["data/index.js"]))
+        _replace(folder / "data" / "index.js", script_of("index", "", index))
+        wanted = {leaf.file for leaf in site.leaves}
+        for path in (folder / SHARDS).iterdir():
+            if path.name not in wanted:
+                path.unlink()
+        _replace(folder / MANIFEST, msgspec.json.encode(_Manifest(FORMAT, kept)).decode())
+    return Written(folder / "index.html", index, len(kept), made, changed)
+
+
+def write_file(site: Site, path: Path, progress: Progress) -> Written:
+    """The whole report in one file. Raises RegressError where it cannot be written."""
+    progress.start(len(site.leaves), "making pages")
+    data, parts = [], []
+    for leaf in site.leaves:
+        shard, part = leaf.make()
+        data.append(script_of("shard", leaf.name, shard))
+        parts.append(part)
+        progress.advance(leaf.name)
+    progress.close()
+    index = site.index(parts)
+    with _explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, page(index.project, data=[script_of("index", "", index), *data]))
+    return Written(path, index, len(parts), len(parts), len(parts))
+
+
+def _manifest(folder: Path) -> _Manifest:
+    """What the folder was made from; nothing where there is none, or it is another format's."""
+    path = folder / MANIFEST
+    try:
+        return _decoded(path.read_bytes())
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise _unwritten(path, error) from error
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RegressError(
+            f"{folder} is not a folder of a report",
+            why=f"it is not empty, and has no {MANIFEST}: what lies there would be lost",
+            fix='give "report_dir" under "regress" in asv.conf.json a folder of its own',
+        )
+    return _Manifest()
+
+
+def _decoded(data: bytes) -> _Manifest:
+    try:
+        found = msgspec.json.decode(data, type=_Manifest)
+    except msgspec.MsgspecError:
+        return _Manifest()
+    return found if found.format == FORMAT else _Manifest()
+
+
+def _current(folder: Path, file: str, stamp: str, kept: _Kept | None) -> bool:
+    return kept is not None and kept.stamp == stamp and (folder / SHARDS / file).exists()
+
+
+def _replace(path: Path, text: str) -> bool:
+    """Make the text the content of the file, at once; whether that changed anything."""
+    data = text.encode("utf-8", errors="replace")
+    try:
+        if path.read_bytes() == data:
+            return False
+    except FileNotFoundError:
+        pass
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        temporary.write_bytes(data)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return True
+
+
+class _explained:
+    """Turns an OSError of writing into words."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            raise _unwritten(Path(str(error.filename or self._folder)), error) from error
+
+
+def _unwritten(path: Path, error: OSError) -> RegressError:
+    fix = 'choose another folder: "report_dir" under "regress" in asv.conf.json'
+    return RegressError(f"cannot write {path}", why=(error.strerror or str(error)).lower(), fix=fix)

@@ -1,0 +1,234 @@
+// One benchmark: its history in a chart, what is pinned, the other metrics beside it, its parameters, and the command to run it.
+(R => {
+  const {h, text} = R;
+  const {FIRST, rank, chosen, label, pins, picker, choice} = R.choice;
+  const {verdict, facts} = R.facts;
+  const {changes, values} = R.detail;
+
+  R.pages.benchmark = async () => {
+    const entry = R.index.entries[R.entryOf.get(R.state.name)];
+    if (!entry)
+      return [
+        h("h1", null, "There is no benchmark of that name"),
+        h("p", null, R.state.name),
+        h("p", null, h("a", {href: R.link("overview", "", {q: R.state.name.split(".").at(-1)})}, "Search for it")),
+      ];
+    const shard = await R.shard(entry),
+      page = h("div", {class: "benchmark"});
+    let charts = [];
+    const go = changes => {
+      R.put(changes);
+      draw();
+    };
+    const draw = () => {
+      charts.forEach(each => each.destroy());
+      charts = [];
+      const now = {...chosen(shard), shard},
+        marked = pins();
+      if (!now.lines.length) {
+        page.replaceChildren(
+          h("h1", {class: "mono"}, shard.name),
+          h(
+            "p",
+            {class: "lede"},
+            "It has no value at any commit of this report. ",
+            h("a", {href: R.link("failures")}, "Failures"),
+          ),
+        );
+        return;
+      }
+      const focus = document.activeElement?.closest?.(".benchmark") ? document.activeElement : null,
+        held = focus && {chip: focus.dataset.chip, param: focus.dataset.param, toggle: focus.dataset.toggle};
+      const plot = h("div", {
+        class: "plot",
+        role: "img",
+        "aria-label": `${R.metric(now.metric)} of ${shard.name} over commits; the same as a table stands below`,
+      });
+      const toggle = (key, value, words) =>
+        h(
+          "button",
+          {
+            type: "button",
+            class: "chip",
+            "aria-pressed": String(R.get(key) === value),
+            data: {toggle: words},
+            onclick: () => go({[key]: R.get(key) === value ? "" : value}),
+          },
+          words,
+        );
+      const released = R.index.release !== "";
+      const bar = h(
+        "div",
+        {class: "filters"},
+        toggle("x", "date", "by date"),
+        toggle("log", "1", "log axis"),
+        released && toggle("rel", "tag", `relative to ${R.referenceName()}`),
+        toggle("rel", "first", "relative to the first"),
+        marked.length > 0 && toggle("rel", "pin", "relative to A"),
+        R.get("z") && h("button", {type: "button", class: "chip", onclick: () => go({z: ""})}, "whole history"),
+        h("span", {class: "soft small right wide"}, "drag to zoom · click to pin · ← → to move · n p changes · ? keys"),
+      );
+      const pinnedAt = h("div", null),
+        others = h("div", {class: "together"});
+      const places = [...new Set(now.every.map(line => line.place))];
+      page.replaceChildren(
+        ...[
+          h(
+            "p",
+            {class: "crumb"},
+            h("a", {href: "#/"}, "Overview"),
+            " / ",
+            h("a", {href: R.link("overview", "", {q: shard.name.split(".")[0]})}, shard.name.split(".")[0]),
+          ),
+          h(
+            "h1",
+            {class: "mono"},
+            R.name(shard.name),
+            now.name && h("span", {class: "params"}, R.name(`(${now.name})`)),
+          ),
+          verdict(shard, now),
+          h(
+            "div",
+            {class: "filters"},
+            picker(shard, now, go),
+            choice("Metric", now.metrics, now.metric, metric => go({metric, z: R.get("z")}), R.metric),
+            places.length > 8
+              ? h(
+                  "label",
+                  null,
+                  h("span", {class: "soft"}, "where "),
+                  h(
+                    "select",
+                    {onchange: event => go({at: event.target.value})},
+                    [...places, "all"].map(each =>
+                      h(
+                        "option",
+                        {value: each, selected: each === now.place},
+                        each === "all" ? "everywhere" : label(each),
+                      ),
+                    ),
+                  ),
+                )
+              : choice(
+                  "Where",
+                  places.length > 1 ? [...places, "all"] : [],
+                  now.place,
+                  at => go({at}),
+                  each => (each === "all" ? "everywhere" : label(each)),
+                ),
+          ),
+          h("div", {class: "two"}, h("div", null, plot, bar, pinnedAt), facts(now)),
+          changes(shard, now),
+          others,
+          R.sizes(
+            shard,
+            shard.lines.filter(line => line.metric === now.metric && line.place === now.lines[0].place),
+            params => go({c: params.join(", ")}),
+          ),
+          h("h2", null, "Measure it again"),
+          R.command(
+            `regress check ${marked.length > 1 ? marked.map(at => R.short(R.index.commits[at].sha)).join(" ") : "HEAD~1"} -b ${text.quoted(shard.name + (now.name && `(${now.name})`))}`,
+          ),
+          values(shard, now),
+          shard.code && h("details", null, h("summary", null, "Its code"), h("pre", {tabindex: "0"}, shard.code)),
+        ].filter(Boolean),
+      );
+      const zoomed = R.get("z").split("..").map(R.findCommit);
+      const main = R.chart({
+        node: plot,
+        shard,
+        lines: now.lines,
+        labels: now.lines.map(line => label(line.place)),
+        height: 330,
+        byDate: R.get("x") === "date",
+        log: R.get("log") === "1",
+        relative: R.get("rel"),
+        pins: marked,
+        zoom: zoomed,
+        sync: "commits",
+        onpin: commit => {
+          const sha = R.index.commits[commit].sha;
+          go(marked.length === 1 && marked[0] !== commit ? {with: sha} : {pin: sha, with: ""});
+        },
+        onzoom: ends => go({z: ends && ends.map(at => R.index.commits[at].sha).join("..")}),
+      });
+      charts.push(main);
+      if (marked.length)
+        pinnedAt.replaceChildren(
+          R.pinned(main, marked, shard.name + (now.name && `(${now.name})`), () =>
+            go({pin: "", with: "", rel: R.get("rel") === "pin" ? "" : R.get("rel")}),
+          ),
+        );
+      const beside = shard.lines
+        .filter(
+          line =>
+            line.place === now.lines[0].place &&
+            line.params.join(", ") === now.name &&
+            line.metric !== now.metric &&
+            FIRST.includes(line.metric) &&
+            line.values.length > 1,
+        )
+        .sort((a, b) => rank(a.metric) - rank(b.metric));
+      if (beside.length) others.append(h("h2", null, "At the same commits"));
+      for (const line of beside) {
+        const own = h("div", {
+          class: "plot small",
+          role: "img",
+          "aria-label": `${R.metric(line.metric)} over the same commits, now ${text.value(line.values.at(-1), line.unit)}`,
+        });
+        others.append(
+          h(
+            "div",
+            {class: "beside"},
+            h(
+              "div",
+              null,
+              h(
+                "button",
+                {type: "button", class: "quiet", onclick: () => go({metric: line.metric})},
+                R.metric(line.metric),
+              ),
+              h("div", null, text.value(line.values.at(-1), line.unit)),
+            ),
+            own,
+          ),
+        );
+        charts.push(
+          R.chart({
+            node: own,
+            shard,
+            lines: [line],
+            labels: [label(line.place)],
+            height: 92,
+            small: true,
+            byDate: R.get("x") === "date",
+            zoom: zoomed,
+            sync: "commits",
+            pins: marked,
+          }),
+        );
+      }
+      if (held)
+        [...page.querySelectorAll("[data-chip],[data-param],[data-toggle]")]
+          .find(
+            each =>
+              each.dataset.chip === held.chip &&
+              each.dataset.param === held.param &&
+              each.dataset.toggle === held.toggle,
+          )
+          ?.focus();
+      R.live = {chart: main, go, pins: marked, command: () => page.querySelector(".command pre").textContent};
+    };
+    // The chart needs its width, so it is drawn when the page stands.
+    const drawn = () => draw();
+    document.addEventListener("drawn", drawn, {once: true});
+    document.addEventListener("themed", draw);
+    R.leave = () => {
+      document.removeEventListener("themed", draw);
+      document.removeEventListener("drawn", drawn);
+      charts.forEach(each => each.destroy());
+      R.live = null;
+    };
+    return page;
+  };
+})(regress);

@@ -1,0 +1,254 @@
+// Two commits, all benchmarks: the verdicts of the history, level against level. What was judged before the page was written is
+// looked up here; a level holds over several commits, so that one noisy night does not decide.
+(R => {
+  const {h, text} = R;
+  const WORDS = {r: "regressed", i: "improved", c: "changed", u: "unchanged", x: "incomparable"};
+  const BACK = {r: "i", i: "r"};
+
+  const levelAt = (row, at) => row.levels.findLastIndex(level => level.first <= at);
+  const judge = (row, a, b) => {
+    const [from, to] = [levelAt(row, a), levelAt(row, b)],
+      last = row.levels.at(-1).last;
+    if (from < 0 && to < 0) return null;
+    if (from < 0) return {row, verdict: "new", base: null, head: row.levels[to].value};
+    const lost = row.status === "gone" || row.status === "failed";
+    if (to < 0 || (b > last && lost))
+      return {row, verdict: to < 0 ? "gone" : row.status, base: row.levels[from].value, head: null};
+    return same(row, from, to);
+  };
+  const same = (row, from, to) => {
+    const [low, high] = from < to ? [from, to] : [to, from],
+      letter = low === high ? "u" : (row.levels[high].against[low] ?? "x");
+    const verdict = WORDS[from > to ? (BACK[letter] ?? letter) : letter];
+    const base = row.levels[from].value,
+      head = row.levels[to].value;
+    return {row, verdict, base, head, ratio: verdict !== "incomparable" && base > 0 ? head / base : null};
+  };
+  const geomean = ratios => Math.exp(ratios.reduce((sum, each) => sum + Math.log(each), 0) / ratios.length);
+
+  R.pages.compare = () => {
+    const {index} = R,
+      last = index.commits.length - 1;
+    const options = h(
+      "datalist",
+      {id: "commits"},
+      [...index.commits]
+        .reverse()
+        .map(commit =>
+          h(
+            "option",
+            {value: [commit.tags[0], R.short(commit.sha)].filter(Boolean)[0]},
+            `${R.short(commit.sha)} ${commit.subject.slice(0, 70)}`,
+          ),
+        ),
+    );
+    const out = h("div", null),
+      holder = h("div", null);
+    const field = (key, label, fallback) => {
+      const input = h("input", {
+        list: "commits",
+        value: R.get(key) || R.commitName(fallback),
+        "aria-label": label,
+        id: `commit-${key}`,
+        size: "16",
+        spellcheck: "false",
+      });
+      input.addEventListener("change", () => {
+        R.put({[key]: input.value});
+        draw();
+      });
+      return input;
+    };
+    const base = field("a", "Base", index.reference),
+      head = field("b", "Head", last);
+    const swap = h(
+      "button",
+      {
+        type: "button",
+        onclick: () => {
+          [base.value, head.value] = [head.value, base.value];
+          R.put({a: base.value, b: head.value});
+          draw();
+        },
+      },
+      "swap",
+    );
+    const told = at =>
+      h(
+        "div",
+        null,
+        h(
+          "div",
+          {class: "subject"},
+          R.commitLink(index.commits[at]),
+          " ",
+          index.commits[at].tags.map(tag => [h("span", {class: "tag"}, tag), " "]),
+          index.commits[at].subject,
+        ),
+        h("div", {class: "soft"}, `${index.commits[at].author} · ${text.moment(index.commits[at].date)}`),
+      );
+    const draw = () => {
+      const a = R.findCommit(base.value),
+        b = R.findCommit(head.value);
+      if (a < 0 || b < 0) {
+        out.replaceChildren(
+          h(
+            "p",
+            {class: "banner bad", role: "status"},
+            `No commit with results is called ${a < 0 ? base.value : head.value}. `,
+            "A tag, a sha, first and last are names.",
+          ),
+        );
+        return;
+      }
+      const places = R.placeFilter(),
+        match = R.search.matcher(R.get("q")),
+        states = R.list("status");
+      const judged = index.rows
+        .filter(row => row.gates && places.shows(row.place))
+        .map(row => judge(row, a, b))
+        .filter(Boolean);
+      const count = {};
+      for (const each of judged) count[each.verdict] = (count[each.verdict] ?? 0) + 1;
+      const order = ["failed", "regressed", "changed", "improved", "gone", "new", "incomparable", "unchanged"];
+      const times = judged.filter(each => each.ratio && each.row.unit === "s");
+      const byPlace = places.places
+        .map(place => [place, times.filter(each => each.row.place === place).map(each => each.ratio)])
+        .filter(each => each[1].length);
+      const means = byPlace.map(
+        ([place, ratios]) =>
+          `${index.places.length > 1 ? `${index.places[place].label} ` : ""}${text.change(geomean(ratios))} over ${text.counted(ratios.length, "time")}`,
+      );
+      const wanted = judged.filter(
+        each => (states.length ? states.includes(each.verdict) : each.verdict !== "unchanged") && match(each.row.text),
+      );
+      const several = index.places.length > 1;
+      const table = R.table({
+        rows: wanted,
+        name: `compare-${base.value}-${head.value}`,
+        caption: "Benchmarks that are not unchanged",
+        sort: R.get("sort"),
+        link: each => R.rowLink(each.row),
+        onsort: sort => {
+          R.put({sort});
+          draw();
+        },
+        columns: [
+          {
+            key: "benchmark",
+            label: "Benchmark",
+            value: each => `${each.row.name}${each.row.params && `(${each.row.params})`}`,
+            cell: each => [
+              R.rowName(each.row),
+              several && h("div", {class: "soft small"}, index.places[each.row.place].label),
+            ],
+          },
+          {key: "where", hidden: true, value: each => index.places[each.row.place].label},
+          {key: "metric", hidden: true, value: each => each.row.metric},
+          {
+            key: "history",
+            label: "History",
+            hide: true,
+            cell: each => R.spark({...each.row, changed: null, status: each.verdict}, 150, 26, [a, b]),
+          },
+          {
+            key: "base",
+            label: "Base",
+            num: true,
+            hide: true,
+            value: each => each.base,
+            cell: each => text.value(each.base, each.row.unit),
+          },
+          {
+            key: "head",
+            label: "Head",
+            num: true,
+            value: each => each.head,
+            cell: each => text.value(each.head, each.row.unit),
+          },
+          {
+            key: "change",
+            label: "Change",
+            num: true,
+            value: each => each.ratio,
+            cell: each => (each.ratio ? R.moved(each.ratio, each.verdict) : text.MISSING),
+          },
+          {
+            key: "verdict",
+            label: "Verdict",
+            value: each => each.verdict,
+            cell: each =>
+              R.tag(each.verdict, "", each.verdict === "incomparable" ? "measured in another way in between" : null),
+          },
+        ],
+      });
+      holder.replaceChildren(
+        ...(wanted.length
+          ? [table.node, table.exports]
+          : [
+              h(
+                "p",
+                {class: "empty"},
+                states.length || R.get("q") ? "Nothing matches." : "Every benchmark is unchanged.",
+              ),
+            ]),
+      );
+      const words = order.filter(each => count[each]).map(each => `${count[each]} ${each}`);
+      out.replaceChildren(
+        h("div", {class: "pins"}, told(a), told(b)),
+        h(
+          "p",
+          {class: "lede"},
+          `${text.listed(words)}. `,
+          means.length > 3
+            ? `Geometric means: ${text.change(Math.min(...byPlace.map(each => geomean(each[1]))))} to ${text.change(Math.max(...byPlace.map(each => geomean(each[1]))))}.`
+            : `Geometric mean: ${means.join("; ") || text.MISSING}.`,
+        ),
+        h(
+          "div",
+          {class: "filters"},
+          R.searchBox(draw),
+          R.placeControls(draw),
+          R.chips(
+            "Verdict",
+            "status",
+            order.filter(each => count[each]),
+            draw,
+            each => `${R.sign(each)} ${each}`.trim(),
+          ),
+        ),
+        holder,
+        h("h2", null, "From the rounds of these two commits alone"),
+        R.command(`regress compare ${R.short(index.commits[a].sha)} ${R.short(index.commits[b].sha)}`),
+      );
+    };
+    const keep = event => {
+      // The search box is made anew with the table; the reader goes on typing in it.
+      if (event.target.id === "search") {
+        const at = event.target.selectionStart;
+        queueMicrotask(() => {
+          const box = document.getElementById("search");
+          box?.focus();
+          box?.setSelectionRange(at, at);
+        });
+      }
+    };
+    out.addEventListener("input", keep);
+    draw();
+    return [
+      h("h1", null, "Compare two commits"),
+      h("p", {class: "lede"}, "By the levels of the history: each benchmark against itself, in the same place."),
+      h(
+        "div",
+        {class: "filters"},
+        h("label", {for: "commit-a"}, "Base"),
+        base,
+        h("label", {for: "commit-b"}, "Head"),
+        head,
+        swap,
+        options,
+      ),
+      out,
+    ];
+  };
+})(regress);

@@ -1,0 +1,64 @@
+// The data: shards are loaded by script tag when they are asked for, and commits are looked up by name.
+(R => {
+  const named = (names, values) => Object.fromEntries(names.map((name, at) => [name, values[at]]));
+  const levelled = holder => ({...holder, levels: holder.levels.map(each => named(R.index.fields.level, each))});
+  const opened = name => {
+    const shard = R.shards.get(name);
+    if (!shard.opened) Object.assign(shard, {opened: true, lines: shard.lines.map(levelled)});
+    return shard;
+  };
+  R.shard = entry => {
+    if (R.shards.has(entry.name)) return Promise.resolve(opened(entry.name));
+    if (!R.waiting.has(entry.name)) {
+      const loading = new Promise((resolve, reject) => {
+        const script = R.h("script", {src: `data/b/${encodeURIComponent(entry.file)}`});
+        script.onload = () =>
+          R.shards.has(entry.name) ? resolve(opened(entry.name)) : reject(new Error("it is of another report"));
+        script.onerror = () => reject(new Error(`data/b/${entry.file} is not there`));
+        document.head.append(script);
+      });
+      R.waiting.set(entry.name, loading);
+      loading.catch(() => R.waiting.delete(entry.name));
+    }
+    return R.waiting.get(entry.name);
+  };
+  // Once, when the index is there.
+  R.prepare = () => {
+    const {index} = R;
+    R.commitAt = new Map(index.commits.map((commit, at) => [commit.sha, at]));
+    R.entryOf = new Map(index.entries.map((entry, at) => [entry.name, at]));
+    R.placeOf = new Map(index.places.map((place, at) => [place.id, at]));
+    index.rows = index.rows.map(values => levelled(named(index.fields.row, values)));
+    index.events = index.events.map(values => named(index.fields.event, values));
+    for (const event of index.events) event.suspects = event.suspects.map(at => index.suspects[at]);
+    index.broken = index.broken.map(values => named(index.fields.broken, values));
+    index.rows.forEach(row => {
+      row.name = index.entries[row.benchmark].name;
+      row.text = `${row.name} ${row.params} ${R.metric(row.metric)} ${row.metric}`.toLowerCase();
+    });
+  };
+  R.short = sha => sha.slice(0, 8);
+  // A commit as the reader may write it: a tag, a sha or the beginning of one, `first`, `last`.
+  R.findCommit = text => {
+    const wanted = text.trim().split(/\s/)[0].toLowerCase(),
+      {commits} = R.index;
+    if (!wanted) return -1;
+    if (wanted === "first") return 0;
+    if (wanted === "last") return commits.length - 1;
+    const tagged = commits.findIndex(commit => commit.tags.some(tag => tag.toLowerCase() === wanted));
+    return tagged >= 0
+      ? tagged
+      : wanted.length < 4
+        ? -1
+        : commits.findIndex(commit => commit.sha.startsWith(wanted.slice(0, 12)));
+  };
+  // What a commit is called: its tag, else its sha.
+  R.commitName = at => R.index.commits[at].tags[0] ?? R.short(R.index.commits[at].sha);
+  R.referenceName = () => R.index.release || R.commitName(R.index.reference);
+  R.commitLink = commit => {
+    const sha = R.h("span", {class: "mono"}, R.short(commit.sha));
+    return R.index.commit_url
+      ? R.h("a", {href: R.index.commit_url + commit.sha, rel: "noreferrer", target: "_blank"}, sha)
+      : sha;
+  };
+})(regress);

@@ -1,0 +1,126 @@
+// A change of level as a reader wants it: what, how much and how sure, whose commit, since when, and what to run next.
+(R => {
+  const {h} = R;
+
+  const blamed = event => {
+    const {commits} = R.index,
+      first = commits[event.first],
+      authors = [...new Set(event.suspects.map(each => each.author))];
+    const one = event.suspects_n === 1 ? event.suspects[0] : null;
+    const title = h("div", {class: "subject"}, R.commitLink(one ?? first), " ", (one ?? first).subject);
+    const who = one
+      ? one.author
+      : `one of ${event.suspects_n} commits by ${R.text.listed(authors.slice(0, 3))}${authors.length > 3 ? ` and ${authors.length - 3} more` : ""}`;
+    return [title, h("div", {class: "soft"}, `${who} · ${R.text.date((one ?? first).date)}`)];
+  };
+  const suspects = event =>
+    event.suspects_n < 2
+      ? null
+      : h(
+          "details",
+          {class: "suspects"},
+          h("summary", null, `The ${event.suspects_n} commits`),
+          h(
+            "ol",
+            null,
+            event.suspects.map(each =>
+              h(
+                "li",
+                null,
+                R.commitLink(each),
+                " ",
+                each.subject,
+                h("span", {class: "soft"}, ` · ${each.author} · ${R.text.date(each.date)}`),
+              ),
+            ),
+            event.suspects_n > event.suspects.length &&
+              h("li", {class: "soft"}, `and ${event.suspects_n - event.suspects.length} older ones`),
+          ),
+        );
+
+  R.eventLink = event =>
+    R.link("benchmark", R.index.entries[event.benchmark].name, {
+      c: event.params,
+      metric: event.metric,
+      at: R.index.places.length > 1 ? R.index.places[event.place].id : "",
+      pin: R.index.commits[event.good].sha,
+      with: R.index.commits[event.first].sha,
+    });
+  const spread = event =>
+    R.text.change(event.least) === R.text.change(event.most)
+      ? ""
+      : `, ${R.text.change(event.least)} to ${R.text.change(event.most)}`;
+  R.reach = event =>
+    [
+      event.cases > 1 ? `${event.cases} of ${event.of_cases} cases${spread(event)}` : "",
+      R.where(event.places, event.of_places),
+    ]
+      .filter(Boolean)
+      .join(" · ");
+  R.since = event => {
+    const behind = R.index.commits.length - event.first;
+    return `${event.state} since ${R.text.counted(behind, "measured commit")}`;
+  };
+  R.leftOut = () =>
+    R.index.left_out > 0 &&
+    h(
+      "p",
+      {class: "soft"},
+      `${R.index.left_out} older changes and failures are on the pages of their benchmarks only.`,
+    );
+  R.eventCard = event => {
+    const row =
+      R.index.rows.find(
+        each =>
+          each.benchmark === event.benchmark &&
+          each.metric === event.metric &&
+          each.place === event.place &&
+          each.params === event.params,
+      ) ??
+      R.index.rows.find(
+        each => each.benchmark === event.benchmark && each.metric === event.metric && each.place === event.place,
+      );
+    const name = R.index.entries[event.benchmark].name;
+    return h(
+      "article",
+      {class: "event", data: {link: R.eventLink(event), event: event.id}},
+      h(
+        "div",
+        null,
+        h("a", {class: "mono name", href: R.eventLink(event)}, R.name(event.cases > 1 ? name : event.case)),
+        h("div", {class: "soft"}, [R.metric(event.metric), R.reach(event)].filter(Boolean).join(" · ")),
+        h(
+          "div",
+          {class: "soft"},
+          R.tag(event.state),
+          " ",
+          event.state === "open" ? R.since(event).replace("open ", "") : "",
+          !event.large && " below the threshold",
+        ),
+      ),
+      h("div", {class: "wide"}, row && R.spark({...row, changed: event.first, status: event.moved}, 240, 44)),
+      h(
+        "div",
+        null,
+        R.moved(event.ratio, event.moved, true),
+        R.whisker(event),
+        h(
+          "div",
+          {class: "soft"},
+          `${R.text.value(event.before, event.unit)} → ${R.text.value(event.after, event.unit)}`,
+        ),
+      ),
+      h(
+        "div",
+        null,
+        blamed(event),
+        suspects(event),
+        h(
+          "div",
+          {class: "actions"},
+          Object.entries(event.commands).map(([word, text]) => R.copyButton(word, text)),
+        ),
+      ),
+    );
+  };
+})(regress);

@@ -1,0 +1,97 @@
+// What is said of a benchmark in words: its verdict, and the facts of its newest value.
+(R => {
+  const {h, text} = R;
+
+  const verdict = (shard, now) => {
+    const rows = R.index.rows.filter(
+      row =>
+        row.name === shard.name &&
+        row.metric === now.metric &&
+        (row.params === now.name || row.cases > 1) &&
+        (now.place === "all" || R.index.places[row.place].id === now.place),
+    );
+    const row = rows.sort((a, b) => R.severity(a.status) - R.severity(b.status))[0];
+    if (!row) return h("p", {class: "lede"}, "Its history has no change that counts.");
+    const event = R.index.events.find(
+      each =>
+        each.large &&
+        R.index.entries[each.benchmark].name === shard.name &&
+        each.metric === now.metric &&
+        each.first <= (row.changed ?? -1) &&
+        each.places.includes(row.place) &&
+        each.state !== "recovered",
+    );
+    const own = now.lines
+      .filter(line => R.placeOf.get(line.place) === row.place)
+      .flatMap(line => line.changes)
+      .filter(each => each.large);
+    const open = own.filter(
+        each => row.status === "regressed" && each.moved === "regressed" && each.state === "confirmed",
+      ),
+      last = open.at(-1) ?? own.at(-1);
+    const since = last && R.index.commits[R.commitAt.get(shard.commits[last.first])];
+    return h(
+      "p",
+      {class: "lede"},
+      R.tag(row.status),
+      " ",
+      row.why,
+      last && [
+        open.length > 1 ? `${open.length} times; the last: ` : open.length ? "" : " last change ",
+        R.moved(last.ratio, last.moved),
+        last.low !== last.high && ` (95 % interval ${text.interval(last.low, last.high)})`,
+        " at ",
+        R.commitLink(since),
+        ` ${since.subject.slice(0, 90)}, ${since.author}, ${text.date(since.date)}`,
+        event && event.suspects_n > 1 && `, or one of ${event.suspects_n - 1} commits before it`,
+        ".",
+      ],
+    );
+  };
+  const facts = now => {
+    const line = now.lines[0],
+      at = line.values.length - 1,
+      place = R.index.places[R.placeOf.get(line.place)],
+      machine = Object.fromEntries(R.index.machines)[place.machine] ?? {};
+    const commit = R.index.commits[R.commitAt.get(now.shard.commits[line.at[at]])];
+    const item = (name, ...value) => [h("dt", null, name), h("dd", null, ...value)];
+    const said =
+      [place.gpu, ...["driver", "cuda"].filter(each => machine[each]).map(each => `${each} ${machine[each]}`)]
+        .filter(Boolean)
+        .join(", ") || machine.cpu;
+    return h(
+      "dl",
+      {class: "facts"},
+      at < 0
+        ? item("Values", "none")
+        : [
+            item(
+              `Latest, at ${R.short(commit.sha)}`,
+              h("span", {class: "big"}, text.value(line.values[at], line.unit)),
+            ),
+            item(
+              "95 % interval",
+              line.lows[at] === line.highs[at]
+                ? line.exact
+                  ? "exact"
+                  : "one value"
+                : text.axis([line.lows[at], line.highs[at]], line.unit).join(" to "),
+            ),
+            item(
+              "Noise",
+              text.noise(line.noise),
+              h("span", {class: "soft"}, line.exact ? " exact" : " around its level"),
+            ),
+            item("Counts from", text.percent(line.threshold)),
+          ],
+      item(
+        "Measured on",
+        place.label,
+        said && h("div", {class: "soft"}, said),
+        h("div", {class: "soft"}, place.environment),
+      ),
+    );
+  };
+
+  R.facts = {verdict, facts};
+})(regress);

@@ -1,0 +1,117 @@
+// What fails now, since when and with which words; and what did fail.
+(R => {
+  const {h, text} = R;
+
+  R.pages.failures = () => {
+    const {index} = R,
+      holder = h("div", null);
+    const commit = at => [
+      h("span", {class: "mono", title: index.commits[at].subject}, R.commitName(at)),
+      h("div", {class: "soft small"}, text.date(index.commits[at].date)),
+    ];
+    const name = each =>
+      `${index.entries[each.benchmark].name}${each.cases > 1 ? "" : each.params && `(${each.params})`}`;
+    const table = (rows, caption) =>
+      R.table({
+        rows,
+        caption,
+        name: "failures",
+        sort: R.get("sort"),
+        onsort: sort => {
+          R.put({sort});
+          draw();
+        },
+        link: each => R.link("benchmark", index.entries[each.benchmark].name, {c: each.params}),
+        columns: [
+          {
+            key: "benchmark",
+            label: "Benchmark",
+            value: name,
+            cell: each => [
+              h(
+                "a",
+                {
+                  class: "mono name",
+                  href: R.link("benchmark", index.entries[each.benchmark].name, {
+                    c: each.params,
+                    at: index.places.length > 1 ? index.places[each.place].id : "",
+                  }),
+                },
+                R.name(name(each)),
+              ),
+              each.cases > 1 &&
+                h("span", {class: "soft small"}, ` ${each.cases} cases, such as (${each.params.slice(0, 60)})`),
+              each.message &&
+                h(
+                  "details",
+                  null,
+                  h("summary", null, each.message.split("\n")[0].slice(0, 100)),
+                  h("pre", {tabindex: "0"}, `${each.message}${each.where && `\n${each.where}`}`),
+                ),
+            ],
+          },
+          {key: "kind", label: "Failure", value: each => each.kind, cell: each => R.tag("failed", each.kind)},
+          ...(index.places.length > 1
+            ? [
+                {
+                  key: "where",
+                  label: "Where",
+                  hide: true,
+                  value: each => index.places[each.place].label,
+                  cell: each => index.places[each.place].label,
+                },
+              ]
+            : []),
+          {
+            key: "since",
+            label: "Since",
+            value: each => each.first,
+            out: each => index.commits[each.first].sha,
+            cell: each => commit(each.first),
+          },
+          {
+            key: "last",
+            label: "Last",
+            hide: true,
+            value: each => each.last,
+            out: each => index.commits[each.last].sha,
+            cell: each => commit(each.last),
+          },
+          {
+            key: "commits",
+            label: "Commits",
+            num: true,
+            value: each => each.commits,
+            cell: each => String(each.commits),
+          },
+          {key: "open", value: each => each.open, label: "Now", cell: each => (each.open ? "fails" : "works")},
+        ],
+      });
+    const draw = () => {
+      const places = R.placeFilter(),
+        match = R.search.matcher(R.get("q"));
+      const found = index.broken.filter(
+        each => places.shows(each.place) && match(`${name(each)} ${each.kind} ${each.message}`.toLowerCase()),
+      );
+      const now = found.filter(each => each.open),
+        before = found.filter(each => !each.open);
+      const [a, b] = [table(now, "What fails"), table(before, "What failed before")];
+      holder.replaceChildren(
+        ...[
+          now.length ? [a.node, a.exports] : h("p", {class: "empty"}, "Nothing fails now."),
+          before.length ? [h("h2", null, "Failed before, and works again"), b.node, b.exports] : [],
+        ].flat(),
+      );
+    };
+    draw();
+    const failing = new Map(index.broken.filter(each => each.open).map(each => [name(each), each.cases])),
+      open = [...failing.values()].reduce((sum, each) => sum + each, 0);
+    return [
+      h("h1", null, open ? `${text.counted(open, "case")} ${open === 1 ? "fails" : "fail"}.` : "Nothing fails."),
+      h("p", {class: "lede"}, "A case fails where its newest result has no value. Skipped ones are not among them."),
+      index.broken.length > 0 && h("div", {class: "filters"}, R.searchBox(draw), R.placeControls(draw)),
+      index.broken.length > 0 ? holder : null,
+      R.leftOut(),
+    ];
+  };
+})(regress);

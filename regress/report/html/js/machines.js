@@ -1,0 +1,252 @@
+// Where it was measured: what tells the machines apart, how far each is, how well it measures, and what was left out.
+(R => {
+  const {h, text} = R;
+  const LATE = ["machine", "version"];
+
+  const value = each => (/^\d{9,}$/.test(each) ? text.value(Number(each), "B") : String(each));
+  const facts = () => {
+    const {machines} = R.index,
+      names = [...new Set(machines.flatMap(([, own]) => Object.keys(own)))].filter(name => !LATE.includes(name));
+    const rows = names
+      .map(name => ({name, values: machines.map(([, own]) => own[name] ?? null)}))
+      .map(row => ({...row, differs: new Set(row.values).size > 1}));
+    const columns = [
+      {
+        key: "fact",
+        label: "Fact",
+        value: row => row.name,
+        cell: row =>
+          [row.name, row.differs && h("span", {class: "tag unsure"}, "differs")].map(each => each && [each, " "]),
+      },
+      ...machines.map(([name], at) => ({
+        key: name,
+        label: name,
+        value: row => row.values[at],
+        cell: row =>
+          row.values[at] === null
+            ? h("span", {class: "soft"}, text.MISSING)
+            : h(row.differs ? "b" : "span", null, value(row.values[at])),
+      })),
+    ];
+    return R.table({
+      rows: R.search.sorted(rows, row => (row.differs ? 0 : 1)),
+      columns,
+      caption: "Facts of the machines",
+      name: "machines",
+    });
+  };
+  const places = () => {
+    const {index} = R;
+    const rows = index.places.map((place, at) => {
+      const own = index.rows.filter(row => row.place === at && row.gates),
+        newest = Math.max(-1, ...own.map(row => row.at));
+      const noise = own
+        .map(row => row.noise)
+        .filter(each => each !== null && each > 0)
+        .sort((a, b) => a - b);
+      const count = status => own.filter(row => row.status === status).length;
+      return {
+        place,
+        at,
+        n: own.length,
+        newest,
+        behind: index.commits.length - 1 - newest,
+        overall: index.overall.find(each => each.place === at),
+        noise: noise.length ? noise[noise.length >> 1] : null,
+        regressed: count("regressed"),
+        failed: count("failed"),
+        undecided: count("undecided"),
+      };
+    });
+    return R.table({
+      rows,
+      caption: "Places: machine, device and environment",
+      name: "places",
+      link: row => R.link("overview", "", {machine: row.place.machine}),
+      columns: [
+        {
+          key: "place",
+          label: "Place",
+          value: row => row.place.label,
+          cell: row => [
+            h(
+              "a",
+              {href: R.link("overview", "", {machine: row.place.machine, env: row.place.environment})},
+              h("b", null, row.place.machine),
+            ),
+            h("div", {class: "soft small"}, [row.place.gpu, row.place.environment].filter(Boolean).join(" · ")),
+          ],
+        },
+        {key: "cases", label: "Cases", num: true, value: row => row.n, cell: row => String(row.n)},
+        {
+          key: "regressed",
+          label: "Regressed",
+          num: true,
+          value: row => row.regressed,
+          cell: row => (row.regressed ? h("span", {class: "worse"}, `▲ ${row.regressed}`) : "0"),
+        },
+        {
+          key: "failed",
+          label: "Failed",
+          num: true,
+          hide: true,
+          value: row => row.failed,
+          cell: row => (row.failed ? h("span", {class: "worse"}, `✕ ${row.failed}`) : "0"),
+        },
+        {
+          key: "undecided",
+          label: "Undecided",
+          num: true,
+          hide: true,
+          value: row => row.undecided,
+          cell: row => String(row.undecided),
+        },
+        {
+          key: "overall",
+          label: `Since ${R.referenceName()}`,
+          num: true,
+          value: row => row.overall?.ratio,
+          cell: row => (row.overall ? text.change(row.overall.ratio) : text.MISSING),
+        },
+        {
+          key: "noise",
+          label: "Noise",
+          num: true,
+          hide: true,
+          value: row => row.noise,
+          cell: row => text.noise(row.noise),
+        },
+        {
+          key: "newest",
+          label: "Newest result",
+          hide: true,
+          value: row => row.newest,
+          cell: row =>
+            row.newest < 0
+              ? text.MISSING
+              : [
+                  h("span", {class: "mono"}, R.commitName(row.newest)),
+                  h(
+                    "div",
+                    {class: "soft small"},
+                    `${text.date(index.commits[row.newest].date)}${row.behind > 0 ? `, ${text.counted(row.behind, "commit")} behind` : ""}`,
+                  ),
+                ],
+        },
+      ],
+    });
+  };
+  const aa = () =>
+    R.index.aa.length
+      ? R.table({
+          rows: R.index.aa,
+          caption: "A/A checks",
+          name: "aa",
+          columns: [
+            {key: "machine", label: "Machine", value: row => row.machine, cell: row => row.machine},
+            {
+              key: "date",
+              label: "When",
+              value: row => row.date,
+              cell: row => [text.date(row.date), h("span", {class: "soft"}, ` at ${row.commit}`)],
+            },
+            {key: "cases", label: "Cases", num: true, value: row => row.cases, cell: row => String(row.cases)},
+            {
+              key: "false_alarms",
+              label: "False alarms",
+              num: true,
+              value: row => row.false_alarms,
+              cell: row => (row.false_alarms ? h("b", {class: "worse"}, String(row.false_alarms)) : "0"),
+            },
+            {
+              key: "undecided",
+              label: "Undecided",
+              num: true,
+              hide: true,
+              value: row => row.undecided,
+              cell: row => String(row.undecided),
+            },
+            {
+              key: "noise_floor",
+              label: "Noise floor",
+              num: true,
+              value: row => row.noise_floor,
+              cell: row => text.percent(row.noise_floor),
+            },
+            {
+              key: "min_detectable",
+              label: "Smallest regression it confirms",
+              num: true,
+              hide: true,
+              value: row => row.min_detectable,
+              cell: row => text.percent(row.min_detectable),
+            },
+          ],
+        }).node
+      : h(
+          "p",
+          {class: "soft"},
+          "None was made here. It tells how well a machine measures: ",
+          h("code", {class: "mono"}, "regress doctor --aa"),
+        );
+
+  R.pages.machines = () => {
+    const {index} = R,
+      table = facts(),
+      all = places();
+    return [
+      h("h1", null, "Machines"),
+      h(
+        "p",
+        {class: "lede"},
+        `${text.counted(index.machines.length, "machine")}, ${text.counted(new Set(index.places.map(each => each.environment)).size, "environment")}. What was measured in different places is never averaged.`,
+      ),
+      all.node,
+      all.exports,
+      h("h2", null, "What tells them apart"),
+      table.node,
+      table.exports,
+      h("h2", null, "A side against itself"),
+      aa(),
+      index.strays.length > 0 && [
+        h("h2", null, "Results of other commits"),
+        h(
+          "p",
+          null,
+          `${text.counted(index.strays.length, "commit")} with results ${index.strays.length === 1 ? "is" : "are"} not on ${index.branch}, or outside the time that this report is about, and not in it.`,
+        ),
+        h(
+          "details",
+          null,
+          h("summary", null, "Which"),
+          h(
+            "p",
+            {class: "mono"},
+            index.strays
+              .slice(0, 500)
+              .map(([sha, files]) => `${R.short(sha)} (${files})`)
+              .join(" "),
+          ),
+        ),
+      ],
+      index.skipped.length > 0 && [
+        h("h2", null, "Files that could not be used"),
+        R.table({
+          rows: index.skipped,
+          caption: "Files that could not be used",
+          name: "skipped",
+          columns: [
+            ["path", "File", 0],
+            ["why", "Why", 1],
+            ["fix", "What to do", 2],
+          ].map(([key, label, at]) => ({
+            key,
+            label,
+            value: row => row[at],
+            cell: row => h("span", {class: at === 1 ? "" : "mono name"}, row[at]),
+          })),
+        }).node,
+      ],
+    ];
+  };
+})(regress);

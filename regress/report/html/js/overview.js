@@ -1,0 +1,203 @@
+// The first screen: is anything worse, since when, whose commit, how sure. Below it every benchmark.
+(R => {
+  const {h, text} = R;
+  const DAY = 86400;
+
+  const counting = events => events.filter(each => each.gates && each.large && each.state === "open");
+  const number = n => ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"][n] ?? String(n);
+
+  // The events that were not there at the last visit; the first visit has none.
+  const unseen = open => {
+    const key = `seen ${R.index.project}`,
+      before = R.remembered(key);
+    const fresh = before === null ? [] : open.filter(each => !before.split("\n").includes(each.id));
+    if (!unseen.done)
+      R.remember(
+        key,
+        open
+          .map(each => each.id)
+          .slice(0, 500)
+          .join("\n") || "-",
+      );
+    unseen.done = true;
+    return (unseen.found ??= new Set(fresh.map(each => each.id)));
+  };
+  const headline = (open, places) => {
+    const {index} = R,
+      reference = R.referenceName(),
+      newest = index.commits.at(-1);
+    const since = index.release ? reference : `the first measured commit, ${reference}`;
+    const rows = R.grouped(index.rows.filter(row => places.shows(row.place) && row.gates));
+    const worse = new Set(open.map(each => each.benchmark)).size;
+    const title =
+      open.length === 0
+        ? `Nothing is worse than before.`
+        : `${number(worse)} benchmark${worse === 1 ? " is" : "s are"} worse than before.`;
+    const count = {};
+    for (const group of rows) count[group[0].status] = (count[group[0].status] ?? 0) + 1;
+    const counts = R.statuses.filter(each => count[each]).map(each => `${count[each]} ${each}`);
+    const lately = [
+      [DAY, "24 h"],
+      [7 * DAY, "7 days"],
+    ].map(([span, word]) => [open.filter(each => newest.date - index.commits[each.first].date < span).length, word]);
+    const visit = unseen(open),
+      fresh = open.filter(each => visit.has(each.id)).length;
+    const news = [
+      ...lately.map(([n, word]) => `${n} in the last ${word}`),
+      visit.size ? `${fresh} since your last visit` : "",
+    ]
+      .filter(Boolean)
+      .join(", ");
+    return [
+      h("h1", null, title),
+      h(
+        "p",
+        {class: "lede"},
+        open.length ? `${text.counted(open.length, "open regression")}: ${news}. ` : "",
+        `${text.counted(rows.length, "case")}${index.places.length > 1 ? ` in ${text.counted(places.places.length, "place")}` : ""}: ${text.listed(counts)}.`,
+        " ",
+        overall(places, since),
+      ),
+    ];
+  };
+  const overall = (places, since) => {
+    const found = R.index.overall.filter(each => places.shows(each.place));
+    if (!found.length) return "";
+    const one = each => `${text.change(each.ratio)} (${each.n})`;
+    if (found.length === 1)
+      return `Overall ${text.change(found[0].ratio)} since ${since}, over the ${text.counted(found[0].n, "time")} that both ends have.`;
+    const worst = [...found].sort((a, b) => b.ratio - a.ratio);
+    return h(
+      "span",
+      {title: worst.map(each => `${R.index.places[each.place].label}: ${one(each)}`).join("\n")},
+      `Overall since ${since}: ${text.change(worst.at(-1).ratio)} on ${R.index.places[worst.at(-1).place].label} to ${text.change(worst[0].ratio)} on ${R.index.places[worst[0].place].label}.`,
+    );
+  };
+  const banner = () => {
+    const {freshness, generated, commits} = R.index,
+      now = Date.now() / 1000;
+    const old = now - generated,
+      behind = freshness.oldest === null ? 0 : now - freshness.oldest;
+    if (old > 3 * DAY)
+      return h(
+        "p",
+        {class: "banner bad", role: "status"},
+        h("b", null, "This report is old. "),
+        `It was made ${text.ago(old)}; what was measured since is not in it.`,
+      );
+    if (!freshness.unmeasured) return null;
+    const words = `${text.counted(freshness.unmeasured, "commit")} after ${R.short(commits.at(-1).sha)} ${freshness.unmeasured === 1 ? "has" : "have"} no results; the oldest of them is from ${text.ago(behind)}.`;
+    return h(
+      "p",
+      {class: `banner ${behind > 3 * DAY ? "bad" : ""}`, role: "status"},
+      behind > 3 * DAY && h("b", null, "Measuring has stopped. "),
+      words,
+    );
+  };
+
+  R.pages ??= {};
+  R.pages.overview = () => {
+    const {index} = R,
+      holder = h("div", null),
+      top = h("div", null),
+      count = h("span", {class: "soft right", role: "status"});
+    const metrics = [...new Set(index.rows.map(row => row.metric))],
+      present = R.statuses.filter(each => index.rows.some(row => row.status === each));
+    const draw = () => {
+      const places = R.placeFilter(),
+        open = counting(index.events).filter(each => each.places.some(places.shows));
+      const waiting = index.events.filter(
+        each =>
+          each.gates &&
+          each.large &&
+          each.state === "tentative" &&
+          each.moved === "regressed" &&
+          each.places.some(places.shows),
+      );
+      top.replaceChildren(
+        ...[headline(open, places), banner()].flat().filter(Boolean),
+        R.timeline(
+          index.events.filter(each => each.gates && each.places.some(places.shows)),
+          index.broken.filter(each => places.shows(each.place)),
+        ),
+        h(
+          "div",
+          {class: "axis"},
+          h("span", null, `${R.commitName(0)} · ${text.date(index.commits[0].date)}`),
+          h("span", {class: "wide"}, "each bar a measured commit; tall ones changed something"),
+          h("span", null, `${R.commitName(index.commits.length - 1)} · ${text.date(index.commits.at(-1).date)}`),
+        ),
+        ...(open.length
+          ? [
+              h("h2", null, "Open regressions"),
+              h("div", {class: "events"}, open.slice(0, 8).map(R.eventCard)),
+              open.length > 8 &&
+                h(
+                  "p",
+                  null,
+                  h("a", {href: R.link("regressions", "", {state: "open"})}, `All ${open.length} open regressions`),
+                ),
+            ]
+          : []
+        ).filter(Boolean),
+        ...(waiting.length
+          ? [
+              h("h2", null, "To be measured again"),
+              h("p", {class: "soft"}, "Seen in the last results only: a stray value looks the same."),
+              h("div", {class: "events"}, waiting.slice(0, 4).map(R.eventCard)),
+            ]
+          : []),
+      );
+      list(places);
+    };
+    const list = places => {
+      const match = R.search.matcher(R.get("q")),
+        kinds = new Set(R.list("metric")),
+        states = new Set(R.list("status"));
+      const rows = index.rows.filter(
+        row => places.shows(row.place) && (kinds.size ? kinds.has(row.metric) : row.gates) && match(row.text),
+      );
+      let groups = R.grouped(rows);
+      if (states.size) groups = groups.filter(group => group.some(row => states.has(row.status)));
+      const sort = R.get("sort") || "status";
+      const table = R.table({
+        columns: R.columns(R.referenceName()),
+        rows: groups,
+        caption: "All benchmarks",
+        name: "benchmarks",
+        sort,
+        link: group => R.rowLink(group[0]),
+        onsort: key => {
+          R.put({sort: key});
+          list(R.placeFilter());
+          holder.querySelector(`th[aria-sort] button`)?.focus();
+        },
+      });
+      count.replaceChildren(`${groups.length} of ${(R.grouped.total ??= R.grouped(index.rows).length)}`);
+      holder.replaceChildren(table.node, table.exports);
+      if (!groups.length)
+        holder.replaceChildren(h("p", {class: "empty"}, "Nothing matches. ", h("a", {href: "#/"}, "Show everything")));
+    };
+    draw();
+    return [
+      top,
+      h("h2", {id: "all"}, "All benchmarks"),
+      h(
+        "div",
+        {class: "filters"},
+        R.searchBox(() => list(R.placeFilter())),
+        R.placeControls(draw),
+        R.chips("Metric", "metric", metrics.length > 1 ? metrics : [], () => list(R.placeFilter()), R.metric),
+        R.chips(
+          "Status",
+          "status",
+          present.length > 1 ? present : [],
+          () => list(R.placeFilter()),
+          each => `${R.sign(each)} ${each}`.trim(),
+        ),
+        count,
+      ),
+      holder,
+    ];
+  };
+})(regress);

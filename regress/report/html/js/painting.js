@@ -1,0 +1,223 @@
+// What stands on a chart beside its lines, in canvas pixels: levels, change points, failures, ticks, pins, names.
+(R => {
+  const {text} = R;
+  const tone = moved => ({regressed: "--worse", improved: "--better"})[moved] ?? "--unsure";
+
+  // A brush knows the chart: where a commit and a value are, what lies inside, and how to draw a line or a word.
+  const brush = (u, {frame, color}) => {
+    const {ctx, bbox} = u,
+      px = each => each * devicePixelRatio,
+      right = bbox.left + bbox.width,
+      bottom = bbox.top + bbox.height;
+    const x = at => (at === undefined ? NaN : u.valToPos(frame.xs[at], "x", true));
+    return {
+      u,
+      ctx,
+      px,
+      x,
+      top: bbox.top,
+      left: bbox.left,
+      right,
+      bottom,
+      y: value => u.valToPos(value, "y", true),
+      inside: place => place >= bbox.left - 1 && place <= right + 1,
+      line: (points, style, width = 1, dash = []) => {
+        ctx.beginPath();
+        points.forEach(([a, b], k) => (k ? ctx.lineTo(a, b) : ctx.moveTo(a, b)));
+        ctx.strokeStyle = style;
+        ctx.lineWidth = px(width);
+        ctx.setLineDash(dash.map(px));
+        ctx.stroke();
+      },
+      font: (size, weight = "") => {
+        ctx.font = `${weight} ${px(size)}px ${color("--sans")}`;
+      },
+      write: (words, left, base, style) => {
+        ctx.fillStyle = style;
+        ctx.fillText(words, left, base);
+      },
+    };
+  };
+
+  const levels = (b, own, color) => {
+    for (const level of own.line.levels) {
+      const [from, to] = [b.x(own.index(level.first)), b.x(own.index(level.last))],
+        height = b.y(level.value / own.scale);
+      const left = Math.max(from - b.px(3), b.left),
+        right = Math.min(to + b.px(3), b.right);
+      if (right > left)
+        b.line(
+          [
+            [left, height],
+            [right, height],
+          ],
+          color("--ink"),
+          1.3,
+        );
+    }
+  };
+  // Values that the axis does not reach: an arrow at the edge.
+  const outliers = (b, own) => {
+    const {max, min} = b.u.scales.y;
+    own.shown.forEach((value, at) => {
+      if (typeof value !== "number" || (value <= max && value >= min) || !b.inside(b.x(at))) return;
+      const [edge, way] = value > max ? [b.top, 1] : [b.bottom, -1];
+      b.ctx.fillStyle = own.color;
+      b.ctx.beginPath();
+      b.ctx.moveTo(b.x(at), edge);
+      b.ctx.lineTo(b.x(at) - b.px(4), edge + way * b.px(7));
+      b.ctx.lineTo(b.x(at) + b.px(4), edge + way * b.px(7));
+      b.ctx.fill();
+    });
+  };
+  // Crosses; where many stand side by side, as many as can be told apart.
+  const failures = (b, own, color) => {
+    let last = -Infinity;
+    for (const [at] of own.line.failures) {
+      const place = b.x(own.index(at)),
+        height = b.bottom - b.px(9),
+        arm = b.px(4);
+      if (!b.inside(place) || place - last < b.px(6)) continue;
+      last = place;
+      for (const way of [1, -1])
+        b.line(
+          [
+            [place - arm, height - way * arm],
+            [place + arm, height + way * arm],
+          ],
+          color("--worse"),
+          1.8,
+        );
+    }
+  };
+  // Change points with what may be to blame; one label for lines that changed together, none over another, the large ones first.
+  const changes = (b, frame, color) => {
+    const seen = new Set(),
+      taken = [];
+    const every = frame.lines
+      .flatMap(own => own.line.changes.map(change => ({own, change, at: own.index(change.first)})))
+      .filter(each => b.inside(b.x(each.at)))
+      .sort((one, other) => other.change.large - one.change.large || other.at - one.at);
+    b.font(12, "600");
+    for (const {own, change, at} of every) {
+      if (seen.has(at)) continue;
+      seen.add(at);
+      const paint = color(tone(change.moved)),
+        place = b.x(at),
+        [good, last] = [own.index(change.good), own.index(change.last)];
+      if (good !== undefined && last > good + 1) {
+        b.ctx.fillStyle = `${paint}14`;
+        b.ctx.fillRect(b.x(good), b.top, b.x(last) - b.x(good), b.bottom - b.top);
+      }
+      b.line(
+        [
+          [place, b.top - b.px(4)],
+          [place, b.bottom],
+        ],
+        paint,
+        change.large ? 1.2 : 0.8,
+        [3, 3],
+      );
+      const arrow = change.ratio > 1 ? "▲" : "▼",
+        words = change.ratio === null ? "from zero" : `${arrow} ${text.change(change.ratio)}`,
+        width = b.ctx.measureText(words).width,
+        left = Math.min(Math.max(place - width / 2, b.left), b.right - width);
+      if (taken.some(([from, to]) => left < to && left + width > from)) continue;
+      taken.push([left - b.px(8), left + width + b.px(8)]);
+      b.write(words, left, b.top - b.px(9), paint);
+    }
+  };
+  const marks = (b, own, color) => {
+    for (const change of own.line.changes) {
+      const place = b.x(own.index(change.first));
+      if (b.inside(place))
+        b.line(
+          [
+            [place, b.top],
+            [place, b.bottom],
+          ],
+          color(tone(change.moved)),
+          1,
+          [3, 3],
+        );
+    }
+  };
+  const ticks = (b, frame, color) => {
+    let room = -Infinity;
+    b.font(11);
+    for (const own of frame.lines)
+      for (const [at, said] of own.line.ticks) {
+        const place = b.x(own.index(at));
+        if (!b.inside(place)) continue;
+        for (const [from, to, width, dash] of [
+          [b.bottom - b.px(7), b.bottom + b.px(3), 1.4, []],
+          [b.top, b.bottom, 0.6, [1, 5]],
+        ])
+          b.line(
+            [
+              [place, from],
+              [place, to],
+            ],
+            color("--soft"),
+            width,
+            dash,
+          );
+        const words = said.length > 34 ? `${said.slice(0, 33)}…` : said,
+          width = b.ctx.measureText(words).width,
+          left = Math.min(place + b.px(4), b.right - width);
+        if (left < room) continue;
+        b.write(words, left, b.bottom - b.px(4), color("--soft"));
+        room = left + width + b.px(8);
+      }
+  };
+  const pinned = (b, pins, frame, color) => {
+    b.font(11, "600");
+    pins.forEach((pin, k) => {
+      const place = b.x(frame.position.get(pin));
+      if (!b.inside(place)) return;
+      b.line(
+        [
+          [place, b.top],
+          [place, b.bottom],
+        ],
+        color("--accent"),
+        1.2,
+      );
+      b.write("AB"[k], place + b.px(4), b.top + b.px(11), color("--accent"));
+    });
+  };
+  const names = (b, frame) => {
+    const ends = frame.lines
+      .map(own => ({own, height: b.y(own.shown.findLast(each => typeof each === "number") ?? NaN)}))
+      .filter(each => Number.isFinite(each.height))
+      .sort((one, other) => one.height - other.height);
+    b.font(11);
+    b.ctx.textAlign = "right";
+    let above = -Infinity;
+    for (const {own, height} of ends) {
+      above = Math.max(height - b.px(6), above + b.px(13));
+      b.write(own.label, b.right - b.px(2), above, own.color);
+    }
+  };
+
+  R.painter = options => u => {
+    const {frame, small, pins = [], color} = options,
+      b = brush(u, options);
+    b.ctx.save();
+    b.ctx.textAlign = "left";
+    b.ctx.textBaseline = "alphabetic";
+    for (const own of frame.lines) {
+      if (frame.lines.length === 1) levels(b, own, color);
+      outliers(b, own);
+      failures(b, own, color);
+      if (small) marks(b, own, color);
+    }
+    if (!small) {
+      changes(b, frame, color);
+      ticks(b, frame, color);
+    }
+    pinned(b, pins, frame, color);
+    if (!small && frame.lines.length > 1 && frame.lines.length <= 8) names(b, frame);
+    b.ctx.restore();
+  };
+})(regress);

@@ -1,0 +1,129 @@
+// Every change of level, one row each: what is open first, then what was seen once, then what was.
+(R => {
+  const {h, text} = R;
+  const STATES = ["open", "tentative", "recovered", "confirmed"],
+    PAGE = 60;
+
+  R.pages.regressions = () => {
+    const {index} = R,
+      holder = h("div", {class: "events"}),
+      count = h("span", {class: "soft right", role: "status"}),
+      tail = h("div", null);
+    const metrics = [...new Set(index.events.map(each => each.metric))],
+      authors = event => event.suspects.map(each => each.author).join(" ");
+    const haystack = event =>
+      `${index.entries[event.benchmark].name} ${event.params} ${R.metric(event.metric)} ${event.metric} ${event.suspects.map(each => `${each.sha} ${each.subject}`).join(" ")} ${authors(event)}`.toLowerCase();
+    const text_ = new Map(index.events.map(event => [event, haystack(event)]));
+    let shown = PAGE;
+    const draw = () => {
+      const places = R.placeFilter(),
+        match = R.search.matcher(R.get("q")),
+        kinds = R.list("metric"),
+        states = R.list("state"),
+        moves = R.list("moved"),
+        all = R.list("size").includes("small");
+      const found = index.events.filter(
+        event =>
+          event.places.some(places.shows) &&
+          (kinds.length ? kinds.includes(event.metric) : event.gates) &&
+          (!states.length || states.includes(event.state)) &&
+          (!moves.length || moves.includes(event.moved)) &&
+          (all || event.large) &&
+          match(text_.get(event)),
+      );
+      count.textContent = `${found.length} of ${index.events.length}`;
+      holder.replaceChildren(...found.slice(0, shown).map(R.eventCard));
+      if (!found.length)
+        holder.replaceChildren(
+          h("p", {class: "empty"}, index.events.length ? "Nothing matches." : "Nothing has changed in this history."),
+        );
+      const exported = () => ({
+        heads: [
+          "benchmark",
+          "params",
+          "metric",
+          "moved",
+          "state",
+          "change",
+          "low",
+          "high",
+          "before",
+          "after",
+          "good",
+          "first",
+          "suspects",
+          "authors",
+          "cases",
+          "places",
+        ],
+        rows: found.map(each => [
+          index.entries[each.benchmark].name,
+          each.params,
+          each.metric,
+          each.moved,
+          each.state,
+          each.ratio,
+          each.low,
+          each.high,
+          each.before,
+          each.after,
+          index.commits[each.good].sha,
+          index.commits[each.first].sha,
+          each.suspects_n,
+          [...new Set(each.suspects.map(one => one.author))].join("; "),
+          each.cases,
+          each.places.map(at => index.places[at].label).join("; "),
+        ]),
+      });
+      tail.replaceChildren(
+        ...[
+          found.length > shown &&
+            h(
+              "button",
+              {
+                type: "button",
+                class: "more",
+                onclick: () => {
+                  shown += PAGE;
+                  draw();
+                },
+              },
+              `Show more of ${found.length}`,
+            ),
+          R.exports.buttons("changes", exported),
+        ].filter(Boolean),
+      );
+    };
+    draw();
+    const present = (values, key) => values.filter(value => index.events.some(each => each[key] === value));
+    const open = index.events.filter(each => each.gates && each.large && each.state === "open").length;
+    return [
+      h("h1", null, "Changes"),
+      h(
+        "p",
+        {class: "lede"},
+        `${text.counted(index.events.filter(each => each.moved === "regressed" && each.large && each.gates).length, "regression")} in this history, ${open} of them open. One row is one change, in as many cases and places as it was seen in.`,
+      ),
+      h(
+        "div",
+        {class: "filters"},
+        R.searchBox(draw),
+        R.placeControls(draw),
+        R.chips("State", "state", present(STATES, "state"), draw),
+        R.chips(
+          "Direction",
+          "moved",
+          present(["regressed", "improved", "changed"], "moved"),
+          draw,
+          each => `${R.sign(each)} ${each}`,
+        ),
+        R.chips("Size", "size", ["small"], draw, () => "also below the threshold"),
+        R.chips("Metric", "metric", metrics.length > 1 ? metrics : [], draw, R.metric),
+        count,
+      ),
+      holder,
+      tail,
+      R.leftOut(),
+    ];
+  };
+})(regress);

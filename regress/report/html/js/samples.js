@@ -1,0 +1,124 @@
+// The pinned commits: the round values of each, and one against the other.
+(R => {
+  const {h, svg, text} = R;
+
+  const strip = (sets, unit) => {
+    const all = sets.flatMap(each => each.values),
+      low = Math.min(...all),
+      high = Math.max(...all),
+      width = 420,
+      row = 26;
+    const x = value => (high > low ? 10 + ((value - low) / (high - low)) * (width - 20) : width / 2);
+    return svg(
+      "svg",
+      {
+        class: "strip",
+        width: "100%",
+        viewBox: `0 0 ${width} ${sets.length * row + 18}`,
+        role: "img",
+        "aria-label": `round values from ${text.value(low, unit)} to ${text.value(high, unit)}`,
+      },
+      sets.map((set, k) => [
+        svg("line", {x1: 10, x2: width - 10, y1: k * row + 13, y2: k * row + 13, class: "base"}),
+        svg("text", {x: 0, y: k * row + 17}, set.name),
+        set.values.map(value =>
+          svg("circle", {cx: x(value), cy: k * row + 13, r: 4}, svg("title", null, text.value(value, unit))),
+        ),
+        svg("line", {x1: x(set.middle), x2: x(set.middle), y1: k * row + 4, y2: k * row + 22, class: "middle"}),
+      ]),
+      svg("text", {x: 10, y: sets.length * row + 14}, text.value(low, unit)),
+      svg("text", {x: width - 10, y: sets.length * row + 14, "text-anchor": "end"}, text.value(high, unit)),
+    );
+  };
+  const pointOf = (own, frame, commit) => {
+    const at = frame.position.get(commit),
+      k = at === undefined ? undefined : own.nth(at);
+    if (k === undefined) return null;
+    const rounds = own.line.rounds[k];
+    return {
+      value: own.line.values[k],
+      low: own.line.lows[k],
+      high: own.line.highs[k],
+      rounds: typeof rounds === "number" ? [] : rounds,
+      n: typeof rounds === "number" ? rounds : rounds.length,
+      at,
+    };
+  };
+
+  R.pinned = (chart, pins, name, clear) => {
+    const {frame} = chart,
+      own = frame.lines[0],
+      unit = own.line.unit;
+    const points = pins.map(pin => pointOf(own, frame, pin));
+    const one = (pin, k) => {
+      const commit = R.index.commits[pin],
+        point = points[k];
+      return h(
+        "div",
+        {class: "pin"},
+        h(
+          "div",
+          null,
+          h("b", {class: "letter"}, "AB"[k]),
+          " ",
+          R.commitLink(commit),
+          " ",
+          commit.tags.map(tag => [h("span", {class: "tag"}, tag), " "]),
+          commit.subject,
+        ),
+        h("div", {class: "soft"}, `${commit.author} · ${text.moment(commit.date)}`),
+        point
+          ? h(
+              "div",
+              null,
+              h("b", null, text.value(point.value, unit)),
+              h(
+                "span",
+                {class: "soft"},
+                point.low < point.high ? ` ${text.axis([point.low, point.high], unit).join(" … ")}` : "",
+                ` · ${text.counted(point.n, "round")}`,
+              ),
+            )
+          : h("div", {class: "soft"}, "no value here"),
+      );
+    };
+    const sets = points
+      .map(
+        (point, k) =>
+          point && {name: "AB"[k], values: point.rounds.length ? point.rounds : [point.value], middle: point.value},
+      )
+      .filter(Boolean);
+    const against = () => {
+      const [a, b] = points;
+      if (!a || !b || !(a.value > 0)) return null;
+      const [from, to] = a.at < b.at ? [a.at, b.at] : [b.at, a.at];
+      const between = own.line.changes.filter(each => own.index(each.first) > from && own.index(each.first) <= to);
+      return h(
+        "p",
+        null,
+        "B against A: ",
+        R.moved(b.value / a.value, between.length ? R.moveOf(b.value / a.value, own.line.better) : ""),
+        between.length
+          ? `; ${text.counted(between.length, "change point")} between them: ${between.map(each => `${text.change(each.ratio)} (${each.moved}${each.large ? "" : ", below the threshold"})`).join(", ")}.`
+          : "; no change point between them: by the history this is noise.",
+      );
+    };
+    const shas = pins.map(pin => R.short(R.index.commits[pin].sha));
+    return h(
+      "section",
+      {class: "pinned", "aria-label": "Pinned commits"},
+      h("h2", null, pins.length > 1 ? "A and B" : "Pinned: click another commit to compare"),
+      h("div", {class: "pins"}, pins.map(one)),
+      against(),
+      sets.length > 0 && strip(sets, unit),
+      h(
+        "div",
+        {class: "actions"},
+        pins.length > 1 && R.copyButton("regress check", `regress check ${shas[0]} ${shas[1]} -b ${text.quoted(name)}`),
+        pins.length > 1 &&
+          h("a", {class: "button", href: R.link("compare", "", {a: shas[0], b: shas[1]})}, "compare all benchmarks"),
+        h("button", {type: "button", onclick: clear}, "unpin"),
+      ),
+    );
+  };
+})(regress);

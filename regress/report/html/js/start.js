@@ -1,0 +1,12 @@
+// The namespace, and the door that data comes in by: every data script calls `regress.take(KIND, NAME, DATA)`.
+"use strict";
+var regress = (() => {
+  const shards = new Map();
+  const waiting = new Map();
+  const R = {index: null, shards, waiting};
+  R.take = (kind, name, data) => {
+    if (kind === "index") R.index = data;
+    else shards.set(name, data);
+  };
+  return R;
+})();

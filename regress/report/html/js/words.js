@@ -1,0 +1,74 @@
+// The words of the report, and the sign and colour that go with each: never a colour alone.
+(R => {
+  const STATUS = {
+    regressed: ["▲", "worse"],
+    failed: ["✕", "worse"],
+    tentative: ["△", "unsure"],
+    changed: ["◆", "unsure"],
+    improved: ["▼", "better"],
+    recovered: ["↩", ""],
+    undecided: ["?", ""],
+    unchanged: ["", ""],
+    gone: ["–", ""],
+    skipped: ["–", ""],
+    new: ["+", ""],
+    incomparable: ["≠", "unsure"],
+    open: ["▲", "worse"],
+    confirmed: ["", ""],
+  };
+  const ORDER = [
+    "failed",
+    "regressed",
+    "tentative",
+    "changed",
+    "improved",
+    "recovered",
+    "undecided",
+    "unchanged",
+    "gone",
+    "skipped",
+  ];
+
+  R.metric = name => (name === "peak_rss" ? "peak RSS" : name.replaceAll("_", " "));
+  R.sign = status => STATUS[status]?.[0] ?? "";
+  R.tone = status => STATUS[status]?.[1] ?? "";
+  R.severity = status => ORDER.indexOf(status) + 1 || ORDER.length + 1;
+  R.statuses = ORDER;
+  R.tag = (status, more = "", title = null) =>
+    R.h(
+      "span",
+      {class: `tag ${R.tone(status)}`, title},
+      R.sign(status) && R.h("span", {"aria-hidden": "true"}, `${R.sign(status)} `),
+      status,
+      more && ` ${more}`,
+    );
+  // A ratio, with an arrow that says which way, in the colour of what it means.
+  R.moved = (ratio, moved, big = false) => {
+    const arrow = ratio === null ? "" : ratio > 1 ? "▲" : ratio < 1 ? "▼" : "";
+    const tone = {regressed: "worse", improved: "better", changed: "unsure"}[moved] ?? "";
+    return R.h(
+      "span",
+      {class: `${tone} ${big ? "big" : ""}`.trim()},
+      R.h("span", {"aria-hidden": "true"}, arrow && `${arrow} `),
+      ratio === null ? "from zero" : R.text.change(ratio),
+    );
+  };
+  R.moveOf = (ratio, better) =>
+    ratio === null || ratio === 1
+      ? ""
+      : better === "unknown"
+        ? "changed"
+        : ratio > 1 === (better === "lower")
+          ? "regressed"
+          : "improved";
+  // "on 6 of 7 machines", or where.
+  R.where = (places, of) => {
+    const machines = new Set(places.map(at => R.index.places[at].machine)),
+      all = new Set(of.map(at => R.index.places[at].machine));
+    const missing = [...all].filter(each => !machines.has(each));
+    if (all.size > 1)
+      return `on ${machines.size} of ${R.text.counted(all.size, "machine")}${missing.length && missing.length < 3 ? ` (not ${missing.join(", ")})` : ""}`;
+    if (of.length > 1) return `in ${places.length} of ${R.text.counted(of.length, "place")}`;
+    return R.index.places.length > 1 ? `on ${R.index.places[places[0]].label}` : "";
+  };
+})(regress);

@@ -1,0 +1,94 @@
+"""`regress report` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Project, regress
+from tests.report.html.history import create
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+        return create(tmp_path_factory.mktemp("history") / "tensors")
+
+
+@pytest.fixture
+def root(history: Path, tmp_path: Path) -> Path:
+    shutil.copytree(history, tmp_path / "tensors")
+    return tmp_path / "tensors"
+
+
+def test_a_report_is_written_and_kept_up_to_date(root: Path) -> None:
+    first = regress(root, "report", "-q")
+    assert first.code == 0, first.err
+    assert (root / "report" / "index.html").exists()
+    assert first.out == "report/index.html  (9 benchmarks, 26 commits; 9 pages changed)\n"
+    assert "history/h100/" in first.err
+    assert "was left out: not JSON" in first.err
+    before = {path: path.stat().st_mtime_ns for path in (root / "report" / "data" / "b").iterdir()}
+    assert regress(root, "report", "-q").out.endswith("0 pages changed)\n")
+    assert {path: path.stat().st_mtime_ns for path in (root / "report" / "data" / "b").iterdir()} == before
+
+
+def test_progress_is_told_on_stderr(root: Path) -> None:
+    assert "making pages: done, 9 of 9 in" in regress(root, "report").err
+
+
+@pytest.mark.parametrize("since, commits", [("v1.1", 14), ("HEAD~3", 2), ("2026-01-20T00:00:00+00:00", 6)])
+def test_a_report_may_begin_later(root: Path, since: str, commits: int) -> None:
+    done = regress(root, "report", "-q", "--since", since)
+    assert f"{commits} commits;" in done.out, done.err
+
+
+def test_nothing_since_then(root: Path) -> None:
+    done = regress(root, "report", "--since", "2027-01-01")
+    assert done.code == 5
+    assert "error: no commit since 2027-01-01 has results" in done.err
+    assert regress(root, "report", "--since", "v9").code == 2
+
+
+def test_one_file(root: Path) -> None:
+    done = regress(root, "report", "-q", "--single-file", "out/history.html")
+    assert done.code == 0
+    assert (root / "out" / "history.html").stat().st_size > 200_000
+    assert not (root / "report").exists()
+
+
+def test_a_folder_with_something_else_in_it_is_refused(root: Path) -> None:
+    config = json.loads((root / "asv.conf.json").read_text())
+    (root / "asv.conf.json").write_text(json.dumps({**config, "regress": {"report_dir": "docs"}}))
+    (root / "docs").mkdir()
+    (root / "docs" / "guide.md").write_text("read me")
+    done = regress(root, "report")
+    assert done.code == 2
+    assert "docs is not a folder of a report" in done.err
+    assert [path.name for path in (root / "docs").iterdir()] == ["guide.md"]
+
+
+def test_nothing_is_recorded(project: Callable[..., Project]) -> None:
+    made = project()
+    made.commit({"code.py": ""})
+    done = made.regress("report")
+    assert done.code == 5
+    assert "fix:   regress run" in done.err
+    shutil.rmtree(made.root / "history", ignore_errors=True)
+    assert made.regress("report").code == 5
+
+
+def test_results_of_another_branch_only(root: Path) -> None:
+    subprocess.run(["git", "checkout", "-q", "--orphan", "other"], cwd=root, check=True)
+    subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "anew"], cwd=root, check=True)
+    subprocess.run(["git", "branch", "-q", "-D", "main"], cwd=root, check=True)
+    done = regress(root, "report")
+    assert done.code == 5
+    assert "27 commits with results" in done.err
+    assert "are not on other" in done.err

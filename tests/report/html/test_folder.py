@@ -1,0 +1,156 @@
+"""The folder of a report: what is written, what is left alone, and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regress.errors import RegressError
+from regress.pages import Site
+from regress.report.html import write_file, write_folder
+from regress.report.html.page import HERE, SCRIPTS, page
+from regress.report.html.script import script_of
+from tests.report.html.conftest import QUIET, site_of
+
+pytestmark = pytest.mark.xdist_group("browser")  # where the history is there already
+
+UPLOT = "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f"
+"""SHA-256 of dist/uPlot.iife.min.js of the package uplot 1.6.32."""
+
+
+@pytest.fixture(scope="module")
+def site(history: Path) -> Site:
+    return site_of(history)
+
+
+def files(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Name, inode and content of every file: a file that was written again has another inode."""
+    found = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): (path.stat().st_ino, path.read_bytes()) for path in found}
+
+
+def data_of(script: str) -> Any:
+    return json.loads(re.fullmatch(r"regress\.take\(\.\.\.(.*)\);\n", script, re.DOTALL)[1])  # type: ignore[index]
+
+
+def test_what_has_not_changed_is_not_written(site: Site, tmp_path: Path) -> None:
+    folder = tmp_path / "report"
+    first = write_folder(site, folder, QUIET)
+    assert (first.benchmarks, first.made, first.changed) == (9, 9, 9)
+    before = files(folder)
+    assert len([name for name in before if name.startswith("data/b/")]) == 9
+    touched = replace(site.leaves[2], stamp="another")
+    second = write_folder(replace(site, leaves=(*site.leaves[:2], touched, *site.leaves[3:])), folder, QUIET)
+    assert (second.made, second.changed) == (1, 0)
+    after = files(folder)
+    assert {name for name in after if after[name][0] != before[name][0]} <= {"data/index.js", "manifest.json"}
+    assert {name: each[1] for name, each in after.items() if "data/b" in name} == {
+        name: each[1] for name, each in before.items() if "data/b" in name
+    }
+
+
+def test_a_benchmark_that_is_gone_leaves_no_file(site: Site, tmp_path: Path) -> None:
+    folder = tmp_path / "report"
+    write_folder(site, folder, QUIET)
+    second = write_folder(replace(site, leaves=site.leaves[1:]), folder, QUIET)
+    assert (second.benchmarks, second.made) == (8, 0)
+    assert {path.name for path in (folder / "data" / "b").iterdir()} == {leaf.file for leaf in site.leaves[1:]}
+
+
+def test_a_shard_that_was_lost_is_made_again(site: Site, tmp_path: Path) -> None:
+    folder = tmp_path / "report"
+    write_folder(site, folder, QUIET)
+    (folder / "data" / "b" / site.leaves[0].file).unlink()
+    assert write_folder(site, folder, QUIET).made == 1
+    (folder / "manifest.json").write_text('{"format": 0}')
+    assert write_folder(site, folder, QUIET).made == 9
+
+
+def test_a_folder_that_is_not_ours_is_left_alone(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(RegressError) as refused:
+        write_folder(site, tmp_path, QUIET)
+    assert "is not a folder of a report" in str(refused.value)
+    assert "report_dir" in refused.value.fix
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    with pytest.raises(RegressError):
+        write_folder(site, tmp_path / "thesis.tex", QUIET)
+
+
+def test_a_place_that_cannot_be_written_says_so(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RegressError) as refused:
+        write_file(site, tmp_path / "file" / "report.html", QUIET)
+    assert refused.value.what.startswith("cannot write")
+
+
+def test_an_interrupted_report_is_the_old_one(site: Site, tmp_path: Path) -> None:
+    folder = tmp_path / "report"
+    write_folder(site, folder, QUIET)
+    before = files(folder)
+
+    def interrupted() -> Any:
+        raise KeyboardInterrupt
+
+    leaves = tuple(replace(leaf, stamp="another", make=interrupted) for leaf in site.leaves)
+    with pytest.raises(KeyboardInterrupt):
+        write_folder(replace(site, leaves=leaves), folder, QUIET)
+    assert files(folder) == before
+    assert write_folder(site, folder, QUIET).made == 0
+
+
+def test_a_first_report_that_was_interrupted_can_be_written_again(site: Site, tmp_path: Path) -> None:
+    def interrupted() -> Any:
+        raise KeyboardInterrupt
+
+    broken = replace(site, leaves=(site.leaves[0], replace(site.leaves[1], make=interrupted), *site.leaves[2:]))
+    with pytest.raises(KeyboardInterrupt):
+        write_folder(broken, tmp_path / "report", QUIET)
+    assert write_folder(site, tmp_path / "report", QUIET).made == 9
+
+
+def test_the_index_is_small_and_says_everything_but_values(site: Site, tmp_path: Path) -> None:
+    written = write_folder(site, tmp_path / "report", QUIET)
+    index = data_of((tmp_path / "report" / "data" / "index.js").read_text())[2]
+    assert index["project"] == "tensors"
+    assert len(index["commits"]) == len(written.index.commits) == 26
+    assert "rounds" not in json.dumps(index["rows"])
+
+
+@pytest.mark.parametrize(
+    "text", ["</script>", "<!--", "-->", "]]>", "\u2028 \u2029", '"\\', "'", "&amp;", "🚀", "\udc80", "\0"]
+)
+def test_data_cannot_end_its_script(text: str) -> None:
+    script = script_of("shard", text, {"name": text, text: 1, "number": math.nan})
+    assert not set(script) & set("<>&\u2028\u2029")
+    assert data_of(script) == ["shard", text, {"name": text, text: 1, "number": None}]
+
+
+def test_a_title_is_text() -> None:
+    assert "<title>&lt;/title&gt;&lt;script&gt;x · regress</title>" in page("</title><script>x")
+
+
+def test_no_script_of_ours_ends_early_or_puts_markup_on_a_page() -> None:
+    there = {path.stem: path.read_text() for path in (HERE / "js").glob("*.js")}
+    assert set(SCRIPTS) == set(there)
+    for name, text in there.items():
+        assert "</" not in text, name
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|fetch\(|XMLHttp|https?://(?!www\.w3\.org)",
+            text,
+        ), name
+        assert len(text.splitlines()) < 300, name
+
+
+def test_the_library_is_the_one_that_was_published() -> None:
+    assert hashlib.sha256((HERE / "vendor" / "uPlot.iife.min.js").read_bytes()).hexdigest() == UPLOT
+    licence = (HERE / "vendor" / "uPlot.LICENSE").read_text()
+    assert licence.startswith("The MIT License")
+    assert licence.split("\n")[2] in page("x")
