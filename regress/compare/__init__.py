@@ -11,6 +11,7 @@ overall        all comparisons, summed up: exit codes, counts, how fine the run 
 series         recorded rounds of many commits -> Series
 past           what is recorded of a project's commits, read a benchmark at a time
 changes        the change points of a Series, and which of them are worth an alert
+gating         which series speak for their cases, and which of their changes
 anchors        commits measured again: a machine that moved, and the drift since a release
 itself         the comparisons of a side with itself: false alarms, and how fine each case is measured
 """

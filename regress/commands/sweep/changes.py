@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from regress.commands.session import Session
 from regress.compare import anchors_of, changes_of, key_of, past_of, remeasured, with_anchors
-from regress.compare.draft import ALSO_GATING
+from regress.compare.gating import gating, that_gate
 from regress.history import Store
 from regress.model import Changed, ChangePoint, Commit, Series, Verdict
 
@@ -25,33 +24,17 @@ def changes_on(session: Session, line: Sequence[Commit], names: Collection[str])
             continue
         every = past.series(name)
         for series in every:
-            lost = _lost(series, every)
-            if not (series.primary or series.metric.name in ALSO_GATING or lost):
-                continue
-            points = with_anchors(
-                changes_of(series, config.settings),
-                series,
-                anchors_of(series, anchors.get(key_of(series), ())),
-                config.settings,
-            )
-            found += [_changed(series, each, by_sha) for each in points if not lost or not lost.isdisjoint(each.blamed)]
+            at = gating(series, every)
+            if at is None or at:
+                points = with_anchors(
+                    changes_of(series, config.settings),
+                    series,
+                    anchors_of(series, anchors.get(key_of(series), ())),
+                    config.settings,
+                )
+                found += [_changed(series, each, by_sha) for each in that_gate(points, at)]
     place = {each.sha: at for at, each in enumerate(line)}
     return sorted(found, key=lambda each: place[each.point.first])
-
-
-def _lost(series: Series, every: Sequence[Series]) -> frozenset[str]:
-    """Of a wall time: the commits at which the time of the device was lost or came back, because the benchmark began to wait
-    for the device or no longer does. Only there its changes are the benchmark's."""
-    if series.metric.name != "wall_time" or series.primary:
-        return frozenset()
-    key = (*key_of(series)[:-1], "gpu_time")
-    device = next((each for each in every if key_of(each) == key), None)
-    if device is None:
-        return frozenset()
-    has = [
-        (sha, bool(own)) for sha, wall, own in zip(series.commits, series.rounds, device.rounds, strict=True) if wall
-    ]
-    return frozenset(sha for (_, before), (sha, after) in pairwise(has) if before != after)
 
 
 def _changed(series: Series, point: ChangePoint, commits: dict[str, Commit]) -> Changed:
