@@ -4,6 +4,7 @@ session   what measuring commands share: configuration, repository, sides, recor
 check     two sides, interleaved, with verdicts
 run       one side, measured and recorded
 compare   verdicts from recorded results
+report    the pages of the recorded history
 list      the cases of the suite
 config    effective settings
 doctor    whether this machine is fit to measure

@@ -12,7 +12,7 @@ from regress.commands.report.lines import Levelled, change_of
 from regress.commands.report.rows import gates, is_open
 from regress.commands.session import quoted
 from regress.model import ChangePoint, Verdict
-from regress.pages import SHA_DIGITS, Change, Event
+from regress.pages import Change, Event
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,7 @@ def _event(
     recovered = [each.point.recovered_by for each in members]
     seen = [place for found, place in lines if any(at <= good for at in found.measured) and found.latest >= last]
     return Event(
-        id=f"{name}:{series.metric.name}:{point.moved}:{branch.commits[first].sha[:SHA_DIGITS]}",
         benchmark=0,
-        case=str(series.case),
         params=", ".join(series.case.params),
         metric=series.metric.name,
         unit=series.metric.unit,
