@@ -52,7 +52,7 @@ def make(paths: Sequence[Path], states: Mapping[int, State], facts: Collection[s
     paths[0].parent.mkdir(parents=True, exist_ok=True)
     mine, others = _shared_out(states)
     total, own = (sum(state.bytes for state in part.values()) or 1 for part in (states, mine))
-    with _helped(lambda: _make_one(paths[1], others, facts, no_progress)) if others else nullcontext():
+    with _helper(paths[1], others, facts) if others else nullcontext():
         _make_one(paths[0], mine, facts, lambda done, of: progress(done * total // own, total))
 
 
@@ -89,7 +89,7 @@ def read_into(
 
 
 def _make_one(path: Path, states: Mapping[int, State], facts: Collection[str], progress: Progress) -> None:
-    beside = path.with_suffix(f".{os.getpid()}.tmp")
+    beside = _beside(path, os.getpid())
     try:
         with closing(sqlite3.connect(beside, isolation_level=None)) as database:
             database.executescript(NEW + TABLES)
@@ -97,6 +97,10 @@ def _make_one(path: Path, states: Mapping[int, State], facts: Collection[str], p
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _beside(path: Path, process: int | None) -> Path:
+    return path.with_suffix(f".{process}.tmp")
 
 
 def _write(database: sqlite3.Connection, batch: Mapping[int, Content]) -> None:
@@ -144,15 +148,15 @@ def _shared_out(states: Mapping[int, State]) -> tuple[dict[int, State], dict[int
 
 
 @contextmanager
-def _helped(work: Callable[[], None]) -> Iterator[None]:
-    """Do the work in a forked process meanwhile. Where it fails nothing is said: what is missing, this process reads."""
+def _helper(path: Path, states: Mapping[int, State], facts: Collection[str]) -> Iterator[None]:
+    """Make the file in a forked process meanwhile. Where that fails nothing is said: what is missing, this process reads."""
     import multiprocessing
 
-    def quietly() -> None:
+    def work() -> None:
         with suppress(BaseException):
-            work()
+            _make_one(path, states, facts, no_progress)
 
-    helper = multiprocessing.get_context("fork").Process(target=quietly, daemon=True)
+    helper = multiprocessing.get_context("fork").Process(target=work, daemon=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads in libraries, which the work does not use
         helper.start()
@@ -163,4 +167,5 @@ def _helped(work: Callable[[], None]) -> Iterator[None]:
         raise
     finally:
         helper.join()
+        _beside(path, helper.pid).unlink(missing_ok=True)  # of a helper that was killed
         helper.close()

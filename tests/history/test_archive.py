@@ -245,6 +245,7 @@ def test_what_the_helper_did_not_come_to_read_is_read_without_it(tmp_path: Path)
                            "def dies(*given):\n    import os\n    if os.getpid() != me: os.kill(os.getpid(), 9)\n"
                            "    return real(*given)\nindex_files.read_source = dies\nroot = ", 1)  # fmt: skip
     assert process(tmp_path, 1, dies).communicate()[0] == "0 " + EXPECTED
+    assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [".sqlite"]
     assert process(tmp_path, 1).communicate()[0] == "3 " + EXPECTED
 
 
@@ -300,6 +301,32 @@ def test_every_file_is_read_or_named_and_the_rest_is_used(tmp_path: Path) -> Non
             "deeper": "results are looked for in folders of machines only, not below",
         }
         assert all(each.fix for each in found.skipped)
+
+
+def test_what_is_malformed_beside_a_value_does_not_take_the_value(tmp_path: Path) -> None:
+    good = write_asv_file(tmp_path / "results", {name: ROW for name in "abcd"})
+    content = json.loads(good.read_text())
+    rows = {"a": [[1.5], [], 7, "noon", []], "b": [[2.5], 5], "c": [[3.5], [], "w", 1000], "d": [[{}], []]}
+    good.write_text(json.dumps({**content, "results": rows}))
+    found = archive(tmp_path)
+    told = {}
+    for name in found.names():
+        ((_, recorded),) = found.recorded(name)
+        (result,) = recorded.asv
+        told[name] = (list(result.columns["value"].results), [each.kind for _, each in result.failures()])
+    assert told == {"a": ([1.5], []), "b": ([None], ["error"]), "c": ([3.5], []), "d": ([{}], ["error"])}
+
+
+def test_of_rows_with_very_many_samples_only_what_is_needed_is_kept(tmp_path: Path) -> None:
+    long = {**ROW, "started_at": 1000, "stats_ci_99_a": [0.4], "stats_ci_99_b": [0.6], "samples": [[0.5] * 50_000]}
+    write_asv_file(tmp_path / "results", {"x.time_f": long})
+    for _ in range(2):
+        ((_, recorded),) = archive(tmp_path).recorded("x.time_f")
+        (result,) = recorded.asv
+        column = result.columns["wall_time"]
+        assert (column.results, column.intervals(), result.started_at) == ([0.5], [(0.4, 0.6)], 1.0)
+    (path,) = (tmp_path / "cache").iterdir()
+    assert path.stat().st_size < 250_000
 
 
 def test_two_files_of_one_commit_machine_and_environment_are_merged_and_said(tmp_path: Path) -> None:
