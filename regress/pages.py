@@ -99,13 +99,11 @@ SPARK_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 class Event(NamedTuple):
     """One change of level: of one metric of one benchmark, in the same direction, in blamed ranges that overlap.
 
-    `ratio`, `low`, `high`, `before` and `after` are those of `case` in `place`, where it is largest; `least` and `most` are the
-    ends over all.
+    `ratio`, `low`, `high`, `before` and `after` are those of the case of `params` in `place`, where it is largest; `least`
+    and `most` are the ends over all.
     """
 
-    id: str
     benchmark: int
-    case: str
     params: str
     metric: str
     unit: str

@@ -183,6 +183,16 @@ def test_g2_every_way_to_name_a_commit(project: Project) -> None:
     assert (head.sha, head.author, head.date) == (second, "Ada", 1_700_000_000 + 2 * DAY)
 
 
+def test_tags_of_both_kinds_by_their_commits(project: Project) -> None:
+    assert project.commit("first")
+    assert project.open().tags() == {}
+    project.git("tag", "v1")
+    project.git("tag", "-a", "-m", "annotated", "release/ü")
+    first, second = project.git("rev-parse", "HEAD"), project.commit("second")
+    project.git("tag", "v2")
+    assert project.open().tags() == {first: ("release/ü", "v1"), second: ("v2",)}
+
+
 def test_g2_a_time_before_the_reflog_is_refused(project: Project) -> None:
     project.commit("one")
     yesterday = project.clock + DAY // 2

@@ -6,6 +6,7 @@ run       one side, measured and recorded
 compare   verdicts from recorded results
 merge     the results of other folders into results_dir
 export    recorded results as a table
+report    the pages of the recorded history
 list      the cases of the suite
 config    effective settings
 doctor    whether this machine is fit to measure

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from regress.commands.report.branch import MOST_SUSPECTS, Branch
 from regress.commands.report.lines import Levelled, change_of
-from regress.commands.report.rows import gates, is_open
+from regress.commands.report.rows import is_open
 from regress.commands.session import quoted
 from regress.model import ChangePoint, Verdict
-from regress.pages import SHA_DIGITS, Change, Event
+from regress.pages import Change, Event
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,7 @@ def _event(
     recovered = [each.point.recovered_by for each in members]
     seen = [place for found, place in lines if any(at <= good for at in found.measured) and found.latest >= last]
     return Event(
-        id=f"{name}:{series.metric.name}:{point.moved}:{branch.commits[first].sha[:SHA_DIGITS]}",
         benchmark=0,
-        case=str(series.case),
         params=", ".join(series.case.params),
         metric=series.metric.name,
         unit=series.metric.unit,
@@ -82,7 +80,7 @@ def _event(
         moved=str(point.moved),
         state=_state(members),
         large=any(each.point.large for each in members),
-        gates=any(gates(each.found) for each in members),
+        gates=any(each.found.gates_at(each.point) for each in members),
         threshold=point.threshold,
         first=first,
         good=good,

@@ -16,6 +16,7 @@ from regress.commands.report.lines import KEPT_ROUNDS, Levelled, levelled, line_
 from regress.commands.report.rows import listed, row_of
 from regress.compare import Past, changes_of
 from regress.compare.changes import series_rule
+from regress.compare.gating import gating
 from regress.history import without_gc
 from regress.history.loading import read_benchmarks
 from regress.model import Series, Settings
@@ -64,7 +65,8 @@ class Maker:
         valued = [each for each in every if any(each.rounds)]
         rules = [series_rule(each, self._settings) for each in valued]
         found = [
-            levelled(each, changes_of(each, self._settings), at, rule) for each, rule in zip(valued, rules, strict=True)
+            levelled(each, changes_of(each, self._settings), at, rule, gating(each, every))
+            for each, rule in zip(valued, rules, strict=True)
         ]
         thresholds = [each.threshold for each in rules]
         lines = [(each, number[place_of(each.series)]) for each in found]

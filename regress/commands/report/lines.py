@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from regress.commands.report.spans import spans_of
+from regress.compare.gating import that_gate
 from regress.compare.rule import CLAIMS, Rule
 from regress.model import ChangePoint, Series
 from regress.pages import Change, Level, Line
@@ -31,6 +32,16 @@ class Levelled:
     values: tuple[float | None, ...]
     levels: tuple[Level, ...]
     noise: float | None
+    speaks: frozenset[str] | None = None
+    """The commits at which a change of it is one of its case: None for all, empty for none."""
+
+    @property
+    def gates(self) -> bool:
+        """Whether a check of the case would fail for it, or would have at some commit."""
+        return self.speaks is None or bool(self.speaks)
+
+    def gates_at(self, change: ChangePoint) -> bool:
+        return bool(that_gate([change], self.speaks))
 
     @cached_property
     def measured(self) -> list[int]:
@@ -46,7 +57,13 @@ class Levelled:
         return max(begun, key=lambda each: each.first) if begun else None
 
 
-def levelled(series: Series, changes: Sequence[ChangePoint], at: Mapping[str, int], rule: Rule) -> Levelled:
+def levelled(
+    series: Series,
+    changes: Sequence[ChangePoint],
+    at: Mapping[str, int],
+    rule: Rule,
+    speaks: frozenset[str] | None = None,
+) -> Levelled:
     values = tuple(statistics.median(each) if each else None for each in series.rounds)
     ways = list(dict.fromkeys(way for way, each in zip(series.ways, series.rounds, strict=True) if each))
     levels = []
@@ -63,7 +80,7 @@ def levelled(series: Series, changes: Sequence[ChangePoint], at: Mapping[str, in
         each._replace(against="".join(_against(each, other, rule) for other in levels[:index]))
         for index, each in enumerate(levels)
     ]
-    return Levelled(series, tuple(changes), at, values, tuple(judged), _noise(series, values, levels))
+    return Levelled(series, tuple(changes), at, values, tuple(judged), _noise(series, values, levels), speaks)
 
 
 def _against(level: Level, before: Level, rule: Rule) -> str:

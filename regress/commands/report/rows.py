@@ -13,17 +13,11 @@ from regress.pages import SPARK_LETTERS, Row
 SPARK_STEPS = 60
 FEWEST = 4
 """Results that a change needs to be told from noise."""
-ALSO_GATING = ("gpu_time", "peak_memory")
 LISTED_KINDS = ("time", "host", "memory", "tracked")
 """Other metrics are listed where they have changed."""
 
 SEVERITY = ("failed", "regressed", "tentative", "changed", "improved", "recovered", "undecided", "gone", "skipped")
 """The worst first; what is none of them is unchanged."""
-
-
-def gates(found: Levelled) -> bool:
-    """Whether it is what a check of the case would fail for."""
-    return found.series.primary or found.series.metric.name in ALSO_GATING
 
 
 def row_of(found: Levelled, place: int, reference: int, threshold: float) -> Row:
@@ -37,7 +31,7 @@ def row_of(found: Levelled, place: int, reference: int, threshold: float) -> Row
         metric=series.metric.name,
         unit=series.metric.unit,
         better=series.metric.better,
-        gates=gates(found),
+        gates=found.gates,
         place=place,
         status=status,
         why=why,

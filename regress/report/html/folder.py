@@ -5,8 +5,8 @@
     data/b/*.js       a Shard a benchmark
     manifest.json     what the shards were made from, and the parts of the index: what need not be made again
 
-The manifest also says that the folder is ours. Every file is written whole, the index after the shards it speaks of and the
-manifest last, so that a report that was interrupted is the old one with some shards that are newer.
+The manifest also says that the folder is ours. Every file is written whole, and the index after the shards it speaks of: a
+report that was interrupted is the old one with some shards that are newer, and goes on from there the next time.
 """
 
 from __future__ import annotations
@@ -58,29 +58,19 @@ class _Manifest:
 
 
 def write_folder(site: Site, folder: Path, progress: Progress) -> Written:
-    """Bring the folder up to date. Raises RegressError where it holds something else, or cannot be written."""
+    """Bring the folder up to date. Raises RegressError where it holds something else, or cannot be written. What was made is
+    kept where it is interrupted."""
     before = _manifest(folder)
+    kept = dict(before.benchmarks)
     with _explained(folder):
         (folder / SHARDS).mkdir(parents=True, exist_ok=True)
-        if not (folder / MANIFEST).exists():  # from now on the folder is ours, also where this is interrupted
-            _replace(folder / MANIFEST, msgspec.json.encode(before).decode())
-        kept: dict[str, _Kept] = {}
-        changed = made = 0
-        stale = [
-            leaf
-            for leaf in site.leaves
-            if not _current(folder, leaf.file, leaf.stamp, before.benchmarks.get(leaf.name))
-        ]
-        progress.start(len(stale), "making pages")
-        for leaf in site.leaves:
-            if leaf not in stale:
-                kept[leaf.name] = before.benchmarks[leaf.name]
-                continue
-            shard, part = leaf.make()
-            changed += _replace(folder / SHARDS / leaf.file, script_of("shard", leaf.name, shard))
-            kept[leaf.name], made = _Kept(leaf.stamp, part), made + 1
-            progress.advance(leaf.name)
-        progress.close()
+        _write_manifest(folder, kept)  # from now on the folder is ours
+        try:
+            made, changed = _make_shards(site, folder, kept, progress)
+        except BaseException:
+            _write_manifest(folder, kept)
+            raise
+        kept = {leaf.name: kept[leaf.name] for leaf in site.leaves}
         index = site.index([each.part for each in kept.values()])
         _replace(folder / "index.html", page(index.project, sources=["data/index.js"]))
         _replace(folder / "data" / "index.js", script_of("index", "", index))
@@ -88,8 +78,22 @@ def write_folder(site: Site, folder: Path, progress: Progress) -> Written:
         for path in (folder / SHARDS).iterdir():
             if path.name not in wanted:
                 path.unlink()
-        _replace(folder / MANIFEST, msgspec.json.encode(_Manifest(FORMAT, kept)).decode())
+        _write_manifest(folder, kept)
     return Written(folder / "index.html", index, len(kept), made, changed)
+
+
+def _make_shards(site: Site, folder: Path, kept: dict[str, _Kept], progress: Progress) -> tuple[int, int]:
+    """Make what is out of date, and put it down in `kept`; how many were made, and how many files have changed."""
+    stale = [leaf for leaf in site.leaves if not _current(folder, leaf.file, leaf.stamp, kept.get(leaf.name))]
+    changed = 0
+    progress.start(len(stale), "making pages")
+    for leaf in stale:
+        shard, part = leaf.make()
+        changed += _replace(folder / SHARDS / leaf.file, script_of("shard", leaf.name, shard))
+        kept[leaf.name] = _Kept(leaf.stamp, part)
+        progress.advance(leaf.name)
+    progress.close()
+    return len(stale), changed
 
 
 def write_file(site: Site, path: Path, progress: Progress) -> Written:
@@ -133,6 +137,10 @@ def _decoded(data: bytes) -> _Manifest:
     except msgspec.MsgspecError:
         return _Manifest()
     return found if found.format == FORMAT else _Manifest()
+
+
+def _write_manifest(folder: Path, kept: dict[str, _Kept]) -> None:
+    _replace(folder / MANIFEST, msgspec.json.encode(_Manifest(FORMAT, kept)).decode())
 
 
 def _current(folder: Path, file: str, stamp: str, kept: _Kept | None) -> bool:

@@ -46,6 +46,13 @@ def test_an_axis_tells_its_labels_apart(run: Callable[[str, Any], Any]) -> None:
     assert run("regress.text.axis([0, 2**29, 2**30], 'B')", None) == ["0.0 GiB", "0.5 GiB", "1.0 GiB"]
 
 
+def test_an_interval_has_the_digits_that_its_width_is_worth(run: Callable[[str, Any], Any]) -> None:
+    assert run("regress.text.span(4.9963e-3, 5.0379e-3, 's')", None) == ["4.996 ms", "5.038 ms"]
+    assert run("regress.text.span(1.2e-3, 3.4e-3, 's')", None) == ["1.2 ms", "3.4 ms"]
+    assert run("regress.text.span(96, 128, 'B')", None) == ["96 B", "128 B"]
+    assert run("regress.text.span(2e-6, 2e-6, 's')", None) == ["2.0 us", "2.0 us"]
+
+
 def test_what_a_search_finds(run: Callable[[str, Any], Any]) -> None:
     wanted = {
         "softmax": True, "SoftMax fwd": True, "softmax -bfloat16": False, "-nothing": True, '"fwd(1024"': True,

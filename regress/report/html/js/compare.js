@@ -163,6 +163,7 @@
             key: "head",
             label: "Head",
             num: true,
+            hide: true,
             value: each => each.head,
             cell: each => text.value(each.head, each.row.unit),
           },

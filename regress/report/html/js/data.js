@@ -30,7 +30,12 @@
     R.placeOf = new Map(index.places.map((place, at) => [place.id, at]));
     index.rows = index.rows.map(values => levelled(named(index.fields.row, values)));
     index.events = index.events.map(values => named(index.fields.event, values));
-    for (const event of index.events) event.suspects = event.suspects.map(at => index.suspects[at]);
+    for (const event of index.events) {
+      const {name} = index.entries[event.benchmark];
+      event.suspects = event.suspects.map(at => index.suspects[at]);
+      event.case = name + (event.params && `(${event.params})`);
+      event.id = [event.case, event.metric, event.moved, index.commits[event.first].sha].join(" ");
+    }
     index.broken = index.broken.map(values => named(index.fields.broken, values));
     index.rows.forEach(row => {
       row.name = index.entries[row.benchmark].name;

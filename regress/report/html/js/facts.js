@@ -75,7 +75,7 @@
                 ? line.exact
                   ? "exact"
                   : "one value"
-                : text.axis([line.lows[at], line.highs[at]], line.unit).join(" to "),
+                : text.span(line.lows[at], line.highs[at], line.unit).join(" to "),
             ),
             item(
               "Noise",

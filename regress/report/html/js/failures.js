@@ -81,10 +81,17 @@
             key: "commits",
             label: "Commits",
             num: true,
+            hide: true,
             value: each => each.commits,
             cell: each => String(each.commits),
           },
-          {key: "open", value: each => each.open, label: "Now", cell: each => (each.open ? "fails" : "works")},
+          {
+            key: "open",
+            hide: true,
+            value: each => each.open,
+            label: "Now",
+            cell: each => (each.open ? "fails" : "works"),
+          },
         ],
       });
     const draw = () => {

@@ -75,7 +75,7 @@
               h(
                 "span",
                 {class: "soft"},
-                point.low < point.high ? ` ${text.axis([point.low, point.high], unit).join(" … ")}` : "",
+                point.low < point.high ? ` ${text.span(point.low, point.high, unit).join(" … ")}` : "",
                 ` · ${text.counted(point.n, "round")}`,
               ),
             )

@@ -60,6 +60,15 @@
       [digits, digits + 1, digits + 2].find(n => Math.abs(Number(step.toFixed(n)) - step) < step * 1e-6) ?? digits;
     return values.map(each => (each === null ? "" : `${(each / factor).toFixed(exact)} ${name}`.trimEnd()));
   };
+  // The two ends of an interval, with as many digits as its width is worth.
+  const span = (low, high, unit) => {
+    const [name, factor] = scaleOf([high], unit),
+      width = Math.abs(high - low) / factor || 1;
+    const digits = Math.max(0, Math.min(6, 1 - Math.floor(Math.log10(width))));
+    return [low, high].map(each =>
+      `${(each / factor).toFixed(name === "B" || name === "" ? 0 : digits)} ${name}`.trimEnd(),
+    );
+  };
   const signed = ratio => {
     const percent = 100 * (ratio - 1),
       size = Math.abs(percent),
@@ -115,6 +124,7 @@
     number,
     value,
     axis,
+    span,
     scaleOf,
     scaled,
     change,
