@@ -107,6 +107,8 @@ def compare(root: Path, times: int) -> None:
         commits = Path(folder) / "commits.json"
         about = process("prepare", root, Path(folder) / "prepared", commits)
         files = [path for path in root.rglob("*.json") if path.name not in ("machine.json", "benchmarks.json")]
+        if not about["used"]:
+            sys.exit(f"there are no results in {root}: name the folder that has a folder of each machine")
         size = sum(path.stat().st_size for path in files)
         print(f"{len(files)} files of results, {size / 1e6:.0f} MB, {about['commits']} commits")
         rounds: dict[str, list[Told]] = {"asv": [], "first": [], "unchanged": []}
