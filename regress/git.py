@@ -29,6 +29,7 @@ __all__ = ["Repository", "open_repository"]
 
 _FIELDS = ("%H", "%P", "%ct", "%an", "%s")
 _STEPS = re.compile(r"(.+?)((?:~\d*|\^\d*)+)", re.DOTALL)
+_AGO = re.compile(r"yesterday|last[ .](week|month|year)|\d+[ .](minute|hour|day|week|month|year)s?([ .]ago)?")
 _USUAL_BRANCHES = ("main", "master", "trunk")
 _NOBODY = {"NAME": "regress", "EMAIL": "", "DATE": "@0 +0000"}
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
@@ -138,13 +139,12 @@ class Repository:
         return [ref for ref in refs if ref not in behind[:1]]
 
     def date_of(self, words: str) -> float | None:
-        """The moment that words name, in seconds since the epoch; None where they are a revision, or no date at all.
-
-        git takes any words for a date ("the day my cat was born" is now), so they have to have a digit or be one of its own.
+        """The moment that words name, in seconds since the epoch: 2026-01-20 (in ISO's format), "30 days ago", yesterday. None
+        where they name none: git itself takes any words for a date, a mistyped tag too, and means now.
         """
         with contextlib.suppress(ValueError):
             return datetime.fromisoformat(words).astimezone().timestamp()
-        if self._exists(words) or not re.search(r"\d|yesterday|noon|midnight|last ", words):
+        if not _AGO.fullmatch(words.strip().lower()):
             return None
         out = _text(_git(self.root, "rev-parse", f"--since={words}")).strip()
         return float(out.rpartition("=")[2])

@@ -6,6 +6,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -856,3 +857,28 @@ def test_the_worktrees_that_were_used_last_are_kept(project: Project, trees: Pat
     assert sorted(path.name for path in trees.iterdir() if path.is_dir()) == sorted(
         commits[index].sha for index in (0, 1, 3)
     )
+
+
+# -- dates ---------------------------------------------------------------------------------------------------------------
+
+
+def test_words_that_name_a_moment(project: Project) -> None:
+    project.commit("one")
+    repository = open_repository(project.root)
+    assert repository.date_of("2026-01-20T00:00:00+00:00") == 1768867200.0
+    now = time.time()
+    for words, seconds in {
+        "30 days ago": 30 * 86400,
+        "2.weeks": 14 * 86400,
+        "1 hour": 3600,
+        "yesterday": 86400,
+    }.items():
+        found = repository.date_of(words)
+        assert found is not None
+        assert abs(now - seconds - found) < 7300, "a change of the clocks may lie between"
+
+
+@pytest.mark.parametrize("words", ["v9", "3f2c1ab", "main", "HEAD~3", "the day after", "1.4", ""])
+def test_what_names_no_moment_is_not_taken_for_now(project: Project, words: str) -> None:
+    project.commit("one")
+    assert open_repository(project.root).date_of(words) is None

@@ -6,7 +6,6 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 
 from regress.commands.session import Session
@@ -111,12 +110,11 @@ def _first(session: Session, every: Sequence[Commit], since: str | None) -> int:
     """Index of the first commit of the report."""
     if since is None:
         return 0
-    try:
-        date = datetime.fromisoformat(since).astimezone().timestamp()
-    except ValueError:
+    date = session.repository.date_of(since)
+    if date is None:
         sha = session.repository.resolve(since).sha
         found = next((index for index, each in enumerate(every) if each.sha == sha), None)
         if found is None:
-            raise RevisionError(f"{since} is not on the branch", fix="name a date or a commit that is") from None
+            raise RevisionError(f"{since} is not on the branch", fix="name a date or a commit that is")
         return found
     return next((index for index, each in enumerate(every) if each.date >= date), len(every))
