@@ -378,6 +378,12 @@ class ChangePoint:
     """The first commit of the improvement that took this regression back."""
     reasons: tuple[str, ...] = ()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it is a regression that counts, is sure, and has not been taken back."""
+        worse = self.moved is Verdict.REGRESSED and self.large
+        return worse and self.state == "confirmed" and not self.recovered_by
+
 
 @dataclass(frozen=True)
 class Changed:

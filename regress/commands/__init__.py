@@ -7,6 +7,7 @@ compare   verdicts from recorded results
 merge     the results of other folders into results_dir
 export    recorded results as a table
 report    the pages of the recorded history
+reading   how far the reading of results is
 list      the cases of the suite
 config    effective settings
 doctor    whether this machine is fit to measure

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
+from regress.commands.reading import reading
 from regress.commands.session import Request, Session, unmatched
 from regress.compare import Past, past_of
 from regress.errors import NothingMeasured
@@ -56,7 +57,7 @@ def export(
     session = Session(request)
     root, settings = session.config.results_dir, session.config.settings
     oldest = None if since is None else _date(session.repository, since)
-    every = past_of(root, session.cache, (), settings, machine, environment, _reading(watcher)).unknown
+    every = past_of(root, session.cache, (), settings, machine, environment, reading(watcher)).unknown
     # The order is that of their dates: git no longer knows all of them.
     commits = [Commit(each.commit_sha, "", "", each.date) for each in every if oldest is None or each.date >= oldest]
     past = past_of(root, session.cache, commits, settings, machine, environment)
@@ -76,22 +77,6 @@ def export(
 def _date(repository: Repository, words: str) -> float:
     date = repository.date_of(words)
     return date if date is not None else repository.resolve(words).date
-
-
-def _reading(watcher: Watcher) -> Callable[[int, int], None]:
-    """Tells the watcher how much of what has to be read was read, in MiB."""
-    done = -1
-
-    def progress(read: int, wanted: int) -> None:
-        nonlocal done
-        if done < 0:
-            watcher.start(wanted >> 20, "reading")
-            done = 0
-        if read >> 20 > done:
-            watcher.advance("", (read >> 20) - done)
-            done = read >> 20
-
-    return progress
 
 
 class _Wanted:

@@ -10,12 +10,11 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from regress.history.disk import locked, read_kept, write_kept
+from regress.history.disk import changing_kept, read_kept
 from regress.model import SelfCheck
 
 FILE = "aa.json"
 FORMAT = 1
-LOCK_TIMEOUT_S = 10.0
 
 _COUNTS = ("false_alarms", "undecided", "unchanged")
 _PERHAPS = ("noise_floor", "min_detectable")
@@ -24,12 +23,10 @@ _PERHAPS = ("noise_floor", "min_detectable")
 def keep_aa(folder: Path, machine: str, device: str, found: SelfCheck) -> Path:
     """Keep it for the device of that UUID, in place of the one before. Raises StoreError."""
     path = folder / FILE
-    with locked(folder, LOCK_TIMEOUT_S):
-        machines = read_kept(path, "machines", FORMAT)
+    with changing_kept(path, "machines", FORMAT) as machines:
         devices = machines.get(machine)
         known = devices if isinstance(devices, dict) else {}
         machines[machine] = {**known, device: dataclasses.asdict(found)}
-        write_kept(path, "machines", FORMAT, machines)
     return path
 
 

@@ -19,6 +19,8 @@ from regress.errors import StoreError
 
 LOCK_NAME = ".regress.lock"
 POLL_S = 0.01
+KEPT_TIMEOUT_S = 10.0
+"""How long a small file that is kept waits for another process to write it."""
 
 _CANNOT_LOCK = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -68,7 +70,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def read_kept(path: Path, name: str, version: int) -> dict[str, Any]:
-    """The object of that name in a small file that `write_kept` wrote; empty where it is missing, broken or of another version."""
+    """The object of that name in a small file that `changing_kept` wrote; empty where it is missing, broken or of another version."""
     try:
         data = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -77,10 +79,14 @@ def read_kept(path: Path, name: str, version: int) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def write_kept(path: Path, name: str, version: int, entries: Mapping[str, Any]) -> None:
-    """Write the object for `read_kept`. The caller holds the lock of the folder. Raises StoreError."""
-    text = json.dumps({"format": version, name: entries}, indent=1, sort_keys=True, allow_nan=False)
-    replace_file(path, f"{text}\n".encode())
+@contextmanager
+def changing_kept(path: Path, name: str, version: int) -> Iterator[dict[str, Any]]:
+    """The object of `read_kept`, to be changed in the block; it is written after it, with the folder locked. Raises StoreError."""
+    with locked(path.parent, KEPT_TIMEOUT_S):
+        entries = read_kept(path, name, version)
+        yield entries
+        text = json.dumps({"format": version, name: entries}, indent=1, sort_keys=True, allow_nan=False)
+        replace_file(path, f"{text}\n".encode())
 
 
 def append(path: Path, data: bytes, *, lines: bool = True) -> int:

@@ -13,25 +13,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from regress.history.disk import locked, read_kept, write_kept
+from regress.history.disk import changing_kept, read_kept
 from regress.model import Spread
 
 FILE = "noise.json"
 FORMAT = 1
-LOCK_TIMEOUT_S = 10.0
 MEMORY = 60
 """Degrees of freedom that the past keeps at most: a machine that has become noisier is believed soon."""
 
 
 def remember_noise(folder: Path, machine: str, seen: Mapping[str, Spread]) -> None:
     """Add what a check has seen of each case to what is remembered of it. Raises StoreError."""
-    path = folder / FILE
-    with locked(folder, LOCK_TIMEOUT_S):
-        machines = read_kept(path, "machines", FORMAT)
+    with changing_kept(folder / FILE, "machines", FORMAT) as machines:
         cases = _spreads(machines.get(machine))
         cases.update((case, _pooled(cases.get(case), spread)) for case, spread in seen.items())
         machines[machine] = {case: [float(f"{each.sd:.3g}"), each.freedom] for case, each in cases.items()}
-        write_kept(path, "machines", FORMAT, machines)
 
 
 def remembered_noise(folder: Path, machine: str) -> dict[str, Spread]:

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from regress.errors import RegressError
-from regress.history.disk import locked, read_kept, write_kept
+from regress.history.disk import changing_kept, read_kept
 from regress.measure.wire import HARNESS_VERSION, Ceilings
 from regress.model import Failure
 
 FILE = "ceilings.json"
 FORMAT = 1
-LOCK_TIMEOUT_S = 10.0
 
 
 def ceilings_of(facts: Mapping[str, Any], folder: Path, measure: Callable[[], Ceilings]) -> Ceilings:
@@ -61,9 +60,8 @@ def keep(folder: Path, facts: Mapping[str, Any], found: Ceilings) -> None:
         "copy_bytes_s": found.copy_bytes_s,
         "matmul_flops_s": found.matmul_flops_s,
     }
-    with locked(folder, LOCK_TIMEOUT_S):
-        devices = {**read_kept(folder / FILE, "devices", FORMAT), str(facts["gpu_uuid"]): entry}
-        write_kept(folder / FILE, "devices", FORMAT, devices)
+    with changing_kept(folder / FILE, "devices", FORMAT) as devices:
+        devices[str(facts["gpu_uuid"])] = entry
 
 
 def _measured_with(facts: Mapping[str, Any]) -> dict[str, Any]:

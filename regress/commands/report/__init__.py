@@ -12,9 +12,10 @@ contents    the index: all Parts, put together
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 
+from regress.commands.reading import reading
 from regress.commands.report.branch import Branch, branch_of
 from regress.commands.report.contents import Contents
 from regress.commands.report.leaves import Maker
@@ -37,7 +38,7 @@ def report(
     session = Session(request)
     settings, results = session.config.settings, session.config.results_dir
     # Of no commits at all everything is unknown: so it says which have results, for git to tell their order.
-    everything = past_of(results, session.cache, (), settings, progress=_reading(watcher))
+    everything = past_of(results, session.cache, (), settings, progress=reading(watcher))
     recorded = {each.commit_sha for each in everything.unknown}
     branch = branch_of(session, recorded, since)
     if not branch.commits:
@@ -46,20 +47,6 @@ def report(
     maker = Maker(past, results, branch, settings, frozenset(commands))
     site = Site(tuple(maker.leaves()), Contents(session, past, branch).index)
     return site, (session.config.root / settings.report_dir).resolve()
-
-
-def _reading(watcher: Watcher) -> Callable[[int, int], None]:
-    """Tells how far reading is, by the kB."""
-    told: int | None = None
-
-    def tell(done: int, total: int) -> None:
-        nonlocal told
-        if told is None:
-            watcher.start(total // 1000, "reading results, kB")
-        watcher.advance("", done // 1000 - (told or 0))
-        told = done // 1000
-
-    return tell
 
 
 def _nothing(session: Session, branch: Branch, recorded: Collection[str], since: str | None) -> NothingMeasured:

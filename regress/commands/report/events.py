@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from regress.commands.report.branch import MOST_SUSPECTS, Branch
 from regress.commands.report.lines import Levelled, change_of
-from regress.commands.report.rows import is_open
 from regress.commands.session import quoted
 from regress.model import ChangePoint, Verdict
 from regress.pages import Change, Event
@@ -106,14 +105,14 @@ def _event(
 def _size(member: _Member) -> tuple[bool, bool, float]:
     """What stands for an event is open if any is, large if any is, and then the largest."""
     ratio = member.change.ratio
-    return is_open(member.point), member.point.large, abs(math.log(ratio)) if ratio else math.inf
+    return member.point.is_open, member.point.large, abs(math.log(ratio)) if ratio else math.inf
 
 
 def _state(members: Sequence[_Member]) -> str:
     points = [each.point for each in members]
     if points[0].moved is not Verdict.REGRESSED:
         return "tentative" if all(each.state == "tentative" for each in points) else points[0].state
-    if any(map(is_open, points)):
+    if any(each.is_open for each in points):
         return "open"
     held = [each for each in points if not each.recovered_by]
     if not held:

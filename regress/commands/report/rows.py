@@ -7,7 +7,7 @@ import math
 import statistics
 
 from regress.commands.report.lines import Levelled
-from regress.model import ChangePoint, Verdict
+from regress.model import Verdict
 from regress.pages import SPARK_LETTERS, Row
 
 SPARK_STEPS = 60
@@ -24,7 +24,7 @@ def row_of(found: Levelled, place: int, reference: int, threshold: float) -> Row
     series, latest = found.series, found.latest
     status, why = status_of(found, threshold)
     large = [each for each in found.changes if each.large]
-    last = next(reversed([each for each in large if is_open(each)] or large), None)
+    last = next(reversed([each for each in large if each.is_open] or large), None)
     return Row(
         benchmark=0,
         params=", ".join(series.case.params),
@@ -63,7 +63,7 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
     if newest > found.latest:
         return ("skipped" if series.failures[newest] == "skipped" else "failed"), series.failures[newest]
     large = [each for each in found.changes if each.large]
-    if any(is_open(each) for each in large):
+    if any(each.is_open for each in large):
         return "regressed", ""
     if large and large[-1].state == "tentative":
         return "tentative", "the last results only, and too few: measure again"
@@ -80,13 +80,6 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
     if found.noise is not None and found.noise > threshold:
         return "undecided", "the values scatter by more than the change that counts"
     return "unchanged", ""
-
-
-def is_open(change: ChangePoint) -> bool:
-    """Whether it is a regression that holds."""
-    return (
-        change.large and change.moved is Verdict.REGRESSED and change.state == "confirmed" and not change.recovered_by
-    )
 
 
 def _since(found: Levelled, reference: int) -> float | None:

@@ -16,16 +16,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from regress.commands.session import Request, Session, counted, quoted
-from regress.commands.sweep import choosing, marks
-from regress.commands.sweep.changes import changes_on, is_open, marked_new
-from regress.commands.sweep.choosing import Chosen, choose
+from regress.commands.sweep.changes import changes_on, marked_new
+from regress.commands.sweep.choosing import NEW, Chosen, choose
+from regress.commands.sweep.marks import Mark
 from regress.commands.sweep.measuring import Sweep
+from regress.compare import past_of
 from regress.errors import NothingMeasured
-from regress.history import Store
 from regress.model import Changed, Report, Verdict
 from regress.run.execute import Watcher
-
-__all__ = ["choosing", "sweep"]
 
 STATES = {0: "PASS", 1: "FAIL", 5: "NOTHING", 130: "INTERRUPTED"}
 
@@ -49,10 +47,12 @@ def sweep(
     """
     start = time.monotonic()
     session = Session(request)
-    store = Store(session.config.results_dir)
-    recorded = frozenset(each.commit_sha for each in store.commits(session.machine.name))
-    mark = marks.Mark(session, environment)
-    after = mark.read(recorded) if words == choosing.NEW else ""
+    config = session.config
+    # Of no commits at all everything is unknown: so it says which have results.
+    known = past_of(config.results_dir, session.cache, (), config.settings, session.machine.name).unknown
+    recorded = frozenset(each.commit_sha for each in known)
+    mark = Mark(session, environment)
+    after = mark.read(recorded) if words == NEW else ""
     chosen = choose(session, words, frozenset({after}) if after else recorded, since=since, steps=steps, only=only)
     if not chosen.wanted:
         return _nothing(session, chosen, f"{chosen.words}: there are none", start)
@@ -70,14 +70,20 @@ def sweep(
         found = marked_new(before, changes_on(session, chosen.line, run.names))
         options = _words(request, words, since, steps, only, environment)
         report = _report(session, chosen, run, found, options, start)
-    if words == choosing.NEW and not run.left and not run.failed and not run.interrupted:
+    if words == NEW and not run.left and not run.failed and not run.interrupted:
         mark.write(chosen.line[-1].sha)
     return report
 
 
 def _words(request: Request, words: str, since: str | None, steps: int, only: str, environment: str) -> list[str]:
     """What asks for these commits and cases again."""
-    named = (("--since", since), ("--steps", str(steps) if steps else None), ("--env", environment or None))
+    named = (
+        ("--since", since),
+        ("--steps", str(steps) if steps else None),
+        ("--env", environment or None),
+        ("--machine", request.overrides.get("machine")),
+        ("--gpus", ",".join(request.gpus)),
+    )
     found = [
         words,
         *(word for name, value in named if value for word in (name, value)),
@@ -89,7 +95,7 @@ def _words(request: Request, words: str, since: str | None, steps: int, only: st
 
 def _all_done(chosen: Chosen) -> str:
     if chosen.after:
-        return f"nothing to measure: {chosen.words.replace('new commits', 'no commit is new')}"
+        return f"nothing to measure: no commit is new after {chosen.after[:8]}"
     count = len(chosen.wanted)
     return f"nothing to measure: {chosen.words}, {'it is' if count == 1 else f'all {count} are'} measured"
 
@@ -108,7 +114,7 @@ def _nothing(session: Session, chosen: Chosen, remark: str, start: float) -> Rep
 def _report(
     session: Session, chosen: Chosen, run: Sweep, found: Sequence[Changed], options: Sequence[str], start: float
 ) -> Report:
-    opened = [each for each in found if each.new and is_open(each)]
+    opened = [each for each in found if each.new and each.point.is_open]
     codes = [130] if run.interrupted else []
     codes += [1] if opened else []
     codes += [3] if run.failed else []

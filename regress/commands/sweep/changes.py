@@ -9,7 +9,7 @@ from regress.commands.session import Session
 from regress.compare import anchors_of, changes_of, key_of, past_of, remeasured, with_anchors
 from regress.compare.gating import gating, that_gate
 from regress.history import Store
-from regress.model import Changed, ChangePoint, Commit, Series, Verdict
+from regress.model import Changed, ChangePoint, Commit, Series
 
 
 def changes_on(session: Session, line: Sequence[Commit], names: Collection[str]) -> list[Changed]:
@@ -42,13 +42,6 @@ def _changed(series: Series, point: ChangePoint, commits: dict[str, Commit]) -> 
     return Changed(series.case, series.metric, series.machine, series.environment, series.device, point, blamed)
 
 
-def is_open(changed: Changed) -> bool:
-    """Whether it is a regression that counts, is sure, and has not been taken back."""
-    point = changed.point
-    worse = point.moved is Verdict.REGRESSED and point.large
-    return worse and point.state == "confirmed" and not point.recovered_by
-
-
 def marked_new(before: Sequence[Changed], after: Sequence[Changed]) -> list[Changed]:
     """Those of `after`, each marked as new unless `before` has one of the same series and direction that may be the same event.
 
@@ -65,5 +58,5 @@ def _series(changed: Changed) -> tuple[object, ...]:
 
 
 def _same(old: Changed, new: Changed) -> bool:
-    alike = old.point.moved is new.point.moved and (is_open(old) or not is_open(new))
+    alike = old.point.moved is new.point.moved and (old.point.is_open or not new.point.is_open)
     return alike and not {each.sha for each in old.blamed}.isdisjoint(each.sha for each in new.blamed)

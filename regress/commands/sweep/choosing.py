@@ -19,7 +19,7 @@ class Chosen:
     """What a sweep is about."""
 
     words: str
-    """For people: "3 commits of main after 3f2c1ab0"."""
+    """For people: "new commits after 3f2c1ab0"."""
     line: tuple[Commit, ...]
     """The commits of the branches, the oldest first, and any that are measured besides."""
     wanted: frozenset[str]

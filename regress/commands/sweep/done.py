@@ -16,12 +16,11 @@ from typing import Any
 
 from regress.commands.session import Session
 from regress.history import Store
-from regress.history.disk import locked, read_kept, write_kept
+from regress.history.disk import changing_kept, read_kept
 from regress.model import Benchmark, Case, Round
 
 FILE = "sweep.json"
 FORMAT = 1
-LOCK_TIMEOUT_S = 10.0
 TRIES = 3
 
 
@@ -98,11 +97,9 @@ class Done:
     def _remember(self, sha: str, entries: Mapping[str, Any]) -> None:
         if not entries:
             return
-        with locked(self._path.parent, LOCK_TIMEOUT_S):
-            commits = read_kept(self._path, "commits", FORMAT)
+        with changing_kept(self._path, "commits", FORMAT) as commits:
             before = commits.get(sha)
             commits[sha] = {**(before if isinstance(before, dict) else {}), **entries}
-            write_kept(self._path, "commits", FORMAT, commits)
         self._tried = {**self._tried, sha: commits[sha]}
 
 

@@ -12,11 +12,10 @@ import hashlib
 from collections.abc import Collection
 
 from regress.commands.session import Session
-from regress.history.disk import locked, read_kept, write_kept
+from regress.history.disk import changing_kept, read_kept
 
 FILE = "swept.json"
 FORMAT = 1
-LOCK_TIMEOUT_S = 10.0
 
 
 class Mark:
@@ -37,6 +36,5 @@ class Mark:
         return ""
 
     def write(self, sha: str) -> None:
-        with locked(self._path.parent, LOCK_TIMEOUT_S):
-            marks = read_kept(self._path, "marks", FORMAT)
-            write_kept(self._path, "marks", FORMAT, {**marks, self._key: sha})
+        with changing_kept(self._path, "marks", FORMAT) as marks:
+            marks[self._key] = sha

@@ -5,6 +5,7 @@
     page.py        index.html: template, style and scripts in one
     page.html.j2   its template
     style.css      how it looks
+    dark.css       its colours in the dark, which stand at two places of it
     js/            what it does, a job a file; page.py has the order
     vendor/        uPlot, which draws the charts, with its licence
 

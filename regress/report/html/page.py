@@ -51,7 +51,7 @@ def page(title: str, data: Sequence[str] = (), sources: Sequence[str] = ()) -> s
     )
     return environment.get_template("page.html.j2").render(
         title=title,
-        style=_text("vendor/uPlot.min.css") + _text("style.css"),
+        style=_text("vendor/uPlot.min.css") + _text("style.css").replace("/* dark.css */", _text("dark.css")),
         licence=_text("vendor/uPlot.LICENSE"),
         library=_text("vendor/uPlot.iife.min.js"),
         scripts=[_text(f"js/{name}.js") for name in SCRIPTS],
