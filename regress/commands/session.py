@@ -229,7 +229,7 @@ class Session:
         found = [*self.config.warnings, *dict.fromkeys(told), *measured.warnings]
         if ceilings.failure is not None:
             found.append(f"shares of what the device does at most are not all known: {ceilings.failure.message}")
-        skipped = {(each.name, *each.params) for each in measured.rounds if _needs_device(each)}
+        skipped = {(each.name, *each.params) for each in measured.rounds if needs_device(each)}
         if skipped:
             facts: Mapping[str, Any] = next(iter(measured.facts.values()), {})
             why = str(facts.get("no_device", "no device"))
@@ -260,7 +260,7 @@ def require_values(measured: Measured) -> None:
     """Raise NothingMeasured where not one round gave a value for want of a device."""
     if any(each.values for each in measured.rounds) or measured.interrupted:
         return
-    refused = [each for each in measured.rounds if _needs_device(each)]
+    refused = [each for each in measured.rounds if needs_device(each)]
     if refused and len(refused) == len(measured.rounds):
         cases = len({(each.name, *each.params) for each in refused})
         failure = refused[0].failure
@@ -277,7 +277,8 @@ def _on_device(round: Round) -> bool:
     return round.protocol is None or round.protocol.metric == "gpu_time" or "torch" in round.facts.get("loaded", ())
 
 
-def _needs_device(round: Round) -> bool:
+def needs_device(round: Round) -> bool:
+    """Whether it was skipped for want of a device."""
     return (
         round.failure is not None and round.failure.kind == "skipped" and "needs a CUDA device" in round.failure.message
     )

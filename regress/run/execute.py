@@ -18,7 +18,7 @@ from pathlib import Path
 from regress.errors import NothingMeasured
 from regress.measure.wire import Proposal, Task
 from regress.measure.wire import Suite as SuiteMessage
-from regress.model import Batch, Case, Failure, Protocol, Round
+from regress.model import Batch, Case, Failure, Protocol, Round, SuiteProblem
 from regress.model import Measured as Value
 from regress.run import homes, plan
 from regress.run.environments import Prepared
@@ -26,7 +26,7 @@ from regress.run.environments.tree import unbuilt
 from regress.run.job import Job, Measured, Sink, Steps, Watcher
 from regress.run.lanes import Lane, Lanes, at_once
 
-__all__ = ["Job", "Measured", "Sink", "Steps", "Watcher", "discover", "execute"]
+__all__ = ["Job", "Measured", "Sink", "Steps", "Watcher", "discover", "execute", "nothing_selected"]
 
 
 def discover(job: Job, side: Prepared) -> SuiteMessage:
@@ -88,15 +88,16 @@ def _refuse_unbuilt(side: Prepared, suite: SuiteMessage, build: tuple[str, ...])
             )
 
 
-def _nothing_selected(job: Job, measured: Measured) -> NothingMeasured:
-    problems = [each for each in measured.problems if each.fatal]
+def nothing_selected(job: Job, problems: Iterable[SuiteProblem]) -> NothingMeasured:
+    """The error where the suite has no case that is wanted."""
+    fatal = [each for each in problems if each.fatal]
     if job.selection.words:
         what = f"no benchmark matches {job.selection.words}"
         return NothingMeasured(what, why=f"searched in {job.suite}", fix="regress list")
-    if problems:
+    if fatal:
         return NothingMeasured(
             f"no benchmark in {job.suite} could be imported",
-            why=f"{problems[0].where}: {problems[0].message}",
+            why=f"{fatal[0].where}: {fatal[0].message}",
             fix="mend that import",
         )
     return NothingMeasured(
@@ -150,7 +151,7 @@ class _Execution:
         else:
             measured.unaffected = bool(plan.select(asked, replace(job.selection, changed=None)))
             if not measured.unaffected:
-                raise _nothing_selected(job, measured)
+                raise nothing_selected(job, measured.problems)
 
     def _place(self, suites: Mapping[str, SuiteMessage]) -> None:
         """Give every case its lane, the same on all sides and in every run."""

@@ -238,6 +238,21 @@ def test_a_side_that_cannot_be_measured_does_not_cost_the_others(project: Callab
     assert set(rounds_of(p)) == set(shas[1:])
 
 
+def test_a_night_without_the_device_measures_nothing_and_is_made_up_for(project: Callable[..., Project]) -> None:
+    p = project(device="auto")
+    work = "try: import regress_scripted as d\nexcept ImportError: d = None\ndef work(): d.kernel('k', 50e-6)\n"
+    shas = [p.commit({"proj/__init__.py": work, "benchmarks/b.py": SUITE.replace("proj.other", "proj.work")})]
+    shas.append(p.commit({"NEWS": "more"}))
+    for _ in range(2):
+        result = p.regress("sweep", "ALL")
+        assert result.code == 5
+        assert "none of the 2 cases could be measured" in result.err
+    config = p.root / "asv.conf.json"
+    config.write_text(config.read_text().replace('"auto"', '"fake"'))
+    assert swept(p, "ALL")["remark"].startswith("2 commits measured")
+    assert rounds_of(p)[shas[0]] == Counter(dict.fromkeys(CASES, 2))
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from regress.commands.session import Session
+from regress.commands.session import Session, needs_device
 from regress.history import Store
 from regress.history.disk import changing_kept, read_kept
 from regress.model import Benchmark, Case, Round
@@ -64,9 +64,13 @@ class Done:
         }
 
     def _had(self, sha: str) -> tuple[Counter[Case], set[Case]]:
-        """How many rounds of ours, of the benchmarks as they are now, the commit has, and which cases failed in one."""
+        """How many rounds of ours, of the benchmarks as they are now, the commit has, and which cases failed in one.
+
+        What was skipped for want of a device has not failed where nothing else was measured: the driver may have been broken.
+        """
         had: Counter[Case] = Counter()
         failed: set[Case] = set()
+        without_device: set[Case] = set()
         for recorded in self._store.load(sha, self._session.machine.name, self._environment).recorded:
             for each in recorded.rounds:
                 definition, wanted = recorded.benchmarks.get(each.name), self._benchmarks.get(each.name)
@@ -75,8 +79,8 @@ class Done:
                 case = Case(each.name, tuple(each.params))
                 had[case] += each.failure is None
                 if each.failure is not None and not self._retry:
-                    failed.add(case)
-        return had, failed
+                    (without_device if needs_device(each) else failed).add(case)
+        return had, failed | without_device if had.total() else failed
 
     def unbuilt(self, sha: str, why: str) -> None:
         """The commit did not build in this sweep."""

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from regress.commands.recorder import Recorder
-from regress.commands.session import Session, counted, device_line, unmatched
+from regress.commands.session import Session, counted, device_line, require_values
 from regress.commands.sweep.changes import changes_on
 from regress.commands.sweep.choosing import Chosen
 from regress.commands.sweep.done import Done
@@ -24,7 +24,7 @@ from regress.history import Store
 from regress.measure.wire import Ceilings
 from regress.model import Batch, Benchmark, Case, Commit, Machine, Side, SuiteProblem
 from regress.run.environments import Prepared, identity_of
-from regress.run.execute import Measured, Watcher, execute
+from regress.run.execute import Measured, Watcher, execute, nothing_selected
 from regress.run.plan import Selection, select
 
 GROUP = 4
@@ -114,7 +114,7 @@ class Sweep:
             visits.close()
         self.cases = select(found.benchmarks, job.selection)
         if not self.cases:
-            raise unmatched(job.selection, str(job.suite))
+            raise nothing_selected(job, found.problems)
         return {each.name: each for each in found.benchmarks}, python
 
     def _side(self, commit: Commit, beside: str = "") -> Side:
@@ -223,6 +223,7 @@ class Sweep:
         with session.device(self._watcher):
             found = execute(job, recorder.take, self._watcher, Missing(missing, self.rounds))
         recorder.finish(found)
+        require_values(found)
         self.machine = recorder.machine
         self.device = self.device or device_line(next(iter(found.facts.values()), {}), found.rounds)
         self.warnings += [*session.warnings(found, job, Ceilings()), *recorder.warnings()]
