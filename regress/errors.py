@@ -41,3 +41,7 @@ class BuildFailed(RegressError):
 
 class NothingMeasured(RegressError):
     exit_code = 5
+
+
+class NoDevice(NothingMeasured):
+    """The machine lacks the device that it is recorded with: nothing can be measured on it, whatever the commit."""

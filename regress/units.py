@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 MISSING = "-"
+MOST_PERCENT = 10000
 
 Scales = tuple[tuple[str, float], ...]
 
@@ -130,7 +131,9 @@ def format_percent(share: float | None) -> str:
     if share is None or math.isnan(share):
         return MISSING
     percent = 100 * share
-    if 999.5 <= abs(percent) < 1e6:
+    if percent > MOST_PERCENT:  # of two values that lie far apart; its digits tell nothing
+        return f"over {MOST_PERCENT} %"
+    if abs(percent) >= 999.5:
         return f"{percent:.0f} %"
     return f"{percent:.2g} %" if abs(percent) < 9.95 else f"{percent:.3g} %"
 

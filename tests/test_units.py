@@ -154,6 +154,8 @@ def test_an_interval_of_ratios() -> None:
         (0.1234, "12.3 %"),
         (10.0, "1000 %"),
         (9.996, "1000 %"),
+        (1e8, "over 10000 %"),
+        (math.inf, "over 10000 %"),
         (0.0, "0 %"),
         (None, "-"),
         (math.nan, "-"),

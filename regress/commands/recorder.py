@@ -10,7 +10,7 @@ from typing import Any
 from regress.commands.checkout import Checkout
 from regress.commands.fitness import lost
 from regress.commands.session import Session, counted
-from regress.errors import NothingMeasured
+from regress.errors import NoDevice
 from regress.history import Store
 from regress.model import DEFAULT_ENVIRONMENT, Benchmark, Machine, Round, Side
 from regress.run.environments import Identity, Prepared, identity_of
@@ -42,13 +42,13 @@ class Recorder:
         return self._machine
 
     def take(self, round: Round, facts: Mapping[str, Any], benchmark: Benchmark) -> None:
-        """Keep one round; it is on disk when this returns. Raises NothingMeasured where numbers of the CPU would be filed
+        """Keep one round; it is on disk when this returns. Raises NoDevice where numbers of the CPU would be filed
         under a machine with a device: a benchmark that takes what is there would go on with another series' values."""
         kind = self._prepared[round.side].environment
         usual = kind.name == DEFAULT_ENVIRONMENT  # another one's torch is its own, and so are its series
         what, why, fix = lost(self._recorded, facts, round.facts.get("loaded", ()) if usual else ())
         if what:
-            raise NothingMeasured(
+            raise NoDevice(
                 f"{self._machine.name} is recorded as a machine with {what}, and none is used now",
                 why=f"{why}; numbers of the CPU are not filed under a device's",
                 fix=f"{fix}; or --machine NAME for an entry of its own",

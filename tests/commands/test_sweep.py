@@ -254,6 +254,20 @@ def test_a_night_without_the_device_measures_nothing_and_is_made_up_for(project:
     assert rounds_of(p)[shas[0]] == Counter(dict.fromkeys(CASES, 2))
 
 
+def test_a_lost_device_is_told_once_not_for_each_commit(project: Callable[..., Project]) -> None:
+    p = project(device="auto")
+    p.commit({"proj/__init__.py": "", "benchmarks/b.py": "def time_it(): pass\n"})
+    for at in range(5):
+        p.commit({"NEWS": str(at)})
+    swept(p, "--steps", "1", "HEAD")
+    (machine,) = (p.root / "history").glob("*/machine.json")
+    machine.write_text(json.dumps({**json.loads(machine.read_text()), "gpu": "H100"}))
+    result = p.regress("sweep", "ALL")
+    assert result.code == 5
+    assert "is recorded as a machine with a device (H100), and none is used now" in result.err
+    assert result.err.count("first visits: 0 of") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

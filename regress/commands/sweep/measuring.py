@@ -19,7 +19,7 @@ from regress.commands.sweep.choosing import Chosen
 from regress.commands.sweep.done import Done
 from regress.commands.sweep.order import next_places
 from regress.config import environment as environment_of
-from regress.errors import BuildFailed, NothingMeasured
+from regress.errors import BuildFailed, NoDevice, NothingMeasured
 from regress.history import Store
 from regress.measure.wire import Ceilings
 from regress.model import Batch, Benchmark, Case, Commit, Machine, Side, SuiteProblem
@@ -185,7 +185,9 @@ class Sweep:
         try:
             found = self._execute(prepared, missing)
         except NothingMeasured as error:
-            if len(built) > 1:
+            if isinstance(error, NoDevice):
+                self.failed.update(dict.fromkeys(self.left, (error.what, error.why, error.fix)))
+            elif len(built) > 1:
                 for commit in built:
                     self._measure([commit])
             else:

@@ -1,0 +1,80 @@
+"""What the demo has planted is found in the history that a sweep recorded of it on a real GPU, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from regress.commands.demo.story import PLANTED, STORY
+from regress.commands.report import report
+from regress.commands.session import Request
+from regress.pages import Event, Index
+from regress.report.progress import Progress
+from tests.conftest import regress
+from tests.data import h200_demo
+
+RULED = {"gpu_time", "peak_memory", "host_time"}
+"""Metrics that are listed with every change that is found of them. Wall time and the counters follow from what is planted."""
+
+
+EXPECTED = {
+    (subject, each.benchmark, each.metric, str(each.verdict)) for subject, own in PLANTED.items() for each in own
+}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+        return h200_demo(tmp_path_factory.mktemp("recorded") / "tinynn")
+
+
+@pytest.fixture(scope="module")
+def index(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Index:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REGRESS_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        site, _ = report(Request(root), Progress(None, quiet=True))
+        return site.index([leaf.make()[1] for leaf in site.leaves])
+
+
+def found(index: Index, events: Sequence[Event]) -> set[tuple[str, str, str, str]]:
+    return {
+        (index.commits[each.first].subject, index.entries[each.benchmark].name, each.metric, each.moved)
+        for each in events
+    }
+
+
+def test_every_planted_change_is_found_with_its_commit(index: Index) -> None:
+    assert found(index, index.events) >= EXPECTED
+    assert all(
+        each.last == each.first == each.good + 1 for each in index.events
+    )  # one commit is to blame, and no other
+
+
+def test_nothing_is_found_that_was_not_planted(index: Index) -> None:
+    assert found(index, [each for each in index.events if each.metric in RULED]) <= EXPECTED
+    assert {subject for subject, *_ in found(index, index.events)} == set(PLANTED)
+
+
+def test_what_has_become_of_them(index: Index) -> None:
+    states = {
+        (index.commits[each.first].subject, each.metric): each.state
+        for each in index.events
+        if each.gates and each.moved == "regressed"
+    }
+    reverted = next(step.reverts for step in STORY if step.reverts)
+    assert states.pop((reverted, "gpu_time")) == "recovered"
+    assert states.pop((STORY[-1].subject, "gpu_time")) == "tentative"  # the newest commit, measured once
+    assert set(states.values()) == {"open"}
+
+
+def test_a_report_and_a_table_of_it(root: Path, cache: Path) -> None:
+    done = regress(root, "report", "-q")
+    assert done.out == "report/index.html  (8 benchmarks, 30 commits; 8 pages changed)\n", done.err
+    compared = regress(root, "compare", "HEAD~1", "HEAD", "--machine", "h200")
+    assert compared.code == 1
+    assert "FAIL  18 cases: 2 regressed" in compared.out
+    rows = regress(root, "export", "--csv", "-").out.splitlines()
+    assert sum(",gpu_time," in row and "Softmax" in row for row in rows) == 30 * 2
