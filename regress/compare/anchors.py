@@ -38,8 +38,12 @@ def key_of(series: Series) -> Key:
 
 def anchors_of(series: Series, found: Iterable[tuple[str, str, tuple[float, ...]]]) -> tuple[Anchor, ...]:
     """The anchors of one series, with what they were when they were new; those of commits without a result then are none."""
-    then = dict(zip(series.commits, series.rounds, strict=True))
+    then = _by_commit(series)
     return tuple(Anchor(sha, beside, then[sha], now) for sha, beside, now in found if then.get(sha))
+
+
+def _by_commit(series: Series) -> dict[str, tuple[float, ...]]:
+    return {series.commits[place]: rounds for place, rounds in zip(series.at, series.rounds, strict=True)}
 
 
 def with_anchors(
@@ -54,6 +58,8 @@ def with_anchors(
     speaks. It moved if that is significant and at least `settings.change_threshold`; a single round is no evidence, nor are
     values of zero or commits that the series does not have.
     """
+    if not anchors or not found:
+        return tuple(found)
     rule, place = series_rule(series, settings), {sha: i for i, sha in enumerate(series.commits)}
     known = [each for each in anchors if each.commit in place and each.beside in place]
     moves = [(each, move) for each in known if (move := _move(each, settings)) is not None]
@@ -98,7 +104,7 @@ def drift(series: Series, anchor: Anchor, settings: Settings) -> Comparison:
 
     The rule is that of a check; p is not adjusted. Raises ValueError where that commit has no result.
     """
-    base, head = anchor.now, series.rounds[series.commits.index(anchor.beside)]
+    base, head = anchor.now, _by_commit(series).get(anchor.beside)
     if not base or not head:
         raise ValueError(f"no results of {anchor.beside} or of its anchor")
     rule = series_rule(series, settings)

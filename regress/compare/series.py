@@ -236,16 +236,9 @@ def _lines(case: _Case) -> Iterator[tuple[_About, dict[int, _Point], dict[int, s
 def _series(
     where: _Where, about: _About, points: Mapping[int, _Point], failures: Mapping[int, str], commits: tuple[str, ...]
 ) -> Series:
-    rounds: list[tuple[float, ...]] = [()] * len(commits)
-    ways: list[Way] = [()] * len(commits)
-    intervals: list[tuple[float, float] | None] = [None] * len(commits)
-    failed = [""] * len(commits)
-    for place, kind in failures.items():
-        failed[place] = kind
-    for place, point in points.items():
-        if point.values:
-            rounds[place], ways[place], intervals[place] = point.values, point.about.way, point.interval
-            failed[place] = ""
+    failed = {place: _Point(about, (), None, kind) for place, kind in failures.items()}
+    valued = {place: point for place, point in points.items() if point.values}
+    columns = sorted({**failed, **valued}.items())
     return Series(
         case=where.case,
         metric=about.metric,
@@ -253,10 +246,11 @@ def _series(
         device=where.device,
         environment=where.environment,
         commits=commits,
-        rounds=tuple(rounds),
-        ways=tuple(ways),
-        intervals=tuple(intervals),
-        failures=tuple(failed),
+        at=tuple(place for place, _ in columns),
+        rounds=tuple(point.values for _, point in columns),
+        ways=tuple(point.about.way if point.values else () for _, point in columns),
+        intervals=tuple(point.interval for _, point in columns),
+        failures=tuple(point.failure for _, point in columns),
         primary=about.primary,
         threshold=about.threshold,
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from regress.commands.report.spans import spans_of
 from regress.compare.gating import that_gate
@@ -18,6 +18,8 @@ from regress.stats.summary import summarize
 
 KEPT_ROUNDS = 100_000
 """Round values that a benchmark keeps for its page; of what is beyond, only how many there were."""
+WHOLE = 1e5
+"""From here on whole numbers have more than five digits."""
 _WORDS = {"gpu_uuid": "device"}
 _HIDDEN = frozenset({"version", "unit"})
 
@@ -29,7 +31,10 @@ class Levelled:
     series: Series
     changes: tuple[ChangePoint, ...]
     at: Mapping[str, int]
-    values: tuple[float | None, ...]
+    measured: tuple[int, ...]
+    """Where it has a value."""
+    values: tuple[float, ...]
+    """There."""
     levels: tuple[Level, ...]
     noise: float | None
     speaks: frozenset[str] | None = None
@@ -43,18 +48,13 @@ class Levelled:
     def gates_at(self, change: ChangePoint) -> bool:
         return bool(that_gate([change], self.speaks))
 
-    @cached_property
-    def measured(self) -> list[int]:
-        return [index for index, value in enumerate(self.values) if value is not None]
-
     @property
     def latest(self) -> int:
         return self.measured[-1]
 
     def level_at(self, index: int) -> Level | None:
         """The level that the series is on at a commit: of those that have begun, the one that began last."""
-        begun = [each for each in self.levels if each.first <= index]
-        return max(begun, key=lambda each: each.first) if begun else None
+        return next((each for each in reversed(self.levels) if each.first <= index), None)
 
 
 def levelled(
@@ -64,23 +64,24 @@ def levelled(
     rule: Rule,
     speaks: frozenset[str] | None = None,
 ) -> Levelled:
-    values = tuple(statistics.median(each) if each else None for each in series.rounds)
-    ways = list(dict.fromkeys(way for way, each in zip(series.ways, series.rounds, strict=True) if each))
-    levels = []
-    for number, way in enumerate(ways):
-        own = [index for index, other in enumerate(series.ways) if other == way and values[index] is not None]
-        starts = [at[each.first] for each in changes if each.way == way]
-        for low, high in itertools.pairwise([0, *starts, len(values)]):
-            inside = [index for index in own if low <= index < high]
-            if inside:
-                middle = statistics.median([values[index] or 0.0 for index in inside])
-                levels.append(Level(inside[0], inside[-1], _digits(middle, 6), number))
+    levels: list[Level] = []
+    inside: list[Sequence[float]] = []
+    for number, (way, own) in enumerate(series.by_way.items()):
+        places = [series.at[index] for index in own]
+        values = [value for index in own if (value := series.values[index]) is not None]
+        starts = [bisect_left(places, at[each.first]) for each in changes if each.way == way]
+        for low, high in itertools.pairwise([0, *starts, len(own)]):
+            inside.append(values[low:high])
+            levels.append(Level(places[low], places[high - 1], _digits(statistics.median(inside[-1]), 6), number))
+    noise = _noise(series, levels, inside)
     levels.sort(key=lambda each: each.first)
-    judged = [
+    judged = tuple(
         each._replace(against="".join(_against(each, other, rule) for other in levels[:index]))
         for index, each in enumerate(levels)
-    ]
-    return Levelled(series, tuple(changes), at, values, tuple(judged), _noise(series, values, levels), speaks)
+    )
+    valued = [(place, value) for place, value in zip(series.at, series.values, strict=True) if value is not None]
+    measured, present = zip(*valued, strict=True)
+    return Levelled(series, tuple(changes), at, measured, present, judged, noise, speaks)
 
 
 def _against(level: Level, before: Level, rule: Rule) -> str:
@@ -95,13 +96,13 @@ def _against(level: Level, before: Level, rule: Rule) -> str:
     return str(verdict)[0] if verdict in CLAIMS else "u"
 
 
-def _noise(series: Series, values: Sequence[float | None], levels: Sequence[Level]) -> float | None:
-    """Spread of the values around their level, from the median of the distances; None where one value is all there is."""
-    apart = []
-    for level in levels:
-        inside = [value for value in values[level.first : level.last + 1] if value is not None]
-        if len(inside) > 1 and level.value > 0:
-            apart += [abs(math.log(value / level.value)) for value in inside if value > 0]
+def _noise(series: Series, levels: Sequence[Level], inside: Sequence[Sequence[float]]) -> float | None:
+    """Spread of the values inside each level around it, from the median of the distances; None where one value is all there
+    is."""
+    apart: list[float] = []
+    for level, values in zip(levels, inside, strict=True):
+        if len(values) > 1 and level.value > 0:
+            apart += [abs(math.log(value / level.value)) for value in values if value > 0]
     if not apart:
         return 0.0 if series.metric.exact else None
     return _digits(1.4826 * statistics.median(apart), 3)
@@ -113,8 +114,9 @@ def _noise(series: Series, values: Sequence[float | None], levels: Sequence[Leve
 def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
     """The Line, with the round values of the last `kept` commits; indices are those of the series, see `leaves`."""
     series, measured = found.series, found.measured
-    spans = spans_of(series, measured)
-    detailed = set(measured[-kept:] if kept else ())
+    lows, highs = zip(*spans_of(series), strict=True)
+    rounds = [each for each in series.rounds if each]
+    detailed = max(0, len(rounds) - kept)
     return Line(
         params=series.case.params,
         metric=series.metric.name,
@@ -125,14 +127,14 @@ def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
         place=place,
         threshold=threshold,
         noise=found.noise,
-        at=tuple(measured),
-        values=tuple(_digits(found.values[index] or 0.0, 5) for index in measured),
-        lows=tuple(_digits(low, 5) for low, _ in spans),
-        highs=tuple(_digits(high, 5) for _, high in spans),
-        rounds=tuple(_rounds(series.rounds[index], index in detailed) for index in measured),
+        at=measured,
+        values=_column(found.values),
+        lows=_column(lows),
+        highs=_column(highs),
+        rounds=tuple(_rounds(each, index >= detailed) for index, each in enumerate(rounds)),
         levels=found.levels,
         changes=tuple(change_of(each, found.at) for each in found.changes),
-        failures=tuple((index, kind) for index, kind in enumerate(series.failures) if kind),
+        failures=tuple((place, kind) for place, kind in zip(series.at, series.failures, strict=True) if kind),
         ticks=tuple(_ticks(series)),
     )
 
@@ -155,18 +157,20 @@ def change_of(each: ChangePoint, at: Mapping[str, int]) -> Change:
 
 
 def _rounds(rounds: tuple[float, ...], detailed: bool) -> tuple[float, ...] | int:
-    if not detailed or len(set(rounds)) < 2:
+    if len(rounds) == 1 or not detailed or len(set(rounds)) == 1:
         return len(rounds)
-    return tuple(_digits(each, 5) for each in rounds)
+    return _column(rounds)
 
 
 def _ticks(series: Series) -> list[tuple[int, str]]:
     """Where it began to be measured in another way, in words."""
+    if len(series.by_way) < 2:
+        return []
     found = []
-    measured = [index for index, each in enumerate(series.rounds) if each]
-    for before, after in itertools.pairwise(measured):
-        if series.ways[before] != series.ways[after]:
-            found.append((after, _difference(dict(series.ways[before]), dict(series.ways[after]))))
+    measured = [(at, way) for at, way, each in zip(series.at, series.ways, series.rounds, strict=True) if each]
+    for (_, before), (at, after) in itertools.pairwise(measured):
+        if before != after:
+            found.append((at, _difference(dict(before), dict(after))))
     return found
 
 
@@ -179,6 +183,13 @@ def _difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     if before.get("version") != after.get("version"):
         words.insert(0, "the benchmark was changed")
     return ", ".join(words) or "measured in another way"
+
+
+def _column(values: Sequence[float]) -> tuple[float, ...]:
+    """The values to five digits: at once, where none is a whole number that has more."""
+    if all(-WHOLE < value < WHOLE for value in values):
+        return tuple(map(float, ("%.5g " * len(values) % tuple(values)).split()))
+    return tuple(_digits(value, 5) for value in values)
 
 
 def _digits(value: float, digits: int) -> float:
