@@ -137,6 +137,8 @@ class Event(NamedTuple):
     recovered_by: At | None
     commands: Mapping[str, str]
     """What to run next, by a word for the button."""
+    reasons: tuple[str, ...] = ()
+    """Of the case of `params`: what makes it a change of the machine and not of the code."""
 
 
 class Broken(NamedTuple):
@@ -192,6 +194,8 @@ class Change:
     moved: str
     state: str
     large: bool
+    reasons: tuple[str, ...] = ()
+    """What makes it a change of the machine and not of the code."""
 
 
 @dataclass(frozen=True)

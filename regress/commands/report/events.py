@@ -102,6 +102,7 @@ def _event(
         of_places=tuple(dict.fromkeys(sorted(seen))),
         recovered_by=max(branch.at[sha] for sha in recovered) if all(recovered) else None,
         commands=_commands(str(series.case), branch, good, first, last, commands),
+        reasons=point.reasons,
     )
 
 

@@ -153,6 +153,7 @@ def change_of(each: ChangePoint, at: Mapping[str, int]) -> Change:
         moved=str(each.moved),
         state="recovered" if each.recovered_by else each.state,
         large=each.large,
+        reasons=each.reasons,
     )
 
 
