@@ -200,7 +200,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Line:
-    """One series. Columns of equal length: `at`, `values`, `lows`, `highs`, `rounds`."""
+    """One series. Columns of equal length: `at`, `values`, `lows`, `highs`, `rounds`; whole numbers, as there are many."""
 
     params: tuple[str, ...]
     metric: str
@@ -212,12 +212,18 @@ class Line:
     """Id of the Place."""
     threshold: float
     noise: float | None
-    at: tuple[At, ...]
-    values: tuple[float, ...]
-    lows: tuple[float, ...]
-    highs: tuple[float, ...]
-    rounds: tuple[tuple[float, ...] | int, ...]
-    """The round values, or how many there are where they are all the same or too many to keep."""
+    at: tuple[At, ...] | int
+    """In a Shard the place among its `columns`: many lines have the same."""
+    per: int
+    """Of what the numbers of the columns below count, one has so many."""
+    values: tuple[int, ...]
+    lows: tuple[int, ...]
+    """So far below the value."""
+    highs: tuple[int, ...]
+    """So far above it."""
+    rounds: tuple[tuple[int, ...] | int, ...] | int
+    """The round values, from the value on, or how many there are where they are all the same or too many to keep; one number
+    where all have as many."""
     levels: tuple[Level, ...]
     changes: tuple[Change, ...]
     failures: tuple[tuple[At, str], ...]
@@ -234,6 +240,8 @@ class Shard:
     code: str
     commits: tuple[str, ...]
     """Those that it has results of, by PageCommit.sha."""
+    columns: tuple[tuple[At, ...], ...]
+    """Where lines have values."""
     lines: tuple[Line, ...]
 
 

@@ -102,22 +102,27 @@ class Maker:
             line_of(each, id_of(place_of(each.series)), threshold, kept)
             for each, threshold in zip(found, thresholds, strict=True)
         ]
-        used = sorted({at for each in lines for at in (*each.at, *(at for at, _ in each.failures))})
+        columns = {each: index for index, each in enumerate(dict.fromkeys(each.measured for each in found))}
+        used = sorted({at for each in found for at in each.series.at})
+        number = {at: index for index, at in enumerate(used)}
         return Shard(
             name=name,
             param_names=names,
             code=code,
             commits=tuple(self._branch.commits[at].sha[:SHA_DIGITS] for at in used),
-            lines=tuple(_renumbered(each, {at: index for index, at in enumerate(used)}) for each in lines),
+            columns=tuple(tuple(map(number.__getitem__, each)) for each in columns),
+            lines=tuple(
+                _renumbered(line, columns[each.measured], number) for line, each in zip(lines, found, strict=True)
+            ),
         )
 
 
-def _renumbered(line: Line, number: dict[int, int]) -> Line:
-    """The line with indices of the shard's own commits."""
+def _renumbered(line: Line, column: int, number: dict[int, int]) -> Line:
+    """The line with indices of the shard's own columns and commits."""
     move: Callable[[int], int] = number.__getitem__
     return replace(
         line,
-        at=tuple(map(move, line.at)),
+        at=column,
         levels=tuple(each._replace(first=move(each.first), last=move(each.last)) for each in line.levels),
         changes=tuple(
             replace(each, first=move(each.first), good=move(each.good), last=move(each.last)) for each in line.changes

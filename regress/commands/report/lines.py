@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from regress.commands.report.spans import spans_of
+from regress.commands.report.spans import Span, spans_of
 from regress.compare.gating import that_gate
 from regress.compare.rule import CLAIMS, Rule
 from regress.model import ChangePoint, Series
@@ -18,8 +18,10 @@ from regress.stats.summary import summarize
 
 KEPT_ROUNDS = 100_000
 """Round values that a benchmark keeps for its page; of what is beyond, only how many there were."""
-WHOLE = 1e5
-"""From here on whole numbers have more than five digits."""
+DIGITS = 5
+"""Of a value, at least."""
+MOST_DIGITS = 15
+"""So many a float has."""
 _WORDS = {"gpu_uuid": "device"}
 _HIDDEN = frozenset({"version", "unit"})
 
@@ -114,9 +116,14 @@ def _noise(series: Series, levels: Sequence[Level], inside: Sequence[Sequence[fl
 def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
     """The Line, with the round values of the last `kept` commits; indices are those of the series, see `leaves`."""
     series, measured = found.series, found.measured
-    lows, highs = zip(*spans_of(series), strict=True)
-    rounds = [each for each in series.rounds if each]
-    detailed = max(0, len(rounds) - kept)
+    spans, rounds = spans_of(series), [each for each in series.rounds if each]
+    per = _per(found.values, spans)
+    values = [round(value * per) for value in found.values]
+    unkept = max(0, len(rounds) - kept)
+    shown = [
+        _rounds(each, value, per, index >= unkept)
+        for index, (each, value) in enumerate(zip(rounds, values, strict=True))
+    ]
     return Line(
         params=series.case.params,
         metric=series.metric.name,
@@ -128,10 +135,11 @@ def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
         threshold=threshold,
         noise=found.noise,
         at=measured,
-        values=_column(found.values),
-        lows=_column(lows),
-        highs=_column(highs),
-        rounds=tuple(_rounds(each, index >= detailed) for index, each in enumerate(rounds)),
+        per=per,
+        values=tuple(values),
+        lows=tuple(value - round(low * per) for value, (low, _) in zip(values, spans, strict=True)),
+        highs=tuple(round(high * per) - value for value, (_, high) in zip(values, spans, strict=True)),
+        rounds=shown[0] if isinstance(shown[0], int) and len(set(shown)) == 1 else tuple(shown),
         levels=found.levels,
         changes=tuple(change_of(each, found.at) for each in found.changes),
         failures=tuple((place, kind) for place, kind in zip(series.at, series.failures, strict=True) if kind),
@@ -157,10 +165,20 @@ def change_of(each: ChangePoint, at: Mapping[str, int]) -> Change:
     )
 
 
-def _rounds(rounds: tuple[float, ...], detailed: bool) -> tuple[float, ...] | int:
+def _per(values: Sequence[float], spans: Sequence[Span]) -> int:
+    """Into how many units one is divided, so that the smallest of the values has DIGITS of them; whole numbers stay as they
+    are."""
+    if all(value == int(value) for value in itertools.chain(values, *spans)):
+        return 1
+    sizes = [abs(value) for value in values if value] or [1.0]
+    digits = min(DIGITS - 1 - math.floor(math.log10(min(sizes))), MOST_DIGITS - math.floor(math.log10(max(sizes))))
+    return int(10 ** min(max(0, digits), MOST_DIGITS))
+
+
+def _rounds(rounds: tuple[float, ...], value: int, per: int, detailed: bool) -> tuple[int, ...] | int:
     if len(rounds) == 1 or not detailed or len(set(rounds)) == 1:
         return len(rounds)
-    return _column(rounds)
+    return tuple(round(each * per) - value for each in rounds)
 
 
 def _ticks(series: Series) -> list[tuple[int, str]]:
@@ -184,13 +202,6 @@ def _difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     if before.get("version") != after.get("version"):
         words.insert(0, "the benchmark was changed")
     return ", ".join(words) or "measured in another way"
-
-
-def _column(values: Sequence[float]) -> tuple[float, ...]:
-    """The values to five digits: at once, where none is a whole number that has more."""
-    if all(-WHOLE < value < WHOLE for value in values):
-        return tuple(map(float, ("%.5g " * len(values) % tuple(values)).split()))
-    return tuple(_digits(value, 5) for value in values)
 
 
 def _digits(value: float, digits: int) -> float:

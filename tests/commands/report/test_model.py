@@ -274,7 +274,19 @@ def test_many_rounds_and_recorded_intervals_speak_for_themselves() -> None:
 
 def test_whole_numbers_are_kept_and_others_shortened() -> None:
     given = replace(series([1.0] * N, metric="peak_memory"), rounds=((123456789012,), *((1.23456789,),) * (N - 1)))
-    assert line_of(told(given), "h100", 0.1, N).values[:2] == (123456789012, 1.2346)
+    line = line_of(told(given), "h100", 0.1, N)
+    assert [each / line.per for each in line.values[:2]] == [123456789012, 1.2346]
+    whole = line_of(told(series([2.0**40 + 1] * N, metric="peak_memory")), "h100", 0.1, N)
+    assert (whole.per, whole.values[0], whole.lows[0], whole.rounds) == (1, 2**40 + 1, 0, 2)
+
+
+def test_intervals_and_rounds_are_distances_from_the_value() -> None:
+    line = line_of(told(series(steps((24, 1.2345678e-5)))), "h100", 0.1, N)
+    assert line.per == 10**9
+    assert line.values[0] == 12370
+    assert (line.lows[0], line.highs[0]) == (25, 26)
+    assert isinstance(line.rounds, tuple)
+    assert line.rounds[0] == (-12, 13)
 
 
 # -- names ---------------------------------------------------------------------------------------------------------------
