@@ -22,8 +22,10 @@ is seconds and a memory is bytes, always. The unit of replication is the round, 
 from __future__ import annotations
 
 import enum
+import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from regress.measure.wire import (
@@ -319,7 +321,8 @@ frameworks. What was measured in unlike ways is never put into one level."""
 
 @dataclass(frozen=True)
 class Series:
-    """One case and metric on one machine, device and environment over commits, the oldest first: columns of equal length."""
+    """One case and metric on one machine, device and environment over commits, the oldest first: columns of equal length, an
+    item a commit with a result."""
 
     case: Case
     metric: Metric
@@ -328,9 +331,11 @@ class Series:
     """UUID of the GPU, or its model where cards of a model are one series; empty where nothing is known."""
     environment: str
     commits: tuple[str, ...]
-    """Full hashes, also of commits without a result."""
+    """Full hashes of all that were asked for, also of commits without a result."""
+    at: tuple[int, ...]
+    """The places among `commits` that the columns are about."""
     rounds: tuple[tuple[float, ...], ...]
-    """The round values of each commit; empty where there is no result."""
+    """The round values of each; empty where there is no value."""
     ways: tuple[Way, ...]
     intervals: tuple[tuple[float, float] | None, ...]
     """What asv recorded as the interval of a value whose rounds are unknown; None elsewhere."""
@@ -342,9 +347,23 @@ class Series:
     """What the benchmark declares as large."""
 
     def __post_init__(self) -> None:
-        columns = (self.commits, self.rounds, self.ways, self.intervals, self.failures)
+        columns = (self.at, self.rounds, self.ways, self.intervals, self.failures)
         if len({len(column) for column in columns}) > 1:
             raise ValueError("the columns of a series have one length")
+
+    @cached_property
+    def values(self) -> tuple[float | None, ...]:
+        """The median of the round values of each; None where there is no value."""
+        return tuple((each[0] if len(each) == 1 else statistics.median(each)) if each else None for each in self.rounds)
+
+    @cached_property
+    def by_way(self) -> dict[Way, list[int]]:
+        """Which items of the columns have values that were measured in that way."""
+        found: dict[Way, list[int]] = {}
+        for index, (way, rounds) in enumerate(zip(self.ways, self.rounds, strict=True)):
+            if rounds:
+                found.setdefault(way, []).append(index)
+        return found
 
 
 @dataclass(frozen=True)

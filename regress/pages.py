@@ -137,6 +137,8 @@ class Event(NamedTuple):
     recovered_by: At | None
     commands: Mapping[str, str]
     """What to run next, by a word for the button."""
+    reasons: tuple[str, ...] = ()
+    """Of the case of `params`: what makes it a change of the machine and not of the code."""
 
 
 class Broken(NamedTuple):
@@ -192,11 +194,13 @@ class Change:
     moved: str
     state: str
     large: bool
+    reasons: tuple[str, ...] = ()
+    """What makes it a change of the machine and not of the code."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One series. Columns of equal length: `at`, `values`, `lows`, `highs`, `rounds`."""
+    """One series. Columns of equal length: `at`, `values`, `lows`, `highs`, `rounds`; whole numbers, as there are many."""
 
     params: tuple[str, ...]
     metric: str
@@ -208,12 +212,18 @@ class Line:
     """Id of the Place."""
     threshold: float
     noise: float | None
-    at: tuple[At, ...]
-    values: tuple[float, ...]
-    lows: tuple[float, ...]
-    highs: tuple[float, ...]
-    rounds: tuple[tuple[float, ...] | int, ...]
-    """The round values, or how many there are where they are all the same or too many to keep."""
+    at: tuple[At, ...] | int
+    """In a Shard the place among its `columns`: many lines have the same."""
+    per: int
+    """Of what the numbers of the columns below count, one has so many."""
+    values: tuple[int, ...]
+    lows: tuple[int, ...]
+    """So far below the value."""
+    highs: tuple[int, ...]
+    """So far above it."""
+    rounds: tuple[tuple[int, ...] | int, ...] | int
+    """The round values, from the value on, or how many there are where they are all the same or too many to keep; one number
+    where all have as many."""
     levels: tuple[Level, ...]
     changes: tuple[Change, ...]
     failures: tuple[tuple[At, str], ...]
@@ -230,6 +240,8 @@ class Shard:
     code: str
     commits: tuple[str, ...]
     """Those that it has results of, by PageCommit.sha."""
+    columns: tuple[tuple[At, ...], ...]
+    """Where lines have values."""
     lines: tuple[Line, ...]
 
 

@@ -115,12 +115,12 @@ def _rows(past: Past, wanted: _Wanted, confidence: float, watcher: Watcher) -> I
 
 def _rows_of(series: Series, commits: Sequence[Commit], confidence: float) -> Iterator[Row]:
     case, metric = series.case, series.metric
-    for at, commit in enumerate(commits):
-        values, failure = series.rounds[at], series.failures[at]
-        if values or failure:
-            where = series.machine, series.environment, series.device, case.name, str(case), metric.name, metric.unit
-            numbers = _numbers(values, series.intervals[at], confidence) if values else ("", "", "", "", "0")
-            yield (_iso(commit.date), commit.sha, *where, *numbers, failure)
+    where = series.machine, series.environment, series.device, case.name, str(case), metric.name, metric.unit
+    for place, values, interval, failure in zip(
+        series.at, series.rounds, series.intervals, series.failures, strict=True
+    ):
+        numbers = _numbers(values, interval, confidence) if values else ("", "", "", "", "0")
+        yield (_iso(commits[place].date), commits[place].sha, *where, *numbers, failure)
 
 
 def _numbers(values: Sequence[float], recorded: tuple[float, float] | None, confidence: float) -> Row:

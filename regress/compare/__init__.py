@@ -18,7 +18,7 @@ itself         the comparisons of a side with itself: false alarms, and how fine
 
 from __future__ import annotations
 
-from regress.compare.anchors import anchors_of, drift, key_of, remeasured, with_anchors
+from regress.compare.anchors import Anchors, drift, with_anchors
 from regress.compare.changes import changes_of
 from regress.compare.itself import fineness, summed_up
 from regress.compare.judge import compare
@@ -29,19 +29,17 @@ from regress.compare.series import series_of
 from regress.compare.steps import Steps, spreads_of
 
 __all__ = [
+    "Anchors",
     "Overall",
     "Past",
     "Steps",
     "Unknown",
-    "anchors_of",
     "changes_of",
     "compare",
     "drift",
     "fineness",
-    "key_of",
     "overall",
     "past_of",
-    "remeasured",
     "renames",
     "series_of",
     "spreads_of",

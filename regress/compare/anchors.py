@@ -7,10 +7,11 @@ small steps add up to, across every change of driver or framework that split the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from regress.compare.changes import series_rule
+from regress.compare.changes import changes_of, series_rule
 from regress.compare.rule import Rule
 from regress.compare.series import series_of
 from regress.history import Remeasured
@@ -22,24 +23,49 @@ Key = tuple[str, str, str, Case, str]
 """Machine, environment, device, case and metric: what makes values one series."""
 
 
-def remeasured(found: Iterable[Remeasured], settings: Settings) -> dict[Key, list[tuple[str, str, tuple[float, ...]]]]:
-    """By series: which commit was measured again, beside which, and its round values then."""
-    by_series: dict[Key, list[tuple[str, str, tuple[float, ...]]]] = {}
-    for each in found:
-        sha = each.recorded.commit_sha
-        for series in series_of([(sha, [each.recorded])], settings):
-            by_series.setdefault(key_of(series), []).append((sha, each.beside, series.rounds[0]))
-    return by_series
+class Again(NamedTuple):
+    """Which commit was measured again, beside which, and its round values then."""
+
+    commit: str
+    beside: str
+    now: tuple[float, ...]
+
+
+class Anchors:
+    """All that was measured again in a history, and what it says of the changes there."""
+
+    def __init__(self, found: Iterable[Remeasured], settings: Settings) -> None:
+        self._settings = settings
+        self._again: dict[str, dict[Key, list[Again]]] = {}
+        for each in found:
+            sha = each.recorded.commit_sha
+            for series in series_of([(sha, [each.recorded])], settings):
+                of_name = self._again.setdefault(series.case.name, {})
+                of_name.setdefault(key_of(series), []).append(Again(sha, each.beside, series.rounds[0]))
+
+    def of(self, name: str) -> Mapping[Key, Sequence[Again]]:
+        """What was measured again of a benchmark, by series."""
+        return self._again.get(name, {})
+
+    def changes_of(self, series: Series) -> tuple[ChangePoint, ...]:
+        """The change points of the series; see `with_anchors`."""
+        found = changes_of(series, self._settings)
+        again = self.of(series.case.name).get(key_of(series), ())
+        return with_anchors(found, series, anchors_of(series, again), self._settings) if found and again else found
 
 
 def key_of(series: Series) -> Key:
     return series.machine, series.environment, series.device, series.case, series.metric.name
 
 
-def anchors_of(series: Series, found: Iterable[tuple[str, str, tuple[float, ...]]]) -> tuple[Anchor, ...]:
+def anchors_of(series: Series, found: Iterable[Again]) -> tuple[Anchor, ...]:
     """The anchors of one series, with what they were when they were new; those of commits without a result then are none."""
-    then = dict(zip(series.commits, series.rounds, strict=True))
+    then = _by_commit(series)
     return tuple(Anchor(sha, beside, then[sha], now) for sha, beside, now in found if then.get(sha))
+
+
+def _by_commit(series: Series) -> dict[str, tuple[float, ...]]:
+    return {series.commits[place]: rounds for place, rounds in zip(series.at, series.rounds, strict=True)}
 
 
 def with_anchors(
@@ -98,7 +124,7 @@ def drift(series: Series, anchor: Anchor, settings: Settings) -> Comparison:
 
     The rule is that of a check; p is not adjusted. Raises ValueError where that commit has no result.
     """
-    base, head = anchor.now, series.rounds[series.commits.index(anchor.beside)]
+    base, head = anchor.now, _by_commit(series).get(anchor.beside)
     if not base or not head:
         raise ValueError(f"no results of {anchor.beside} or of its anchor")
     rule = series_rule(series, settings)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -26,14 +25,15 @@ def changes_of(series: Series, settings: Settings) -> tuple[ChangePoint, ...]:
     """
     rule = series_rule(series, settings)
     effect = min(settings.change_threshold, rule.threshold)
-    found: list[ChangePoint] = []
-    for way in dict.fromkeys(way for way, rounds in zip(series.ways, series.rounds, strict=True) if rounds):
-        rounds = [each if other == way else () for each, other in zip(series.rounds, series.ways, strict=True)]
-        values = [statistics.median(each) if each else None for each in rounds]
-        exact = series.metric.exact and all(len(set(each)) <= 1 for each in rounds)
+    found: list[tuple[int, ChangePoint]] = []
+    for way, own in series.by_way.items():
+        values = [value for index in own if (value := series.values[index]) is not None]
+        exact = series.metric.exact and all(len(set(series.rounds[index])) <= 1 for index in own)
         steps = _exact_steps(values, effect) if exact else changepoints(values, effect or settings.change_threshold)
-        found += _recovered([_change(series.commits, values, step, rule, way, exact) for step in steps], rule)
-    return tuple(sorted(found, key=lambda each: series.commits.index(each.first)))
+        places = [series.at[index] for index in own]
+        changes = _recovered([_change(series.commits, places, step, rule, way, exact) for step in steps], rule)
+        found += zip((places[step.index] for step in steps), changes, strict=True)
+    return tuple(each for _, each in sorted(found, key=lambda pair: pair[0]))
 
 
 def series_rule(series: Series, settings: Settings) -> Rule:
@@ -46,11 +46,10 @@ def series_rule(series: Series, settings: Settings) -> Rule:
 # -- one change ----------------------------------------------------------------------------------------------------------
 
 
-def _exact_steps(values: Sequence[float | None], effect: float) -> list[Step]:
+def _exact_steps(values: Sequence[float], effect: float) -> list[Step]:
     """Every change from one result to the next, but for those that are smaller than `effect`."""
     steps = []
-    present = [(index, value) for index, value in enumerate(values) if value is not None]
-    for (_, before), (index, after) in itertools.pairwise(present):
+    for index, (before, after) in enumerate(itertools.pairwise(values), 1):
         ratio = after / before if before and after else math.nan
         if before != after and not 1 / (1 + effect) < ratio < 1 + effect:
             steps.append(Step(index, index, index, before, after, ratio, ratio, ratio))
@@ -58,9 +57,10 @@ def _exact_steps(values: Sequence[float | None], effect: float) -> list[Step]:
 
 
 def _change(
-    commits: Sequence[str], values: Sequence[float | None], step: Step, rule: Rule, way: Way, exact: bool
+    commits: Sequence[str], places: Sequence[int], step: Step, rule: Rule, way: Way, exact: bool
 ) -> ChangePoint:
-    good = max(index for index in range(step.earliest) if values[index] is not None)
+    """`places` are those of the values that the step was found in, among the commits."""
+    good, last = places[step.earliest - 1], places[step.latest]
     if exact and 0 in (step.before, step.after):
         verdict, _ = rule.decide_zero(summarize([step.before]), summarize([step.after]), exact=True)
         ratio = low = high = None
@@ -69,8 +69,8 @@ def _change(
         level = math.sqrt(step.before) * math.sqrt(step.after)
         verdict, _ = rule.decide(ratio, low, high, significant=True, level=level, spread=0.0)
     return ChangePoint(
-        first=commits[step.index],
-        blamed=tuple(commits[good + 1 : step.latest + 1]),
+        first=commits[places[step.index]],
+        blamed=tuple(commits[good + 1 : last + 1]),
         good=commits[good],
         before=step.before,
         after=step.after,

@@ -24,10 +24,9 @@ def gating(series: Series, every: Iterable[Series]) -> frozenset[str] | None:
     device = next((each for each in every if key_of(each) == key), None)
     if device is None:
         return frozenset()
-    has = [
-        (sha, bool(own)) for sha, wall, own in zip(series.commits, series.rounds, device.rounds, strict=True) if wall
-    ]
-    return frozenset(sha for (_, before), (sha, after) in pairwise(has) if before != after)
+    with_device = {place for place, rounds in zip(device.at, device.rounds, strict=True) if rounds}
+    has = [(place, place in with_device) for place, wall in zip(series.at, series.rounds, strict=True) if wall]
+    return frozenset(series.commits[place] for (_, before), (place, after) in pairwise(has) if before != after)
 
 
 def that_gate(found: Sequence[ChangePoint], at: frozenset[str] | None) -> tuple[ChangePoint, ...]:

@@ -90,7 +90,7 @@ def _adapted(
 
 def _asv(result: AsvResult, benchmark: Benchmark, order: list[int] | None) -> AsvResult:
     cases = result.cases if order is None else tuple(tuple(_in(order, list(case))) for case in result.cases)
-    return replace(result, benchmark=replace(benchmark, metric=result.benchmark.metric), cases=cases)
+    return result._replace(benchmark=replace(benchmark, metric=result.benchmark.metric), cases=cases)
 
 
 def _order(benchmark: Benchmark, definition: Benchmark | None) -> list[int] | None:

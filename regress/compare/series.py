@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
@@ -62,7 +63,7 @@ class _Point(NamedTuple):
 class _Case:
     """The results of a case in one place: points by metric and commit, and at which commits all of it failed."""
 
-    points: dict[str, dict[int, _Point]] = field(default_factory=dict)
+    points: defaultdict[str, dict[int, _Point]] = field(default_factory=lambda: defaultdict(dict))
     failures: dict[int, str] = field(default_factory=dict)
     about: Metric | None = None
     """What the case is about, as far as a failed result tells."""
@@ -97,7 +98,7 @@ class _Cases:
     def __init__(self, settings: Settings, device_fact: str) -> None:
         self.cases: dict[_Where, _Case] = {}
         self._good_rounds, self._device_fact = settings.good_rounds, device_fact
-        self._rows: dict[tuple[Any, ...], list[_Case]] = {}
+        self._rows: dict[tuple[Any, ...], tuple[Sequence[Any], list[_Case]]] = {}
         self._abouts: dict[tuple[int, str], tuple[AsvResult, _About]] = {}
 
     def take_rounds(self, place: int, recorded: Recorded) -> None:
@@ -114,7 +115,7 @@ class _Cases:
             case_found = self.cases.setdefault(where, _Case())
             if evidence.failure is None:
                 for point in _points(evidence, way, benchmark):
-                    case_found.points.setdefault(point.about.metric.name, {})[place] = point
+                    case_found.points[point.about.metric.name][place] = point
             else:
                 case_found.failures[place] = evidence.failure.kind
                 case_found.about = _failed_metric(_own(evidence.rounds, benchmark), benchmark) or case_found.about
@@ -126,13 +127,12 @@ class _Cases:
             about = self._asv_about(result, metric)
             for case, value, interval in zip(cases, column.results, column.intervals(), strict=True):
                 if type(value) in NUMBERS and 0 <= value < math.inf:
-                    case.points.setdefault(metric, {})[place] = _Point(about, (value,), interval)
+                    case.points[metric][place] = _Point(about, (value,), interval)
                 elif is_number(value):
-                    case.points.setdefault(metric, {})[place] = _Point(about, (), None, "error")
-        about = self._asv_about(result, result.benchmark.metric)
+                    case.points[metric][place] = _Point(about, (), None, "error")
         for index, failure in result.failures():
             cases[index].failures[place] = failure.kind
-            cases[index].about = about.metric
+            cases[index].about = self._asv_about(result, result.benchmark.metric).metric
 
     def _asv_about(self, result: AsvResult, metric: str) -> _About:
         """Made once for all results of one definition."""
@@ -146,13 +146,13 @@ class _Cases:
 
     def _row(self, recorded: Recorded, result: AsvResult) -> list[_Case]:
         """The cases of the result, in its order; looked up once for all commits that have the same."""
-        key = (recorded.machine.name, recorded.environment, result.benchmark.name, result.cases)
-        found = self._rows.get(key)
-        if found is None:
+        key = (recorded.machine.name, recorded.environment, result.benchmark.name, id(result.cases))
+        if key not in self._rows:
             every = (Case(result.benchmark.name, params) for params in result.cases)
             places = [_Where(recorded.machine.name, recorded.environment, "", case) for case in every]
-            found = self._rows[key] = [self.cases.setdefault(where, _Case()) for where in places]
-        return found
+            found = [self.cases.setdefault(where, _Case()) for where in places]
+            self._rows[key] = (result.cases, found)  # with the cases, so that no others get their id
+        return self._rows[key][1]
 
 
 def _points(evidence: Evidence, way: Way, benchmark: Benchmark | None) -> Iterator[_Point]:
@@ -236,16 +236,9 @@ def _lines(case: _Case) -> Iterator[tuple[_About, dict[int, _Point], dict[int, s
 def _series(
     where: _Where, about: _About, points: Mapping[int, _Point], failures: Mapping[int, str], commits: tuple[str, ...]
 ) -> Series:
-    rounds: list[tuple[float, ...]] = [()] * len(commits)
-    ways: list[Way] = [()] * len(commits)
-    intervals: list[tuple[float, float] | None] = [None] * len(commits)
-    failed = [""] * len(commits)
-    for place, kind in failures.items():
-        failed[place] = kind
-    for place, point in points.items():
-        if point.values:
-            rounds[place], ways[place], intervals[place] = point.values, point.about.way, point.interval
-            failed[place] = ""
+    failed = {place: _Point(about, (), None, kind) for place, kind in failures.items()}
+    valued = {place: point for place, point in points.items() if point.values}
+    columns = sorted({**failed, **valued}.items())
     return Series(
         case=where.case,
         metric=about.metric,
@@ -253,10 +246,11 @@ def _series(
         device=where.device,
         environment=where.environment,
         commits=commits,
-        rounds=tuple(rounds),
-        ways=tuple(ways),
-        intervals=tuple(intervals),
-        failures=tuple(failed),
+        at=tuple(place for place, _ in columns),
+        rounds=tuple(point.values for _, point in columns),
+        ways=tuple(point.about.way if point.values else () for _, point in columns),
+        intervals=tuple(point.interval for _, point in columns),
+        failures=tuple(point.failure for _, point in columns),
         primary=about.primary,
         threshold=about.threshold,
     )

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from regress.history.index import Entry, Index
 from regress.history.index_files import Progress
 from regress.history.loading import read_benchmarks, read_machine
 from regress.history.reading import Reader
-from regress.history.recorded import Recorded, SkippedFile, put_together
+from regress.history.recorded import Recorded, SkippedFile, of_asv, put_together
 from regress.history.states import scan
 from regress.model import Machine
 
 
-class Place(NamedTuple):
+@dataclass(frozen=True)
+class Place:
     """Where results are: of which commit, machine and environment, and in which file. `date` is the commit's."""
 
     commit_sha: str
@@ -25,7 +28,7 @@ class Place(NamedTuple):
     folder: Path
     file: str
 
-    @property
+    @cached_property
     def path(self) -> Path:
         return self.folder / self.file
 
@@ -90,10 +93,11 @@ class Archive:
         return self._index.texts(name)
 
     def _put_together(self, entry: Entry) -> Recorded:
-        place = self.places[entry.source]
-        empty = Recorded(place.commit_sha, place.machine, place.environment, (), {}, place.path)
-        kept = entry.rounds.kept() if entry.rounds is not None else ()
-        return put_together(empty, kept, {name: row.row() for name, row in entry.rows.items()}, self._reader)
+        place, rows = self.places[entry.source], {name: row.row() for name, row in entry.rows.items()}
+        about = (place.commit_sha, place.machine, place.environment)
+        if entry.rounds is None:
+            return of_asv(*about, place.path, self._reader.read(rows))
+        return put_together(Recorded(*about, (), {}, place.path), entry.rounds.kept(), rows, self._reader)
 
     def _twice(self) -> list[SkippedFile]:
         """Files that hold results of the same commit, machine and environment as another one."""
@@ -108,6 +112,5 @@ class Archive:
 
 
 def _started_at(entry: Entry) -> float:
-    rounds = entry.rounds.rounds if entry.rounds is not None else ()
-    started = [*(each.started_at for each in rounds), *((row.started_ms or 0) / 1000 for row in entry.rows.values())]
-    return max(started, default=0.0)
+    latest = max([row.started_ms or 0 for row in entry.rows.values()], default=0) / 1000
+    return latest if entry.rounds is None else max([latest, *(each.started_at for each in entry.rounds.rounds)])

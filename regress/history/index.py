@@ -13,10 +13,9 @@ import time
 from array import array
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -66,8 +65,7 @@ class _Decoder(Protocol[T_co]):
     def decode(self, data: bytes, /) -> Sequence[T_co]: ...
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """What one source holds of a benchmark: the rows of it and of its further metrics, and rounds."""
 
     source: int

@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeGuard
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeGuard
 
 from regress.history.names import benchmark_of, further_version, our_unit
 from regress.history.results_file import Row, axes_of
@@ -20,13 +20,14 @@ ASV_FLAG = "recorded by asv: round boundaries are unknown"
 ASV_HARNESS = 0
 NUMBERS = (float, int)
 """The types of numbers in asv's files: a bool is none."""
+FAILED = Failure("error", "failed (recorded without a reason)")
+SKIPPED = Failure("skipped", "skipped (recorded without a reason)")
 
 Params = tuple[str, ...]
 Interval = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """One metric of a benchmark, as asv recorded it: an item a case. `results`: None is failed or not measured, NaN skipped."""
 
     unit: str
@@ -43,8 +44,7 @@ class Column:
         ]
 
 
-@dataclass(frozen=True)
-class AsvResult:
+class AsvResult(NamedTuple):
     """What asv recorded of a benchmark at a commit. `benchmark.metric` is the metric that its cases are about."""
 
     benchmark: Benchmark
@@ -64,7 +64,7 @@ class AsvResult:
         return [
             (index, failure_of(value))
             for index, value in enumerate(own)
-            if not is_number(value) and not any(is_number(results[index]) for results in others)
+            if not (type(value) in NUMBERS and value == value) and not any(is_number(each[index]) for each in others)
         ]
 
     def without(self, covered: Collection[Params]) -> AsvResult | None:
@@ -72,10 +72,10 @@ class AsvResult:
         nothing = {index for index, failure in self.failures() if failure.kind != "skipped"}
         left = [index for index, case in enumerate(self.cases) if case not in covered and index not in nothing]
         columns = {
-            metric: Column(each.unit, *([part[index] for index in left] for part in _parts(each)))
+            metric: Column(each.unit, *([part[index] for index in left] for part in each[1:]))
             for metric, each in self.columns.items()
         }
-        return replace(self, cases=tuple(self.cases[index] for index in left), columns=columns) if left else None
+        return self._replace(cases=tuple(self.cases[index] for index in left), columns=columns) if left else None
 
     def rounds(self) -> Iterator[Round]:
         """One round a case."""
@@ -103,9 +103,9 @@ class AsvResult:
 def failure_of(result: Any) -> Failure:
     """What a cell without a number says."""
     if result is None:
-        return Failure("error", "failed (recorded without a reason)")
+        return FAILED
     if result != result:
-        return Failure("skipped", "skipped (recorded without a reason)")
+        return SKIPPED
     return Failure("error", f"the recorded value is no number: {str(result)[:100]}")
 
 
@@ -126,7 +126,11 @@ class Reader:
 
     def read(self, rows: Mapping[str, Row]) -> Iterator[AsvResult]:
         """The results of each benchmark. Names of further metrics are folded into those of their benchmark."""
-        further = further_rows({name: row.get("version") for name, row in rows.items()}) if len(rows) > 1 else {}
+        if len(rows) == 1:
+            (only,) = rows.items()
+            yield self._result(*only, {})
+            return
+        further = further_rows({name: row.get("version") for name, row in rows.items()})
         known = {name for metrics in further.values() for name in metrics.values()}
         for name, row in rows.items():
             if name not in known:
@@ -135,7 +139,7 @@ class Reader:
     def _result(self, name: str, row: Row, further: Mapping[str, Row]) -> AsvResult:
         # A `time_*` that was measured under the device protocol keeps its wall time under its own name, and is about the other.
         about = "gpu_time" if "gpu_time" in further else ""
-        axes = tuple(map(tuple, axes_of(row)))
+        axes = tuple(map(tuple, axes_of(row))) if row.get("params") else ()
         key = (name, row.get("version") or "", about, axes)
         found = self._benchmarks.get(key)
         if found is None:
@@ -174,8 +178,8 @@ def further_rows(versions: Mapping[str, str | None]) -> dict[str, dict[str, str]
 
 def _column(row: Row, benchmark: Benchmark, metric: str, length: int) -> Column:
     unit = METRICS[metric].unit if metric in METRICS else our_unit(benchmark.unit)
-    parts = (_items(row.get(name), length) for name in ("result", "stats_ci_99_a", "stats_ci_99_b", "samples"))
-    return Column(unit, *parts)
+    names = ("result", "stats_ci_99_a", "stats_ci_99_b", "samples")
+    return Column(unit, *[_items(row.get(name), length) for name in names])
 
 
 def _items(values: list[Any] | None, length: int) -> Sequence[Any]:
@@ -192,10 +196,4 @@ def _aligned(row: Row, benchmark: Benchmark, metric: str, cases: tuple[Params, .
         return column
     places = {case: place for place, case in enumerate(own)}
     order = [places.get(case) for case in cases]
-    return Column(
-        column.unit, *([None if place is None else part[place] for place in order] for part in _parts(column))
-    )
-
-
-def _parts(column: Column) -> tuple[Sequence[Any], ...]:
-    return column.results, column.lows, column.highs, column.samples
+    return Column(column.unit, *([None if place is None else part[place] for place in order] for part in column[1:]))

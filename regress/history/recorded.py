@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -65,12 +65,20 @@ class CommitResults:
     environment: str
 
 
+def of_asv(
+    commit_sha: str, machine: Machine, environment: str, source: Path, results: Iterable[AsvResult]
+) -> Recorded:
+    """What only asv has recorded."""
+    every = tuple(results)
+    defined = {each.benchmark.name: each.benchmark for each in every}
+    return Recorded(commit_sha, machine, environment, (), defined, source, asv=every)
+
+
 def put_together(empty: Recorded, kept: Sequence[Kept], rows: Mapping[str, Row], reader: Reader) -> Recorded:
     """`empty` with the rounds of its sidecar, and what asv's file has beyond them: benchmarks and cases that only it knows, and
     benchmarks that asv measured later."""
     if not kept:
-        every = tuple(reader.read(rows))
-        return replace(empty, benchmarks={each.benchmark.name: each.benchmark for each in every}, asv=every)
+        return of_asv(empty.commit_sha, empty.machine, empty.environment, empty.source, reader.read(rows))
     alike, notes = newest_alike(kept)
     by_name = {name: [each.round for each in group] for name, group in alike.items()}
     later = {name for name, rounds in by_name.items() if recorded_later(rows.get(name, {}), rounds)}

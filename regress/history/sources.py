@@ -22,9 +22,6 @@ from regress.history.states import State
 from regress.history.sidecar import ENDING, Header, Kept
 from regress.model import Benchmark, Round, declared_words
 
-NULL = msgspec.Raw(b"null")
-
-
 class Source(msgspec.Struct, array_like=True, frozen=True):
     """What a source is about. `commit` is empty where nothing of it can be used."""
 
@@ -40,15 +37,15 @@ class Source(msgspec.Struct, array_like=True, frozen=True):
 
 
 class AsvRow(msgspec.Struct, array_like=True, gc=False):
-    """A row of asv's file up to what a history needs, in the order in which asv writes the columns. Numbers are not read yet."""
+    """A row of asv's file up to what a history needs, in the order in which asv writes the columns."""
 
-    result: msgspec.Raw = NULL
+    result: Any = None
     params: list[list[Any]] | None = None
     version: str | None = None
-    started_at: msgspec.Raw = NULL
-    duration: msgspec.Raw = NULL
-    ci_99_a: msgspec.Raw = NULL
-    ci_99_b: msgspec.Raw = NULL
+    started_at: Any = None
+    duration: Any = None
+    ci_99_a: Any = None
+    ci_99_b: Any = None
 
     @property
     def started_ms(self) -> float | None:
@@ -65,16 +62,15 @@ class AsvRow(msgspec.Struct, array_like=True, gc=False):
             "stats_ci_99_b": _numbers(self.ci_99_b),
         }
 
-
     @classmethod
     def of(cls, text: msgspec.Raw) -> AsvRow:
         """The row of that text; without what is not what it should be."""
         try:
             return _ROW.decode(text)
         except msgspec.ValidationError:
-            items = [*(_if_it_is(list[msgspec.Raw], text) or ()), *(NULL,) * len(COLUMNS)]
+            items = [*(_if_it_is(list[Any], text) or ()), *(None,) * len(COLUMNS)]
             params, version = (_if_it_is(kind, each) for kind, each in ((list[list[Any]], items[1]), (str, items[2])))
-            return cls(items[0] if params is not None else NULL, params, version, *items[3 : len(COLUMNS)])
+            return cls(items[0] if params is not None else None, params, version, *items[3 : len(COLUMNS)])
 
 
 COLUMNS = ("result", "params", "version", "started_at", "duration", "stats_ci_99_a", "stats_ci_99_b")
@@ -229,24 +225,24 @@ def _text(values: Any) -> msgspec.Raw:
     return msgspec.Raw(text)
 
 
-def _if_it_is(kind: Any, text: msgspec.Raw) -> Any:
+def _if_it_is(kind: Any, value: Any) -> Any:
     try:
-        return msgspec.json.decode(text, type=kind)
+        return msgspec.json.decode(value, type=kind) if type(value) is msgspec.Raw else msgspec.convert(value, kind)
     except msgspec.ValidationError:
         return None
 
 
-def _numbers(text: msgspec.Raw) -> list[Any] | None:
+def _numbers(values: Any) -> list[Any] | None:
     """An item a case. What stands there alone is the one of a plain benchmark."""
-    values = msgspec.json.decode(text)
     if values is None:
         return None
-    every = values if isinstance(values, list) else [values]
-    return [NUMBERS.get(each, each) if type(each) is str else each for each in every]
+    every = values if type(values) is list else [values]
+    if str in map(type, every):
+        return [NUMBERS.get(each, each) if type(each) is str else each for each in every]
+    return every
 
 
-def _number(text: msgspec.Raw) -> float | None:
-    value = msgspec.json.decode(text)
+def _number(value: Any) -> float | None:
     return value if isinstance(value, (int, float)) else None
 
 

@@ -18,11 +18,12 @@ def series(*parts: tuple[int, float | None], noise: float = 0.004, rounds: int =
     """A series whose level is given in parts; a level of None is that many commits without a result."""
     draw = random.Random(7)
     levels = [level for n, level in parts for _ in range(n)]
-    values = [
-        () if level is None else tuple(level * math.exp(noise * draw.gauss(0, 1)) for _ in range(rounds))
-        for level in levels
-    ]
-    columns: dict[str, Any] = {"rounds": tuple(values), "ways": tuple(HERE if each else () for each in values)}
+    values = {
+        at: tuple(level * math.exp(noise * draw.gauss(0, 1)) for _ in range(rounds))
+        for at, level in enumerate(levels)
+        if level is not None
+    }
+    columns: dict[str, Any] = {"at": tuple(values), "rounds": tuple(values.values()), "ways": (HERE,) * len(values)}
     columns.update(intervals=(None,) * len(values), failures=("",) * len(values))
     commits = tuple(f"{place:040x}" for place in range(len(levels)))
     about = {"case": Case("ops.cudatime_add", ("1024",)), "metric": metric_of("gpu_time")}
@@ -191,4 +192,4 @@ def test_nothing_has_changed(parts: tuple[tuple[int, float | None], ...]) -> Non
 
 def test_columns_of_unlike_length_are_refused() -> None:
     with pytest.raises(ValueError, match="one length"):
-        replace(series((3, 1.0)), commits=("a",))
+        replace(series((3, 1.0)), at=(0,))

@@ -12,8 +12,7 @@ SHAS = tuple(f"{at:040x}" for at in range(24))
 
 
 def series(metric: str, *values: float | None, primary: bool = False) -> Series:
-    rounds = tuple(() if value is None else (value, 1.001 * value) for value in values)
-    ways = tuple(() if value is None else (("version", "1"),) for value in values)
+    rounds = {at: (value, 1.001 * value) for at, value in enumerate(values) if value is not None}
     return Series(
         Case("b.f"),
         METRICS[metric],
@@ -21,10 +20,11 @@ def series(metric: str, *values: float | None, primary: bool = False) -> Series:
         "GPU-1",
         "env",
         SHAS,
-        rounds,
-        ways,
-        (None,) * 24,
-        ("",) * 24,
+        tuple(rounds),
+        tuple(rounds.values()),
+        ((("version", "1"),),) * len(rounds),
+        (None,) * len(rounds),
+        ("",) * len(rounds),
         primary=primary,
     )
 

@@ -101,8 +101,8 @@ def test_failed_and_skipped_results_are_crosses(tmp_path: Path) -> None:
     failed = taken("ops.cudatime_add", failure=Failure("oom", "out of memory"))
     fill(tmp_path / "results", [failed], [benchmark()], of=Side("head", commits()[2], "HEAD", ENV))
     (series,) = past(tmp_path).series("ops.cudatime_add")
-    assert series.failures == ("", "", "oom")
-    assert [len(each) for each in series.rounds] == [2, 0, 0]
+    assert (series.at, series.failures) == ((0, 2), ("", "oom"))
+    assert [len(each) for each in series.rounds] == [2, 0]
 
 
 def test_a_case_that_never_worked_is_a_series_of_crosses(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_case_that_never_worked_is_a_series_of_crosses(tmp_path: Path) -> None
     fill(tmp_path / "results", [failed], [defined], of=Side("head", commits()[1], "HEAD", ENV))
     (series,) = past(tmp_path).series("ops.track_x")
     assert (series.metric.name, series.metric.unit, series.metric.better) == ("value", "GB/s", "higher")
-    assert (series.failures, series.rounds) == (("", "error", ""), ((), (), ()))
+    assert (series.at, series.failures, series.rounds) == ((1,), ("error",), ((),))
 
 
 def test_asvs_results_come_with_its_interval_and_its_failures(tmp_path: Path) -> None:
@@ -128,14 +128,14 @@ def test_asvs_results_come_with_its_interval_and_its_failures(tmp_path: Path) ->
     write_asv_file(tmp_path / "results", rows, sha=SHAS[1])
     (tmp_path / "results" / "benchmarks.json").write_text(json.dumps({"version": 2}))
     found = past(tmp_path).series("time_x")
-    told = {each.case: (each.rounds[1], each.intervals[1], each.failures[1]) for each in found}
+    told = {each.case: (each.rounds[0], each.intervals[0], each.failures[0]) for each in found}
     assert told == {
         Case("time_x", ("1",)): ((1.0,), (0.9, 1.1), ""),
         Case("time_x", ("2",)): ((), None, "error"),
         Case("time_x", ("3",)): ((), None, "skipped"),
         Case("time_x", ("4",)): ((4.0,), None, ""),  # one sample has no interval
     }
-    assert all(each.intervals[0] is each.intervals[2] is None for each in found)
+    assert all(each.at == (1,) for each in found)
 
 
 @pytest.mark.parametrize("facts", [{"gpu_uuid": "GPU-1"}, {}])
@@ -146,7 +146,7 @@ def test_a_failure_without_a_device_is_one_of_the_devices_there_are(tmp_path: Pa
         side = Side("head", commits()[place], "HEAD", ENV)
         store.append(side, Machine("gpu-box"), ENV, each, {"gpu_uuid": "GPU-1"} if place == 0 else facts, benchmark())
     (series,) = past(tmp_path).series("ops.cudatime_add")
-    assert (series.device, series.rounds, series.failures) == ("GPU-1", ((1.0,), (), ()), ("", "signal", ""))
+    assert (series.device, series.rounds, series.failures) == ("GPU-1", ((1.0,), ()), ("", "signal"))
 
 
 # -- what was read at once is what was read of one commit after the other ------------------------------------------------
@@ -190,6 +190,6 @@ def test_the_past_is_what_the_store_holds_of_every_commit(data: st.DataObject) -
         expected = series_of([(sha, store.load(sha).recorded) for sha in SHAS], Settings())
         found = past_of(root, Path(folder) / "cache", commits(), Settings())
         series = [each for name in found.names for each in found.series(name)]
-        bare = [replace(each, intervals=(None,) * len(SHAS)) for each in series]
+        bare = [replace(each, intervals=(None,) * len(each.at)) for each in series]
         key = lambda each: (each.case, each.machine, each.environment, each.device, each.metric.name)  # noqa: E731
         assert sorted(bare, key=key) == sorted(expected, key=key)

@@ -35,14 +35,14 @@ def one(*commits: Recorded | None) -> Series:
     return found
 
 
-def test_a_series_has_a_column_for_every_commit() -> None:
+def test_a_series_has_an_item_for_every_commit_with_a_result() -> None:
     found = one(recorded(at(1e-3)), None, recorded(at(2e-3)))
     assert (found.case, found.metric) == (Case("ops.cudatime_add"), metric_of("gpu_time"))
     assert (found.machine, found.device, found.environment, found.primary) == ("box", "GPU-1", "py", True)
     assert [int(sha, 16) for sha in found.commits] == [0, 1, 2]
-    assert found.rounds == (tuple(scaled(1e-3)), (), tuple(scaled(2e-3)))
-    assert found.ways[0] == found.ways[2] != ()
-    assert found.ways[1] == ()
+    assert found.at == (0, 2)
+    assert found.rounds == (tuple(scaled(1e-3)), tuple(scaled(2e-3)))
+    assert found.ways[0] == found.ways[1] != ()
     assert {("version", "1"), ("driver", "570"), ("harness", "1"), ("unit", "s")} <= set(found.ways[0])
 
 

@@ -20,17 +20,17 @@ def broken_of(lines: Sequence[tuple[Series, int]]) -> tuple[Broken, ...]:
     way at the same commits are one."""
     found: dict[tuple[tuple[str, ...], int], Broken] = {}
     for series, place in lines:
-        failed = [index for index, kind in enumerate(series.failures) if kind and kind != "skipped"]
+        kinds = dict(zip(series.at, series.failures, strict=True))
+        failed = [at for at, kind in kinds.items() if kind and kind != "skipped"]
         if not failed:
             continue
-        measured = [index for index, each in enumerate(series.rounds) if each]
-        newest = max(measured, default=-1)
-        run = [index for index in failed if index > newest] or failed
+        newest = max((at for at, each in zip(series.at, series.rounds, strict=True) if each), default=-1)
+        run = [at for at in failed if at > newest] or failed
         each = Broken(
             benchmark=0,
             params=", ".join(series.case.params),
             place=place,
-            kind=series.failures[failed[-1]],
+            kind=kinds[failed[-1]],
             first=run[0],
             last=failed[-1],
             commits=len(failed),

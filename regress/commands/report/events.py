@@ -33,8 +33,11 @@ def events_of(
         for point in found.changes:
             member = _Member(found, point, place, change_of(point, found.at))
             groups.setdefault((found.series.metric.name, member.change.moved), []).append(member)
+    alike: dict[str, list[tuple[Levelled, int]]] = {}
+    for each in lines:
+        alike.setdefault(each[0].series.metric.name, []).append(each)
     return tuple(
-        _event(name, members, [each for each in lines if each[0].series.metric.name == metric], branch, commands)
+        _event(name, members, alike[metric], branch, commands)
         for (metric, _), group in groups.items()
         for members in _together(group)
     )
@@ -69,7 +72,7 @@ def _event(
     suspects = branch.suspects(branch.commits[good].sha, branch.commits[last].sha)
     ratios = [each.change.ratio for each in members if each.change.ratio is not None]
     recovered = [each.point.recovered_by for each in members]
-    seen = [place for found, place in lines if any(at <= good for at in found.measured) and found.latest >= last]
+    seen = [place for found, place in lines if found.measured[0] <= good and found.latest >= last]
     return Event(
         benchmark=0,
         params=", ".join(series.case.params),
@@ -99,6 +102,7 @@ def _event(
         of_places=tuple(dict.fromkeys(sorted(seen))),
         recovered_by=max(branch.at[sha] for sha in recovered) if all(recovered) else None,
         commands=_commands(str(series.case), branch, good, first, last, commands),
+        reasons=point.reasons,
     )
 
 

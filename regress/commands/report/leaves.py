@@ -14,10 +14,10 @@ from regress.commands.report.broken import broken_of
 from regress.commands.report.events import events_of
 from regress.commands.report.lines import KEPT_ROUNDS, Levelled, levelled, line_of
 from regress.commands.report.rows import listed, row_of
-from regress.compare import Past, changes_of
+from regress.compare import Anchors, Past
 from regress.compare.changes import series_rule
 from regress.compare.gating import gating
-from regress.history import without_gc
+from regress.history import Store, without_gc
 from regress.history.loading import read_benchmarks
 from regress.model import Series, Settings
 from regress.pages import SHA_DIGITS, Entry, Leaf, Line, Part, Shard, Where
@@ -41,10 +41,11 @@ class Maker:
     def __init__(self, past: Past, results: Path, branch: Branch, settings: Settings, commands: frozenset[str]) -> None:
         self._past, self._branch, self._settings, self._commands = past, branch, settings, commands
         self._entries = read_benchmarks(results, [])
+        self._anchors = Anchors(Store(results).anchors(), settings)
 
     def leaves(self) -> Iterator[Leaf]:
         for name in self._past.names:
-            words = (self._common, self._past.stamp(name))
+            words = (self._common, self._past.stamp(name), repr(self._anchors.of(name)))
             stamp = hashlib.sha256("\n".join(words).encode()).hexdigest()[:24]
             yield Leaf(name, shard_file(name), stamp, partial(self._make, name))
 
@@ -65,7 +66,7 @@ class Maker:
         valued = [each for each in every if any(each.rounds)]
         rules = [series_rule(each, self._settings) for each in valued]
         found = [
-            levelled(each, changes_of(each, self._settings), at, rule, gating(each, every))
+            levelled(each, self._anchors.changes_of(each), at, rule, gating(each, every))
             for each, rule in zip(valued, rules, strict=True)
         ]
         thresholds = [each.threshold for each in rules]
@@ -101,22 +102,27 @@ class Maker:
             line_of(each, id_of(place_of(each.series)), threshold, kept)
             for each, threshold in zip(found, thresholds, strict=True)
         ]
-        used = sorted({at for each in lines for at in (*each.at, *(at for at, _ in each.failures))})
+        columns = {each: index for index, each in enumerate(dict.fromkeys(each.measured for each in found))}
+        used = sorted({at for each in found for at in each.series.at})
+        number = {at: index for index, at in enumerate(used)}
         return Shard(
             name=name,
             param_names=names,
             code=code,
             commits=tuple(self._branch.commits[at].sha[:SHA_DIGITS] for at in used),
-            lines=tuple(_renumbered(each, {at: index for index, at in enumerate(used)}) for each in lines),
+            columns=tuple(tuple(map(number.__getitem__, each)) for each in columns),
+            lines=tuple(
+                _renumbered(line, columns[each.measured], number) for line, each in zip(lines, found, strict=True)
+            ),
         )
 
 
-def _renumbered(line: Line, number: dict[int, int]) -> Line:
-    """The line with indices of the shard's own commits."""
+def _renumbered(line: Line, column: int, number: dict[int, int]) -> Line:
+    """The line with indices of the shard's own columns and commits."""
     move: Callable[[int], int] = number.__getitem__
     return replace(
         line,
-        at=tuple(map(move, line.at)),
+        at=column,
         levels=tuple(each._replace(first=move(each.first), last=move(each.last)) for each in line.levels),
         changes=tuple(
             replace(each, first=move(each.first), good=move(each.good), last=move(each.last)) for each in line.changes

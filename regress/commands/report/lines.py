@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
-from regress.commands.report.spans import spans_of
+from regress.commands.report.spans import Span, spans_of
 from regress.compare.gating import that_gate
 from regress.compare.rule import CLAIMS, Rule
 from regress.model import ChangePoint, Series
@@ -18,6 +18,10 @@ from regress.stats.summary import summarize
 
 KEPT_ROUNDS = 100_000
 """Round values that a benchmark keeps for its page; of what is beyond, only how many there were."""
+DIGITS = 5
+"""Of a value, at least."""
+MOST_DIGITS = 15
+"""So many a float has."""
 _WORDS = {"gpu_uuid": "device"}
 _HIDDEN = frozenset({"version", "unit"})
 
@@ -29,7 +33,10 @@ class Levelled:
     series: Series
     changes: tuple[ChangePoint, ...]
     at: Mapping[str, int]
-    values: tuple[float | None, ...]
+    measured: tuple[int, ...]
+    """Where it has a value."""
+    values: tuple[float, ...]
+    """There."""
     levels: tuple[Level, ...]
     noise: float | None
     speaks: frozenset[str] | None = None
@@ -43,18 +50,13 @@ class Levelled:
     def gates_at(self, change: ChangePoint) -> bool:
         return bool(that_gate([change], self.speaks))
 
-    @cached_property
-    def measured(self) -> list[int]:
-        return [index for index, value in enumerate(self.values) if value is not None]
-
     @property
     def latest(self) -> int:
         return self.measured[-1]
 
     def level_at(self, index: int) -> Level | None:
         """The level that the series is on at a commit: of those that have begun, the one that began last."""
-        begun = [each for each in self.levels if each.first <= index]
-        return max(begun, key=lambda each: each.first) if begun else None
+        return next((each for each in reversed(self.levels) if each.first <= index), None)
 
 
 def levelled(
@@ -64,23 +66,24 @@ def levelled(
     rule: Rule,
     speaks: frozenset[str] | None = None,
 ) -> Levelled:
-    values = tuple(statistics.median(each) if each else None for each in series.rounds)
-    ways = list(dict.fromkeys(way for way, each in zip(series.ways, series.rounds, strict=True) if each))
-    levels = []
-    for number, way in enumerate(ways):
-        own = [index for index, other in enumerate(series.ways) if other == way and values[index] is not None]
-        starts = [at[each.first] for each in changes if each.way == way]
-        for low, high in itertools.pairwise([0, *starts, len(values)]):
-            inside = [index for index in own if low <= index < high]
-            if inside:
-                middle = statistics.median([values[index] or 0.0 for index in inside])
-                levels.append(Level(inside[0], inside[-1], _digits(middle, 6), number))
+    levels: list[Level] = []
+    inside: list[Sequence[float]] = []
+    for number, (way, own) in enumerate(series.by_way.items()):
+        places = [series.at[index] for index in own]
+        values = [value for index in own if (value := series.values[index]) is not None]
+        starts = [bisect_left(places, at[each.first]) for each in changes if each.way == way]
+        for low, high in itertools.pairwise([0, *starts, len(own)]):
+            inside.append(values[low:high])
+            levels.append(Level(places[low], places[high - 1], _digits(statistics.median(inside[-1]), 6), number))
+    noise = _noise(series, levels, inside)
     levels.sort(key=lambda each: each.first)
-    judged = [
+    judged = tuple(
         each._replace(against="".join(_against(each, other, rule) for other in levels[:index]))
         for index, each in enumerate(levels)
-    ]
-    return Levelled(series, tuple(changes), at, values, tuple(judged), _noise(series, values, levels), speaks)
+    )
+    valued = [(place, value) for place, value in zip(series.at, series.values, strict=True) if value is not None]
+    measured, present = zip(*valued, strict=True)
+    return Levelled(series, tuple(changes), at, measured, present, judged, noise, speaks)
 
 
 def _against(level: Level, before: Level, rule: Rule) -> str:
@@ -95,13 +98,13 @@ def _against(level: Level, before: Level, rule: Rule) -> str:
     return str(verdict)[0] if verdict in CLAIMS else "u"
 
 
-def _noise(series: Series, values: Sequence[float | None], levels: Sequence[Level]) -> float | None:
-    """Spread of the values around their level, from the median of the distances; None where one value is all there is."""
-    apart = []
-    for level in levels:
-        inside = [value for value in values[level.first : level.last + 1] if value is not None]
-        if len(inside) > 1 and level.value > 0:
-            apart += [abs(math.log(value / level.value)) for value in inside if value > 0]
+def _noise(series: Series, levels: Sequence[Level], inside: Sequence[Sequence[float]]) -> float | None:
+    """Spread of the values inside each level around it, from the median of the distances; None where one value is all there
+    is."""
+    apart: list[float] = []
+    for level, values in zip(levels, inside, strict=True):
+        if len(values) > 1 and level.value > 0:
+            apart += [abs(math.log(value / level.value)) for value in values if value > 0]
     if not apart:
         return 0.0 if series.metric.exact else None
     return _digits(1.4826 * statistics.median(apart), 3)
@@ -113,8 +116,14 @@ def _noise(series: Series, values: Sequence[float | None], levels: Sequence[Leve
 def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
     """The Line, with the round values of the last `kept` commits; indices are those of the series, see `leaves`."""
     series, measured = found.series, found.measured
-    spans = spans_of(series, measured)
-    detailed = set(measured[-kept:] if kept else ())
+    spans, rounds = spans_of(series), [each for each in series.rounds if each]
+    per = _per(found.values, spans)
+    values = [round(value * per) for value in found.values]
+    unkept = max(0, len(rounds) - kept)
+    shown = [
+        _rounds(each, value, per, index >= unkept)
+        for index, (each, value) in enumerate(zip(rounds, values, strict=True))
+    ]
     return Line(
         params=series.case.params,
         metric=series.metric.name,
@@ -125,14 +134,15 @@ def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
         place=place,
         threshold=threshold,
         noise=found.noise,
-        at=tuple(measured),
-        values=tuple(_digits(found.values[index] or 0.0, 5) for index in measured),
-        lows=tuple(_digits(low, 5) for low, _ in spans),
-        highs=tuple(_digits(high, 5) for _, high in spans),
-        rounds=tuple(_rounds(series.rounds[index], index in detailed) for index in measured),
+        at=measured,
+        per=per,
+        values=tuple(values),
+        lows=tuple(value - round(low * per) for value, (low, _) in zip(values, spans, strict=True)),
+        highs=tuple(round(high * per) - value for value, (_, high) in zip(values, spans, strict=True)),
+        rounds=shown[0] if isinstance(shown[0], int) and len(set(shown)) == 1 else tuple(shown),
         levels=found.levels,
         changes=tuple(change_of(each, found.at) for each in found.changes),
-        failures=tuple((index, kind) for index, kind in enumerate(series.failures) if kind),
+        failures=tuple((place, kind) for place, kind in zip(series.at, series.failures, strict=True) if kind),
         ticks=tuple(_ticks(series)),
     )
 
@@ -151,22 +161,35 @@ def change_of(each: ChangePoint, at: Mapping[str, int]) -> Change:
         moved=str(each.moved),
         state="recovered" if each.recovered_by else each.state,
         large=each.large,
+        reasons=each.reasons,
     )
 
 
-def _rounds(rounds: tuple[float, ...], detailed: bool) -> tuple[float, ...] | int:
-    if not detailed or len(set(rounds)) < 2:
+def _per(values: Sequence[float], spans: Sequence[Span]) -> int:
+    """Into how many units one is divided, so that the smallest of the values has DIGITS of them; whole numbers stay as they
+    are."""
+    if all(value == int(value) for value in itertools.chain(values, *spans)):
+        return 1
+    sizes = [abs(value) for value in values if value] or [1.0]
+    digits = min(DIGITS - 1 - math.floor(math.log10(min(sizes))), MOST_DIGITS - math.floor(math.log10(max(sizes))))
+    return int(10 ** min(max(0, digits), MOST_DIGITS))
+
+
+def _rounds(rounds: tuple[float, ...], value: int, per: int, detailed: bool) -> tuple[int, ...] | int:
+    if len(rounds) == 1 or not detailed or len(set(rounds)) == 1:
         return len(rounds)
-    return tuple(_digits(each, 5) for each in rounds)
+    return tuple(round(each * per) - value for each in rounds)
 
 
 def _ticks(series: Series) -> list[tuple[int, str]]:
     """Where it began to be measured in another way, in words."""
+    if len(series.by_way) < 2:
+        return []
     found = []
-    measured = [index for index, each in enumerate(series.rounds) if each]
-    for before, after in itertools.pairwise(measured):
-        if series.ways[before] != series.ways[after]:
-            found.append((after, _difference(dict(series.ways[before]), dict(series.ways[after]))))
+    measured = [(at, way) for at, way, each in zip(series.at, series.ways, series.rounds, strict=True) if each]
+    for (_, before), (at, after) in itertools.pairwise(measured):
+        if before != after:
+            found.append((at, _difference(dict(before), dict(after))))
     return found
 
 

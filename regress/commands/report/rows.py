@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
+from bisect import bisect_right
 
 from regress.commands.report.lines import Levelled
 from regress.model import Verdict
@@ -35,7 +35,7 @@ def row_of(found: Levelled, place: int, reference: int, threshold: float) -> Row
         place=place,
         status=status,
         why=why,
-        latest=found.values[latest],
+        latest=found.values[-1],
         at=latest,
         since=_since(found, reference),
         change=None if last is None else last.ratio,
@@ -59,9 +59,8 @@ def severity(row: Row) -> tuple[int, float]:
 def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
     """The word for a series now, and where it is undecided, why."""
     series = found.series
-    newest = max((index for index, kind in enumerate(series.failures) if kind), default=-1)
-    if newest > found.latest:
-        return ("skipped" if series.failures[newest] == "skipped" else "failed"), series.failures[newest]
+    if newest := series.failures[-1]:
+        return ("skipped" if newest == "skipped" else "failed"), newest
     large = [each for each in found.changes if each.large]
     if any(each.is_open for each in large):
         return "regressed", ""
@@ -72,11 +71,9 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
         if last.moved is Verdict.CHANGED:
             return "changed", ""
         return ("recovered" if last.state == "recovered" or last.recovered_by else "improved"), ""
-    alike = [
-        way for way, each in zip(series.ways, series.rounds, strict=True) if each and way == series.ways[found.latest]
-    ]
-    if len(alike) < FEWEST and not series.metric.exact:
-        return "undecided", f"{len(alike)} results that can be compared, and it takes {FEWEST}"
+    alike = len(series.by_way[series.ways[-1]])
+    if alike < FEWEST and not series.metric.exact:
+        return "undecided", f"{alike} results that can be compared, and it takes {FEWEST}"
     if found.noise is not None and found.noise > threshold:
         return "undecided", "the values scatter by more than the change that counts"
     return "unchanged", ""
@@ -93,13 +90,18 @@ def _since(found: Levelled, reference: int) -> float | None:
 def _spark(found: Levelled, threshold: float) -> str:
     """A letter a step: where the median of its values lies between the lowest and the highest one, or in a span as wide as what
     counts, so that noise looks like noise."""
-    first = found.levels[0].first
-    values, failures = found.values[first:], found.series.failures[first:]
-    steps = min(SPARK_STEPS, len(values))
-    bounds = [round(index * len(values) / steps) for index in range(steps + 1)]
-    groups = [[value for value in values[start:end] if value is not None] for start, end in itertools.pairwise(bounds)]
+    series, first = found.series, found.levels[0].first
+    long = len(series.commits) - first
+    steps = min(SPARK_STEPS, long)
+    ends = [first + round(index * long / steps) for index in range(1, steps + 1)]
+    groups: list[list[float]] = [[] for _ in ends]
+    for at, measured in zip(found.measured, found.values, strict=True):
+        groups[bisect_right(ends, at)].append(measured)
     medians = [statistics.median(group) if group else None for group in groups]
-    missing = [" " if any(failures[start:end]) else "-" for start, end in itertools.pairwise(bounds)]
+    missing = ["-"] * steps
+    for at, kind in zip(series.at, series.failures, strict=True):
+        if kind and at >= first:
+            missing[bisect_right(ends, at)] = " "
     present = [value for value in medians if value is not None]
     low, high = min(present), max(present)
     middle, span = (low + high) / 2, max(high - low, threshold * abs(low + high) / 2)

@@ -21,10 +21,14 @@ ALPHA = 0.05
 Span = tuple[float, float]
 
 
-def spans_of(series: Series, measured: Sequence[int]) -> list[Span]:
-    """Ends of the 95 % interval at each of these commits; where nothing tells them, the least and the largest value."""
+def spans_of(series: Series) -> list[Span]:
+    """Ends of the 95 % interval of each value; where nothing tells them, the least and the largest round."""
     pooled = _pooled(series)
-    return [_span(series.rounds[index], series.intervals[index], pooled) for index in measured]
+    return [
+        _span(rounds, interval, pooled)
+        for rounds, interval in zip(series.rounds, series.intervals, strict=True)
+        if rounds
+    ]
 
 
 def _pooled(series: Series) -> float | None:
@@ -38,12 +42,12 @@ def _pooled(series: Series) -> float | None:
 
 
 def _span(rounds: Sequence[float], recorded: Span | None, pooled: float | None) -> Span:
+    if recorded is not None:  # by asv, which keeps no rounds
+        return recorded
     low, high = min(rounds), max(rounds)
     if len(rounds) >= OWN:
         summary = summarize(rounds)
         low, high = summary.low, summary.high
-    elif recorded is not None:
-        low, high = recorded
     elif pooled is not None and low > 0:
         center, _ = mean_and_variance([math.log(value) for value in rounds])
         half = pooled / math.sqrt(len(rounds))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from regress.commands.session import Session
-from regress.compare import anchors_of, changes_of, key_of, past_of, remeasured, with_anchors
+from regress.compare import Anchors, past_of
 from regress.compare.gating import gating, that_gate
 from regress.history import Store
 from regress.model import Changed, ChangePoint, Commit, Series
@@ -16,7 +16,7 @@ def changes_on(session: Session, line: Sequence[Commit], names: Collection[str])
     """The change points of these benchmarks on this machine, over the commits of `line`, in what gates; the newest last."""
     config, machine = session.config, session.machine.name
     past = past_of(config.results_dir, session.cache, line, config.settings, machine)
-    anchors = remeasured(Store(config.results_dir).anchors(machine), config.settings)
+    anchors = Anchors(Store(config.results_dir).anchors(machine), config.settings)
     by_sha = {each.sha: each for each in line}
     found = []
     for name in past.names:
@@ -26,13 +26,7 @@ def changes_on(session: Session, line: Sequence[Commit], names: Collection[str])
         for series in every:
             at = gating(series, every)
             if at is None or at:
-                points = with_anchors(
-                    changes_of(series, config.settings),
-                    series,
-                    anchors_of(series, anchors.get(key_of(series), ())),
-                    config.settings,
-                )
-                found += [_changed(series, each, by_sha) for each in that_gate(points, at)]
+                found += [_changed(series, each, by_sha) for each in that_gate(anchors.changes_of(series), at)]
     place = {each.sha: at for at, each in enumerate(line)}
     return sorted(found, key=lambda each: place[each.point.first])
 

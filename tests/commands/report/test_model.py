@@ -44,12 +44,13 @@ def series(
     failures: Sequence[str] | None = None,
 ) -> Series:
     """One value a commit, with two rounds 0.2 % around it."""
-    rounds = tuple(() if value is None else (value * 0.999, value * 1.001) for value in values)
-    if METRICS[metric].exact:
-        rounds = tuple(() if value is None else (value, value) for value in values)
+    apart = 0.0 if METRICS[metric].exact else 0.001
+    failures, ways = failures or [""] * N, ways or [WAY] * N
+    at = tuple(at for at in range(N) if values[at] is not None or failures[at])
+    rounds = tuple(() if (value := values[each]) is None else (value * (1 - apart), value * (1 + apart)) for each in at)
     return Series(
-        Case("ops.cudatime_f", params), METRICS[metric], "h100", "GPU-1", "env", tuple(SHAS), rounds,
-        tuple(ways or [WAY] * N), intervals=(None,) * N, failures=tuple(failures or [""] * N),
+        Case("ops.cudatime_f", params), METRICS[metric], "h100", "GPU-1", "env", tuple(SHAS), at, rounds,
+        tuple(ways[each] for each in at), (None,) * len(at), tuple(failures[each] for each in at),
     )  # fmt: skip
 
 
@@ -256,7 +257,7 @@ def test_the_reference_is_the_last_release(tags: dict[str, tuple[str, ...]], exp
 
 def test_few_rounds_take_the_spread_of_the_whole_series() -> None:
     given = series([1e-3 * (1 + at / 1000) for at in range(N)])
-    alone, pooled = summarize(given.rounds[0]), spans_of(given, [0])[0]
+    alone, pooled = summarize(given.rounds[0]), spans_of(given)[0]
     assert alone.high - alone.low > 4 * (pooled[1] - pooled[0])
     assert math.sqrt(pooled[0] * pooled[1]) == pytest.approx(1e-3, rel=1e-6)
 
@@ -265,15 +266,27 @@ def test_many_rounds_and_recorded_intervals_speak_for_themselves() -> None:
     given = series([1e-3] * N)
     rounds = (tuple(1e-3 + at * 1e-6 for at in range(6)), *given.rounds[1:])
     own = summarize(rounds[0])
-    assert spans_of(replace(given, rounds=rounds), [0]) == [(own.low, own.high)]
+    assert spans_of(replace(given, rounds=rounds))[0] == (own.low, own.high)
     recorded = replace(given, rounds=((1e-3,),) * N, intervals=((0.9e-3, 1.2e-3),) * N)
-    assert spans_of(recorded, [0]) == [(0.9e-3, 1.2e-3)]
-    assert spans_of(replace(given, rounds=((1e-3,),) * N), [0]) == [(1e-3, 1e-3)]
+    assert spans_of(recorded)[0] == (0.9e-3, 1.2e-3)
+    assert spans_of(replace(given, rounds=((1e-3,),) * N))[0] == (1e-3, 1e-3)
 
 
 def test_whole_numbers_are_kept_and_others_shortened() -> None:
     given = replace(series([1.0] * N, metric="peak_memory"), rounds=((123456789012,), *((1.23456789,),) * (N - 1)))
-    assert line_of(told(given), "h100", 0.1, N).values[:2] == (123456789012, 1.2346)
+    line = line_of(told(given), "h100", 0.1, N)
+    assert [each / line.per for each in line.values[:2]] == [123456789012, 1.2346]
+    whole = line_of(told(series([2.0**40 + 1] * N, metric="peak_memory")), "h100", 0.1, N)
+    assert (whole.per, whole.values[0], whole.lows[0], whole.rounds) == (1, 2**40 + 1, 0, 2)
+
+
+def test_intervals_and_rounds_are_distances_from_the_value() -> None:
+    line = line_of(told(series(steps((24, 1.2345678e-5)))), "h100", 0.1, N)
+    assert line.per == 10**9
+    assert line.values[0] == 12370
+    assert (line.lows[0], line.highs[0]) == (25, 26)
+    assert isinstance(line.rounds, tuple)
+    assert line.rounds[0] == (-12, 13)
 
 
 # -- names ---------------------------------------------------------------------------------------------------------------

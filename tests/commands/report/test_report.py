@@ -7,11 +7,15 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from regress.history import Store
+from regress.model import Commit, Side
 from tests.conftest import Project, regress
-from tests.report.html.history import create
+from tests.history.samples import WALL, benchmark, taken
+from tests.report.html.history import CPU, PARSE, create
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +41,38 @@ def test_a_report_is_written_and_kept_up_to_date(root: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in (root / "report" / "data" / "b").iterdir()}
     assert regress(root, "report", "-q").out.endswith("0 pages changed)\n")
     assert {path: path.stat().st_mtime_ns for path in (root / "report" / "data" / "b").iterdir()} == before
+
+
+def test_a_change_that_an_anchor_made_too_is_the_machines(root: Path) -> None:
+    """The same of the history as a sweep says of it: only the benchmark that was measured again has another page."""
+    assert regress(root, "report", "-q").code == 0
+    (before,) = events(root, PARSE)
+    assert (before["moved"], before["large"], before["reasons"]) == ("improved", True, [])
+    shas = subprocess.run(
+        ["git", "rev-list", "--reverse", "HEAD"], cwd=root, capture_output=True, text=True, check=True
+    )
+    old, new = shas.stdout.split()[10], shas.stdout.split()[27]
+    for environment in ("worktree-py3.11", "worktree-py3.12"):
+        side = Side("anchor", Commit(old, "change 10", "Ada", 0.0), "HEAD", environment, beside=new)
+        for order in range(3):
+            again = taken(PARSE, order=order, protocol=WALL, wall_time=0.86 * 1.2e-3 * (1 + order / 1000))
+            defined = benchmark(PARSE, metric="wall_time")
+            Store(root / "history").append(side, CPU, environment, again, {}, defined)
+    assert regress(root, "report", "-q").out.endswith("(9 benchmarks, 26 commits; 1 pages changed)\n")
+    (event,) = events(root, PARSE)
+    assert (event["moved"], event["large"]) == ("improved", False)
+    assert event["reasons"][0].startswith(f"{old[:8]}, measured again beside {new[:8]}, moved by -")
+    (shard,) = (root / "report" / "data" / "b").glob(f"{PARSE}-*.js")
+    assert shard.read_text().count("the machine moved") == 2, "in both environments"
+
+
+def events(root: Path, name: str) -> list[dict[str, Any]]:
+    """The changes of a benchmark in the index of the report."""
+    text = (root / "report" / "data" / "index.js").read_text()
+    _, _, index = json.loads(text.removeprefix("regress.take(...").removesuffix(");\n"))
+    (own,) = (at for at, entry in enumerate(index["entries"]) if entry["name"] == name)
+    every = (dict(zip(index["fields"]["event"], values, strict=True)) for values in index["events"])
+    return [each for each in every if each["benchmark"] == own]
 
 
 def test_progress_is_told_on_stderr(root: Path) -> None:

@@ -2,9 +2,27 @@
 (R => {
   const named = (names, values) => Object.fromEntries(names.map((name, at) => [name, values[at]]));
   const levelled = holder => ({...holder, levels: holder.levels.map(each => named(R.index.fields.level, each))});
+  // A line as it was before it was packed into whole numbers (regress/pages.py, Line).
+  const unpacked = (line, columns) => {
+    const {per, values, lows, highs, rounds} = line,
+      at = columns[line.at],
+      roundsOf = k => (typeof rounds === "number" ? rounds : rounds[k]);
+    return {
+      ...levelled(line),
+      at,
+      values: values.map(value => value / per),
+      lows: lows.map((below, k) => (values[k] - below) / per),
+      highs: highs.map((above, k) => (values[k] + above) / per),
+      rounds: at.map((_, k) => {
+        const own = roundsOf(k);
+        return typeof own === "number" ? own : own.map(each => (values[k] + each) / per);
+      }),
+    };
+  };
   const opened = name => {
     const shard = R.shards.get(name);
-    if (!shard.opened) Object.assign(shard, {opened: true, lines: shard.lines.map(levelled)});
+    if (!shard.opened)
+      Object.assign(shard, {opened: true, lines: shard.lines.map(line => unpacked(line, shard.columns))});
     return shard;
   };
   R.shard = entry => {

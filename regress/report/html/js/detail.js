@@ -75,6 +75,7 @@
             cell: each => [
               R.tag(each.change.state === "confirmed" ? each.change.moved : each.change.state),
               !each.change.large && h("span", {class: "soft small"}, " below the threshold"),
+              each.change.reasons.map(one => h("div", {class: "soft small"}, one)),
             ],
           },
         ],

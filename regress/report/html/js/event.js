@@ -97,6 +97,7 @@
           event.state === "open" ? R.since(event).replace("open ", "") : "",
           !event.large && " below the threshold",
         ),
+        event.reasons.map(each => h("div", {class: "soft small"}, each)),
       ),
       h("div", {class: "wide"}, row && R.spark({...row, changed: event.first, status: event.moved}, 240, 44)),
       h(

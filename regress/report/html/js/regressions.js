@@ -55,6 +55,7 @@
           "authors",
           "cases",
           "places",
+          "reasons",
         ],
         rows: found.map(each => [
           index.entries[each.benchmark].name,
@@ -73,6 +74,7 @@
           [...new Set(each.suspects.map(one => one.author))].join("; "),
           each.cases,
           each.places.map(at => index.places[at].label).join("; "),
+          each.reasons.join("; "),
         ]),
       });
       tail.replaceChildren(
