@@ -2,6 +2,7 @@
 
     style.py      how to print: Style, colours, what becomes of text that did not come from us
     table.py      aligned columns
+    summary.py    what every format says around the rows: sides, verdict line, the command to measure a case again
     terminal.py   text for people: check, compare, run, list, config, doctor, and errors
     verdicts.py   its sections of comparisons, by verdict
     together.py   cases of one benchmark that moved together, which are one row

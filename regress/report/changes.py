@@ -13,35 +13,48 @@ from regress.report.table import Layout, Row
 from regress.report.together import FEWEST
 from regress.units import format_change, format_interval, format_pair
 
-__all__ = ["changes"]
+__all__ = ["ALIGNS", "changes", "folded_line", "tables", "together"]
 
-_ALIGNS = "lrrrlll"
+ALIGNS = "lrrrlll"
 _SUBJECT_LIMIT = 50
 
 
 def changes(report: Report, style: Style) -> list[str]:
     """The sections of change points as lines; what is small or recovered is counted only, unless verbose."""
+    found = tables(report, style)
+    for table in list(found.values())[1:]:
+        table[0] = Row((table[0].cells[0], *("",) * (len(ALIGNS) - 1)), color="bold", accent=0)
+    layout = Layout.of([row for table in found.values() for row in table], ALIGNS, style)
+    lines = [
+        line for table in found.values() for line in (*(one for row in table for one in layout.lines(row, style)), "")
+    ]
+    folded = folded_line(report, style)
+    return [*lines, *([f"  {folded} (-v lists them)", ""] if folded else [])]
+
+
+def folded_line(report: Report, style: Style) -> str:
+    """How many changes are not shown."""
+    folded = sum(each.new and not _shown(each, style) for each in report.changes)
+    return f"{folded} new below the threshold" if folded else ""
+
+
+def tables(report: Report, style: Style) -> dict[str, list[Row]]:
+    """Title -> rows of a table, below the titles of its columns; aligned as ALIGNS says."""
     chosen = [
         ("new", [each for each in report.changes if each.new and _shown(each, style)]),
         ("open from before", [each for each in report.changes if not each.new and _is_open(each)]),
     ]
     if style.verbose:
         chosen.append(("from before", [each for each in report.changes if not each.new and not _is_open(each)]))
-    tables: dict[str, list[Row]] = {}
     several = len({(each.machine, each.environment, each.device) for each in report.changes}) > 1
-    for title, found in chosen:
-        if found:
-            titles = ("before", "after", "change", "95 % interval", "", "") if not tables else ("",) * 6
-            tables[title] = [
-                Row((title, *titles), color="bold", accent=0),
-                *(row for each in _together(found, style) for row in _rows(each, several)),
-            ]
-    layout = Layout.of([row for table in tables.values() for row in table], _ALIGNS, style)
-    lines = [
-        line for table in tables.values() for line in (*(one for row in table for one in layout.lines(row, style)), "")
-    ]
-    folded = sum(each.new and not _shown(each, style) for each in report.changes)
-    return [*lines, *([f"  {folded} new below the threshold (-v lists them)", ""] if folded > 0 else [])]
+    return {
+        title: [
+            Row((title, "before", "after", "change", "95 % interval", "", ""), color="bold", accent=0),
+            *(row for each in together(found, style) for row in _rows(each, several)),
+        ]
+        for title, found in chosen
+        if found
+    }
 
 
 def _is_open(changed: Changed) -> bool:
@@ -53,7 +66,7 @@ def _shown(changed: Changed, style: Style) -> bool:
     return style.verbose or changed.point.large
 
 
-def _together(found: Sequence[Changed], style: Style) -> list[list[Changed]]:
+def together(found: Sequence[Changed], style: Style) -> list[list[Changed]]:
     """Those of one benchmark that changed alike in one commit, in the order of the first of each."""
     groups: dict[object, list[Changed]] = {}
     for at, each in enumerate(found):

@@ -10,7 +10,6 @@ import dataclasses
 import importlib.resources
 import json
 import math
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -30,6 +29,7 @@ from regress.model import (
     Throughput,
 )
 from regress.report.style import Style
+from regress.report.summary import again
 
 __all__ = ["VERSION", "document", "render", "schema"]
 
@@ -221,7 +221,7 @@ def _comparison(report: Report, each: Comparison) -> dict[str, Any]:
         "noise": each.noise,
         "min_detectable": each.min_detectable,
         "throughput": _throughputs(each.base_throughput, each.head_throughput),
-        "repro": _again(report, each.case),
+        "repro": again(report, each.case),
     }
 
 
@@ -262,7 +262,7 @@ def _measurement(report: Report, each: Measurement) -> dict[str, Any]:
         "primary": each.primary,
         "flags": each.flags,
         "failure": _failure(each.failure) if each.failure else None,
-        "repro": _again(report, each.case),
+        "repro": again(report, each.case),
     }
 
 
@@ -345,14 +345,6 @@ def _failures(report: Report) -> Iterator[tuple[Case, str, Failure]]:
 
 def _failure(failure: Failure) -> dict[str, Any]:
     return {"kind": failure.kind, "message": failure.message, "where": failure.where, "detail": failure.detail}
-
-
-def _again(report: Report, case: Case) -> str:
-    """The command that measures or compares this case again. A working tree has no name: the command
-    takes it by default, as an A/A check takes its side."""
-    sides = [side for side in (report.base, report.head) if side is not None and report.aa is None]
-    words = ["regress", report.command, *(side.commit.short for side in sides if not side.dirty)]
-    return shlex.join([*words, *report.options, "-b", str(case)])
 
 
 def _clean(value: Any) -> Any:

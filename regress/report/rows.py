@@ -9,7 +9,7 @@ from regress.report.throughput import throughput_words
 from regress.report.together import Together
 from regress.units import format_change, format_interval, format_pair, format_percent
 
-__all__ = ["ALIGNS", "MARKS", "ON_NUMBERS", "changes_of", "heading", "metric_words", "reasons_of", "row"]
+__all__ = ["ALIGNS", "MARKS", "ON_NUMBERS", "changes_of", "heading", "metric_words", "reasons_of", "row", "titles"]
 
 MARKS = {
     Verdict.REGRESSED: ("+", "bold red"),
@@ -42,7 +42,7 @@ def metric_words(name: str) -> str:
 
 def heading(title: str, report: Report, style: Style, *, columns: bool) -> Row:
     """The row above a section; only the first section's has the titles of the columns."""
-    return Row((title, *(_titles(report, style) if columns else _BLANK)), color="bold", accent=0)
+    return Row((title, *(titles(report, style) if columns else _BLANK)), color="bold", accent=0)
 
 
 def row(shown: Comparison | Together, style: Style) -> Row:
@@ -67,7 +67,7 @@ def reasons_of(comparison: Comparison, leave_out: str = "") -> str:
 # -- cells ---------------------------------------------------------------------------------------------------------------
 
 
-def _titles(report: Report, style: Style) -> tuple[str, ...]:
+def titles(report: Report, style: Style) -> tuple[str, ...]:
     """Titles of the columns after the name."""
     confidence = report.policy.get("confidence")
     interval = f"{format_percent(confidence)} interval" if isinstance(confidence, float) else "interval"
