@@ -314,7 +314,20 @@ def _built(each: Built) -> dict[str, Any]:
 
 
 def _errors(report: Report) -> Iterator[dict[str, Any]]:
-    """Problems of the suite and failures of cases; a case that failed in several metrics is named once a side."""
+    """Why there is nothing else, problems of the suite and failures of cases; a case that failed in several metrics is named
+    once a side."""
+    if report.error is not None:
+        why, fix = report.error.why, report.error.fix
+        yield {
+            "kind": "stopped",
+            "side": None,
+            "name": None,
+            "params": None,
+            "message": report.error.what,
+            "where": "",
+            "detail": "\n".join(f"{word}: {text}" for word, text in (("why", why), ("fix", fix)) if text),
+            "fatal": True,
+        }
     for problem in report.problems:
         yield {
             "kind": "suite",

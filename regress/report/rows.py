@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from regress.model import Comparison, Report, Verdict
 from regress.report.style import Style, visible
 from regress.report.table import Row
@@ -9,7 +11,18 @@ from regress.report.throughput import throughput_words
 from regress.report.together import Together
 from regress.units import format_change, format_interval, format_pair, format_percent
 
-__all__ = ["ALIGNS", "MARKS", "ON_NUMBERS", "changes_of", "heading", "metric_words", "reasons_of", "row", "titles"]
+__all__ = [
+    "ALIGNS",
+    "MARKS",
+    "ON_NUMBERS",
+    "changes_of",
+    "heading",
+    "in_words",
+    "metric_words",
+    "reasons_of",
+    "row",
+    "titles",
+]
 
 MARKS = {
     Verdict.REGRESSED: ("+", "bold red"),
@@ -48,6 +61,12 @@ def heading(title: str, report: Report, style: Style, *, columns: bool) -> Row:
 def row(shown: Comparison | Together, style: Style) -> Row:
     """The row of a comparison, or of several that moved together."""
     return _together(shown) if isinstance(shown, Together) else _comparison(shown, style)
+
+
+def in_words(cells: Sequence[str]) -> str:
+    """A row of values before and after as a sentence, without the name: "27.4 us -> 30.0 us, +9.4 %, ..., gpu time"."""
+    _, before, after, *others = cells
+    return ", ".join(filter(None, (" -> ".join(filter(None, (before, after))), *others)))
 
 
 def changes_of(group: Together) -> str:

@@ -7,7 +7,7 @@ import datetime
 import shlex
 
 from regress.model import Case, Report, Side, SuiteProblem
-from regress.report.style import Style, cut, visible
+from regress.report.style import Style, cut, paint, visible
 from regress.report.verdicts import ORDER
 from regress.units import format_ago, format_change, format_duration, format_interval, format_percent
 
@@ -17,7 +17,7 @@ __all__ = [
     "last_aa",
     "place",
     "power",
-    "problem_lines",
+    "problem_blocks",
     "sides",
     "sorted_problems",
     "verdict",
@@ -25,7 +25,9 @@ __all__ = [
     "when",
 ]
 
-SUBJECT_LIMIT = 60
+_FEW_PROBLEMS = 8
+"""Problems of the suite that are named without -v; a suite written for another version of the project may have hundreds."""
+_SUBJECT_LIMIT = 60
 
 
 # -- above the rows ------------------------------------------------------------------------------------------------------
@@ -61,7 +63,7 @@ def _side(side: Side, environments_differ: bool, style: Style) -> tuple[str, ...
     how += ["uncommitted changes"] if side.dirty else []
     how += [f"in {visible(side.environment)}"] if side.environment and (environments_differ or style.verbose) else []
     how += [f"by {visible(side.commit.author)}"] if style.verbose and side.commit.author else []
-    short = subject if style.verbose else cut(subject, SUBJECT_LIMIT)
+    short = subject if style.verbose else cut(subject, _SUBJECT_LIMIT)
     return (
         visible(side.full_label if style.verbose else side.label),
         short,
@@ -138,10 +140,23 @@ def sorted_problems(report: Report) -> list[SuiteProblem]:
     return sorted(report.problems, key=lambda each: not each.fatal)
 
 
-def problem_lines(problem: SuiteProblem, style: Style) -> list[str]:
-    """What is said of a problem below its place."""
+def problem_blocks(report: Report, style: Style) -> list[list[str]]:
+    """Problems of the suite, as the lines of each; unless verbose a few, and how many more there are."""
+    problems = sorted_problems(report)
+    shown = problems if style.verbose else problems[:_FEW_PROBLEMS]
+    blocks = [_problem(each, style) for each in shown]
+    left = len(problems) - len(shown)
+    return [*blocks, *([[f"  … and {left} more; -v shows them"]] if left else [])]
+
+
+def _problem(problem: SuiteProblem, style: Style) -> list[str]:
+    mark, color = ("!", "bold red") if problem.fatal else ("?", "yellow")
     detail = problem.detail.splitlines() if style.verbose else []
-    return [f"    {visible(problem.message)}", *(f"      {visible(line)}".rstrip() for line in detail)]
+    return [
+        f"{paint(mark, color, style)} {visible(problem.where)}",
+        f"    {visible(problem.message)}",
+        *(f"      {visible(line)}".rstrip() for line in detail),
+    ]
 
 
 def again(report: Report, case: Case) -> str:

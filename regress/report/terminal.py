@@ -19,9 +19,6 @@ _LABEL = 6
 """Columns of the words at the left: base, head, on, plan, FAIL, why."""
 _STATE_COLORS = {"PASS": "bold green", "FAIL": "bold red", "UNDECIDED": "bold yellow", "NOTHING": "bold red"}
 
-FEW_PROBLEMS = 8
-"""Problems of the suite that are named without -v; a suite written for another version of the project may have hundreds."""
-
 
 def render(report: Report, style: Style) -> str:
     """The report as lines of text, without control characters other than newlines and, if wanted, colours."""
@@ -90,14 +87,7 @@ def _label(word: str) -> str:
 
 
 def _problems(report: Report, style: Style) -> list[str]:
-    lines = []
-    problems = summary.sorted_problems(report)
-    shown = problems if style.verbose else problems[:FEW_PROBLEMS]
-    for each in shown:
-        mark, color = ("!", "bold red") if each.fatal else ("?", "yellow")
-        lines += [f"{paint(mark, color, style)} {visible(each.where)}", *summary.problem_lines(each, style)]
-    if len(shown) < len(problems):
-        lines.append(f"  … and {len(problems) - len(shown)} more; -v shows them")
+    lines = [line for block in summary.problem_blocks(report, style) for line in block]
     return [f"  {paint('suite problems', 'bold', style)}", *lines, ""] if lines else []
 
 
@@ -112,7 +102,9 @@ def _verdict(report: Report, style: Style) -> list[str]:
     if not (parts or report.state):
         return []
     state = f"{paint(visible(report.state), _STATE_COLORS.get(report.state, 'bold'), style)}  " if report.state else ""
-    below = filter(None, (summary.power(report), summary.last_aa(report, style)))
+    error = (("why", report.error.why), ("fix", report.error.fix)) if report.error else ()
+    said = (f"{word}: {visible(text)}" for word, text in error if text)
+    below = filter(None, (*said, summary.power(report), summary.last_aa(report, style)))
     return [(state + "   ".join(parts)).rstrip(), *(" " * _LABEL + line for line in below)]
 
 
