@@ -9,6 +9,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -25,11 +26,20 @@ if TYPE_CHECKING:
 
 __all__ = ["finish", "invoked", "publish", "say", "write_table"]
 
+SUMMARY = "GITHUB_STEP_SUMMARY"
+"""Names the file that a step of GitHub Actions adds to the summary of its run; 1 MiB of it are shown, or nothing."""
+
 
 class InternalError(RegressError):
     """A fault of ours. Python would exit with 1, which means "regressed" here."""
 
     exit_code = 5
+
+
+class Interrupted(RegressError):
+    """Ctrl-C where no command has made a report of it."""
+
+    exit_code = 130
 
 
 @contextlib.contextmanager
@@ -38,15 +48,24 @@ def invoked(options: dict[str, Any]) -> Iterator[tuple[Callable[[dict[str, Any]]
     from regress.report import load
     from regress.report.progress import Progress
 
-    load({"text", options.get("form", "text"), *(form for form, _ in options.get("outputs", ()))})
-    with _errors(options), Progress(sys.stderr, quiet=bool(options.get("quiet"))) as progress:
+    load({"text", "markdown", *_formats(options)})
+    with _errors(options, deliver=True), Progress(sys.stderr, quiet=bool(options.get("quiet"))) as progress:
         yield (lambda more: _request(options, more)), progress
 
 
+def _formats(options: dict[str, Any]) -> tuple[str, ...]:
+    return options.get("form", "text"), *(form for form, _ in options.get("outputs", ()))
+
+
 @contextlib.contextmanager
-def _errors(options: dict[str, Any]) -> Iterator[None]:
+def _errors(options: dict[str, Any], *, deliver: bool = False) -> Iterator[None]:
+    """Say what is wrong, and exit. `deliver`: files and machines are told too, or what an earlier run wrote would be read."""
     try:
         yield
+    except KeyboardInterrupt:
+        if deliver:
+            _delivered(_stopped(Interrupted("interrupted before there was anything to report")), options)
+        raise
     except Exception as error:
         if options.get("debug"):
             import traceback  # late: --help has no use for it
@@ -54,7 +73,19 @@ def _errors(options: dict[str, Any]) -> Iterator[None]:
             traceback.print_exc()
         known = _explained(error, options)
         say(known, options)
+        failed = _delivered(_stopped(known), options) if deliver else None
+        if failed is not None:
+            say(failed, options)
         sys.exit(known.exit_code)
+
+
+def _stopped(error: RegressError) -> Report:
+    """The report of a command that found nothing out."""
+    from regress.model import Report, Stopped
+
+    command = click.get_current_context().info_name or "regress"
+    state = {3: "FAIL", 5: "NOTHING", 130: "INTERRUPTED"}.get(error.exit_code, "ERROR")
+    return Report(command, (error.exit_code,), state, error=Stopped(error.what, error.why, error.fix))
 
 
 def _explained(error: Exception, options: dict[str, Any]) -> RegressError:
@@ -120,19 +151,34 @@ def _columns(terminal: TextIO) -> int | None:
 
 def finish(report: Report, options: dict[str, Any]) -> None:
     """Print the report, write the files, and exit. What cannot be delivered must not look like a verdict."""
-    from regress.report import render
-
     with _errors(options):
-        style, plain = _style(options, sys.stdout), _style(options, None)
-        failed = _printed(render(report, style, options.get("form", "text")), style.color)
-        for form, file in options.get("outputs", ()):
-            try:
-                file.write_text(render(report, plain, form), encoding="utf-8")
-            except OSError as error:
-                failed = failed or _undelivered(f"cannot write {file}", error)
+        failed = _delivered(report, options)
         if failed is not None:
             raise failed
     sys.exit(report.exit_code)
+
+
+def _delivered(report: Report, options: dict[str, Any]) -> RegressError | None:
+    """Print it and write the files; what is wrong, if some of it cannot be. An error is in text on stderr already."""
+    from regress.report import render
+
+    form, style, plain = options.get("form", "text"), _style(options, sys.stdout), _style(options, None)
+    failed = None
+    if report.error is None or form != "text":
+        failed = _printed(render(report, style, form), style.color)
+    files = [(name, file, "w") for name, file in options.get("outputs", ())]
+    summary = os.environ.get(SUMMARY)
+    if summary and "github" in _formats(options):
+        plain = replace(plain, quiet=False)
+        files.append(("markdown", Path(summary), "a"))
+    for name, file, mode in files:
+        text = render(report, plain, name)
+        try:
+            with open(file, mode, encoding="utf-8") as stream:
+                stream.write(text)
+        except OSError as error:
+            failed = failed or _undelivered(f"cannot write {file}", error)
+    return failed
 
 
 def write_table(rows: Iterable[Sequence[str]], file: str) -> None:

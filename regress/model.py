@@ -71,6 +71,7 @@ __all__ = [
     "Series",
     "Settings",
     "Side",
+    "Stopped",
     "SuiteProblem",
     "Summary",
     "Throughput",
@@ -313,6 +314,25 @@ class Comparison:
     base_throughput: Throughput | None = None
     head_throughput: Throughput | None = None
 
+    @property
+    def fails_on_head(self) -> bool:
+        """What is skipped there does not fail; what only the base skips did not work there either."""
+        failure = self.head_failure
+        return self.verdict is Verdict.FAILED and failure is not None and failure.kind != "skipped"
+
+    def exit_code(self, strict: bool = False) -> int:
+        """What it alone makes of a check: 1 regressed, 3 fails on head, 4 undecided where that counts, else 0.
+
+        `strict` adds what fails on both sides to 3, and every undecided case to 4.
+        """
+        if not self.gates:
+            return 0
+        if self.verdict is Verdict.REGRESSED:
+            return 1
+        if self.fails_on_head and (strict or self.base_failure is None):
+            return 3
+        return 4 if self.verdict is Verdict.UNDECIDED and (strict or self.critical) else 0
+
 
 Way = tuple[tuple[str, str], ...]
 """How a point of a series was measured, as names and values: version of the benchmark, declared sampling, protocol, driver,
@@ -548,6 +568,15 @@ class Merged:
 
 
 @dataclass(frozen=True)
+class Stopped:
+    """Why a command ended without measuring or reading anything: what was seen, the cause, and the fix."""
+
+    what: str
+    why: str = ""
+    fix: str = ""
+
+
+@dataclass(frozen=True)
 class Setting:
     """One effective setting as `config` prints it."""
 
@@ -560,8 +589,8 @@ class Setting:
 class Report:
     """Everything a renderer needs, computed already. Sections that a command does not have are empty.
 
-    `state` is the word of the last line: PASS, FAIL, UNDECIDED or NOTHING (could not be measured), empty for commands that
-    judge nothing. `exit_codes` are all that hold, the process exits with the first.
+    `state` is the word of the last line: PASS, FAIL, UNDECIDED, NOTHING (could not be measured), INTERRUPTED or ERROR (usage,
+    configuration), empty for commands that judge nothing. `exit_codes` are all that hold, the process exits with the first.
     """
 
     command: str
@@ -602,6 +631,8 @@ class Report:
     last_aa: SelfCheck | None = None
     """The last one on the device of a check, where it was about some of its cases."""
     problems: tuple[SuiteProblem, ...] = ()
+    error: Stopped | None = None
+    """Where this is all that there is to report."""
     warnings: tuple[str, ...] = ()
     suggestions: tuple[tuple[str, str], ...] = ()
     """Pairs of a word and a command to run next: ("again", "regress check 3f2c1ab 9d41e77 -b softmax")."""
@@ -617,6 +648,10 @@ class Report:
     @property
     def exit_code(self) -> int:
         return self.exit_codes[0]
+
+    @property
+    def strict(self) -> bool:
+        return bool(self.policy.get("strict"))
 
 
 # -- settings ------------------------------------------------------------------------------------------------------------

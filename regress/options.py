@@ -17,7 +17,7 @@ else:  # older versions of click have no parameters there
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-FORMATS = ("text", "json")
+FORMATS = ("text", "json", "markdown", "github", "junit")
 
 
 class Percent(NumberType):

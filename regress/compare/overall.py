@@ -83,22 +83,16 @@ def most_serious(gating: Iterable[Comparison]) -> dict[Case, Verdict]:
 
 
 def _exit_codes(gating: Sequence[Comparison], strict: bool, problems: Sequence[SuiteProblem]) -> Iterable[int]:
-    verdicts = {each.verdict for each in gating}
-    failures = [each for each in gating if each.verdict is Verdict.FAILED and _fails(each)]
-    on_head_only = any(each.base_failure is None for each in failures)
-    if not verdicts & COMPARED and not on_head_only:
+    codes = {each.exit_code(strict) for each in gating}
+    on_head_only = any(each.fails_on_head and each.base_failure is None for each in gating)
+    if not {each.verdict for each in gating} & COMPARED and not on_head_only:
         yield NOTHING
-    if Verdict.REGRESSED in verdicts:
+    if REGRESSED in codes:
         yield REGRESSED
-    if on_head_only or (strict and failures) or any(problem.fatal for problem in problems):
+    if FAILED in codes or any(problem.fatal for problem in problems):
         yield FAILED
-    if any(each.verdict is Verdict.UNDECIDED and (strict or each.critical) for each in gating):
+    if UNDECIDED in codes:
         yield UNDECIDED
-
-
-def _fails(comparison: Comparison) -> bool:
-    """Whether it fails on head. What only the base skips did not work there either, so that is no failure on head only."""
-    return comparison.head_failure is not None and comparison.head_failure.kind != "skipped"
 
 
 def _geomean(gating: Iterable[Comparison], confidence: float) -> tuple[float, float, float, int] | None:

@@ -2,6 +2,7 @@
 
     style.py      how to print: Style, colours, what becomes of text that did not come from us
     table.py      aligned columns
+    summary.py    what every format says around the rows: sides, verdict line, the command to measure a case again
     terminal.py   text for people: check, compare, run, list, config, doctor, and errors
     verdicts.py   its sections of comparisons, by verdict
     together.py   cases of one benchmark that moved together, which are one row
@@ -9,6 +10,10 @@
     failures.py   what failed or was skipped, which has no cells
     listings.py   its tables of the other commands
     json.py       the versioned document of regress.check.schema.json
+    markdown.py   a comment for a pull request
+    gfm.py        what is markup there, and how much fits
+    junit.py      testcases, for GitLab and Jenkins
+    github.py     annotations, for GitHub Actions
     progress.py   how far the work is, on stderr
 
 A further format is one module with a function `render(report, style)` and one line in RENDERERS.
@@ -29,6 +34,9 @@ Renderer = Callable[[Report, Style], str]
 RENDERERS = {
     "text": "regress.report.terminal",
     "json": "regress.report.json",
+    "markdown": "regress.report.markdown",
+    "github": "regress.report.github",
+    "junit": "regress.report.junit",
 }
 """Format -> the module whose `render` writes it; imported when it is asked for, so that `regress --help` stays quick."""
 

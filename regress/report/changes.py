@@ -13,35 +13,48 @@ from regress.report.table import Layout, Row
 from regress.report.together import FEWEST
 from regress.units import format_change, format_interval, format_pair
 
-__all__ = ["changes"]
+__all__ = ["ALIGNS", "changes", "folded_line", "row", "tables"]
 
-_ALIGNS = "lrrrlll"
+ALIGNS = "lrrrlll"
 _SUBJECT_LIMIT = 50
 
 
 def changes(report: Report, style: Style) -> list[str]:
     """The sections of change points as lines; what is small or recovered is counted only, unless verbose."""
+    found = tables(report, style)
+    for table in list(found.values())[1:]:
+        table[0] = Row((table[0].cells[0], *("",) * (len(ALIGNS) - 1)), color="bold", accent=0)
+    layout = Layout.of([one for table in found.values() for one in table], ALIGNS, style)
+    lines = [
+        line for table in found.values() for line in (*(text for one in table for text in layout.lines(one, style)), "")
+    ]
+    folded = folded_line(report, style)
+    return [*lines, *([f"  {folded} (-v lists them)", ""] if folded else [])]
+
+
+def folded_line(report: Report, style: Style) -> str:
+    """How many changes are not shown."""
+    folded = sum(each.new and not _shown(each, style) for each in report.changes)
+    return f"{folded} new below the threshold" if folded else ""
+
+
+def tables(report: Report, style: Style) -> dict[str, list[Row]]:
+    """Title -> rows of a table, below the titles of its columns; aligned as ALIGNS says."""
     chosen = [
         ("new", [each for each in report.changes if each.new and _shown(each, style)]),
         ("open from before", [each for each in report.changes if not each.new and _is_open(each)]),
     ]
     if style.verbose:
         chosen.append(("from before", [each for each in report.changes if not each.new and not _is_open(each)]))
-    tables: dict[str, list[Row]] = {}
     several = len({(each.machine, each.environment, each.device) for each in report.changes}) > 1
-    for title, found in chosen:
-        if found:
-            titles = ("before", "after", "change", "95 % interval", "", "") if not tables else ("",) * 6
-            tables[title] = [
-                Row((title, *titles), color="bold", accent=0),
-                *(row for each in _together(found, style) for row in _rows(each, several)),
-            ]
-    layout = Layout.of([row for table in tables.values() for row in table], _ALIGNS, style)
-    lines = [
-        line for table in tables.values() for line in (*(one for row in table for one in layout.lines(row, style)), "")
-    ]
-    folded = sum(each.new and not _shown(each, style) for each in report.changes)
-    return [*lines, *([f"  {folded} new below the threshold (-v lists them)", ""] if folded > 0 else [])]
+    return {
+        title: [
+            Row((title, "before", "after", "change", "95 % interval", "", ""), color="bold", accent=0),
+            *(one for each in _together(found, style) for one in _rows(each, several)),
+        ]
+        for title, found in chosen
+        if found
+    }
 
 
 def _is_open(changed: Changed) -> bool:
@@ -74,19 +87,22 @@ def _together(found: Sequence[Changed], style: Style) -> list[list[Changed]]:
 def _rows(group: Sequence[Changed], several: bool) -> Iterator[Row]:
     """A row each, or one for all where there are FEWEST and more."""
     if len(group) < FEWEST:
-        yield from (_row(each, several) for each in group)
+        yield from (row(each, several) for each in group)
         return
     farthest = max(group, key=lambda each: abs(math.log(each.point.ratio or 1.0)))
     ratios = [each.point.ratio for each in group if each.point.ratio is not None]
     low, high = format_change(min(ratios)), format_change(max(ratios))
-    row = _row(farthest, several)
+    most_of_all = row(farthest, several)
     name = f"{visible(farthest.case.name)}: {len(group)} cases"
     change = low if low == high else f"{format_interval(min(ratios), max(ratios))} %"
     most = f"most in {visible(str(farthest.case))}"
-    yield replace(row, cells=(name, "", "", change, "", row.cells[5], f"{row.cells[6]}, {most}"))
+    yield replace(
+        most_of_all, cells=(name, "", "", change, "", most_of_all.cells[5], f"{most_of_all.cells[6]}, {most}")
+    )
 
 
-def _row(changed: Changed, several: bool) -> Row:
+def row(changed: Changed, several: bool = False) -> Row:
+    """The cells of one change; with its place where there are several."""
     point, metric = changed.point, changed.metric
     mark, color = MARKS[point.moved]
     interval = format_interval(point.low, point.high) if point.low != point.high else "exact" if point.ratio else ""
@@ -106,9 +122,9 @@ def _blame(changed: Changed) -> str:
     """The commit, or how many there are that may be it."""
     last = changed.blamed[-1]
     if len(changed.blamed) > 1:
-        return f"one of {len(changed.blamed)} commits, {changed.blamed[0].short} to {last.short}"
+        return f"one of {len(changed.blamed)} commits, {visible(changed.blamed[0].short)} to {visible(last.short)}"
     author = f" ({visible(last.author)})" if last.author else ""
-    return f"{last.short} {cut(visible(last.subject), _SUBJECT_LIMIT)}{author}"
+    return f"{visible(last.short)} {cut(visible(last.subject), _SUBJECT_LIMIT)}{author}"
 
 
 def _notes(changed: Changed) -> tuple[str, ...]:
@@ -119,7 +135,7 @@ def _notes(changed: Changed) -> tuple[str, ...]:
     if point.state == "recovered":
         notes.append("takes an earlier regression back")
     if point.recovered_by:
-        notes.append(f"recovered by {point.recovered_by[:8]}")
+        notes.append(f"recovered by {visible(point.recovered_by[:8])}")
     return (*notes, *map(visible, point.reasons))
 
 

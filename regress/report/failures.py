@@ -9,27 +9,34 @@ from regress.model import Comparison, Failure, Verdict
 from regress.report.rows import MARKS, reasons_of
 from regress.report.style import Style, paint, visible
 
-__all__ = ["failure_lines", "without_values"]
+__all__ = ["alike", "failure_lines", "failures_of", "name_of", "reasons_beside", "without_values"]
 
 
-def without_values(comparisons: Sequence[Comparison], style: Style) -> list[str]:
-    """What failed or was skipped, with the reason; unless verbose, cases of one benchmark with one reason are one row."""
-    groups: dict[tuple[object, ...], list[Comparison]] = {}
-    for each in comparisons:
-        alike = (str(each.case),) if style.verbose else _what_happened(each)
-        groups.setdefault(alike, []).append(each)
-    lines = []
-    for group in groups.values():
+def without_values(comparisons: Iterable[Comparison], style: Style) -> list[list[str]]:
+    """What failed or was skipped, with the reason, as the lines of each."""
+    blocks = []
+    for group in alike(comparisons, style.verbose):
         first = group[0]
         mark, color = MARKS[first.verdict]
-        name = visible(_name_of(group))
-        said = [failure.message for _, failure in _failures(first)]
-        reasons = reasons_of(
-            replace(first, reasons=tuple(r for r in first.reasons if not any(text in r for text in said)))
-        )
-        lines.append(f"{paint(mark, color, style)} {paint(name, 'bold', style)}{'  ' + reasons if reasons else ''}")
-        lines += failure_lines(_failures(first), style)
-    return lines
+        reasons = reasons_beside(first)
+        title = f"{paint(mark, color, style)} {paint(visible(name_of(group)), 'bold', style)}"
+        blocks.append([f"{title}  {reasons}" if reasons else title, *failure_lines(failures_of(first), style)])
+    return blocks
+
+
+def alike(comparisons: Iterable[Comparison], verbose: bool = False) -> list[list[Comparison]]:
+    """Those of one benchmark with one reason are one, unless verbose; whatever is skipped for one reason is."""
+    groups: dict[tuple[object, ...], list[Comparison]] = {}
+    for each in comparisons:
+        groups.setdefault((str(each.case),) if verbose else _what_happened(each), []).append(each)
+    return list(groups.values())
+
+
+def reasons_beside(comparison: Comparison) -> str:
+    """Its reasons, without those that repeat what the failure says."""
+    said = [failure.message for _, failure in failures_of(comparison)]
+    other = tuple(each for each in comparison.reasons if not any(text in each for text in said))
+    return reasons_of(replace(comparison, reasons=other))
 
 
 def failure_lines(failures: Iterable[tuple[str, Failure]], style: Style) -> list[str]:
@@ -47,7 +54,7 @@ def failure_lines(failures: Iterable[tuple[str, Failure]], style: Style) -> list
 
 def _what_happened(comparison: Comparison) -> tuple[object, ...]:
     """Equal for cases that are one row: failures of one benchmark, and whatever is skipped for one reason."""
-    failures = tuple((side, each.kind, each.message, each.where) for side, each in _failures(comparison))
+    failures = tuple((side, each.kind, each.message, each.where) for side, each in failures_of(comparison))
     return (
         failures
         if comparison.verdict is Verdict.SKIPPED and failures
@@ -55,7 +62,8 @@ def _what_happened(comparison: Comparison) -> tuple[object, ...]:
     )
 
 
-def _name_of(group: Sequence[Comparison]) -> str:
+def name_of(group: Sequence[Comparison]) -> str:
+    """The case, or how many of which benchmark."""
     names = list(dict.fromkeys(each.case.name for each in group))
     if len(group) == 1:
         return str(group[0].case)
@@ -64,7 +72,8 @@ def _name_of(group: Sequence[Comparison]) -> str:
     return f"{len(group)} cases of {len(names)} benchmarks"
 
 
-def _failures(comparison: Comparison) -> list[tuple[str, Failure]]:
+def failures_of(comparison: Comparison) -> list[tuple[str, Failure]]:
+    """Pairs of a side's words and what happened there."""
     base, head = comparison.base_failure, comparison.head_failure
     if base is not None and head is not None and (base.message, base.where) == (head.message, head.where):
         return [("on both sides", head)]

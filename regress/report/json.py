@@ -10,7 +10,6 @@ import dataclasses
 import importlib.resources
 import json
 import math
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -30,6 +29,7 @@ from regress.model import (
     Throughput,
 )
 from regress.report.style import Style
+from regress.report.summary import again
 
 __all__ = ["VERSION", "document", "render", "schema"]
 
@@ -221,7 +221,7 @@ def _comparison(report: Report, each: Comparison) -> dict[str, Any]:
         "noise": each.noise,
         "min_detectable": each.min_detectable,
         "throughput": _throughputs(each.base_throughput, each.head_throughput),
-        "repro": _again(report, each.case),
+        "repro": again(report, each.case),
     }
 
 
@@ -262,7 +262,7 @@ def _measurement(report: Report, each: Measurement) -> dict[str, Any]:
         "primary": each.primary,
         "flags": each.flags,
         "failure": _failure(each.failure) if each.failure else None,
-        "repro": _again(report, each.case),
+        "repro": again(report, each.case),
     }
 
 
@@ -314,7 +314,20 @@ def _built(each: Built) -> dict[str, Any]:
 
 
 def _errors(report: Report) -> Iterator[dict[str, Any]]:
-    """Problems of the suite and failures of cases; a case that failed in several metrics is named once a side."""
+    """Why there is nothing else, problems of the suite and failures of cases; a case that failed in several metrics is named
+    once a side."""
+    if report.error is not None:
+        why, fix = report.error.why, report.error.fix
+        yield {
+            "kind": "stopped",
+            "side": None,
+            "name": None,
+            "params": None,
+            "message": report.error.what,
+            "where": "",
+            "detail": "\n".join(f"{word}: {text}" for word, text in (("why", why), ("fix", fix)) if text),
+            "fatal": True,
+        }
     for problem in report.problems:
         yield {
             "kind": "suite",
@@ -345,14 +358,6 @@ def _failures(report: Report) -> Iterator[tuple[Case, str, Failure]]:
 
 def _failure(failure: Failure) -> dict[str, Any]:
     return {"kind": failure.kind, "message": failure.message, "where": failure.where, "detail": failure.detail}
-
-
-def _again(report: Report, case: Case) -> str:
-    """The command that measures or compares this case again. A working tree has no name: the command
-    takes it by default, as an A/A check takes its side."""
-    sides = [side for side in (report.base, report.head) if side is not None and report.aa is None]
-    words = ["regress", report.command, *(side.commit.short for side in sides if not side.dirty)]
-    return shlex.join([*words, *report.options, "-b", str(case)])
 
 
 def _clean(value: Any) -> Any:

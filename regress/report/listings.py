@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from regress.model import Built, Case, Check, Failure, Fineness, Listed, Measurement, Merged, Report, Setting
@@ -13,20 +14,47 @@ from regress.report.table import Layout, Row
 from regress.report.throughput import throughput_words
 from regress.units import format_duration, format_estimate, format_percent, format_time
 
-__all__ = ["block", "builds", "checks", "fineness", "listed", "measurements", "merged", "settings"]
+__all__ = [
+    "MEASURED",
+    "block",
+    "builds",
+    "checks",
+    "fineness",
+    "listed",
+    "measured",
+    "measurements",
+    "merged",
+    "settings",
+    "unmeasured",
+]
+
+MEASURED = "lrlrrll"
+"""How the columns of measured values are aligned."""
 
 _CHECK_MARKS = {"ok": (" ", "green"), "warn": ("?", "yellow"), "fail": ("!", "bold red")}
 
 
 def measurements(report: Report, style: Style) -> list[str]:
     """Values of `run` with their intervals, then what failed."""
+    rows = measured(report, style)
+    lines = [*_table(rows, MEASURED, style), ""] if rows else []
+    for title, blocks in unmeasured(report, style):
+        lines += [f"  {paint(title, 'bold', style)}", *(line for each in blocks for line in each), ""]
+    return lines
+
+
+def measured(report: Report, style: Style) -> list[Row]:
+    """The rows of values, below their titles; aligned as MEASURED says."""
     values = [each for each in report.measurements if each.summary is not None and (each.primary or style.verbose)]
-    lines: list[str] = []
-    if values:
-        declared = "throughput" if any(each.throughput is not None for each in values) else ""
-        heading = Row(("measured", "value", declared, "rounds", "spread", "", ""), color="bold", accent=0)
-        rows = [heading, *map(_measurement, values)]
-        lines += [*_table(rows, "lrlrrll", style), ""]
+    if not values:
+        return []
+    declared = "throughput" if any(each.throughput is not None for each in values) else ""
+    heading = Row(("measured", "value", declared, "rounds", "spread", "", ""), color="bold", accent=0)
+    return [heading, *map(_measurement, values)]
+
+
+def unmeasured(report: Report, style: Style) -> Iterator[tuple[str, list[list[str]]]]:
+    """What failed, and what was skipped: a title, and the lines of each case."""
     failed: dict[Case, Failure] = {}
     for each in report.measurements:
         if each.failure is not None:
@@ -34,12 +62,13 @@ def measurements(report: Report, style: Style) -> list[str]:
     for title, mark, color, skipped in (("failed", "!", "bold red", False), ("skipped", "/", "dim", True)):
         found = {case: failure for case, failure in failed.items() if (failure.kind == "skipped") is skipped}
         if found:
-            lines.append(f"  {paint(title, 'bold', style)}")
-            for case, failure in found.items():
-                lines.append(f"{paint(mark, color, style)} {visible(str(case))}")
-                lines += failure_lines([("", failure)], style)
-            lines.append("")
-    return lines
+            yield (
+                title,
+                [
+                    [f"{paint(mark, color, style)} {visible(str(case))}", *failure_lines([("", failure)], style)]
+                    for case, failure in found.items()
+                ],
+            )
 
 
 def listed(report: Report, style: Style) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from regress.model import Comparison, Report, Verdict
 from regress.report.style import Style, visible
 from regress.report.table import Row
@@ -9,7 +11,18 @@ from regress.report.throughput import throughput_words
 from regress.report.together import Together
 from regress.units import format_change, format_interval, format_pair, format_percent
 
-__all__ = ["ALIGNS", "MARKS", "ON_NUMBERS", "changes_of", "heading", "metric_words", "reasons_of", "row"]
+__all__ = [
+    "ALIGNS",
+    "MARKS",
+    "ON_NUMBERS",
+    "changes_of",
+    "heading",
+    "in_words",
+    "metric_words",
+    "reasons_of",
+    "row",
+    "titles",
+]
 
 MARKS = {
     Verdict.REGRESSED: ("+", "bold red"),
@@ -42,12 +55,18 @@ def metric_words(name: str) -> str:
 
 def heading(title: str, report: Report, style: Style, *, columns: bool) -> Row:
     """The row above a section; only the first section's has the titles of the columns."""
-    return Row((title, *(_titles(report, style) if columns else _BLANK)), color="bold", accent=0)
+    return Row((title, *(titles(report, style) if columns else _BLANK)), color="bold", accent=0)
 
 
 def row(shown: Comparison | Together, style: Style) -> Row:
     """The row of a comparison, or of several that moved together."""
     return _together(shown) if isinstance(shown, Together) else _comparison(shown, style)
+
+
+def in_words(cells: Sequence[str]) -> str:
+    """A row of values before and after as a sentence, without the name: "27.4 us -> 30.0 us, +9.4 %, ..., gpu time"."""
+    _, before, after, *others = cells
+    return ", ".join(filter(None, (" -> ".join(filter(None, (before, after))), *others)))
 
 
 def changes_of(group: Together) -> str:
@@ -67,7 +86,7 @@ def reasons_of(comparison: Comparison, leave_out: str = "") -> str:
 # -- cells ---------------------------------------------------------------------------------------------------------------
 
 
-def _titles(report: Report, style: Style) -> tuple[str, ...]:
+def titles(report: Report, style: Style) -> tuple[str, ...]:
     """Titles of the columns after the name."""
     confidence = report.policy.get("confidence")
     interval = f"{format_percent(confidence)} interval" if isinstance(confidence, float) else "interval"

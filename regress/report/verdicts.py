@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from regress.model import Case, Comparison, Report, Verdict
 from regress.report.failures import without_values
@@ -12,7 +12,7 @@ from regress.report.table import Layout, Row
 from regress.report.together import Together, gathered
 from regress.units import format_percent
 
-__all__ = ["ORDER", "sections"]
+__all__ = ["LISTS", "ORDER", "Section", "chosen", "rest", "sections"]
 
 ORDER = (
     Verdict.REGRESSED,
@@ -31,26 +31,31 @@ ORDER = (
 _WITHOUT_NUMBERS = (Verdict.INCOMPARABLE, Verdict.NEW, Verdict.GONE, Verdict.SKIPPED)
 """Verdicts on a case rather than on a metric: one row a case says it."""
 
-_LISTS = (Verdict.FAILED.value, Verdict.SKIPPED.value)
+LISTS = (Verdict.FAILED.value, Verdict.SKIPPED.value)
 """Titles of the sections that are no tables: what counts there is the reason, not a number."""
 
 Section = tuple[str, Sequence[Comparison]]
+"""A title and what stands below it."""
 
 
 def sections(report: Report, style: Style) -> list[str]:
     """All sections of comparisons as lines, an empty line after each, and the counts of what is folded."""
-    chosen = list(_chosen(report, style))
+    found_of = chosen(report, style.verbose)
     tables: dict[str, list[Row]] = {}
-    for title, found in chosen:
-        if title not in _LISTS:
+    for title, found in found_of:
+        if title not in LISTS:
             above = heading(title, report, style, columns=not tables)
             shown = found if style.verbose else gathered(found, report.comparisons)
             tables[title] = [above, *(row(each, style) for each in shown)]
     layout = Layout.of([each for table in tables.values() for each in table], ALIGNS, style)
     lines: list[str] = []
-    for title, found in chosen:
-        if title in _LISTS:
-            lines += [f"  {paint(title, 'bold', style)}", *without_values(found, style), ""]
+    for title, found in found_of:
+        if title in LISTS:
+            lines += [
+                f"  {paint(title, 'bold', style)}",
+                *(line for each in without_values(found, style) for line in each),
+                "",
+            ]
         else:
             lines += [*(line for each in tables[title] for line in layout.lines(each, style)), ""]
     if not style.verbose:
@@ -62,22 +67,20 @@ def sections(report: Report, style: Style) -> list[str]:
 # -- which rows ----------------------------------------------------------------------------------------------------------
 
 
-def _chosen(report: Report, style: Style) -> Iterable[Section]:
-    """Titles and comparisons of the sections to print, none of them empty."""
+def chosen(report: Report, verbose: bool = False) -> list[Section]:
+    """Titles and comparisons of the sections to show, none of them empty: what a reader has to know, or if verbose all."""
+    found: list[Section] = [(each.value, _of(report.comparisons, each, verbose)) for each in ORDER[:-1]]
+    found += _not_gating(report.comparisons, verbose)
+    found += rest(report, verbose) if verbose else []
+    return [(title, each) for title, each in found if each]
+
+
+def rest(report: Report, verbose: bool = False) -> list[Section]:
+    """What is not shown unless verbose: changes to the worse that fail nothing, and what is unchanged."""
     folded = _folded(report)
     hidden = {id(each) for _, found in folded for each in found}
-    for verdict in ORDER[:-1]:
-        found = _of(report.comparisons, verdict, style.verbose)
-        if found:
-            yield verdict.value, found
-    yield from _not_gating(report.comparisons, style.verbose)
-    if style.verbose:
-        yield from folded
-        unchanged = [
-            each for each in report.comparisons if each.verdict is Verdict.UNCHANGED and id(each) not in hidden
-        ]
-        if unchanged:
-            yield Verdict.UNCHANGED.value, unchanged
+    unchanged = [each for each in _of(report.comparisons, Verdict.UNCHANGED, verbose) if id(each) not in hidden]
+    return [*folded, *([(Verdict.UNCHANGED.value, unchanged)] if unchanged else [])]
 
 
 def _of(comparisons: Sequence[Comparison], verdict: Verdict, verbose: bool) -> list[Comparison]:

@@ -26,6 +26,7 @@ from regress.model import (
     SelfCheck,
     Setting,
     Side,
+    Stopped,
     SuiteProblem,
     Summary,
     Throughput,
@@ -459,4 +460,36 @@ def config() -> Report:
             Setting("python", "", "default"),
             Setting("time_floor_s", float("inf"), "asv.conf.json"),
         ),
+    )
+
+
+def stopped() -> Report:
+    """The report of a check that found nothing to measure."""
+    error = Stopped(f"no benchmark matches '{HOSTILE}'", "searched in /repo/benchmarks", "regress list")
+    return Report("check", (5,), "NOTHING", error=error)
+
+
+def many(count: int = 5_000) -> Report:
+    """The report of a check in which nearly everything got worse, none of it alike."""
+    worse = [
+        compared(Case(f"m{n}.time_{n}", (f"'|`@me {n}'",)), "wall_time", Verdict.REGRESSED, 1.0, 1.1 + n * 1e-4)
+        for n in range(count)
+    ]
+    failing = [
+        compared(
+            Case(f"f{n}.time_{n}"),
+            "wall_time",
+            Verdict.FAILED,
+            1.0,
+            None,
+            head_failure=dataclasses.replace(BOOM, message=f"{n}: {BOOM.message}", detail="x" * 10_000),
+        )
+        for n in range(count)
+    ]
+    return dataclasses.replace(
+        check(),
+        comparisons=(*worse, *failing),
+        counts={"regressed": count, "failed": count},
+        cases=2 * count,
+        warnings=tuple(f"warning {n}" for n in range(100)),
     )

@@ -15,7 +15,7 @@ from . import sample
 
 UPDATE = bool(os.environ.get("REGRESS_UPDATE_GOLDEN"))
 GOLDEN = Path(__file__).parent / "golden"
-ENDINGS = {"text": "txt", "json": "json"}
+ENDINGS = {"text": "txt", "json": "json", "markdown": "md", "github": "log", "junit": "xml"}
 REPORTS: dict[str, tuple[Callable[[], Report], tuple[str, ...]]] = {
     "check": (sample.check, ("", "-verbose", "-quiet", "-terminal")),
     "together": (sample.together, ("", "-verbose", "-terminal")),
@@ -29,6 +29,7 @@ REPORTS: dict[str, tuple[Callable[[], Report], tuple[str, ...]]] = {
     "build": (sample.build, ("", "-quiet", "-terminal")),
     "merge": (sample.merge, ("", "-quiet", "-terminal")),
     "config": (sample.config, ("",)),
+    "stopped": (sample.stopped, ("",)),
 }
 """Name -> report, and the styles in which its text differs."""
 STYLES = {
@@ -39,6 +40,7 @@ STYLES = {
 }
 CASES = [(name, style, "text") for name, (_, styles) in REPORTS.items() for style in styles]
 CASES += [(name, "", format) for name in REPORTS for format in RENDERERS if format != "text"]
+CASES += [("check", style, "markdown") for style in ("-verbose", "-quiet")]
 
 
 @pytest.mark.parametrize(("name", "style", "format"), CASES)

@@ -14,6 +14,8 @@ from regress.model import (
     METRICS,
     Built,
     Case,
+    Changed,
+    ChangePoint,
     Check,
     Commit,
     Comparison,
@@ -27,13 +29,17 @@ from regress.model import (
     SelfCheck,
     Setting,
     Side,
+    Stopped,
     SuiteProblem,
     Summary,
     Verdict,
 )
 from regress.report import Style, render
 from regress.report.json import schema
+from regress.report.markdown import LIMIT
 from regress.report.rows import MARKS
+
+from .readers import assert_harmless, commands, junit
 
 VALIDATOR = jsonschema.Draft202012Validator(schema())
 LAWS = settings(deadline=None, derandomize=True, database=None, max_examples=80)
@@ -41,7 +47,22 @@ LAWS = settings(deadline=None, derandomize=True, database=None, max_examples=80)
 number = st.floats()
 maybe = st.none() | number
 words = st.text(st.characters(), max_size=12) | st.sampled_from(
-    ["\x1b[31mx", "a\nb", "\ud800", "\u202e", "{x}", "[red]"]
+    [
+        "\x1b[31mx",
+        "a\nb",
+        "\ud800",
+        "\u202e",
+        "{x}",
+        "[red]",
+        "a|b",
+        "`",
+        "@me",
+        "#1",
+        "<img>",
+        "]]>",
+        "::error::x",
+        "##[x]",
+    ]
 )
 names = st.tuples(words, words)
 summaries = st.none() | st.builds(Summary, number, number, number, number, st.integers(0, 9), number)
@@ -82,13 +103,42 @@ comparisons = st.builds(
 measurements = st.builds(
     Measurement, cases, metrics, summaries, failures, st.lists(words, max_size=2).map(tuple), st.booleans()
 )
+points = st.builds(
+    ChangePoint,
+    first=words,
+    blamed=st.lists(words, min_size=1, max_size=2).map(tuple),
+    good=words,
+    before=number,
+    after=number,
+    ratio=maybe,
+    low=maybe,
+    high=maybe,
+    moved=st.sampled_from(Verdict),
+    large=st.booleans(),
+    threshold=number,
+    state=st.sampled_from(["tentative", "confirmed", "recovered"]),
+    way=st.just(()),
+    recovered_by=words,
+    reasons=st.lists(words, max_size=2).map(tuple),
+)
+changed = st.builds(
+    Changed,
+    cases,
+    metrics,
+    words,
+    words,
+    words,
+    points,
+    st.lists(commits, min_size=1, max_size=2).map(tuple),
+    st.booleans(),
+)
 self_checks = st.none() | st.builds(
     SelfCheck, number, words, st.lists(words, max_size=2).map(tuple), *[st.integers(0, 9)] * 3, maybe, maybe
 )
 fineness = st.builds(Fineness, cases, metrics, st.sampled_from(Verdict), st.integers(0, 9), maybe, maybe, maybe)
 reports = st.builds(
     Report,
-    command=st.sampled_from(["check", "compare", "run", "list", "doctor", "init", "build", "config", "demo"]),
+    command=st.sampled_from(["check", "compare", "run", "sweep", "list", "doctor", "init", "build", "config", "demo"]),
     exit_codes=st.sampled_from([(0,), (1, 3), (5,)]),
     state=st.sampled_from(["", "PASS", "FAIL", "UNDECIDED", "NOTHING"]),
     base=sides,
@@ -98,6 +148,7 @@ reports = st.builds(
     plan=words,
     comparisons=st.lists(comparisons, max_size=4).map(tuple),
     measurements=st.lists(measurements, max_size=3).map(tuple),
+    changes=st.lists(changed, max_size=3).map(tuple),
     listed=st.lists(st.builds(Listed, cases, words, st.booleans(), names, maybe), max_size=2).map(tuple),
     checks=st.lists(st.builds(Check, words, st.sampled_from(["ok", "warn", "fail"]), words, words), max_size=2).map(
         tuple
@@ -115,6 +166,7 @@ reports = st.builds(
     aa=self_checks,
     fineness=st.lists(fineness, max_size=2).map(tuple),
     last_aa=self_checks,
+    error=st.none() | st.builds(Stopped, words, words, words),
     problems=st.lists(st.builds(SuiteProblem, words, words, words, st.booleans()), max_size=2).map(tuple),
     warnings=st.lists(words, max_size=2).map(tuple),
     suggestions=st.lists(names, max_size=2).map(tuple),
@@ -150,6 +202,32 @@ def test_json_is_strict_and_fulfils_the_schema(report: Report) -> None:
     text = render(report, Style(), "json")
     assert text.isascii()
     VALIDATOR.validate(json.loads(text, parse_constant=_refuse))
+
+
+@LAWS
+@given(reports, styles)
+def test_markdown_is_harmless_and_fits(report: Report, style: Style) -> None:
+    text = render(report, style, "markdown")
+    assert len(text.encode()) <= LIMIT
+    assert_harmless(text)
+
+
+@LAWS
+@given(reports)
+def test_junit_is_valid_and_red_where_the_exit_code_is_not_0(report: Report) -> None:
+    root = junit(render(report, Style(), "junit"))
+    red = root.findall(".//failure") + root.findall(".//error")
+    assert red or not report.exit_code
+
+
+@LAWS
+@given(reports, styles)
+def test_a_runner_finds_our_annotations_and_nothing_else(report: Report, style: Style) -> None:
+    found = commands(render(report, style, "github"))
+    assert {each.name for each in found} <= {"error", "warning", "notice"}
+    assert all(set(each.properties) <= {"file", "line", "title"} for each in found)
+    assert all(sum(each.name == name for each in found) <= 10 for name in ("error", "warning", "notice"))
+    assert any(each.name == "error" for each in found) or not report.exit_code
 
 
 @LAWS

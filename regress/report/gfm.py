@@ -1,0 +1,138 @@
+"""GitHub Flavored Markdown, which GitLab reads too: text from outside in it, tables, and as much as fits. The one place that
+knows what is markup there.
+
+A host makes links of mentions, issues, commits and addresses after the markup is read, but never inside of code. So whatever
+could be more than words is a code span, in which nothing is read at all.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from regress.report.style import cut, visible
+from regress.report.table import Row
+
+__all__ = ["Part", "code", "fence", "fit", "fold", "table", "words"]
+
+_LONGEST = 300
+"""Columns of a cell: a name of a hundred thousand characters must not be the whole page."""
+
+_WORDS = re.compile(
+    r"(?:[^\W_]|(?<=[^\W_])_(?=[^\W_])|[ (),;.…±·'\"/=+?-]|:(?= |$)|(?<=\d):(?=\d\d(?!\d))|%(?!\w)|(?<=-)>)*"
+)
+"""Characters that are no markup where they stand, wherever that is but at the beginning of a block."""
+_LINK = re.compile(r"//|\bwww\.|\bGH-\d|--", re.IGNORECASE)
+"""What is made a link all the same; two dashes because they end an HTML comment, and begin a line or a table."""
+_ALIGN = {"l": ":--", "r": "--:"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a page: rows of which some may be left out, and what stands around them. It ends with an empty line."""
+
+    before: str = ""
+    rows: tuple[str, ...] = ()
+    after: str = ""
+
+    def whole(self) -> Part:
+        """The same with nothing that may be left out; for what is short."""
+        return Part("".join((self.before, *self.rows, self.after)))
+
+
+def words(text: str) -> str:
+    """Text from outside as running text where it can be nothing else, else as code."""
+    text = cut(visible(text), _LONGEST)
+    return text if _is_words(text) else code(text)
+
+
+def code(text: str) -> str:
+    """Text from outside as a code span; empty where there is nothing to be seen."""
+    text = cut(visible(text), _LONGEST)
+    if not text.strip():
+        return ""
+    ticks = _ticks(text, 1)
+    space = " " if text[0] in "` " or text[-1] in "` " else ""
+    return f"{ticks}{space}{text}{space}{ticks}"
+
+
+def table(rows: Sequence[Row], aligns: str, *, bold: bool = True) -> Part:
+    """The first row is the titles, the first column are names; `bold` is for what a row is about. Columns in which nothing
+    stands are left out."""
+    used = [at for at in range(len(aligns)) if any(row.cells[at].strip() for row in rows)]
+    titles = _line(words(rows[0].cells[at]) for at in used)
+    below = _line(_ALIGN[aligns[at]] for at in used)
+    cells = ((_cell(row, at, bold) for at in used) for row in rows[1:])
+    return Part(f"{titles}{below}", tuple(map(_line, cells)), "\n")
+
+
+def fence(blocks: Iterable[Sequence[str]], language: str = "text", *, longest: int = _LONGEST) -> Part:
+    """Lines as they are, up to so many columns; those of a block stay together."""
+    rows = tuple("".join(f"{cut(visible(line), longest)}\n" for line in lines) for lines in blocks)
+    ticks = _ticks("".join(rows), 3)
+    return Part(f"{ticks}{language}\n", rows, f"{ticks}\n\n")
+
+
+def fold(title: str, part: Part) -> Part:
+    """The part behind a line to be clicked at, which is HTML: no markup is read there, but links are made."""
+    text = cut(visible(title), _LONGEST)
+    escaped = html.escape(text)
+    summary = escaped if _is_words(text) else f"<code>{escaped}</code>"
+    before = f"<details><summary>{summary}</summary>\n\n{part.before}"
+    return Part(before, part.rows, f"{part.after}</details>\n\n")
+
+
+def fit(parts: Sequence[Part], limit: int, where: str) -> str:
+    """The page in at most so many bytes. What is left out is counted, and `where` says where it is."""
+    ends = [_size(part.before) + _size(part.after) + len(_more(10**9)) for part in parts]
+    room = limit - sum(ends) - _size(_left_out(10**9, where))
+    page, missing = [], 0
+    for part in parts:
+        taken = 0
+        for row in part.rows:
+            if room < _size(row):
+                break
+            room -= _size(row)
+            taken += 1
+        left = len(part.rows) - taken
+        room = 0 if left else room  # what comes next is less serious: it must not be there in place of this
+        missing += left
+        page += [part.before, *part.rows[:taken], part.after, _more(left) if left else ""]
+    page += [_left_out(missing, where)] if missing else []
+    return "".join(page).rstrip("\n") + "\n"
+
+
+def _is_words(text: str) -> bool:
+    return bool(_WORDS.fullmatch(text)) and not _LINK.search(text)
+
+
+def _more(count: int) -> str:
+    return f"… and {count} more.\n\n"
+
+
+def _left_out(count: int, where: str) -> str:
+    rows = "1 row is" if count == 1 else f"{count} rows are"
+    return f"{rows} left out here; {where}\n"
+
+
+def _cell(row: Row, at: int, bold: bool) -> str:
+    text = row.cells[at]
+    if at == 0:
+        return code(text)
+    return f"**{words(text)}**" if bold and at == row.accent and text.strip() else words(text)
+
+
+def _line(cells: Iterable[str]) -> str:
+    """A row; a pipe ends a cell even inside of code."""
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
+
+
+def _ticks(text: str, least: int) -> str:
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    return "`" * max(least, longest + 1)
+
+
+def _size(text: str) -> int:
+    return len(text.encode())

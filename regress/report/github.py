@@ -1,0 +1,180 @@
+"""A report as GitHub Actions reads it on a job's output: the text, then annotations.
+
+Of each type the worst nine are annotations and a tenth says how many more there are: a step has ten of a type, what comes later
+is lost without a word. The text stands between a command that stops the reading of commands and one that resumes it, so that
+nothing in it is one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from regress.model import Changed, Comparison, Failure, Report, Verdict
+from regress.report import changes, summary, terminal, verdicts
+from regress.report.failures import alike, failures_of, name_of, reasons_beside
+from regress.report.rows import in_words, row
+from regress.report.style import Style, cut, visible
+from regress.report.together import Together, gathered
+
+__all__ = ["render"]
+
+_MOST = 10
+_LONGEST = 255
+"""Characters of a title."""
+_MESSAGE = 4_000
+_NARROW = Style(width=80)
+_PLACE = re.compile(r"(?P<file>[^/:][^:]*):(?P<line>\d+)")
+"""A file of the repository and a line."""
+
+Type = Literal["error", "warning", "notice"]
+
+
+@dataclass(frozen=True)
+class Annotation:
+    type: Type
+    title: str
+    message: str
+    where: str = ""
+
+
+def render(report: Report, style: Style) -> str:
+    """Lines for standard output. The style is that of the text."""
+    text = terminal.render(report, style)
+    token = hashlib.sha256(text.encode()).hexdigest()  # no text can contain its own
+    found = list(_annotations(report))
+    lines = [f"::stop-commands::{token}", text.rstrip("\n"), f"::{token}::"]
+    for type in ("error", "warning", "notice"):
+        these = [each for each in found if each.type == type]
+        shown = these if len(these) <= _MOST else these[: _MOST - 1]
+        lines += map(_command, shown)
+        if len(shown) < len(these):
+            more = f"{len(these) - len(shown)} more: all are in the log of this step"
+            lines.append(_command(Annotation(these[0].type, "regress", more)))
+    return "\n".join(lines) + "\n"
+
+
+# -- what is said, the worst first ---------------------------------------------------------------------------------------
+
+
+def _annotations(report: Report) -> Iterator[Annotation]:
+    errors = [*_stopped(report), *_compared(report), *_failed(report), *_changed(report), *_others(report)]
+    verdict = summary.verdict_line(report, Style())
+    if report.exit_code and not any(each.type == "error" for each in errors):
+        errors.insert(0, Annotation("error", "regress", verdict or f"exit code {report.exit_code}"))
+    yield from errors
+    for text in report.warnings:
+        yield Annotation("warning", "regress", text)
+    if verdict and report.error is None:
+        yield Annotation("notice", f"regress {report.command}", verdict)
+
+
+def _stopped(report: Report) -> Iterator[Annotation]:
+    error = report.error
+    if error is not None:
+        said = (error.what, f"why: {error.why}" if error.why else "", f"fix: {error.fix}" if error.fix else "")
+        yield Annotation("error", "regress", "\n".join(filter(None, said)))
+
+
+def _compared(report: Report) -> Iterator[Annotation]:
+    """What regressed, the critical and then the farthest first, what fails, and what is undecided where that counts."""
+    counts = {
+        code: [each for each in report.comparisons if each.exit_code(report.strict) == code] for code in (1, 3, 4)
+    }
+    for each in sorted(gathered(counts[1], report.comparisons), key=_rank):
+        yield _row("error", each)
+    for group in alike(counts[3]):
+        yield _failure("error", group)
+    for each in gathered(counts[4], report.comparisons):
+        yield _row("error", each)
+    told = {each.case for each in counts[3]}
+    other = [each for title, found in verdicts.chosen(report) for each in found if title == Verdict.FAILED.value]
+    for group in alike(each for each in other if each.case not in told):
+        yield _failure("warning", group)
+
+
+def _rank(shown: Comparison | Together) -> tuple[bool, float]:
+    moved = shown.moved if isinstance(shown, Together) else (shown,)
+    ratios = [each.ratio for each in moved if each.ratio is not None and 0 < each.ratio < math.inf]
+    return not any(each.critical for each in moved), -max((abs(math.log(each)) for each in ratios), default=math.inf)
+
+
+def _row(type: Type, shown: Comparison | Together) -> Annotation:
+    cells = row(shown, _NARROW).cells
+    verdict = shown.moved[0].verdict if isinstance(shown, Together) else shown.verdict
+    return Annotation(type, f"{verdict}: {cells[0]}", in_words(cells))
+
+
+def _failure(type: Type, group: list[Comparison]) -> Annotation:
+    failures = failures_of(group[0])
+    said = [f"{side}: {_words(failure)}" for side, failure in failures]
+    where = failures[-1][1].where if failures else ""
+    return Annotation(type, f"failed: {name_of(group)}", "\n".join([*said, reasons_beside(group[0])]).rstrip(), where)
+
+
+def _words(failure: Failure) -> str:
+    kind = "" if failure.kind in ("error", "skipped") else f"{failure.kind}: "
+    return f"{kind}{failure.message}{f' at {failure.where}' if failure.where else ''}"
+
+
+def _failed(report: Report) -> Iterator[Annotation]:
+    for each in report.measurements:
+        failure = each.failure
+        if failure is not None and failure.kind != "skipped" and each.primary:
+            yield Annotation("error", f"failed: {each.case}", _words(failure), failure.where)
+
+
+def _changed(report: Report) -> Iterator[Annotation]:
+    """A regression that is new is an error, the farthest first; what is new and not sure yet is a warning."""
+    new = [each for each in report.changes if each.new]
+    for each in sorted((one for one in new if one.point.is_open), key=_far):
+        cells = changes.row(each).cells
+        yield Annotation("error", f"regressed: {cells[0]}", in_words(cells))
+    for each in (one for one in new if one.point.state == "tentative" and one.point.moved is Verdict.REGRESSED):
+        cells = changes.row(each).cells
+        yield Annotation("warning", f"tentative: {cells[0]}", in_words(cells))
+
+
+def _far(changed: Changed) -> float:
+    ratio = changed.point.ratio
+    return -abs(math.log(ratio)) if ratio is not None and 0 < ratio < math.inf else -math.inf
+
+
+def _others(report: Report) -> Iterator[Annotation]:
+    for problem in summary.sorted_problems(report):
+        type: Type = "error" if problem.fatal and report.exit_code else "warning"
+        yield Annotation(type, f"suite: {problem.where}", problem.message, problem.where)
+    for built in report.builds:
+        if built.state == "failed":
+            said = (built.reason, f"fix: {built.fix}" if built.fix else "")
+            yield Annotation("error", f"does not build: {built.side.label}", "\n".join(filter(None, said)))
+    for check in report.checks:
+        if check.state != "ok":
+            type = "error" if check.state == "fail" and report.exit_code else "warning"
+            fix = f"\nfix: {check.fix}" if check.fix else ""
+            yield Annotation(type, check.name, f"{check.found}{fix}")
+
+
+# -- workflow commands ---------------------------------------------------------------------------------------------------
+
+
+def _command(annotation: Annotation) -> str:
+    properties = {"title": cut(visible(annotation.title), _LONGEST)}
+    place = _PLACE.fullmatch(visible(annotation.where))
+    if place is not None:
+        properties = {"file": place["file"], "line": place["line"], **properties}
+    values = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in properties.items())
+    message = "\n".join(visible(line) for line in annotation.message.split("\n"))
+    return f"::{annotation.type} {values}::{_escaped(message[:_MESSAGE])}"
+
+
+def _escaped(text: str, more: Iterable[str] = "") -> str:
+    """Text in a workflow command, in which a percent sign begins an escape, and in properties also the separators are some."""
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    for char in more:
+        text = text.replace(char, f"%{ord(char):02X}")
+    return text

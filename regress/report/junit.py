@@ -1,0 +1,189 @@
+"""A report as JUnit's XML, as Jenkins and GitLab read it: a testcase a case and metric, grouped by benchmark.
+
+What fails the check is a failure (regressed) or an error (fails on head); what is undecided, skipped or fails on both sides is
+skipped. The first testcase is the verdict: there is an error or a failure exactly where the exit code is not 0.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from regress.model import Changed, Comparison, Measurement, Report, Verdict
+from regress.report import changes, summary
+from regress.report.failures import failure_lines, failures_of
+from regress.report.rows import in_words, metric_words, row
+from regress.report.style import Style, visible
+
+__all__ = ["render"]
+
+_MESSAGE = 1_000
+_DETAILS = 2_000
+"""Characters of a message, and of what a failure printed, of which the end is kept: the exception stands there."""
+_ALL_DETAILS = 5_000_000
+"""GitLab reads files of up to 30 MB, and its older versions refuse documents of many elements: what passed is one element."""
+_NOT_XML = re.compile("[\ufffe\uffff]")
+"""What `visible` leaves as it is and XML 1.0 does not have."""
+_NARROW = Style(width=80)
+_SKIPPED = (Verdict.UNDECIDED, Verdict.SKIPPED, Verdict.FAILED, Verdict.INCOMPARABLE, Verdict.GONE)
+
+Outcome = Literal["", "failure", "error", "skipped"]
+
+
+@dataclass(frozen=True)
+class Test:
+    """One testcase; `kind` is a word for its outcome. Of what passed, only a message is written."""
+
+    suite: str
+    name: str
+    outcome: Outcome
+    kind: str
+    message: str
+    details: tuple[str, ...] = ()
+
+
+def render(report: Report, style: Style) -> str:
+    """The document, in UTF-8. The style changes nothing."""
+    tests = [*_comparisons(report), *_measurements(report), *_changes(report), *_others(report)]
+    tests.insert(0, _verdict(report, tests))
+    root = ElementTree.Element("testsuites", name=tests[0].suite)
+    _count(root, tests, report)
+    suites: dict[str, list[Test]] = {}
+    for each in tests:
+        suites.setdefault(each.suite, []).append(each)
+    room = _ALL_DETAILS
+    for name, found in suites.items():
+        suite = ElementTree.SubElement(root, "testsuite", name=_xml(name))
+        _count(suite, found, report if name == tests[0].suite else None)
+        suite.set("skipped", str(sum(each.outcome == "skipped" for each in found)))
+        if name == tests[0].suite:
+            _properties(suite, report)
+        for each in found:
+            room -= _testcase(suite, each, room)
+    ElementTree.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+
+
+# -- testcases -----------------------------------------------------------------------------------------------------------
+
+
+def _verdict(report: Report, others: Sequence[Test]) -> Test:
+    """Of the report as a whole. It fails where nothing else says that the exit code is not 0."""
+    told = any(each.outcome in ("failure", "error") for each in others)
+    outcome: Outcome = "error" if report.exit_code and not told else ""
+    code = f"exit code {report.exit_code}"
+    message = "   ".join(summary.verdict(report, Style())) or code
+    error = (("why", report.error.why), ("fix", report.error.fix)) if report.error else ()
+    said = [*error, *(("warning", text) for text in report.warnings)]
+    details = tuple(f"{word}: {text}" for word, text in said if text)
+    return Test(f"regress {report.command}", "verdict", outcome, report.state or code, message, details)
+
+
+def _comparisons(report: Report) -> Iterator[Test]:
+    for each in report.comparisons:
+        verdict = each.verdict
+        failures = failures_of(each)
+        values = in_words(row(each, _NARROW).cells)
+        told = (failure.message for _, failure in failures) if verdict in (Verdict.FAILED, Verdict.SKIPPED) else ()
+        message = "" if verdict is Verdict.UNCHANGED else "; ".join(told) or values
+        details = (*failure_lines(failures, Style(verbose=True)), f"again: {summary.again(report, each.case)}")
+        yield Test(each.case.name, _name(each), _outcome(each, report.strict), str(verdict), message, details)
+
+
+def _outcome(comparison: Comparison, strict: bool) -> Outcome:
+    code = comparison.exit_code(strict)
+    if code in (1, 3):
+        return "failure" if code == 1 else "error"
+    return "skipped" if comparison.verdict in _SKIPPED else ""
+
+
+def _measurements(report: Report) -> Iterator[Test]:
+    for each in report.measurements:
+        failure = each.failure
+        if failure is None:
+            yield Test(each.case.name, _name(each), "", "measured", "")
+        else:
+            skipped = failure.kind == "skipped" or not each.primary
+            again = f"again: {summary.again(report, each.case)}"
+            details = (*failure_lines([("", failure)], Style(verbose=True)), again)
+            outcome: Outcome = "skipped" if skipped else "error"
+            yield Test(each.case.name, _name(each), outcome, failure.kind, failure.message, details)
+
+
+def _changes(report: Report) -> Iterator[Test]:
+    """A regression fails the sweep that it is new in."""
+    for each in report.changes:
+        where = " ".join(filter(None, (each.machine, each.environment, each.device)))
+        name = f"{_name(each)} since {each.point.first[:8]} on {where}"
+        outcome: Outcome = "failure" if each.new and each.point.is_open else ""
+        yield Test(each.case.name, name, outcome, str(each.point.moved), in_words(changes.row(each).cells))
+
+
+def _others(report: Report) -> Iterator[Test]:
+    for problem in report.problems:
+        outcome: Outcome = "error" if problem.fatal and report.exit_code else "skipped"
+        details = tuple(problem.detail.splitlines())
+        yield Test("suite problems", problem.where, outcome, "suite", problem.message, details)
+    for built in report.builds:
+        name = " ".join(filter(None, ("build", built.side.label, built.side.environment)))
+        outcome = "error" if built.state == "failed" else ""
+        yield Test("builds", name, outcome, built.state, built.reason, (f"fix: {built.fix}", f"log: {built.log}"))
+    for check in report.checks:
+        outcome = "error" if check.state == "fail" and report.exit_code else ""
+        fix = f" (fix: {check.fix})" if check.fix else ""
+        yield Test("checks", check.name, outcome, check.state, f"{check.found}{fix}")
+
+
+def _name(each: Comparison | Measurement | Changed) -> str:
+    """GitLab takes testcases of one name for one: a case has several metrics."""
+    return f"{each.case} {metric_words(each.metric.name)}"
+
+
+# -- XML -----------------------------------------------------------------------------------------------------------------
+
+
+def _testcase(suite: ElementTree.Element, test: Test, room: int) -> int:
+    """Write it, with its details as far as there is room; how much of it they took."""
+    case = ElementTree.SubElement(suite, "testcase", classname=_xml(test.suite), name=_xml(test.name))
+    message = test.message if len(test.message) <= _MESSAGE else f"{test.message[:_MESSAGE]} …"
+    details = "\n".join(_xml(line).rstrip() for line in test.details)
+    details = details if len(details) <= _DETAILS else f"…{details[-_DETAILS:]}"
+    if len(details) > room:
+        details = "left out: the document would be too long"
+    if test.outcome:
+        element = ElementTree.SubElement(case, test.outcome, type=_xml(test.kind), message=_xml(message))
+        element.text = details
+        return len(details)
+    if message:
+        warned = details if test.name == "verdict" else ""
+        ElementTree.SubElement(case, "system-out").text = f"{_xml(f'{test.kind}: {message}')}\n{warned}".rstrip()
+    return 0
+
+
+def _count(element: ElementTree.Element, tests: Sequence[Test], whole: Report | None) -> None:
+    element.set("tests", str(len(tests)))
+    element.set("failures", str(sum(each.outcome == "failure" for each in tests)))
+    element.set("errors", str(sum(each.outcome == "error" for each in tests)))
+    if whole is not None and math.isfinite(whole.duration_s) and whole.duration_s >= 0:
+        element.set("time", f"{whole.duration_s:.3f}")
+
+
+def _properties(suite: ElementTree.Element, report: Report) -> None:
+    """What was measured where."""
+    sides = [(side.name, side.full_label) for side in (report.base, report.head) if side is not None]
+    machine = report.machine.name if report.machine else ""
+    found = [*sides, ("machine", machine), ("device", report.device), ("plan", report.plan)]
+    found = [(name, value) for name, value in found if value]
+    if found:
+        properties = ElementTree.SubElement(suite, "properties")
+        for name, value in found:
+            ElementTree.SubElement(properties, "property", name=_xml(name), value=_xml(value))
+
+
+def _xml(text: str) -> str:
+    """Text from outside in characters that XML has, on one line; what is markup there, ElementTree writes out."""
+    return _NOT_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", visible(text))

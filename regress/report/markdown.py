@@ -1,0 +1,173 @@
+"""A report as a comment for a pull request: the verdict in one line, what changed, and the rest folded.
+
+It stays under LIMIT, whatever is measured, and says how many rows that costs and where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from regress.model import Comparison, Report, Verdict
+from regress.report import changes, listings, summary, verdicts
+from regress.report.failures import without_values
+from regress.report.gfm import Part, code, fence, fit, fold, table, words
+from regress.report.rows import ALIGNS, row
+from regress.report.rows import titles as rows_titles
+from regress.report.style import Style, visible
+from regress.report.table import Row, align
+from regress.report.together import gathered
+
+__all__ = ["LIMIT", "render"]
+
+LIMIT = 60_000
+"""Bytes. A comment on GitHub may have 65,536 characters; who posts it may want to add a line."""
+
+_SIGNS = {"PASS": "✅", "FAIL": "❌", "UNDECIDED": "❔"}
+_STOP = "⛔"
+_FEW = 10
+"""Warnings that are shown."""
+_COMMAND = 1_000
+"""Characters of a command."""
+_SHOWN = (Verdict.REGRESSED.value, Verdict.FAILED.value, Verdict.IMPROVED.value)
+"""Sections that are not folded."""
+_NARROW = Style(width=80)
+"""Without the columns that a narrow terminal has no room for."""
+
+
+def render(report: Report, style: Style) -> str:
+    """The report as GitHub Flavored Markdown. Of the style, `verbose` and `quiet` are heeded."""
+    plain = Style(verbose=style.verbose)
+    parts = [_heading(report, plain)]
+    if not style.quiet:
+        parts += [_sides(report, plain), *_error(report)]
+        parts += [*_measured(report, plain), *_changes(report, plain), *_compared(report, plain)]
+        parts += [*_listings(report), *_problems(report), _warnings(report)]
+        parts += [*_how(report, plain), *_commands(report), _place(report)]
+    return fit(parts, LIMIT, f"all are in {code('--output json=FILE')}, and in the text with {code('-v')}.")
+
+
+# -- above and below the rows --------------------------------------------------------------------------------------------
+
+
+def _heading(report: Report, style: Style) -> Part:
+    said = [words(part) for part in summary.verdict(report, style)[:1]]
+    if not report.state:
+        return Part(f"### {' '.join([code(f'regress {report.command}'), *said])}\n\n")
+    sign = _SIGNS.get(report.state, _STOP)
+    return Part(f"### {sign} {' · '.join([words(report.state), *said])}\n\n")
+
+
+def _sides(report: Report, style: Style) -> Part:
+    lines = [
+        " ".join(filter(None, (f"**{words(label)}**", words(sha), words(subject), words(how))))
+        for label, sha, subject, _, how in summary.sides(report, style)
+    ]
+    return Part("<br>\n".join(lines) + "\n\n" if lines else "")
+
+
+def _error(report: Report) -> Iterator[Part]:
+    if report.error is not None:
+        said = (("why", report.error.why), ("fix", report.error.fix))
+        yield fence([f"{word}: {visible(text)}"] for word, text in said if text).whole()
+
+
+def _warnings(report: Report) -> Part:
+    lines = [f"> **warning:** {words(text)}" for text in report.warnings[:_FEW]]
+    more = len(report.warnings) - len(lines)
+    lines += [f"> … and {more} more"] if more > 0 else []
+    return Part("<br>\n".join(lines) + "\n\n" if lines else "")
+
+
+def _how(report: Report, style: Style) -> Iterator[Part]:
+    """All about the measurement that is no result."""
+    rows = [(side.name, visible(side.full_label)) for side in (report.base, report.head) if side is not None]
+    rows += [("plan", visible(report.plan)), ("power", summary.power(report)), ("", summary.last_aa(report, style))]
+    rows = [(visible(word), text) for word, text in rows if text]
+    if rows:
+        yield fold("how it was measured", fence([line] for line in align(rows))).whole()
+
+
+def _commands(report: Report) -> Iterator[Part]:
+    """What to run next. Half a command is of no use: one that is too long is left out."""
+    lines = [f"{visible(command)}  # {visible(word)}" for word, command in dict.fromkeys(report.suggestions)]
+    lines = [line for line in lines if len(line) <= _COMMAND]
+    if lines:
+        yield fence([lines], "sh", longest=2 * _COMMAND).whole()
+
+
+def _place(report: Report) -> Part:
+    """The line below all: where, and what the verdict's line has no room for."""
+    parts = [f"on {summary.place(report)}"] if summary.place(report) else []
+    parts += summary.verdict(report, Style())[1:]
+    text = " · ".join(words(piece) for part in parts for piece in part.split("  ") if piece.strip())
+    return Part(f"<sub>{text}</sub>\n\n" if text else "")
+
+
+# -- rows ----------------------------------------------------------------------------------------------------------------
+
+
+def _compared(report: Report, style: Style) -> Iterator[Part]:
+    """What changed, then the rest, folded. What is undecided is shown where that is the verdict."""
+    shown = (*_SHOWN, *((Verdict.UNDECIDED.value,) if 4 in report.exit_codes else ()))
+    for title, found in verdicts.chosen(report, style.verbose):
+        if title in shown:
+            yield _section(title, title, found, report, style)
+        else:
+            yield fold(f"{len(found)} {title}", _section(title, "case", found, report, style))
+    if not style.verbose:
+        for title, found in verdicts.rest(report):
+            yield fold(f"{len(found)} {title}", _section(title, "case", found, report, style))
+
+
+def _section(title: str, above: str, found: Sequence[Comparison], report: Report, style: Style) -> Part:
+    if title in verdicts.LISTS:
+        part = fence(without_values(found, style))
+        return _titled(title, part) if above == title else part
+    cells = style if style.verbose else _NARROW
+    rows = found if style.verbose else gathered(found, report.comparisons)
+    titles = Row((above, *rows_titles(report, cells)))
+    return table([titles, *(row(each, cells) for each in rows)], ALIGNS, bold=above == title)
+
+
+def _titled(title: str, part: Part) -> Part:
+    return Part(f"**{title}**\n\n{part.before}", part.rows, part.after)
+
+
+def _measured(report: Report, style: Style) -> Iterator[Part]:
+    rows = listings.measured(report, style)
+    if rows:
+        yield table(rows, listings.MEASURED)
+    for title, blocks in listings.unmeasured(report, style):
+        yield _titled(title, fence(blocks))
+
+
+def _changes(report: Report, style: Style) -> Iterator[Part]:
+    for rows in changes.tables(report, style).values():
+        yield table(rows, changes.ALIGNS)
+    folded = changes.folded_line(report, style)
+    if folded:
+        yield Part(f"{folded}\n\n")
+
+
+def _listings(report: Report) -> Iterator[Part]:
+    """The tables of the commands that judge nothing, as the text has them."""
+    parts = (
+        listings.settings,
+        listings.listed,
+        listings.checks,
+        listings.builds,
+        listings.merged,
+        listings.block,
+        listings.fineness,
+    )
+    for part in parts:
+        lines = part(report, Style())
+        if lines:
+            yield fence([line] for line in lines[:-1])
+
+
+def _problems(report: Report) -> Iterator[Part]:
+    count = len(report.problems)
+    if count:
+        part = fence(summary.problem_blocks(report, Style()))
+        yield fold(f"{count} suite problem{'s' * (count > 1)}", part).whole()

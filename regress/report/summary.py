@@ -1,0 +1,167 @@
+"""What every format says around the rows, in the same words: the sides, the verdict, how small a change could be seen, and the
+command that measures a case again."""
+
+from __future__ import annotations
+
+import datetime
+import shlex
+
+from regress.model import Case, Report, Side, SuiteProblem
+from regress.report.style import Style, cut, paint, visible
+from regress.report.verdicts import ORDER
+from regress.units import format_ago, format_change, format_duration, format_interval, format_percent
+
+__all__ = [
+    "again",
+    "counts",
+    "last_aa",
+    "place",
+    "power",
+    "problem_blocks",
+    "sides",
+    "sorted_problems",
+    "verdict",
+    "verdict_line",
+    "when",
+]
+
+_FEW_PROBLEMS = 8
+"""Problems of the suite that are named without -v; a suite written for another version of the project may have hundreds."""
+_SUBJECT_LIMIT = 60
+
+
+# -- above the rows ------------------------------------------------------------------------------------------------------
+
+
+def sides(report: Report, style: Style) -> list[tuple[str, ...]]:
+    """Of each side its label, what it is, its subject, when it was, and how it was chosen."""
+    found = [side for side in (report.base, report.head) if side is not None]
+    differ = len({side.environment for side in found}) > 1
+    labels = ["rev" if len(found) == 1 else visible(side.name) for side in found]
+    return [(label, *_side(side, differ, style)) for label, side in zip(labels, found, strict=True)]
+
+
+def place(report: Report) -> str:
+    """Machine and device."""
+    machine = visible(report.machine.name) if report.machine else ""
+    return "  ".join(part for part in (machine, visible(report.device)) if part)
+
+
+def when(date: float, style: Style) -> str:
+    """How long ago, or where the style knows no present, the day."""
+    if style.now is not None:
+        return format_ago(style.now - date)
+    try:
+        return datetime.datetime.fromtimestamp(date, datetime.timezone.utc).strftime("%Y-%m-%d")
+    except (OverflowError, ValueError, OSError):  # a commit may bear any date
+        return "no date"
+
+
+def _side(side: Side, environments_differ: bool, style: Style) -> tuple[str, ...]:
+    subject = visible(side.commit.subject)
+    how = [visible(side.revision)]
+    how += ["uncommitted changes"] if side.dirty else []
+    how += [f"in {visible(side.environment)}"] if side.environment and (environments_differ or style.verbose) else []
+    how += [f"by {visible(side.commit.author)}"] if style.verbose and side.commit.author else []
+    short = subject if style.verbose else cut(subject, _SUBJECT_LIMIT)
+    return (
+        visible(side.full_label if style.verbose else side.label),
+        short,
+        when(side.commit.date, style),
+        f"({', '.join(filter(None, how))})" if any(how) else "",
+    )
+
+
+# -- below the rows ------------------------------------------------------------------------------------------------------
+
+
+def verdict(report: Report, style: Style) -> list[str]:
+    """The parts of the verdict line after its word; empty for a command that judges and counts nothing."""
+    if not (report.state or report.cases or report.counts or report.remark):
+        return []
+    cases = "1 case" if report.cases == 1 else f"{report.cases} cases"
+    words = counts(report)
+    parts = [f"{cases}: {words}" if report.cases and words else words or cases]
+    if report.error is not None:
+        parts = [visible(report.error.what)]
+    elif report.remark:
+        parts = [visible(report.remark)]
+    elif report.checks and not report.cases and not words:
+        parts = []
+    if report.geomean is not None:
+        ratio, low, high, over = report.geomean
+        interval = f" ({format_interval(low, high)})" if style.verbose else ""
+        parts.append(f"geomean {format_change(ratio)}{interval} over {over}")
+    if report.duration_s:
+        parts.append(format_duration(report.duration_s))
+    return parts
+
+
+def verdict_line(report: Report, style: Style) -> str:
+    """Word and parts as one line of plain text."""
+    return "  ".join(filter(None, (visible(report.state), "   ".join(verdict(report, style)))))
+
+
+def counts(report: Report) -> str:
+    """Cases by verdict: "2 regressed, 16 unchanged"."""
+    order = [each.value for each in ORDER]
+    words = [word for word in order if report.counts.get(word)]
+    words += sorted(word for word, count in report.counts.items() if count and word not in order)
+    return ", ".join(f"{report.counts[word]} {visible(word)}" for word in words)
+
+
+def power(report: Report) -> str:
+    """How small a change could be seen."""
+    parts = []
+    if report.noise_floor is not None:
+        median, largest, case = report.noise_floor
+        parts.append(f"noise floor {format_percent(median)} (median), {format_percent(largest)} ({visible(case)})")
+    if report.min_detectable is not None:
+        smallest = format_percent(report.min_detectable)
+        parts.append(f"smallest regression it could confirm {smallest} (median)")
+    return "; ".join(parts)
+
+
+def last_aa(report: Report, style: Style) -> str:
+    """What the last A/A check on the device came to."""
+    last = report.last_aa
+    if last is None:
+        return ""
+    alarms = "1 false alarm" if last.false_alarms == 1 else f"{last.false_alarms} false alarms"
+    cases = "1 case" if len(last.cases) == 1 else f"{len(last.cases)} cases"
+    parts = [f"{alarms} in {cases}", f"{last.undecided} undecided"]
+    if last.min_detectable is not None:
+        parts.append(f"smallest confirmable {format_percent(last.min_detectable)} (median)")
+    return f"A/A {when(last.date, style)} on this machine: {', '.join(parts)}"
+
+
+def sorted_problems(report: Report) -> list[SuiteProblem]:
+    """Problems of the suite, what is fatal first."""
+    return sorted(report.problems, key=lambda each: not each.fatal)
+
+
+def problem_blocks(report: Report, style: Style) -> list[list[str]]:
+    """Problems of the suite, as the lines of each; unless verbose a few, and how many more there are."""
+    problems = sorted_problems(report)
+    shown = problems if style.verbose else problems[:_FEW_PROBLEMS]
+    blocks = [_problem(each, style) for each in shown]
+    left = len(problems) - len(shown)
+    return [*blocks, *([[f"  … and {left} more; -v shows them"]] if left else [])]
+
+
+def _problem(problem: SuiteProblem, style: Style) -> list[str]:
+    mark, color = ("!", "bold red") if problem.fatal else ("?", "yellow")
+    detail = problem.detail.splitlines() if style.verbose else []
+    return [
+        f"{paint(mark, color, style)} {visible(problem.where)}",
+        f"    {visible(problem.message)}",
+        *(f"      {visible(line)}".rstrip() for line in detail),
+    ]
+
+
+def again(report: Report, case: Case) -> str:
+    """The command that measures or compares this case again. A working tree has no name: the command takes it by default, as an
+    A/A check takes its side."""
+    found = [side for side in (report.base, report.head) if side is not None and report.aa is None]
+    words = ["regress", report.command, *(side.commit.short for side in found if not side.dirty)]
+    return shlex.join([*words, *report.options, "-b", str(case)])

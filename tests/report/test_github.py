@@ -1,0 +1,112 @@
+"""Annotations: the runner obeys these and nothing else in the output, and there are never more than it shows."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+
+import pytest
+
+from regress.model import Case, Report, Verdict
+from regress.report import Style, render
+
+from . import sample
+from .readers import Command, commands
+from .test_golden import REPORTS
+
+
+def shown(report: Report, verbose: bool = False) -> list[Command]:
+    return commands(render(report, Style(verbose=verbose), "github"))
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_there_is_an_error_exactly_where_the_exit_code_says_so(name: str) -> None:
+    report = REPORTS[name][0]()
+    found = shown(report)
+    assert any(each.name == "error" for each in found) is bool(report.exit_code)
+    assert {each.name for each in found} <= {"error", "warning", "notice"}
+
+
+def test_the_worst_come_first() -> None:
+    titles = [each.properties["title"] for each in shown(sample.check()) if each.name == "error"]
+    assert titles[0] == f"regressed: {sample.SOFTMAX}", "critical"
+    assert [title.partition("(")[0] for title in titles[1:]] == [
+        "regressed: cache.peakmem_fill",
+        "regressed: io.time_load",
+        "regressed: mem.track_rate",
+        "regressed: attn.cudatime_fwd",
+        "failed: conv.time_conv",
+        "suite: benchmarks/broken.py:3",
+    ]
+
+
+def test_the_words_are_those_of_the_text() -> None:
+    first = shown(sample.check())[0]
+    assert first.data == "27.4 us -> 30.0 us, +9.4 %, +8.5 … +10.3, gpu time, critical"
+
+
+def test_what_has_a_place_is_shown_there() -> None:
+    (conv,) = [each for each in shown(sample.check()) if "conv.time_conv" in each.properties["title"]]
+    assert (conv.properties["file"], conv.properties["line"]) == ("benchmarks/conv.py", "42")
+
+
+def test_a_step_has_ten_of_a_type_and_the_tenth_counts_the_rest() -> None:
+    report = sample.many()
+    found = shown(report)
+    assert Counter(each.name for each in found) == {"error": 10, "warning": 10, "notice": 1}
+    errors = [each for each in found if each.name == "error"]
+    assert errors[-1].data == f"{10_000 + 1 - 9} more: all are in the log of this step"
+    assert errors[0].properties["title"].startswith("regressed: m4999.time_4999"), "the worst of all"
+
+
+def test_ten_are_ten() -> None:
+    report = dataclasses.replace(sample.passed(), warnings=tuple(f"warning {n}" for n in range(10)))
+    found = [each.data for each in shown(report) if each.name == "warning"]
+    assert found == list(report.warnings)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "::error::x",
+        "x\n::set-output name=a::b",
+        "\r::add-mask::x",
+        "%0A::error::x",
+        "##[error]x",
+        "a,line=1::x",
+        "file=x,line=2",
+        "\u2028::error::x",
+        "::stop-commands::x",
+        "%25",
+    ],
+)
+@pytest.mark.parametrize("verbose", [False, True])
+def test_nothing_in_the_report_is_a_command(text: str, verbose: bool) -> None:
+    plain = sample.check()
+    failure = dataclasses.replace(sample.BOOM, message=text, detail=f"{text}\n{text}", where=text)
+    assert plain.head is not None
+    report = dataclasses.replace(
+        plain,
+        head=dataclasses.replace(plain.head, commit=dataclasses.replace(plain.head.commit, subject=text)),
+        comparisons=(
+            sample.compared(Case(text, (text,)), "gpu_time", Verdict.REGRESSED, 1.0, 1.1, text),
+            sample.compared(Case("b", (text,)), "gpu_time", Verdict.FAILED, 1.0, None, text, head_failure=failure),
+        ),
+        warnings=(text,),
+        device=text,
+        problems=(),
+    )
+    found = shown(report, verbose)
+    assert [each.name for each in found] == ["error", "error", "warning", "notice"]
+    assert all(set(each.properties) == {"title"} for each in found)
+
+
+def test_a_title_is_as_long_as_is_shown() -> None:
+    (title,) = [each.properties["title"] for each in shown(sample.sweep()) if each.name == "error"][:1]
+    assert len(title) <= 255
+    long = dataclasses.replace(
+        sample.passed(),
+        comparisons=(sample.compared(Case("a" * 10_000), "gpu_time", Verdict.REGRESSED, 1.0, 1.1),),
+        exit_codes=(1,),
+    )
+    assert len(shown(long)[0].properties["title"]) == 255

@@ -1,0 +1,129 @@
+"""A report is delivered: in every format, to every file, to GitHub's summary; and an error is told to machines too."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from regress.options import FORMATS
+from regress.report import RENDERERS
+from tests.conftest import Project, interrupted, regress, start
+from tests.report.readers import assert_harmless, commands, junit
+
+SUITE = "import proj\ndef cudatime_work(): proj.work()\n"
+CODE = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\n"
+
+
+@pytest.fixture
+def p(project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Two commits, the second one 20 % slower."""
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    made = project(check_rounds=2, run_rounds=2)
+    made.commit({"proj/__init__.py": CODE.format(seconds=50e-6), "benchmarks/b.py": SUITE})
+    made.commit({"proj/__init__.py": CODE.format(seconds=60e-6)}, "fix #1 for @octocat | <img>")
+    return made
+
+
+def test_every_format_can_be_asked_for() -> None:
+    assert list(FORMATS) == list(RENDERERS)
+
+
+def test_every_format_goes_to_a_file_of_its_own(p: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    summary = tmp_path / "summary"
+    summary.write_text("# from an earlier command\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    files = {form: tmp_path / f"report.{form}" for form in FORMATS}
+    result = p.regress("check", "-q", *(f"--output={form}={file}" for form, file in files.items()))
+    assert result.code == 1
+    assert json.loads(files["json"].read_text())["verdict"] == "FAIL"
+    assert_harmless(files["markdown"].read_text())
+    assert [each.get("type") for each in junit(files["junit"].read_text()).iter("failure")] == ["regressed"]
+    assert [each.name for each in commands(files["github"].read_text())] == ["error", "warning", "notice"]
+    added = summary.read_text().removeprefix("# from an earlier command\n")
+    assert "| regressed |" in added, "-q is for the output, not for the summary"
+    assert_harmless(added)
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if form != "github"])
+def test_only_github_adds_to_its_summary(
+    p: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
+    p.regress("list", "--format", form)
+    assert not (tmp_path / "summary").exists()
+
+
+def test_a_summary_that_cannot_be_written_is_no_verdict(
+    p: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "nowhere" / "summary"))
+    result = p.regress("check", "--format", "github")
+    assert result.code == 2
+    assert "cannot write" in result.err
+
+
+def test_an_error_replaces_what_an_earlier_run_has_written(p: Project, tmp_path: Path) -> None:
+    """A workspace that is used again would show the last run's green document."""
+    files = {form: tmp_path / f"report.{form}" for form in FORMATS}
+    for file in files.values():
+        file.write_text("PASS of yesterday")
+    result = p.regress("check", "-b", "nothing", *(f"--output={form}={file}" for form, file in files.items()))
+    assert (result.code, result.out) == (5, "")
+    document = json.loads(files["json"].read_text())
+    assert (document["verdict"], document["exit_code"]) == ("NOTHING", 5)
+    assert document["errors"][0]["message"] == "no benchmark matches 'nothing'"
+    (error,) = junit(files["junit"].read_text()).iter("error")
+    assert error.get("message") == "no benchmark matches 'nothing'"
+    assert "### ⛔ NOTHING · no benchmark matches 'nothing'" in files["markdown"].read_text()
+    assert files["text"].read_text().splitlines() == [
+        "NOTHING  no benchmark matches 'nothing'",
+        f"      why: searched in {p.root}/benchmarks",
+        "      fix: regress list",
+    ]
+    (annotation,) = commands(files["github"].read_text())
+    assert annotation.data.splitlines()[-1] == "fix: regress list"
+
+
+def test_ctrl_c_replaces_it_too(p: Project, tmp_path: Path) -> None:
+    mark, file = tmp_path / "mark", tmp_path / "report.xml"
+    file.write_text("PASS of yesterday")
+    p.write({"benchmarks/b.py": f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(60)\n"})
+    result = interrupted(start(p.root, "list", "--output", f"junit={file}"), mark)
+    assert result.code == 130
+    (error,) = junit(file.read_text()).iter("error")
+    assert error.get("type") == "INTERRUPTED"
+
+
+def test_a_machine_that_reads_the_output_is_told_of_an_error_there(p: Project) -> None:
+    result = p.regress("run", "nowhere", "--format", "json")
+    document = json.loads(result.out)
+    assert (result.code, document["schema"], document["exit_code"]) == (2, "regress.run/1", 2)
+    assert "fix:" in result.err
+
+
+def test_formats_are_loaded_before_anything_is_measured() -> None:
+    """Who installs another version meanwhile must not lose the report."""
+    code = (
+        "import sys; from regress.invocation import invoked\n"
+        "with invoked({'form': 'github', 'outputs': [('junit', 'x')]}): print(sorted(name for name in sys.modules "
+        "if name in ('regress.report.github', 'regress.report.junit', 'regress.report.markdown')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.count("regress.report.") == 3
+
+
+def test_sweep_run_and_build_have_all_formats_too(p: Project, tmp_path: Path) -> None:
+    for arguments in (["run"], ["sweep", "ALL"], ["build", "HEAD"], ["compare", "HEAD~1", "HEAD"]):
+        xml, markdown = tmp_path / f"{arguments[0]}.xml", tmp_path / f"{arguments[0]}.md"
+        result = regress(
+            p.root, *arguments, f"--output=junit={xml}", f"--output=markdown={markdown}", "--format", "github"
+        )
+        red = [each for each in junit(xml.read_text()).iter() if each.tag in ("error", "failure")]
+        assert bool(red) is bool(result.code), arguments
+        assert any(each.name == "error" for each in commands(result.out)) is bool(result.code), arguments
+        assert_harmless(markdown.read_text())
