@@ -383,7 +383,7 @@ _RULES = {
 }
 """By regular expression of the setting's name. The first that matches the whole name counts."""
 
-_PATTERNS = frozenset({"cuda", "thresholds"})
+_PATTERNS = frozenset({"critical", "cuda", "gate_thresholds", "thresholds"})
 """Settings that are regular expressions, or are by one."""
 
 _METRICS = (*THRESHOLD_KINDS, "value", *METRICS)
@@ -455,7 +455,7 @@ def _converted(name: str, value: Any, kind: Any) -> Any:
         good = isinstance(listed, (list, tuple)) and all(isinstance(each, str) and each.strip() for each in listed)
         return tuple(listed) if good else None
     if kind == Mapping[str, Mapping[str, float]]:
-        return _by_pattern(value)
+        return _by_pattern(name, value)
     if kind == Mapping[str, Environment]:
         return {key: _environment(key, each) for key, each in value.items()} if isinstance(value, dict) else None
     return value if type(value) is kind else None  # exactly: True is an int too
@@ -469,7 +469,7 @@ def _relative(value: Any) -> float | None:
     return float(value) if _is_number(value) else None
 
 
-def _by_pattern(value: Any) -> dict[str, dict[str, float]] | None:
+def _by_pattern(name: str, value: Any) -> dict[str, dict[str, float]] | None:
     """Thresholds by pattern and metric; None where the value is something else. Raises ConfigError for an unknown metric."""
     if not isinstance(value, Mapping) or not all(isinstance(each, Mapping) for each in value.values()):
         return None
@@ -479,7 +479,7 @@ def _by_pattern(value: Any) -> dict[str, dict[str, float]] | None:
             if metric not in _METRICS:
                 near = difflib.get_close_matches(metric, _METRICS, n=1)
                 raise ConfigError(
-                    f'"thresholds" has {_shown({pattern: {metric: given}})}',
+                    f'"{name}" has {_shown({pattern: {metric: given}})}',
                     why=f"there is no metric {metric}; known are {', '.join(_METRICS)}",
                     fix=f'write "{near[0]}"' if near else "take one of these",
                 )

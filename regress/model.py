@@ -705,6 +705,12 @@ class Settings:
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Thresholds of their own: by a regular expression that a case's name begins with, and there by metric, or by kind
     (THRESHOLD_KINDS). The last expression that matches and has the metric counts."""
+    critical: tuple[str, ...] = ()
+    """Regular expressions that a case's name begins with: beside the benchmarks that say so themselves, these are critical."""
+    gate_thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """What a release may lose against the one before it, as `thresholds` say it; they count after those, in `gate` only."""
+    gate_release: str = ""
+    """The release that `gate` holds the recorded history against; empty: the newest tag before the head."""
     alpha: float = 0.05
     confidence: float = 0.95
     time_floor_s: float = 0.2e-6

@@ -12,14 +12,16 @@ series         recorded rounds of many commits -> Series
 past           what is recorded of a project's commits, read a benchmark at a time
 changes        the change points of a Series, and which of them are worth an alert
 gating         which series speak for their cases, and which of their changes
-anchors        commits measured again: a machine that moved, and the drift since a release
+anchors        commits measured again: a machine that moved
+drifting       what the steps since a release add up to
 itself         the comparisons of a side with itself: false alarms, and how fine each case is measured
 """
 
 from __future__ import annotations
 
-from regress.compare.anchors import Anchors, drift, with_anchors
+from regress.compare.anchors import Anchors, with_anchors
 from regress.compare.changes import changes_of
+from regress.compare.drifting import drift, drifts
 from regress.compare.itself import fineness, summed_up
 from regress.compare.judge import compare
 from regress.compare.overall import Overall, overall
@@ -37,6 +39,7 @@ __all__ = [
     "changes_of",
     "compare",
     "drift",
+    "drifts",
     "fineness",
     "overall",
     "past_of",

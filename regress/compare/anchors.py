@@ -1,12 +1,10 @@
 """Anchors: commits that are measured again beside new ones, so that the machine is told from the code.
 
-An anchor that moved between then and now shows that the machine did. Head against an anchor, both of one night, shows what many
-small steps add up to, across every change of driver or framework that split the series.
+An anchor that moved between then and now shows that the machine did; `drifting` holds the head against one.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -15,8 +13,7 @@ from regress.compare.changes import changes_of, series_rule
 from regress.compare.rule import Rule
 from regress.compare.series import series_of
 from regress.history import Remeasured
-from regress.model import Anchor, Case, ChangePoint, Comparison, Series, Settings, Verdict
-from regress.stats.summary import summarize
+from regress.model import Anchor, Case, ChangePoint, Series, Settings
 from regress.stats.welch import Welch, welch
 
 Key = tuple[str, str, str, Case, str]
@@ -117,46 +114,3 @@ def _explained(change: ChangePoint, anchor: Anchor, move: Welch, rule: Rule) -> 
 
 def _signed(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f} %"
-
-
-def drift(series: Series, anchor: Anchor, settings: Settings) -> Comparison:
-    """The commit that the anchor was measured again beside, against the anchor: what all steps since have added up to.
-
-    The rule is that of a check; p is not adjusted. Raises ValueError where that commit has no result.
-    """
-    base, head = anchor.now, _by_commit(series).get(anchor.beside)
-    if not base or not head:
-        raise ValueError(f"no results of {anchor.beside} or of its anchor")
-    rule = series_rule(series, settings)
-    sides = summarize(base, settings.confidence), summarize(head, settings.confidence)
-    comparison = Comparison(
-        series.case,
-        series.metric,
-        Verdict.UNDECIDED,
-        base=sides[0],
-        head=sides[1],
-        gates=series.primary,
-        threshold=rule.threshold,
-    )
-    exact = series.metric.exact and len(set(base)) == len(set(head)) == 1
-    if min(*base, *head) <= 0:
-        verdict, reason = rule.decide_zero(*sides, exact=exact)
-        return replace(comparison, verdict=verdict, reasons=tuple(filter(None, [reason])), exact=exact)
-    if exact:
-        ratio = head[0] / base[0]
-        found = Welch(ratio, ratio, ratio)
-    else:
-        found = welch(base, head, settings.confidence)
-    if found.low is None or found.high is None:
-        return replace(comparison, reasons=("n = 1",), ratio=found.ratio)
-    verdict, reason = rule.decide(
-        found.ratio,
-        found.low,
-        found.high,
-        significant=exact or (found.p is not None and found.p < settings.alpha),
-        level=math.sqrt(sides[0].center) * math.sqrt(sides[1].center),
-        spread=max(side.spread for side in sides),
-    )
-    reasons = tuple(filter(None, [reason]))
-    done = replace(comparison, verdict=verdict, reasons=reasons, p=found.p, exact=exact)
-    return replace(done, ratio=found.ratio, low=found.low, high=found.high)

@@ -9,7 +9,7 @@ from typing import Any
 from regress.compare.circumstances import disturbances
 from regress.compare.evidence import Evidence, Values
 from regress.compare.pairing import Suites
-from regress.compare.rule import Rule, declared_threshold
+from regress.compare.rule import Rule, declared_threshold, is_critical
 from regress.model import METRICS, Benchmark, Case, Comparison, Metric, Settings, Summary, Verdict, metric_of
 from regress.stats.summary import summarize
 
@@ -115,7 +115,7 @@ class Subject:
             head=summarize(head.values, confidence) if head is not None and head.values else None,
             gates=primary or name in ALSO_GATING,
             threshold=rule.threshold,
-            critical=self._declared("critical") is True,
+            critical=is_critical(self.case, self.benchmark, self.settings),
         )
         disturbed = self.on_device and metric.kind == "time"
         doubts = disturbances(self.base, self.head, self.settings) if disturbed else []

@@ -119,6 +119,12 @@ def _threshold_by_name(case: Case, metric: Metric, settings: Settings) -> float 
     return None
 
 
+def is_critical(case: Case, benchmark: Benchmark | None, settings: Settings) -> bool:
+    """Whether the benchmark says so itself, or the settings do of the case."""
+    declared = benchmark is not None and benchmark.declared.get("critical") is True
+    return declared or any(re.match(pattern, str(case)) for pattern in settings.critical)
+
+
 def declared_threshold(benchmark: Benchmark | None) -> tuple[float | None, str]:
     """The `threshold` that a benchmark declares (0.05 is 5 %), and what is wrong with one that cannot be used."""
     value = benchmark.declared.get("threshold") if benchmark is not None else None

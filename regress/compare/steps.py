@@ -23,7 +23,7 @@ from typing import Protocol as Interface
 
 from regress.compare.judge import compare
 from regress.compare.pairing import Suites
-from regress.compare.rule import CLAIMS
+from regress.compare.rule import CLAIMS, is_critical
 from regress.model import Batch, Benchmark, Case, Comparison, Round, Settings, Spread, Verdict, metric_of
 from regress.stats.welch import min_detectable, smallest_significant
 
@@ -162,8 +162,7 @@ class Steps:
         return self._standings
 
     def _standing(self, case: Case, names: Collection[Case], costs: Mapping[Case, float]) -> Standing:
-        definition = self._suites.definition(case)
-        critical = definition is not None and definition.declared.get("critical") is True
+        critical = is_critical(case, self._suites.definition(case), self._settings)
         first_look = QUIET_LOOK if self._is_quiet(case) else LOOKS[0]
         cost_s = sum(costs.get(name, 0.0) for name in names) / self._gpus
         return Standing(case, frozenset(names), critical, first_look, cost_s=cost_s)

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from regress.compare import changes_of, drift, with_anchors
-from regress.model import Anchor, ChangePoint, Verdict, metric_of
+from regress.compare import changes_of, with_anchors
+from regress.model import Anchor, ChangePoint
 
-from .rounds import QUIET, scaled
+from .rounds import scaled
 from .test_changes import SETTINGS, series
 
 STEP = series((20, 1e-3), (20, 1.1e-3))
@@ -58,46 +58,3 @@ def test_an_anchor_that_cannot_tell_is_no_reason(unfit: Anchor) -> None:
 
 def test_of_several_anchors_the_newest_speaks() -> None:
     assert "+4.0 %" in judged(anchor(1.04e-3, commit=18), anchor(1.09e-3, commit=3)).reasons[0]
-
-
-def test_drift_adds_up_what_no_single_step_showed() -> None:
-    creeping = series(*((20, 1e-3 * 1.022**step) for step in range(10)), rounds=5)
-    assert [change.large for change in changes_of(creeping, SETTINGS)] == [False] * 9
-    found = drift(creeping, anchor(1e-3, commit=0, beside=199), SETTINGS)
-    assert found.verdict is Verdict.REGRESSED
-    assert found.ratio == pytest.approx(1.022**9, rel=0.01)
-    assert found.low is not None
-    assert found.low > 1.05
-
-
-def test_drift_is_not_fooled_by_a_machine_that_moved() -> None:
-    slower_machine = series((20, 1e-3), (20, 1.2e-3), rounds=5)
-    assert drift(slower_machine, anchor(1.2e-3, commit=0), SETTINGS).verdict is Verdict.UNCHANGED
-
-
-def test_drift_of_exact_values_needs_no_test() -> None:
-    memory = series((3, 2e6), (3, 3e6), noise=0.0, metric=metric_of("peak_memory"))
-    found = drift(memory, Anchor(memory.commits[0], memory.commits[-1], (2e6,), (2e6, 2e6)), SETTINGS)
-    assert (found.verdict, found.exact, found.ratio, found.low, found.p) == (Verdict.REGRESSED, True, 1.5, 1.5, None)
-
-
-def test_drift_from_zero_has_no_ratio() -> None:
-    launches = series((3, 0.0), (3, 7.0), noise=0.0, metric=metric_of("launches"))
-    found = drift(launches, Anchor(launches.commits[0], launches.commits[-1], (0.0,), (0.0,)), SETTINGS)
-    assert (found.verdict, found.ratio, found.reasons) == (Verdict.REGRESSED, None, ("from zero",))
-
-
-def test_drift_on_one_round_is_undecided() -> None:
-    one = series((10, 1e-3), rounds=1)
-    found = drift(one, anchor(1e-3, beside=9, rounds=1), SETTINGS)
-    assert (found.verdict, found.reasons) == (Verdict.UNDECIDED, ("n = 1",))
-
-
-def test_drift_honours_thresholds() -> None:
-    each = replace(series((20, 1e-3), (20, 1.1e-3), rounds=len(QUIET)), threshold=0.3)
-    assert drift(each, anchor(1e-3), SETTINGS).verdict is Verdict.UNCHANGED
-
-
-def test_drift_needs_results_of_both() -> None:
-    with pytest.raises(ValueError, match="no results"):
-        drift(series((5, 1e-3), (1, None)), anchor(1e-3, commit=0, beside=5), SETTINGS)
