@@ -34,6 +34,7 @@ def render(report: Report, style: Style) -> str:
             *listings.listed(report, style),
             *listings.checks(report, style),
             *listings.builds(report, style),
+            *listings.acknowledgements(report, style),
         ]
         lines = rows if report.listed else [*rows, *_verdict(report, style)[:1]]
     else:
@@ -44,6 +45,7 @@ def render(report: Report, style: Style) -> str:
             *listings.checks(report, style),
             *listings.builds(report, style),
             *listings.merged(report, style),
+            *listings.acknowledgements(report, style),
             *listings.block(report, style),
             *listings.measurements(report, style),
             *changes(report, style),
@@ -169,7 +171,13 @@ def _counts(report: Report) -> str:
     order = [verdict.value for verdict in verdicts.ORDER]
     words = [word for word in order if report.counts.get(word)]
     words += sorted(word for word, count in report.counts.items() if count and word not in order)
-    return ", ".join(f"{report.counts[word]} {visible(word)}" for word in words)
+    return ", ".join(f"{report.counts[word]} {visible(word)}{_known(report, word)}" for word in words)
+
+
+def _known(report: Report, word: str) -> str:
+    """How many of the cases with that verdict are acknowledged: " (acknowledged)", " (2 acknowledged)"."""
+    known = report.acknowledged.get(word, 0)
+    return "" if not known else " (acknowledged)" if known == report.counts[word] else f" ({known} acknowledged)"
 
 
 def _power(report: Report) -> str:

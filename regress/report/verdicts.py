@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from regress.model import Case, Comparison, Report, Verdict
+from regress.model import ACK_KINDS, Case, Comparison, Report, Verdict
 from regress.report.failures import without_values
 from regress.report.rows import ALIGNS, ON_NUMBERS, changes_of, heading, metric_words, row
 from regress.report.style import Style, paint, visible
@@ -33,6 +33,9 @@ _WITHOUT_NUMBERS = (Verdict.INCOMPARABLE, Verdict.NEW, Verdict.GONE, Verdict.SKI
 
 _LISTS = (Verdict.FAILED.value, Verdict.SKIPPED.value)
 """Titles of the sections that are no tables: what counts there is the reason, not a number."""
+
+_QUIET = (Verdict.UNCHANGED, Verdict.SKIPPED)
+"""Verdicts on what is acknowledged that nobody has to be told of."""
 
 Section = tuple[str, Sequence[Comparison]]
 
@@ -66,16 +69,16 @@ def _chosen(report: Report, style: Style) -> Iterable[Section]:
     """Titles and comparisons of the sections to print, none of them empty."""
     folded = _folded(report)
     hidden = {id(each) for _, found in folded for each in found}
+    alarming = [each for each in report.comparisons if each.acknowledged is None]
     for verdict in ORDER[:-1]:
-        found = _of(report.comparisons, verdict, style.verbose)
+        found = _of(alarming, verdict, style.verbose)
         if found:
             yield verdict.value, found
     yield from _not_gating(report.comparisons, style.verbose)
+    yield from _acknowledged(report.comparisons, style.verbose)
     if style.verbose:
         yield from folded
-        unchanged = [
-            each for each in report.comparisons if each.verdict is Verdict.UNCHANGED and id(each) not in hidden
-        ]
+        unchanged = [each for each in alarming if each.verdict is Verdict.UNCHANGED and id(each) not in hidden]
         if unchanged:
             yield Verdict.UNCHANGED.value, unchanged
 
@@ -111,9 +114,18 @@ def _not_gating(comparisons: Sequence[Comparison], verbose: bool) -> list[Sectio
     found: dict[str, list[Comparison]] = {}
     for each in comparisons:
         repeated = each.metric.kind == "count" or (each.metric.kind == "time" and each.case in told)
-        if _regressed(each) and not each.gates and (verbose or not repeated):
+        if _regressed(each) and not each.gates and each.acknowledged is None and (verbose or not repeated):
             found.setdefault(f"{metric_words(each.metric.name)} (does not gate)", []).append(each)
     return list(found.items())
+
+
+def _acknowledged(comparisons: Sequence[Comparison], verbose: bool) -> Iterator[Section]:
+    """What is acknowledged, by kind: what gates and changed, or with -v all of it."""
+    for kind in ACK_KINDS:
+        found = [each for each in comparisons if each.acknowledged is not None and each.acknowledged.kind == kind]
+        shown = found if verbose else [each for each in found if each.gates and each.verdict not in _QUIET]
+        if shown:
+            yield kind, shown
 
 
 def _regressed(comparison: Comparison) -> bool:
@@ -127,7 +139,7 @@ def _folded(report: Report) -> list[Section]:
     for each in report.comparisons:
         worse = _worse_word(each)
         tested = isinstance(alpha, float) and each.p_adjusted is not None and each.p_adjusted < alpha
-        if each.verdict is Verdict.UNCHANGED and each.gates and worse and (each.exact or tested):
+        if each.verdict is Verdict.UNCHANGED and each.alarms and worse and (each.exact or tested):
             found.setdefault(f"{worse}, {_below_what(each)}", []).append(each)
     return list(found.items())
 
