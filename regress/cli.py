@@ -19,6 +19,7 @@ from regress.errors import RegressError
 from regress.invocation import finish, invoked, publish, say, write_table
 from regress.options import (
     Duration,
+    Level,
     budgeting,
     deciding,
     holding,
@@ -305,6 +306,68 @@ def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
         from regress.commands.merge import merge as command
 
         report = command(request({}), folders, progress, into)
+    finish(report, options)
+
+
+@regress.command()
+@click.argument("case", required=False)
+@stack(where)
+@click.option(
+    "--kind",
+    type=click.Choice(["accepted", "noise", "quarantine"]),
+    default="accepted",
+    show_default=True,
+    help="Worse up to a level; listed but proof of nothing; or measured and listed apart.",
+)
+@click.option("--reason", metavar="TEXT", help="Why it is no alarm.")
+@click.option(
+    "--until",
+    metavar="TAG|DATE",
+    default="",
+    help='Or "lifted": until it is removed [the next tag; of quarantine: lifted].',
+)
+@click.option("--metric", metavar="NAME", default="", help="Of that metric alone [accepted: of what has regressed].")
+@click.option("--link", metavar="URL", default="", help="Where more is said about it.")
+@click.option("--level", type=Level(), metavar="+9%", help="What is accepted, against --since [as last checked].")
+@click.option("--since", metavar="REV", default="", help="A commit before the change.")
+@click.option("--replace", is_flag=True, help="In place of the entry that is there.")
+@click.option("--remove", is_flag=True, help="Take the entry of CASE out of the file.")
+@click.option("--list", "list_", is_flag=True, help="The entries: active, expired or unused.")
+@stack(output)
+def ack(case: str | None, reason: str | None, remove: bool, list_: bool, **options: Any) -> None:
+    """Acknowledge that CASE is worse: it is listed, and fails nothing.
+
+    CASE is a benchmark or case, or a regular expression. The entry stands in regress-acks.toml, with its reason and an end;
+    commit it with the change that it is about. Accepted is what the last check here has measured: above it alarms again.
+
+    \b
+    Examples:
+      regress ack 'softmax.cudatime_fwd(4096, fp16)' --reason "one pass now, exact for long rows"
+      regress ack io.time_load --kind quarantine --reason "waits for the disk" --link https://example.org/41
+      regress ack --list
+
+    \b
+    Exit codes:
+      0  written, removed or listed
+      2  usage, an unknown benchmark, or no level to accept
+    """
+    context = click.get_current_context()
+    if list_ == (case is not None) or (list_ and remove):
+        raise click.UsageError("name one CASE, or --list alone", context)
+    if (reason is None) == (case is not None and not remove) or (reason is not None and not reason.strip()):
+        raise click.UsageError("--reason says why CASE is no alarm, and goes with that only", context)
+    given = {name: options.pop(name) for name in ("kind", "until", "metric", "link", "level", "since", "replace")}
+    with invoked(options) as (request, _):
+        from regress.commands.ack import Wanted, listed
+        from regress.commands.ack import ack as command
+        from regress.commands.ack import remove as take_out
+
+        if case is None:
+            report = listed(request({}))
+        elif remove:
+            report = take_out(request({}), case, given["metric"])
+        else:
+            report = command(request({}), Wanted(case, reason=reason or "", **given))
     finish(report, options)
 
 

@@ -24,6 +24,7 @@ from regress.model import DEFAULT_ENVIRONMENT, EXISTING, METRICS, THRESHOLD_KIND
 
 __all__ = [
     "Config",
+    "acks_file",
     "cache_dir",
     "effective",
     "environment",
@@ -380,6 +381,7 @@ _RULES = {
         lambda value: value in ("auto", "cuda", "torch", "cpu", "fake"), '"auto", "cuda", "torch", "cpu" or "fake"'
     ),
     r"report_dir": _Rule(bool, "the name of a folder"),
+    r"acks": _Rule(bool, "the name of a file"),
 }
 """By regular expression of the setting's name. The first that matches the whole name counts."""
 
@@ -600,9 +602,14 @@ def environments_dir(config: Config) -> Path:
     return cache_dir(config) / "environments"
 
 
+def acks_file(config: Config) -> Path:
+    """The acknowledgement file; it need not be there."""
+    return (config.root / Path(config.settings.acks).expanduser()).resolve()
+
+
 def own_paths(config: Config) -> tuple[Path, ...]:
-    """Folders that we write: what changes in them is no change of the project."""
-    return (*_own_places(config).values(), cache_dir(config), environments_dir(config))
+    """Folders that we write, and the acknowledgement file: what changes in them is no change of the project."""
+    return (*_own_places(config).values(), acks_file(config), cache_dir(config), environments_dir(config))
 
 
 def _own_places(config: Config) -> dict[str, Path]:

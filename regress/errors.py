@@ -1,7 +1,7 @@
 """What can go wrong because of the user's input or machine: what was seen, why, and one command or edit that mends it.
 
     RegressError              exit code 2 unless its class says otherwise
-    ├── ConfigError           asv.conf.json is missing, unreadable, or says something unknown
+    ├── ConfigError           asv.conf.json is missing, or it or the acknowledgement file says something unknown
     ├── RevisionError         a revision, range or parent that does not exist
     ├── StoreError            the history cannot be read or written
     ├── BuildFailed           code 3: the head does not build

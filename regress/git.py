@@ -124,17 +124,28 @@ class Repository:
             found[peeled or own] = (*found.get(peeled or own, ()), name)
         return found
 
+    def last_tag(self, sha: str, *, itself: bool = False) -> str | None:
+        """The tag that is nearest among those of the commit's ancestors; with `itself` the commit's own too."""
+        status, out, _ = _try(self.root, "describe", "--tags", "--abbrev=0", sha if itself else f"{sha}^")
+        return None if status else _text(out)
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Whether `new` is or descends from `old`; no where one of them is not here."""
+        return _try(self.root, "merge-base", "--is-ancestor", old, new)[0] == 0
+
+    def content(self, revision: str, path: Path) -> str | None:
+        """The text of a file as a commit has it; None where it has none, and for a file outside the repository."""
+        if not path.is_relative_to(self.root):
+            return None
+        name = path.relative_to(self.root).as_posix()
+        status, out, _ = _try(self.root, "cat-file", "blob", f"{revision}:{name}")
+        return None if status else _text(out)
+
     def newest_of(self, branch: str) -> list[str]:
         """The refs of a branch, here and of origin, without one that the other is ahead of; none where there is no branch."""
         refs = self._branch_refs(branch)
         behind = (
-            [
-                one
-                for one, other in (refs, reversed(refs))
-                if _try(self.root, "merge-base", "--is-ancestor", one, other)[0] == 0
-            ]
-            if len(refs) == 2
-            else []
+            [one for one, other in (refs, reversed(refs)) if self.is_ancestor(one, other)] if len(refs) == 2 else []
         )
         return [ref for ref in refs if ref not in behind[:1]]
 
@@ -158,7 +169,7 @@ class Repository:
         status, out, _ = _try(self.root, "for-each-ref", "--count=1", f"--contains={commit.sha}")
         if not status and out:
             return True
-        return _try(self.root, "merge-base", "--is-ancestor", commit.sha, "HEAD")[0] == 0
+        return self.is_ancestor(commit.sha, "HEAD")
 
     def merge_base(self, a: str, b: str) -> Commit:
         """The newest commit that both descend from. Raises RevisionError if there is none."""

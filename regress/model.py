@@ -11,6 +11,7 @@
     Series      one case and metric on one machine, device and environment over commits
     ChangePoint a change of level in a series: first commit at the new level, what may be to blame, ratio, state
     Anchor      a commit that was measured again: if it moved, the machine did
+    Acknowledgement  an entry of the acknowledgement file: a change that was seen and, until further notice, is no alarm
     Check       one line of `doctor` or `init`
     SelfCheck   a side against itself ("A/A"): what is claimed there is a false alarm
     Report      everything a renderer needs, computed already
@@ -47,6 +48,7 @@ __all__ = [
     "PROTOCOL_IDENTITY",
     "SYNCHRONIZES",
     "THRESHOLD_KINDS",
+    "Acknowledgement",
     "Anchor",
     "Benchmark",
     "Built",
@@ -66,6 +68,7 @@ __all__ = [
     "Metric",
     "Protocol",
     "Report",
+    "Reviewed",
     "Round",
     "SelfCheck",
     "Series",
@@ -279,6 +282,58 @@ class Throughput:
     share_of_matmul: float | None = None
 
 
+AckKind = Literal["accepted", "noise", "quarantine"]
+ACK_KINDS: tuple[AckKind, ...] = ("accepted", "noise", "quarantine")
+NEXT_TAG, LIFTED = "next tag", "lifted"
+"""Until when an acknowledgement acts, beside the name of a tag or a date."""
+
+
+@dataclass(frozen=True)
+class Acknowledgement:
+    """An entry of the acknowledgement file: what cases do was seen by somebody, who says why it is no alarm."""
+
+    pattern: str
+    """Exact name of a benchmark or case, else a regular expression."""
+    kind: AckKind
+    """`accepted`: worse up to a level. `noise`: listed, but proof of nothing. `quarantine`: measured and listed apart."""
+    reason: str
+    metric: str = ""
+    """Empty: all of them."""
+    level: float | None = None
+    """Of `accepted`: what the value may come to, as a ratio to the value at `since`."""
+    value: float | None = None
+    """Of `accepted`, where the value at `since` is zero and there is no ratio: what it may come to, in the metric's unit."""
+    since: str = ""
+    """A commit before the change."""
+    seen: str = ""
+    """A commit that has the change: of `accepted`, where its level was measured."""
+    until: str = NEXT_TAG
+    """NEXT_TAG, LIFTED (until the entry is removed), the name of a tag, or a date."""
+    link: str = ""
+    line: int = field(default=0, compare=False)
+    """Where it begins in the file; 0 where that is not known."""
+
+    @property
+    def until_words(self) -> str:
+        return {NEXT_TAG: "until the next tag", LIFTED: "until it is lifted"}.get(self.until, f"until {self.until}")
+
+    @property
+    def words(self) -> str:
+        """ "accepted until v1.6: fused in #412"."""
+        return f"{self.kind} {self.until_words}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """An acknowledgement as it stands for the head that is judged."""
+
+    entry: Acknowledgement
+    state: Literal["active", "expired", "unused"]
+    why: str = ""
+    """Since when it has expired, or why it is unused."""
+    fix: str = ""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """One case and metric, base against head.
@@ -313,6 +368,13 @@ class Comparison:
     head_failure: Failure | None = None
     base_throughput: Throughput | None = None
     head_throughput: Throughput | None = None
+    acknowledged: Acknowledgement | None = None
+    """The acknowledgement that keeps it from being an alarm. The verdict is what it is."""
+
+    @property
+    def alarms(self) -> bool:
+        """Whether its verdict counts for the exit code."""
+        return self.gates and self.acknowledged is None
 
     @property
     def fails_on_head(self) -> bool:
@@ -325,7 +387,7 @@ class Comparison:
 
         `strict` adds what fails on both sides to 3, and every undecided case to 4.
         """
-        if not self.gates:
+        if not self.alarms:
             return 0
         if self.verdict is Verdict.REGRESSED:
             return 1
@@ -416,12 +478,13 @@ class ChangePoint:
     recovered_by: str = ""
     """The first commit of the improvement that took this regression back."""
     reasons: tuple[str, ...] = ()
+    acknowledged: Acknowledgement | None = None
 
     @property
     def is_open(self) -> bool:
-        """Whether it is a regression that counts, is sure, and has not been taken back."""
+        """Whether it is a regression that counts, is sure, and has neither been taken back nor acknowledged."""
         worse = self.moved is Verdict.REGRESSED and self.large
-        return worse and self.state == "confirmed" and not self.recovered_by
+        return worse and self.state == "confirmed" and not self.recovered_by and self.acknowledged is None
 
 
 @dataclass(frozen=True)
@@ -610,11 +673,15 @@ class Report:
     checks: tuple[Check, ...] = ()
     builds: tuple[Built, ...] = ()
     merged: tuple[Merged, ...] = ()
+    acknowledgements: tuple[Reviewed, ...] = ()
+    """What `ack` lists or has changed; in what judges, those that have expired or are unused."""
     block: tuple[str, str] | None = None
     """Where something is to be added to the configuration, and its lines."""
     settings: tuple[Setting, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
     """Cases by verdict. A case counts once, with the most serious of its gating metrics."""
+    acknowledged: dict[str, int] = field(default_factory=dict)
+    """How many of these are acknowledged, and no alarm."""
     remark: str = ""
     """What the last line says in place of the counts where nothing had to be judged: "nothing affected"."""
     cases: int = 0
@@ -766,3 +833,5 @@ class Settings:
     lock_dir: str = ""
     """Folder of this node that all who measure on its GPUs share; empty: /tmp/regress-locks."""
     report_dir: str = "report"
+    acks: str = "regress-acks.toml"
+    """The acknowledgement file, from the folder of the configuration."""

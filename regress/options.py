@@ -36,6 +36,22 @@ class Percent(NumberType):
         return number
 
 
+class Level(NumberType):
+    """A ratio to what was before: +9.4%, 1.094."""
+
+    name = "level"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            text = str(value).strip()
+            number = 1 + float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        except ValueError:
+            self.fail(f"{value!r} is no level; write +9.4% or 1.094", param, ctx)
+        if not 0 < number < float("inf"):
+            self.fail(f"{value!r} is out of range; +9.4% and 1.094 mean the same", param, ctx)
+        return number
+
+
 class Duration(NumberType):
     """Seconds: 90, 90s, 10m, 1.5h."""
 

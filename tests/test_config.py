@@ -449,9 +449,9 @@ def test_a_folder_on_the_command_line_is_relative_to_where_the_user_is(
     assert cache_dir(config).parent == tmp_path / "store"
 
 
-def test_own_paths_are_all_folders_that_we_write(project: Path) -> None:
-    config = read(project, {"cache_dir": "cached"}, results_dir="history")
-    expected = {project / "history", project / "html", project / "report", cache_dir(config)}
+def test_own_paths_are_all_that_we_write(project: Path) -> None:
+    config = read(project, {"cache_dir": "cached", "acks": "known.toml"}, results_dir="history")
+    expected = {project / "history", project / "html", project / "report", project / "known.toml", cache_dir(config)}
     assert set(own_paths(config)) == {*expected, cache_dir(config) / "environments"}
     assert project / "env" / "regress" in own_paths(read(project, env_dir="env"))
     assert all(os.path.isabs(path) for path in own_paths(config))

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from regress.commands.acknowledging import accept, complaints, is_whole, review, unsteady
 from regress.commands.recorder import Recorder
 from regress.commands.session import Request, Session, counted, device_line, device_uuid, quoted, require_values
 from regress.commands.throughput import Rates
-from regress.compare import Steps, compare, overall
+from regress.compare import Review, Steps, acknowledged, compare, overall
 from regress.config import environment as environment_of
 from regress.errors import BuildFailed
 from regress.history import last_aa
@@ -40,6 +41,7 @@ def check(
     start = time.monotonic()
     session = Session(request)
     sides = choose_sides(session, base, head, environments)
+    entries = review(session, sides[1])
     try:
         prepared = tuple(session.prepare(side, watcher) for side in sides)
     except BuildFailed as failed:
@@ -59,7 +61,7 @@ def check(
         require_values(measured)
         named = zip(("--base-env", "--head-env"), environments, strict=True)
         asked = tuple(word for option, name in named if name for word in (option, name))
-        report = _judged(session, sides, recorder, measured, job, ceilings, steps, asked)
+        report = _judged(session, sides, entries, recorder, measured, job, ceilings, steps, asked)
         extra = [f"affected by {counted(len(changed), 'changed file')}"] if changed is not None else []
         report = replace(report, plan=", ".join([report.plan, *extra, *filter(None, [locked])]))
     return replace(report, duration_s=time.monotonic() - start)
@@ -100,6 +102,7 @@ def _is_named(name: str, pattern: str) -> bool:
 def _judged(
     session: Session,
     sides: tuple[Side, Side],
+    entries: Review,
     recorder: Recorder,
     measured: Measured,
     job: Job,
@@ -113,6 +116,8 @@ def _judged(
     if session.request.prove:
         comparisons = tuple(replace(each, critical=each.gates) for each in comparisons)
     comparisons = with_throughput(comparisons, measured, ceilings)
+    whole = is_whole(session) and not measured.interrupted
+    comparisons, told = acknowledged(comparisons, entries, sides[0], whole=whole)
     summed = overall(comparisons, settings, strict=session.request.strict, problems=measured.problems)
     codes = (130, *summed.exit_codes) if measured.interrupted else summed.exit_codes
     base, head = (recorder.named(side) for side in sides)
@@ -122,6 +127,8 @@ def _judged(
     if head.dirty:
         warnings.append(f"the head has uncommitted changes: it is not recorded as {head.commit.short}")
     warnings += recorder.warnings()
+    warnings += unsteady(session, base, head, comparisons)
+    warnings += complaints(session, told)
     warnings += unlike_requirements(session, *sides)
     if measured.interrupted:
         warnings.append("interrupted: the verdicts are from the rounds that were finished")
@@ -135,7 +142,9 @@ def _judged(
         device=device_line(measured.facts.get("head", measured.facts.get("base", {})), measured.rounds),
         plan=f"{counted(summed.cases, 'case')}, interleaved, {rounds_words(job, measured)} a side{own}{gpus}",
         comparisons=comparisons,
+        acknowledgements=told,
         counts=summed.counts,
+        acknowledged=summed.acknowledged,
         cases=summed.cases,
         geomean=summed.geomean,
         noise_floor=summed.noise_floor,
@@ -198,11 +207,11 @@ def policy(settings: Settings, strict: bool) -> dict[str, Any]:
 def suggestions(
     command: str, base: Side, head: Side, comparisons: Sequence[Comparison], options: Sequence[str] = ()
 ) -> list[tuple[str, str]]:
-    """What to run next: the worst case again, by itself."""
+    """What to run next: the worst case again, by itself, or a way to live with it."""
     worst = [
         each
         for each in comparisons
-        if each.gates
+        if each.alarms
         and (each.verdict is Verdict.REGRESSED or (each.verdict is Verdict.FAILED and not each.base_failure))
     ]
     worst.sort(key=lambda each: -abs(math.log(each.ratio)) if each.ratio else 0.0)  # worse may be less
@@ -211,7 +220,13 @@ def suggestions(
     words = ["regress", command, base.commit.short]
     if not head.dirty:
         words.append(head.commit.short)
-    return [("again", quoted(*words, *options, "-b", str(worst[0].case)))]
+    again = [("again", quoted(*words, *options, "-b", str(worst[0].case)))]
+    cases = dict.fromkeys(each.case for each in worst if each.verdict is Verdict.REGRESSED)
+    if not cases:
+        return again
+    first = next(iter(cases))
+    alone = sum(each.name == first.name for each in cases) == 1
+    return [*again, accept(str(first) if alone else first.name)]
 
 
 def _unaffected(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from regress.commands.acknowledging import review, unsteady
 from regress.commands.check import policy, suggestions
 from regress.commands.session import Request, Session, counted, quoted, unmatched
-from regress.compare import compare, overall, renames
+from regress.compare import acknowledged, compare, overall, renames
 from regress.errors import NothingMeasured, RevisionError
 from regress.history import Loaded, Recorded, Store
 from regress.model import Case, Commit, Report, Round, Side
@@ -43,10 +44,13 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
     # What git no longer has cannot be measured again.
     again = "check" if all(session.repository.has(side.commit.sha) for side in sides) else "compare"
     comparisons = compare(base_rounds, head_rounds, after.benchmarks, settings, before.benchmarks)
+    # What is recorded may be a part of the suite, so what matches none of it may match something.
+    comparisons, _ = acknowledged(comparisons, review(session, sides[1]), sides[0], whole=False)
     summed = overall(comparisons, settings, strict=request.strict)
     base_side, head_side = (
         replace(side, environment=each.environment) for side, each in zip(sides, (before, after), strict=True)
     )
+    warnings += unsteady(session, base_side, head_side, comparisons)
     return Report(
         command="compare",
         exit_codes=summed.exit_codes,
@@ -57,6 +61,7 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
         plan=f"{counted(summed.cases, 'case')}, recorded earlier",
         comparisons=comparisons,
         counts=summed.counts,
+        acknowledged=summed.acknowledged,
         cases=summed.cases,
         geomean=summed.geomean,
         noise_floor=summed.noise_floor,

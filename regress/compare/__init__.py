@@ -7,6 +7,7 @@ draft          a comparison on its way to a verdict
 judge          tests of all cases, adjusted together
 steps          what a check measures next, and the verdicts on what it has measured so
 rule           from the numbers of one comparison to its verdict
+acknowledged   which verdicts and changes were seen before, and are no alarm
 overall        all comparisons, summed up: exit codes, counts, how fine the run could see
 series         recorded rounds of many commits -> Series
 past           what is recorded of a project's commits, read a benchmark at a time
@@ -19,6 +20,7 @@ itself         the comparisons of a side with itself: false alarms, and how fine
 
 from __future__ import annotations
 
+from regress.compare.acknowledged import Review, acknowledged
 from regress.compare.anchors import Anchors, with_anchors
 from regress.compare.changes import changes_of
 from regress.compare.drifting import drift, drifts
@@ -34,8 +36,10 @@ __all__ = [
     "Anchors",
     "Overall",
     "Past",
+    "Review",
     "Steps",
     "Unknown",
+    "acknowledged",
     "changes_of",
     "compare",
     "drift",

@@ -1,8 +1,8 @@
 """What the steps since a release add up to: the newest results of each series against those of the release.
 
 Where the release was measured again beside a newer commit, those two are compared, which no change of machine, driver or
-framework disturbs. Else it is what was recorded of both, if that was measured alike; a few commits at each end then, as the rounds
-of one are few, but none from beyond a change point.
+framework disturbs. Else it is what was recorded of both, if that was measured alike; a few commits at each end then, as the
+rounds of one are few, but none from beyond a change point.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from regress.model import Case, Comparison, Settings, SuiteProblem, Verdict
@@ -40,6 +40,7 @@ class Overall:
     state: str
     exit_codes: tuple[int, ...]
     counts: dict[str, int]
+    acknowledged: dict[str, int]
     cases: int
     geomean: tuple[float, float, float, int] | None
     noise_floor: tuple[float, float, str] | None
@@ -57,29 +58,45 @@ def overall(
 
     Exit codes are listed as they rank, the process exits with the first: 5 nothing was compared, 1 regressed, 3 something
     fails on head only or a benchmark file cannot be imported, 4 undecided where it counts. `strict` adds failures on both
-    sides to 3 and every undecided case to 4; a critical case that is undecided always counts.
+    sides to 3 and every undecided case to 4; a critical case that is undecided always counts. What is acknowledged is counted
+    and changes no code; what is in quarantine says nothing of the run either.
     """
     gating = [each for each in comparisons if each.gates]
-    verdicts = most_serious(gating)
+    counted = _most_serious(gating).values()
+    speaking = [each for each in gating if each.acknowledged is None or each.acknowledged.kind != "quarantine"]
     codes = tuple(_exit_codes(gating, strict, problems)) or (0,)
-    detectable = [each.min_detectable for each in gating if each.min_detectable is not None]
+    detectable = [each.min_detectable for each in speaking if each.min_detectable is not None]
     return Overall(
         state=_STATES[codes[0]],
         exit_codes=codes,
-        counts={str(verdict): n for verdict in SERIOUS_FIRST if (n := sum(v is verdict for v in verdicts.values()))},
-        cases=len(verdicts),
-        geomean=_geomean(gating, settings.confidence),
-        noise_floor=_noise_floor(gating),
+        counts=_counted([each.verdict for each in counted]),
+        acknowledged=_counted([each.verdict for each in counted if not each.alarms]),
+        cases=len(counted),
+        geomean=_geomean(speaking, settings.confidence),
+        noise_floor=_noise_floor(speaking),
         min_detectable=statistics.median(detectable) - 1 if detectable else None,
     )
 
 
+def _counted(verdicts: Collection[Verdict]) -> dict[str, int]:
+    return {str(verdict): n for verdict in SERIOUS_FIRST if (n := sum(each is verdict for each in verdicts))}
+
+
 def most_serious(gating: Iterable[Comparison]) -> dict[Case, Verdict]:
     """The verdict that counts of each case."""
-    verdicts: dict[Case, Verdict] = {}
+    return {case: each.verdict for case, each in _most_serious(gating).items()}
+
+
+def _most_serious(gating: Iterable[Comparison]) -> dict[Case, Comparison]:
+    """The comparison that counts of each case: of equals one that nobody has acknowledged."""
+    found: dict[Case, Comparison] = {}
     for each in gating:
-        verdicts[each.case] = min(verdicts.get(each.case, each.verdict), each.verdict, key=SERIOUS_FIRST.index)
-    return verdicts
+        found[each.case] = min(found.get(each.case, each), each, key=_seriousness)
+    return found
+
+
+def _seriousness(each: Comparison) -> tuple[int, bool]:
+    return SERIOUS_FIRST.index(each.verdict), not each.alarms
 
 
 def _exit_codes(gating: Sequence[Comparison], strict: bool, problems: Sequence[SuiteProblem]) -> Iterable[int]:

@@ -20,6 +20,7 @@ merging        other folders of results into this one
 parts          what a folder has of one result, read for merging
 uniting        several files about one result into one
 aa             the last A/A check on each device
+verdicts       the last verdict on each case, and how often one was taken back
 noise          how much each case scatters, as past checks have seen it
 machine        the name and the facts of this machine
 disk           atomic, locked writing, and errors that say what to do
@@ -36,12 +37,14 @@ from regress.history.noise import remember_noise, remembered_noise
 from regress.history.reading import NUMBERS, AsvResult, is_number
 from regress.history.recorded import CommitResults, Loaded, Recorded, SkippedFile
 from regress.history.store import Remeasured, Store
+from regress.history.verdicts import LastVerdict, last_verdicts, remember_verdicts
 
 __all__ = [
     "NUMBERS",
     "Archive",
     "AsvResult",
     "CommitResults",
+    "LastVerdict",
     "Loaded",
     "Merging",
     "Place",
@@ -52,7 +55,9 @@ __all__ = [
     "is_number",
     "keep_aa",
     "last_aa",
+    "last_verdicts",
     "remember_noise",
+    "remember_verdicts",
     "remembered_noise",
     "this_machine",
     "without_gc",

@@ -59,7 +59,8 @@ def tables(report: Report, style: Style) -> dict[str, list[Row]]:
 
 def _is_open(changed: Changed) -> bool:
     point = changed.point
-    return point.moved is Verdict.REGRESSED and point.large and not point.recovered_by
+    worse = point.moved is Verdict.REGRESSED and point.large and not point.recovered_by
+    return worse and point.acknowledged is None
 
 
 def _shown(changed: Changed, style: Style) -> bool:
@@ -130,7 +131,9 @@ def _blame(changed: Changed) -> str:
 def _notes(changed: Changed) -> tuple[str, ...]:
     point = changed.point
     notes = []
-    if point.state == "tentative":
+    if point.acknowledged is not None:
+        notes.append(visible(point.acknowledged.words))
+    elif point.state == "tentative":
         notes.append("tentative: the newest results only, measure again")
     if point.state == "recovered":
         notes.append("takes an earlier regression back")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from regress.model import (
+    Acknowledgement,
     Built,
     Case,
     Changed,
@@ -23,6 +24,7 @@ from regress.model import (
     Listed,
     Measurement,
     Report,
+    Reviewed,
     SelfCheck,
     Side,
     Summary,
@@ -99,6 +101,8 @@ def _judged(report: Report) -> dict[str, Any]:
         "noise_floor": noise,
         "min_detectable": report.min_detectable,
         "last_aa": _aa(report.last_aa),
+        "acknowledged": report.acknowledged,
+        "acknowledgements": [_reviewed(each) for each in report.acknowledgements],
         "benchmarks": [_comparison(report, each) for each in report.comparisons],
     }
 
@@ -162,6 +166,10 @@ def _merge(report: Report) -> dict[str, Any]:
     return {"folders": [dataclasses.asdict(each) for each in report.merged]}
 
 
+def _ack(report: Report) -> dict[str, Any]:
+    return {"remark": report.remark, "acknowledgements": [_reviewed(each) for each in report.acknowledgements]}
+
+
 def _config(report: Report) -> dict[str, Any]:
     settings = [{"name": each.name, "value": each.value, "source": each.source} for each in report.settings]
     return {"settings": settings}
@@ -177,6 +185,7 @@ _BODIES: dict[str, Callable[[Report], dict[str, Any]]] = {
     "init": _init,
     "build": _build,
     "merge": _merge,
+    "ack": _ack,
     "config": _config,
 }
 """Command -> what its document has beyond the envelope; a command that is not here has the envelope only."""
@@ -222,7 +231,29 @@ def _comparison(report: Report, each: Comparison) -> dict[str, Any]:
         "min_detectable": each.min_detectable,
         "throughput": _throughputs(each.base_throughput, each.head_throughput),
         "repro": again(report, each.case),
+        "acknowledged": _acknowledgement(each.acknowledged),
     }
+
+
+def _acknowledgement(entry: Acknowledgement | None) -> dict[str, Any] | None:
+    if entry is None:
+        return None
+    optional = ("metric", "since", "seen", "link")
+    return {
+        "benchmark": entry.pattern,
+        "kind": entry.kind,
+        "level": entry.level,
+        "value": entry.value,
+        "until": entry.until,
+        "reason": entry.reason,
+        "line": entry.line or None,
+        **{name: getattr(entry, name) or None for name in optional},
+    }
+
+
+def _reviewed(each: Reviewed) -> dict[str, Any]:
+    found = _acknowledgement(each.entry) or {}
+    return {**found, "state": each.state, "why": each.why or None, "fix": each.fix or None}
 
 
 def _changed(each: Changed) -> dict[str, Any]:
@@ -248,6 +279,7 @@ def _changed(each: Changed) -> dict[str, Any]:
         "state": point.state,
         "recovered_by": point.recovered_by or None,
         "reason": "; ".join(point.reasons),
+        "acknowledged": _acknowledgement(point.acknowledged),
         "new": each.new,
     }
 

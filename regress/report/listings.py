@@ -1,4 +1,4 @@
-"""The tables of the commands that judge nothing: run, list, doctor, init, build, merge, config."""
+"""The tables of the commands that judge nothing: run, list, doctor, init, build, merge, ack, config."""
 
 from __future__ import annotations
 
@@ -6,16 +6,30 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from regress.model import Built, Case, Check, Failure, Fineness, Listed, Measurement, Merged, Report, Setting
+from regress.model import (
+    METRICS,
+    Built,
+    Case,
+    Check,
+    Failure,
+    Fineness,
+    Listed,
+    Measurement,
+    Merged,
+    Report,
+    Reviewed,
+    Setting,
+)
 from regress.report.failures import failure_lines
 from regress.report.rows import MARKS, metric_words
 from regress.report.style import Style, paint, visible
 from regress.report.table import Layout, Row
 from regress.report.throughput import throughput_words
-from regress.units import format_duration, format_estimate, format_percent, format_time
+from regress.units import format_change, format_duration, format_estimate, format_pair, format_percent, format_time
 
 __all__ = [
     "MEASURED",
+    "acknowledgements",
     "block",
     "builds",
     "checks",
@@ -122,6 +136,19 @@ def merged(report: Report, style: Style) -> list[str]:
     return [*_table([heading, *map(_merged, report.merged)], "llrrr", style), ""]
 
 
+def acknowledgements(report: Report, style: Style) -> list[str]:
+    """Entries of `ack`, each with its state; what judges tells of them in warnings."""
+    if report.command != "ack" or not report.acknowledgements:
+        return []
+    heading = Row(("acknowledged", "kind", "level", "metric", "until", "state", "reason"), color="bold", accent=0)
+    layout = Layout.of([heading, *map(_reviewed, report.acknowledgements)], "llrllll", style)
+    lines = layout.lines(heading, style)
+    for each in report.acknowledgements:
+        lines += layout.lines(_reviewed(each), style)
+        lines += [f"    {word}: {visible(text)}" for word, text in (("why", each.why), ("fix", each.fix)) if text]
+    return [*lines, ""]
+
+
 def block(report: Report, style: Style) -> list[str]:
     """What `init` would have added to the configuration, as it stands there."""
     if report.block is None:
@@ -185,6 +212,19 @@ def _built(each: Built, several: bool) -> Row:
     log = "" if each.state == "failed" else visible(each.log)  # the fix of what failed names it
     side = visible(each.side.label), visible(each.side.commit.subject)
     return Row((each.state, *side, took, environment, log), mark, color, accent=0)
+
+
+def _reviewed(each: Reviewed) -> Row:
+    entry = each.entry
+    unit = METRICS[entry.metric].unit if entry.metric in METRICS else ""
+    value = "" if entry.value is None else format_pair(entry.value, entry.value, unit)[0]
+    level = value if entry.level is None else format_change(entry.level)
+    metric = metric_words(entry.metric) if entry.metric else "all"
+    reason = "  ".join(filter(None, (visible(entry.reason), visible(entry.link))))
+    mark, color = (" ", "") if each.state == "active" else ("?", "yellow")
+    return Row(
+        (visible(entry.pattern), entry.kind, level, metric, visible(entry.until), each.state, reason), mark, color
+    )
 
 
 def _merged(each: Merged) -> Row:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regress.model import Comparison, Report, Verdict
+from regress.model import Acknowledgement, Comparison, Report, Verdict
 from regress.report.style import Style, visible
 from regress.report.table import Row
 from regress.report.throughput import throughput_words
@@ -80,7 +80,19 @@ def reasons_of(comparison: Comparison, leave_out: str = "") -> str:
     reasons = [visible(reason) for reason in comparison.reasons if reason != leave_out]
     if comparison.verdict in ON_NUMBERS and not comparison.gates:
         reasons.append("does not gate")
+    if comparison.acknowledged is not None:
+        failure = comparison.head_failure or comparison.base_failure
+        reasons = [
+            acknowledged_words(comparison.acknowledged),
+            *([visible(failure.message)] if failure else []),
+            *reasons,
+        ]
     return ", ".join((["critical"] if comparison.critical else []) + list(dict.fromkeys(reasons)))
+
+
+def acknowledged_words(entry: Acknowledgement) -> str:
+    """ "until v1.6: fused in #412"; the section says the kind."""
+    return ": ".join(filter(None, (visible(entry.until_words), visible(entry.reason))))
 
 
 # -- cells ---------------------------------------------------------------------------------------------------------------
@@ -118,6 +130,8 @@ def _together(group: Together) -> Row:
     word = "best" if first.verdict is Verdict.IMPROVED else "worst"
     critical = sum(each.critical for each in group.moved)
     notes = ["critical" if critical == len(group.moved) else f"{critical} critical"] if critical else []
+    entries = {each.acknowledged for each in group.moved}
+    notes += [acknowledged_words(each) for each in entries if each is not None and len(entries) == 1]
     notes += [visible(reason) for reason in dict.fromkeys(group.reasons)]
     notes.append(f"{word} {visible(str(farthest.case))}")
     if any(set(each.reasons) != set(group.reasons) for each in group.moved):

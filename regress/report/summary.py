@@ -107,7 +107,13 @@ def counts(report: Report) -> str:
     order = [each.value for each in ORDER]
     words = [word for word in order if report.counts.get(word)]
     words += sorted(word for word, count in report.counts.items() if count and word not in order)
-    return ", ".join(f"{report.counts[word]} {visible(word)}" for word in words)
+    return ", ".join(f"{report.counts[word]} {visible(word)}{_known(report, word)}" for word in words)
+
+
+def _known(report: Report, word: str) -> str:
+    """How many of the cases with that verdict are acknowledged: " (acknowledged)", " (2 acknowledged)"."""
+    known = report.acknowledged.get(word, 0)
+    return "" if not known else " (acknowledged)" if known == report.counts[word] else f" ({known} acknowledged)"
 
 
 def power(report: Report) -> str:

@@ -28,6 +28,7 @@ def render(report: Report, style: Style) -> str:
             *listings.listed(report, style),
             *listings.checks(report, style),
             *listings.builds(report, style),
+            *listings.acknowledgements(report, style),
         ]
         lines = rows if report.listed else [*rows, *_verdict(report, style)[:1]]
     else:
@@ -38,6 +39,7 @@ def render(report: Report, style: Style) -> str:
             *listings.checks(report, style),
             *listings.builds(report, style),
             *listings.merged(report, style),
+            *listings.acknowledgements(report, style),
             *listings.block(report, style),
             *listings.measurements(report, style),
             *changes(report, style),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regress.model import Case, Comparison, Report, Verdict
+from regress.model import ACK_KINDS, Case, Comparison, Report, Verdict
 from regress.report.failures import without_values
 from regress.report.rows import ALIGNS, ON_NUMBERS, changes_of, heading, metric_words, row
 from regress.report.style import Style, paint, visible
@@ -33,6 +33,9 @@ _WITHOUT_NUMBERS = (Verdict.INCOMPARABLE, Verdict.NEW, Verdict.GONE, Verdict.SKI
 
 LISTS = (Verdict.FAILED.value, Verdict.SKIPPED.value)
 """Titles of the sections that are no tables: what counts there is the reason, not a number."""
+
+_QUIET = (Verdict.UNCHANGED, Verdict.SKIPPED)
+"""Verdicts on what is acknowledged that nobody has to be told of."""
 
 Section = tuple[str, Sequence[Comparison]]
 """A title and what stands below it."""
@@ -69,8 +72,9 @@ def sections(report: Report, style: Style) -> list[str]:
 
 def chosen(report: Report, verbose: bool = False) -> list[Section]:
     """Titles and comparisons of the sections to show, none of them empty: what a reader has to know, or if verbose all."""
-    found: list[Section] = [(each.value, _of(report.comparisons, each, verbose)) for each in ORDER[:-1]]
+    found: list[Section] = [(each.value, _of(_unknown(report), each, verbose)) for each in ORDER[:-1]]
     found += _not_gating(report.comparisons, verbose)
+    found += _acknowledged(report.comparisons, verbose)
     found += rest(report, verbose) if verbose else []
     return [(title, each) for title, each in found if each]
 
@@ -79,8 +83,13 @@ def rest(report: Report, verbose: bool = False) -> list[Section]:
     """What is not shown unless verbose: changes to the worse that fail nothing, and what is unchanged."""
     folded = _folded(report)
     hidden = {id(each) for _, found in folded for each in found}
-    unchanged = [each for each in _of(report.comparisons, Verdict.UNCHANGED, verbose) if id(each) not in hidden]
+    unchanged = [each for each in _of(_unknown(report), Verdict.UNCHANGED, verbose) if id(each) not in hidden]
     return [*folded, *([(Verdict.UNCHANGED.value, unchanged)] if unchanged else [])]
+
+
+def _unknown(report: Report) -> list[Comparison]:
+    """What nobody has acknowledged."""
+    return [each for each in report.comparisons if each.acknowledged is None]
 
 
 def _of(comparisons: Sequence[Comparison], verdict: Verdict, verbose: bool) -> list[Comparison]:
@@ -114,8 +123,17 @@ def _not_gating(comparisons: Sequence[Comparison], verbose: bool) -> list[Sectio
     found: dict[str, list[Comparison]] = {}
     for each in comparisons:
         repeated = each.metric.kind == "count" or (each.metric.kind == "time" and each.case in told)
-        if _regressed(each) and not each.gates and (verbose or not repeated):
+        if _regressed(each) and not each.gates and each.acknowledged is None and (verbose or not repeated):
             found.setdefault(f"{metric_words(each.metric.name)} (does not gate)", []).append(each)
+    return list(found.items())
+
+
+def _acknowledged(comparisons: Sequence[Comparison], verbose: bool) -> list[Section]:
+    """What is acknowledged, by kind: what gates and changed, or with -v all of it."""
+    found: dict[str, list[Comparison]] = {kind: [] for kind in ACK_KINDS}
+    for each in comparisons:
+        if each.acknowledged is not None and (verbose or (each.gates and each.verdict not in _QUIET)):
+            found[each.acknowledged.kind].append(each)
     return list(found.items())
 
 
@@ -130,7 +148,7 @@ def _folded(report: Report) -> list[Section]:
     for each in report.comparisons:
         worse = _worse_word(each)
         tested = isinstance(alpha, float) and each.p_adjusted is not None and each.p_adjusted < alpha
-        if each.verdict is Verdict.UNCHANGED and each.gates and worse and (each.exact or tested):
+        if each.verdict is Verdict.UNCHANGED and each.alarms and worse and (each.exact or tested):
             found.setdefault(f"{worse}, {_below_what(each)}", []).append(each)
     return list(found.items())
 

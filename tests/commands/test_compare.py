@@ -272,7 +272,7 @@ def test_results_of_a_commit_that_was_rebased_away_are_used_and_called_off_branc
         assert report.head is not None
         assert (report.base.revision, report.head.revision) == (f"{revision}, off-branch", "HEAD")
         assert report.counts == {"regressed": 1, "unchanged": 1}
-    ((_, again),) = after.suggestions
+    ((_, again), _) = after.suggestions
     assert again.startswith(f"regress compare {gone[:8]} "), "git cannot check it out any more"
     with pytest.raises(RevisionError):
         compared(p, "0" * 8, "HEAD")

@@ -8,6 +8,7 @@ from typing import Any
 
 from regress.model import (
     METRICS,
+    Acknowledgement,
     Built,
     Case,
     Changed,
@@ -23,6 +24,7 @@ from regress.model import (
     Merged,
     Metric,
     Report,
+    Reviewed,
     SelfCheck,
     Setting,
     Side,
@@ -195,6 +197,75 @@ def passed() -> Report:
         geomean=(0.9993, 0.99, 1.01, 1),
         policy={"alpha": 0.05, "confidence": 0.95},
         duration_s=0.31,
+    )
+
+
+FUSED = Acknowledgement(
+    str(SOFTMAX), "accepted", "max and sum\x1b[2J are one pass", "gpu_time", 1.0942, None, "3f2c1ab0", "v1.6", line=3
+)
+FIRST_FILL = Acknowledgement("^cache", "accepted", "fills now", "peak_memory", None, 2.0**20, "3f2c1ab0", line=12)
+RAGGED = Acknowledgement("topk", "noise", "branches on its data", until="2026-03-31", line=20)
+APART = Acknowledgement(
+    "conv.time_conv", "quarantine", "no shape fits", until="lifted", link="https://example.org/41", line=26
+)
+
+
+def acknowledged() -> Report:
+    """The report of a check in which nothing is wrong but what is acknowledged, of each kind."""
+    by_case = {SOFTMAX: FUSED, Case("cache.peakmem_fill"): FIRST_FILL}
+    by_name = {"topk.cudatime_fwd": RAGGED, "conv.time_conv": APART}
+    entries = [by_case.get(each.case) or by_name.get(each.case.name) for each in comparisons()]
+    found = [
+        dataclasses.replace(each, acknowledged=entry)
+        for each, entry in zip(comparisons(), entries, strict=True)
+        if (entry is not None and entry.metric in ("", each.metric.name)) or each.case.name.startswith("s.")
+    ]
+    return dataclasses.replace(
+        check(),
+        exit_codes=(0,),
+        state="PASS",
+        plan="8 cases, interleaved, about 3 min",
+        comparisons=tuple(found),
+        acknowledgements=(Reviewed(RAGGED, "expired", "2026-03-31 is over", "regress ack --remove topk"),),
+        counts={"regressed": 3, "failed": 1, "undecided": 1, "unchanged": 3},
+        acknowledged={"regressed": 2, "failed": 1, "undecided": 1},
+        cases=8,
+        problems=(),
+        warnings=(
+            "regress-acks.toml:20: topk, noise, has expired: 2026-03-31 is over; fix: regress ack --remove topk",
+        ),
+        suggestions=(),
+    )
+
+
+def ack() -> Report:
+    """The list of acknowledgements."""
+    return Report(
+        command="ack",
+        head=HEAD,
+        acknowledgements=(
+            Reviewed(FUSED, "active"),
+            Reviewed(FIRST_FILL, "unused", "no benchmark matches", 'write "cache.peakmem_fill"'),
+            Reviewed(RAGGED, "expired", "2026-03-31 is over", "regress ack --remove topk"),
+            Reviewed(APART, "active"),
+        ),
+        remark="regress-acks.toml: 2 active, 1 expired, 1 unused",
+    )
+
+
+def acknowledged_changes() -> Report:
+    """The report of a sweep whose only new regression is acknowledged."""
+    known = changed(SOFTMAX, "gpu_time", 27.4e-6, 30.0e-6, HEAD.commit, new=True, acknowledged=FUSED)
+    before = changed(ATTENTION, "gpu_time", 1.0e-3, 1.2e-3, BASE.commit, new=False, acknowledged=APART)
+    return dataclasses.replace(
+        sweep(),
+        exit_codes=(0,),
+        state="PASS",
+        changes=(before, known),
+        remark="5 commits measured; 1 new acknowledged regression",
+        problems=(),
+        warnings=(),
+        suggestions=(),
     )
 
 

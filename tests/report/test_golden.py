@@ -18,6 +18,9 @@ GOLDEN = Path(__file__).parent / "golden"
 ENDINGS = {"text": "txt", "json": "json", "markdown": "md", "github": "log", "junit": "xml"}
 REPORTS: dict[str, tuple[Callable[[], Report], tuple[str, ...]]] = {
     "check": (sample.check, ("", "-verbose", "-quiet", "-terminal")),
+    "acknowledged": (sample.acknowledged, ("", "-verbose", "-quiet", "-terminal")),
+    "acknowledged-changes": (sample.acknowledged_changes, ("", "-verbose")),
+    "ack": (sample.ack, ("", "-quiet", "-terminal")),
     "together": (sample.together, ("", "-verbose", "-terminal")),
     "compare": (sample.passed, ("", "-verbose")),
     "run": (sample.run, ("", "-verbose", "-terminal")),

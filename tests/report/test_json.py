@@ -22,6 +22,9 @@ from .sample import BASE, BOOM, HEAD, HOSTILE, NOT_HERE, compared
 
 REPORTS: list[Callable[[], Report]] = [
     sample.check,
+    sample.acknowledged,
+    sample.acknowledged_changes,
+    sample.ack,
     sample.passed,
     sample.run,
     sample.sweep,
@@ -134,6 +137,7 @@ def test_a_comparison_in_full() -> None:
         "critical": True,
         "threshold": 0.05,
         "throughput": None,
+        "acknowledged": None,
         "noise": 0.008,
         "min_detectable": 1.057,
         "repro": "regress check 3f2c1ab0 9d41e770 -b " + shlex.quote("a.f(1, 'x')"),

@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
+from regress.commands.acknowledging import accept, complaints, is_whole, review
 from regress.commands.session import Request, Session, counted, quoted
 from regress.commands.sweep.changes import changes_on, marked_new
 from regress.commands.sweep.choosing import NEW, Chosen, choose
@@ -22,7 +23,7 @@ from regress.commands.sweep.marks import Mark
 from regress.commands.sweep.measuring import Sweep
 from regress.compare import past_of
 from regress.errors import NothingMeasured
-from regress.model import Changed, Report, Verdict
+from regress.model import Changed, Report, Side, Verdict
 from regress.run.execute import Watcher
 
 STATES = {0: "PASS", 1: "FAIL", 5: "NOTHING", 130: "INTERRUPTED"}
@@ -62,12 +63,12 @@ def sweep(
     if not run.left and not run.failed:
         report = _nothing(session, chosen, _all_done(chosen), start)
     else:
-        before = changes_on(session, chosen.line, run.names)
+        before = changes_on(session, chosen.line, run.names, session.machine.name)
         run.measure(start + budget_s)
         if not run.measured and run.failed:
             what, why, fix = next(iter(run.failed.values()))
             raise NothingMeasured(what, why=why, fix=fix)
-        found = marked_new(before, changes_on(session, chosen.line, run.names))
+        found = marked_new(before, changes_on(session, chosen.line, run.names, session.machine.name))
         options = _words(request, words, since, steps, only, environment)
         report = _report(session, chosen, run, found, options, start)
     if words == NEW and not run.left and not run.failed and not run.interrupted:
@@ -122,10 +123,14 @@ def _report(
         *run.warnings,
         *(f"{sha[:8]} was left out: {what}: {why}" for sha, (what, why, _) in run.failed.items()),
     ]
+    if is_whole(session):
+        head = Side("head", chosen.line[-1], "")
+        warnings += complaints(session, review(session, head).entries_of(run.cases))
     suggestions = [
         ("check", quoted("regress", "check", each.point.good[:8], each.point.first[:8], "-b", str(each.case)))
-        for each in [*opened, *(each for each in found if each.new and each.point.state == "tentative")][:3]
+        for each in [*opened, *(each for each in found if each.new and _is_tentative(each))][:3]
     ]
+    suggestions += [accept(str(each.case)) for each in opened[:1]]
     if run.left:
         suggestions.append(("go on", quoted("regress", "sweep", *options)))
     plan = [
@@ -162,8 +167,14 @@ def _remark(run: Sweep, found: Sequence[Changed]) -> str:
     return f"{', '.join(measured)}; {', '.join(words) or 'nothing new has changed'}"
 
 
+def _is_tentative(changed: Changed) -> bool:
+    return changed.point.state == "tentative" and changed.point.acknowledged is None
+
+
 def _kind(changed: Changed) -> str:
-    if changed.point.state == "tentative":
+    if changed.point.acknowledged is not None:
+        return "acknowledged regression"
+    if _is_tentative(changed):
         return "tentative change"
     words = {Verdict.REGRESSED: "regression", Verdict.IMPROVED: "improvement"}
     return words.get(changed.point.moved, "change") if changed.point.large else "small change"

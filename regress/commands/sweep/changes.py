@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from regress.commands.acknowledging import review
 from regress.commands.session import Session
 from regress.compare import Anchors, past_of
 from regress.compare.gating import gating, that_gate
 from regress.history import Store
-from regress.model import Changed, ChangePoint, Commit, Series
+from regress.model import Changed, ChangePoint, Commit, Series, Side
 
 
-def changes_on(session: Session, line: Sequence[Commit], names: Collection[str]) -> list[Changed]:
-    """The change points of these benchmarks on this machine, over the commits of `line`, in what gates; the newest last."""
-    config, machine = session.config, session.machine.name
+def changes_on(session: Session, line: Sequence[Commit], names: Collection[str], machine: str | None) -> list[Changed]:
+    """The change points of these benchmarks on a machine, or on all, over the commits of `line`, in what gates; the newest
+    last. What is acknowledged says so."""
+    config = session.config
+    entries = review(session, Side("head", line[-1], "")) if line else None
     past = past_of(config.results_dir, session.cache, line, config.settings, machine)
     anchors = Anchors(Store(config.results_dir).anchors(machine), config.settings)
     by_sha = {each.sha: each for each in line}
@@ -26,7 +29,9 @@ def changes_on(session: Session, line: Sequence[Commit], names: Collection[str])
         for series in every:
             at = gating(series, every)
             if at is None or at:
-                found += [_changed(series, each, by_sha) for each in that_gate(anchors.changes_of(series), at)]
+                points = anchors.changes_of(series)
+                points = entries.of_changes(series, points) if entries is not None else points
+                found += [_changed(series, each, by_sha) for each in that_gate(points, at)]
     place = {each.sha: at for at, each in enumerate(line)}
     return sorted(found, key=lambda each: place[each.point.first])
 

@@ -149,7 +149,7 @@ class Sweep:
 
     def _changed(self) -> set[int]:
         """Places of commits that a large change may be due to."""
-        found = changes_on(self._session, self._chosen.line, self.names)
+        found = changes_on(self._session, self._chosen.line, self.names, self._session.machine.name)
         return {self._place[sha] for each in found if each.point.large for sha in each.point.blamed}
 
     def _anchors(self, group: Sequence[Commit]) -> list[Side]:

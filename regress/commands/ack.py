@@ -1,0 +1,207 @@
+"""`regress ack`: adds to the acknowledgement file, takes from it, and lists it."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import difflib
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from regress import acks
+from regress.commands.acknowledging import recorded_cases, review
+from regress.commands.regressed import regressed
+from regress.commands.session import Request, Session, counted, quoted
+from regress.config import acks_file
+from regress.errors import RegressError
+from regress.history import last_verdicts
+from regress.history.disk import locked, replace_file
+from regress.model import LIFTED, METRICS, NEXT_TAG, AckKind, Acknowledgement, Report, Reviewed
+
+SHA_DIGITS = 12
+LOCK_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the user wants to be acknowledged; what is empty or None is found out."""
+
+    pattern: str
+    kind: AckKind
+    reason: str
+    metric: str = ""
+    until: str = ""
+    link: str = ""
+    level: float | None = None
+    since: str = ""
+    replace: bool = False
+
+
+def ack(request: Request, wanted: Wanted) -> Report:
+    """Write an entry. The level of what is accepted is the one of the last check on this machine that called it regressed, else
+    the one of what is open in the recorded history.
+
+    Raises RegressError for a benchmark that is not known, an entry that is there already, and where there is no level.
+    """
+    session = Session(request)
+    path = acks_file(session.config)
+    entries = acks.read(path)
+    matched = _matched(session, wanted.pattern)
+    _check_metric(wanted.metric)
+    until = _until(wanted)
+    entry = Acknowledgement(wanted.pattern, wanted.kind, wanted.reason, wanted.metric, until=until, link=wanted.link)
+    if wanted.kind == "accepted":
+        entry = _with_level(session, entry, wanted, matched)
+    else:
+        entry = replace(entry, since=_sha(session, wanted.since or "HEAD"))
+    old = next((each for each in acks.named(entries, entry.pattern) if each.metric == entry.metric), None)
+    if old is not None and not wanted.replace:
+        what = f"{path.name}:{old.line} has {entry.pattern} already: {old.words}"
+        raise RegressError(what, why="one entry says one thing", fix="the same with --replace")
+    _change(
+        path, lambda text: acks.replaced(text, old, entry, path.name) if old else acks.added(text, entry, path.name)
+    )
+    done = "replaced in" if old is not None else "added to"
+    return _written(
+        session, path, [Reviewed(entry, "active")], f"{done} {path.name}: commit it with the change it is about"
+    )
+
+
+def remove(request: Request, pattern: str, metric: str) -> Report:
+    """Take the entry out of the file, with the comments right above it. Raises RegressError where there is none, or several."""
+    session = Session(request)
+    path = acks_file(session.config)
+    entries = acks.read(path)
+    found = acks.named(entries, pattern, metric)
+    if not found:
+        near = difflib.get_close_matches(pattern, [each.pattern for each in entries], n=1)
+        fix = quoted("regress", "ack", "--remove", near[0]) if near else "regress ack --list"
+        raise RegressError(f"{path.name} has no entry for {pattern}", why=counted(len(entries), "entry"), fix=fix)
+    if len(found) > 1:
+        why = "one for " + ", one for ".join(each.metric or "all metrics" for each in found)
+        raise RegressError(f"{path.name} has {len(found)} entries for {pattern}", why=why, fix="name one with --metric")
+    _change(path, lambda text: acks.removed(text, found[0], path.name))
+    return _written(session, path, [], f"{pattern}: removed from {path.name}")
+
+
+def listed(request: Request) -> Report:
+    """The entries of the file as they stand for the working tree."""
+    session = Session(request)
+    head = session.tree_side("head")
+    found = review(session, head).entries_of(recorded_cases(session))
+    states = [each.state for each in found]
+    words = ", ".join(f"{states.count(word)} {word}" for word in ("active", "expired", "unused") if word in states)
+    name = acks_file(session.config).name
+    return Report(
+        command="ack",
+        head=head,
+        acknowledgements=found,
+        remark=f"{name}: {words}" if found else f"{name}: nothing is acknowledged",
+        warnings=session.config.warnings,
+    )
+
+
+def _written(session: Session, path: Path, entries: list[Reviewed], remark: str) -> Report:
+    root = session.repository.root
+    name = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+    return Report(
+        command="ack",
+        acknowledgements=tuple(entries),
+        remark=remark,
+        warnings=session.config.warnings,
+        suggestions=(("commit", quoted("git", "add", name)),),
+    )
+
+
+def _change(path: Path, change: Callable[[str], str]) -> None:
+    """Write what `change` makes of the file's text. Raises StoreError, with nothing changed."""
+    with locked(path.parent, LOCK_TIMEOUT_S):
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        replace_file(path, change(text).encode())
+
+
+# -- what the entry says -------------------------------------------------------------------------------------------------
+
+
+def _matched(session: Session, pattern: str) -> frozenset[str]:
+    """The cases that a pattern is about, as -b takes it. Raises RegressError where there is none."""
+    cases = {str(case): case.name for case in recorded_cases(session)}
+    cases |= {case: case.partition("(")[0] for case, _ in last_verdicts(session.cache, session.machine.name)}
+    if not cases:
+        why = f"nothing was checked on this machine, nor recorded in {session.config.results_dir}"
+        raise RegressError("no benchmark is known here", why=why, fix="regress check")
+    exact = frozenset(case for case, name in cases.items() if pattern in (case, name))
+    with contextlib.suppress(re.error):
+        found = exact or frozenset(case for case in cases if re.search(pattern, case))
+        if found:
+            return found
+    near = difflib.get_close_matches(pattern, sorted({*cases, *cases.values()}), n=1)
+    why = f"{counted(len(cases), 'case')} of checks on this machine and of recorded results, and none of them matches"
+    raise RegressError(f"there is no benchmark {pattern}", why=why,
+                       fix=quoted("regress", "ack", near[0]) + " …" if near else "regress list")  # fmt: skip
+
+
+def _check_metric(name: str) -> None:
+    known = (*METRICS, "value")
+    if name and name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        raise RegressError(f"there is no metric {name}", why="known are " + ", ".join(known),
+                           fix=f"--metric {near[0] if near else 'gpu_time'}")  # fmt: skip
+
+
+def _until(wanted: Wanted) -> str:
+    words = wanted.until or (LIFTED if wanted.kind == "quarantine" else NEXT_TAG)
+    try:
+        until = acks.until_of(words)
+    except ValueError:
+        why = f'expected a tag, a date such as 2026-03-31, "{NEXT_TAG}" or "{LIFTED}"'
+        raise RegressError(f"--until {words!r} is no end", why=why, fix="--until v1.6") from None
+    with contextlib.suppress(ValueError):
+        if datetime.date.fromisoformat(until) < datetime.date.today():
+            raise RegressError(f"--until {until} is over already", fix="name a later day")
+    return until
+
+
+def _sha(session: Session, revision: str) -> str:
+    return session.repository.resolve(revision).sha[:SHA_DIGITS]
+
+
+def _with_level(session: Session, entry: Acknowledgement, wanted: Wanted, cases: Collection[str]) -> Acknowledgement:
+    """The entry with what is accepted, of which metric, and since when."""
+    if wanted.level is not None:
+        since = _sha(session, wanted.since or _before(session))
+        return replace(entry, level=wanted.level, since=since)
+    since = session.repository.resolve(wanted.since).sha if wanted.since else ""
+    found = regressed(session, cases, entry.metric, since)
+    metrics = dict.fromkeys(each.metric for each in found)
+    if not found:
+        words = [f"in {entry.metric}"] * bool(entry.metric) + [f"since {wanted.since}"] * bool(since)
+        what = " ".join([f"{entry.pattern} has not regressed", *words])
+        raise RegressError(
+            what,
+            why="neither in the last check on this machine nor in what is recorded: there is no level to accept",
+            fix=f"{quoted('regress', 'check', '-b', entry.pattern)}, or name it: --level +9% --since REV",
+        )
+    if len(metrics) > 1:
+        raise RegressError(f"{entry.pattern} has regressed in {' and '.join(metrics)}",
+                           why="a level is one of one metric", fix=f"--metric {found[0].metric}")  # fmt: skip
+    worst = found[0]
+    entry = replace(entry, metric=worst.metric, since=worst.since[:SHA_DIGITS], seen=worst.seen[:SHA_DIGITS])
+    if worst.ratio is None:
+        return replace(entry, value=worst.value)
+    there = review(session, session.tree_side("head")).accepted_at(worst.since, entry)
+    if there is None or there.level is None:
+        return replace(entry, level=_digits(worst.ratio))
+    # What was accepted before is in the value that it was measured against: the level is one, since then.
+    return replace(entry, level=_digits(worst.ratio * there.level), since=there.since or entry.since)
+
+
+def _before(session: Session) -> str:
+    """A commit before the change, where nothing says which: what a check would take as base."""
+    return session.repository.default_base(session.own_paths)[0]
+
+
+def _digits(ratio: float) -> float:
+    return float(f"{ratio:.5g}")

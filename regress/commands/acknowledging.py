@@ -1,0 +1,84 @@
+"""The acknowledgement file of a project, for the commands that judge."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+from regress import acks
+from regress.commands.session import Session, quoted
+from regress.compare import Review
+from regress.config import acks_file
+from regress.errors import StoreError
+from regress.history import last_verdicts, remember_verdicts
+from regress.history.loading import read_benchmarks
+from regress.model import METRICS, Case, Comparison, Reviewed, Side
+
+REVERSALS = 3
+"""Verdicts taken back on a case after which it is better kept apart."""
+REASON = '--reason "…"'
+
+
+def review(session: Session, head: Side) -> Review:
+    """The entries of the project's file, as they stand for that head. Raises ConfigError."""
+    path = acks_file(session.config)
+    entries = acks.read(path)
+    known = recorded_cases(session) if entries else ()
+    return Review(entries, path, session.repository, head, time.time(), known)
+
+
+def recorded_cases(session: Session) -> tuple[Case, ...]:
+    """All cases that are known here without importing the suite: of results, and of checks on this machine."""
+    found: dict[Case, None] = {}
+    for root in (session.config.results_dir, session.cache / "history"):
+        entries = read_benchmarks(root, [])
+        for name, entry in entries.items():
+            benchmark, _, last = name.rpartition(".")
+            if last in METRICS and benchmark in entries:
+                continue  # a further metric, which has an entry of its own in asv's list
+            params = entry.get("params")
+            columns = params if isinstance(params, list) and all(isinstance(each, list) for each in params) else []
+            found |= dict.fromkeys(Case(name, tuple(map(str, each))) for each in itertools.product(*columns))
+    return tuple(found)
+
+
+def is_whole(session: Session) -> bool:
+    """Whether all benchmarks were asked for."""
+    request = session.request
+    return not (request.patterns or request.tags or request.affected or request.quick)
+
+
+def complaints(session: Session, told: Iterable[Reviewed]) -> list[str]:
+    """What a reader of any report should know of entries that do not act."""
+    name = acks_file(session.config).name
+    return [
+        f"{name}:{each.entry.line}: {each.entry.pattern}, {each.entry.kind}, "
+        f"{'has expired' if each.state == 'expired' else 'is unused'}: {each.why}; fix: {each.fix}"
+        for each in told
+        if each.state != "active"
+    ]
+
+
+def unsteady(session: Session, base: Side, head: Side, comparisons: Sequence[Comparison]) -> list[str]:
+    """Remember the verdicts; warnings about cases whose verdicts were taken back REVERSALS times, each with the way out."""
+    with contextlib.suppress(StoreError):
+        remember_verdicts(session.cache, session.machine.name, base, head, comparisons)
+    last = last_verdicts(session.cache, session.machine.name)
+    return list(_unsteady(comparisons, {key for key, each in last.items() if each.reversed >= REVERSALS}))
+
+
+def _unsteady(comparisons: Sequence[Comparison], reversed_: set[tuple[str, str]]) -> Iterator[str]:
+    for each in comparisons:
+        known = each.acknowledged is not None and each.acknowledged.kind != "accepted"
+        if each.gates and not known and (str(each.case), each.metric.name) in reversed_:
+            yield (
+                f"{each.case}: {REVERSALS} verdicts or more on its {each.metric.name} were reversed by the next one on the "
+                f"same commits; fix: {quoted('regress', 'ack', str(each.case), '--kind', 'quarantine')} {REASON}"
+            )
+
+
+def accept(case: str) -> tuple[str, str]:
+    """The suggestion to acknowledge what has regressed."""
+    return "accept", f"{quoted('regress', 'ack', case)} {REASON}"

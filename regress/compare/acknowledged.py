@@ -1,0 +1,249 @@
+"""What was seen before: acknowledgements held against comparisons and change points.
+
+A verdict stays what it is; an acknowledgement that acts on it keeps it from being an alarm.
+
+    accepted     acts on a regression up to the accepted level, give or take what counts as large; above it alarms again
+    noise        acts on every verdict from numbers: they are listed and prove nothing
+    quarantine   acts on everything, failures too
+
+A level is a ratio to the value at `since`, and a base may have a part of it. One that descends from `seen` has all of it. Of
+any other its own copy of the file tells, as an entry lands together with the change that it is about: what it accepts is in the
+base, and the ratio of both levels is left for the head. That holds through a rebase, a squash and on another machine, which
+neither hashes nor seconds survive.
+
+`until`: "next tag" ends at the first tag that has the entry in its own copy of the file. A tag that the head itself bears is
+what the head is released as, and ends nothing yet. A date counts to its end.
+"""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import re
+import shlex
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from functools import cache, cached_property
+from pathlib import Path
+
+from regress import acks
+from regress.errors import ConfigError
+from regress.git import Repository
+from regress.model import (
+    LIFTED,
+    NEXT_TAG,
+    Acknowledgement,
+    Case,
+    ChangePoint,
+    Comparison,
+    Metric,
+    Reviewed,
+    Series,
+    Side,
+    Verdict,
+)
+
+SLACK = 1e-4
+"""A level is written with some digits."""
+_FROM_NUMBERS = frozenset({Verdict.REGRESSED, Verdict.IMPROVED, Verdict.UNCHANGED, Verdict.UNDECIDED, Verdict.CHANGED})
+
+
+def acknowledged(
+    comparisons: Sequence[Comparison], review: Review, base: Side, *, whole: bool
+) -> tuple[tuple[Comparison, ...], tuple[Reviewed, ...]]:
+    """The comparisons of the reviewed head with `base`, each with the acknowledgement that acts on it; and the entries to tell
+    of, which have expired or match nothing. Only where the `whole` suite was looked at is there anything to tell."""
+    done = tuple(review.of(each, base.commit.sha) for each in comparisons)
+    told = review.entries_of([each.case for each in comparisons]) if whole else ()
+    return done, tuple(each for each in told if each.state != "active")
+
+
+class Review:
+    """The entries of an acknowledgement file as they stand for one head.
+
+    `known` are cases beyond those that are judged: a pattern that is the name of one of them is no regular expression.
+    """
+
+    def __init__(
+        self,
+        entries: Sequence[Acknowledgement],
+        path: Path,
+        repository: Repository,
+        head: Side,
+        now: float,
+        known: Iterable[Case] = (),
+    ) -> None:
+        self.entries = tuple(entries)
+        self._path, self._repository, self._head, self._now = path, repository, head, now
+        self._names = {name for case in known for name in (case.name, str(case))}
+        self._at = cache(self._read_at)
+        self._descends = cache(repository.is_ancestor)
+
+    # -- until -----------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def active(self) -> tuple[Acknowledgement, ...]:
+        return tuple(each for each in self.entries if not self.expired[each])
+
+    @cached_property
+    def expired(self) -> dict[Acknowledgement, str]:
+        """By entry what has ended it; empty where nothing has."""
+        return {each: self._ended_by(each) for each in self.entries}
+
+    def _ended_by(self, entry: Acknowledgement) -> str:
+        sha, itself = self._head.commit.sha, self._head.dirty
+        if entry.until == LIFTED:
+            return ""
+        if entry.until == NEXT_TAG:
+            tag = self._repository.last_tag(sha, itself=itself)
+            same = tag and any(_same(entry, each) for each in self._at(tag))
+            return f"{tag} has it" if same else ""
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", entry.until):
+            today = datetime.datetime.fromtimestamp(self._now).date()
+            return f"{entry.until} is over" if today > datetime.date.fromisoformat(entry.until) else ""
+        tag = f"refs/tags/{entry.until}"
+        own = not itself and self._descends(sha, tag)
+        return f"{entry.until} is there" if self._descends(tag, sha) and not own else ""
+
+    def _read_at(self, revision: str) -> tuple[Acknowledgement, ...]:
+        """The entries that the file had at a commit; one that cannot be read had none."""
+        text = self._repository.content(revision, self._path)
+        try:
+            return acks.parse(text, self._path.name) if text is not None else ()
+        except ConfigError:
+            return ()
+
+    # -- which entry -----------------------------------------------------------------------------------------------------
+
+    def match(self, case: Case, metric: Metric, entries: Iterable[Acknowledgement]) -> Acknowledgement | None:
+        """The entry that is the most about a metric of a case; of equals the first."""
+        found = [
+            (rank, not each.metric, at, each)
+            for at, each in enumerate(entries)
+            if each.metric in ("", metric.name) and (rank := self._rank(case, each.pattern)) is not None
+        ]
+        return min(found, key=lambda each: each[:3])[3] if found else None
+
+    def _rank(self, case: Case, pattern: str) -> int | None:
+        """0 where the pattern is the case's name, 1 its benchmark's, 2 where it is an expression that is found in it."""
+        if pattern in (str(case), case.name):
+            return int(pattern == case.name)
+        if pattern in self._names:
+            return None
+        try:
+            return 2 if re.search(pattern, str(case)) else None
+        except re.error:
+            return None
+
+    def entries_of(self, cases: Collection[Case]) -> tuple[Reviewed, ...]:
+        """All entries, held against all cases that there are."""
+        return tuple(self._reviewed(each, cases) for each in self.entries)
+
+    def _reviewed(self, entry: Acknowledgement, cases: Collection[Case]) -> Reviewed:
+        remove = f"regress ack --remove {shlex.quote(entry.pattern)}"
+        if not any(self._rank(each, entry.pattern) is not None for each in cases):
+            names = {name for each in cases for name in (each.name, str(each))}
+            near = difflib.get_close_matches(entry.pattern, sorted(names), n=1)
+            fix = f'write "{near[0]}", or {remove}' if near else remove
+            return Reviewed(entry, "unused", "no benchmark matches", fix)
+        if self.expired[entry]:
+            again = f"regress ack {shlex.quote(entry.pattern)} --replace --reason …"
+            return Reviewed(entry, "expired", self.expired[entry], f"{remove}, or {again}")
+        return Reviewed(entry, "active")
+
+    # -- comparisons -----------------------------------------------------------------------------------------------------
+
+    def of(self, comparison: Comparison, base: str) -> Comparison:
+        """The comparison with the entry that acts on it, or why one that is about it does not."""
+        entry = self.match(comparison.case, comparison.metric, self.active)
+        if entry is None:
+            return self._expired(comparison)
+        if entry.kind == "quarantine" or (entry.kind == "noise" and comparison.verdict in _FROM_NUMBERS):
+            return replace(comparison, acknowledged=entry)
+        if entry.kind == "noise" or comparison.verdict is not Verdict.REGRESSED:
+            return comparison
+        if not self._head.dirty and entry.since and self._descends(self._head.commit.sha, entry.since):
+            return comparison  # the change came later
+        if self._is_within(comparison, entry, base):
+            return replace(comparison, acknowledged=entry)
+        return replace(comparison, reasons=(*comparison.reasons, f"above what is {_accepted_words(entry)}"))
+
+    def _expired(self, comparison: Comparison) -> Comparison:
+        entry = self.match(comparison.case, comparison.metric, self.entries)
+        if entry is None or comparison.verdict is not Verdict.REGRESSED:
+            return comparison
+        reason = f"no longer {entry.kind}: {self.expired[entry]}"
+        return replace(comparison, reasons=(*comparison.reasons, reason))
+
+    def _is_within(self, comparison: Comparison, entry: Acknowledgement, base: str) -> bool:
+        large = comparison.threshold if comparison.counts_from is None else comparison.counts_from
+        if entry.value is not None:
+            return comparison.head is not None and comparison.head.center <= entry.value * (1 + large) * (1 + SLACK)
+        return comparison.ratio is not None and self._allows(entry, comparison.metric, comparison.ratio, base, large)
+
+    def _allows(self, entry: Acknowledgement, metric: Metric, ratio: float, base: str, large: float) -> bool:
+        """Whether the ratio to a value at the commit `base` is within what is left of the level there."""
+        there = entry if entry.seen and self._descends(entry.seen, base) else self.accepted_at(base, entry)
+        before = (there.level if there is not None else None) or 1.0
+        return _is_up_to(ratio, (entry.level or 1.0) / before, metric, large)
+
+    def accepted_at(self, revision: str, entry: Acknowledgement) -> Acknowledgement | None:
+        """What the file accepted at a commit of the same cases and metric."""
+        return next((each for each in self._at(revision) if _about_the_same(entry, each)), None)
+
+    # -- change points ---------------------------------------------------------------------------------------------------
+
+    def of_changes(self, series: Series, points: Sequence[ChangePoint]) -> tuple[ChangePoint, ...]:
+        """The change points of a series, the regressions among them with the entry that acts on them."""
+        entry = self.match(series.case, series.metric, self.active)
+        if entry is None:
+            return tuple(points)
+        return tuple(
+            replace(each, acknowledged=entry)
+            if each.moved is Verdict.REGRESSED and each.large and self._acts(entry, each, series.metric, points)
+            else each
+            for each in points
+        )
+
+    def _acts(self, entry: Acknowledgement, point: ChangePoint, metric: Metric, points: Sequence[ChangePoint]) -> bool:
+        """Whether a change is one that the entry is about; of several since `since` each has to leave the level alone."""
+        if entry.kind != "accepted":
+            return True
+        after = [each for each in points if each.way == point.way and self._is_after(each, entry.since)]
+        if point not in after:
+            return False
+        if entry.value is not None:
+            return point.after <= entry.value * (1 + point.threshold) * (1 + SLACK)
+        if point.ratio is None or not after[0].before:
+            return False
+        large, level = point.threshold, entry.level or 1.0
+        up_to_here = _is_up_to(point.after / after[0].before, level, metric, large)
+        return up_to_here and self._allows(entry, metric, point.ratio, point.good, large)
+
+    def _is_after(self, point: ChangePoint, since: str) -> bool:
+        """Whether the change came after a commit; after one that is not here any more it may have."""
+        if not since or not self._repository.has(since):
+            return True
+        return self._descends(since, point.blamed[-1]) and not self._descends(point.blamed[-1], since)
+
+
+def _same(one: Acknowledgement, other: Acknowledgement) -> bool:
+    """Whether both acknowledge the same, whatever the words."""
+    return replace(one, reason="", link="", until="") == replace(other, reason="", link="", until="")
+
+
+def _about_the_same(one: Acknowledgement, other: Acknowledgement) -> bool:
+    return (one.pattern, one.metric, other.kind) == (other.pattern, other.metric, "accepted")
+
+
+def _is_up_to(ratio: float, level: float, metric: Metric, large: float) -> bool:
+    """Whether a ratio is no worse than a level, give or take what counts as large."""
+    if ratio <= 0:
+        return metric.better != "higher"
+    if metric.better == "higher":
+        ratio, level = 1 / ratio, 1 / level
+    return ratio <= level * (1 + large) * (1 + SLACK)
+
+
+def _accepted_words(entry: Acknowledgement) -> str:
+    return f"accepted, {100 * (entry.level - 1):+.1f} %" if entry.level is not None else f"accepted, {entry.value:g}"
