@@ -136,6 +136,52 @@ def run(revision: str | None, rounds: int | None, environment: str, **options: A
 
 
 @regress.command()
+@click.argument("base")
+@click.argument("head", required=False)
+@stack(where, selecting, tagging, suite, measuring, deciding, stepping, output)
+@click.option("--record", is_flag=True, help="Keep the results in results_dir, not only in the cache.")
+@click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, e.g. one with the released wheel.")
+@click.option("--head-env", metavar="NAME", default="", help="Environment of HEAD.")
+def gate(
+    base: str,
+    head: str | None,
+    rounds: int | None,
+    budget: float | None,
+    record: bool,
+    base_env: str,
+    head_env: str,
+    **options: Any,
+) -> None:
+    """May HEAD be released, after BASE?
+
+    Measures both side by side, as `check` does, and asks the recorded history of this machine: what all steps since the last
+    release add up to, and which regressions between BASE and HEAD are open. `gate_thresholds`, `critical` and `gate_release`
+    in the configuration are the policy; what is acknowledged fails nothing.
+
+    \b
+    Examples:
+      regress gate v1.4                              the working tree
+      regress gate v1.4 v1.5-rc1 --output markdown=gate.md
+      regress gate v1.4 --base-env released --prove  against the wheel; all has to be shown not to be slower
+
+    \b
+    Exit codes:
+      0  may be released
+      1  regressed, drifted, or open in the history
+      2  usage, configuration, or unknown revision
+      3  something fails on HEAD that worked on BASE
+      4  undecided, with --strict or --prove or for a critical benchmark
+      5  nothing could be measured or compared
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.gate import gate as command
+
+        wanted = request({"check_rounds": rounds, "budget_s": budget})
+        report = command(wanted, base, head, progress, environments=(base_env, head_env), record=record)
+    finish(report, options)
+
+
+@regress.command()
 @click.argument("commits", required=False, default="NEW", metavar="[COMMITS]")
 @stack(where, selecting, tagging, measuring, output)
 @click.option("--since", metavar="REV|DATE", help="Only that commit and what comes after it, or what is not older.")

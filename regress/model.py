@@ -500,7 +500,7 @@ class Changed:
     blamed: tuple[Commit, ...]
     """The commits of `point.blamed`."""
     new: bool = False
-    """Whether nobody could have known of it before this sweep."""
+    """Whether this report raises the alarm: in a sweep, because nobody could have known of it before."""
 
 
 @dataclass(frozen=True)
@@ -669,6 +669,9 @@ class Report:
     measurements: tuple[Measurement, ...] = ()
     changes: tuple[Changed, ...] = ()
     """Over many commits, the oldest first."""
+    drift: tuple[Comparison, ...] = ()
+    """The recorded history's newest results against the release `drift_since`: what all steps since then add up to."""
+    drift_since: str = ""
     listed: tuple[Listed, ...] = ()
     checks: tuple[Check, ...] = ()
     builds: tuple[Built, ...] = ()

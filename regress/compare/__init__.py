@@ -26,7 +26,7 @@ from regress.compare.changes import changes_of
 from regress.compare.drifting import drift, drifts
 from regress.compare.itself import fineness, summed_up
 from regress.compare.judge import compare
-from regress.compare.overall import Overall, overall
+from regress.compare.overall import Overall, overall, state_of
 from regress.compare.pairing import renames
 from regress.compare.past import Past, Unknown, past_of
 from regress.compare.series import series_of
@@ -50,6 +50,7 @@ __all__ = [
     "renames",
     "series_of",
     "spreads_of",
+    "state_of",
     "summed_up",
     "with_anchors",
 ]

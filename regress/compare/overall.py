@@ -33,6 +33,11 @@ NOTHING, REGRESSED, FAILED, UNDECIDED = 5, 1, 3, 4
 _STATES = {NOTHING: "NOTHING", REGRESSED: "FAIL", FAILED: "FAIL", UNDECIDED: "UNDECIDED", 0: "PASS"}
 
 
+def state_of(code: int) -> str:
+    """The word of the last line for the exit code that counts."""
+    return _STATES.get(code, "FAIL")
+
+
 @dataclass(frozen=True)
 class Overall:
     """What a run came to; the fields are those of Report."""
@@ -67,7 +72,7 @@ def overall(
     codes = tuple(_exit_codes(gating, strict, problems)) or (0,)
     detectable = [each.min_detectable for each in speaking if each.min_detectable is not None]
     return Overall(
-        state=_STATES[codes[0]],
+        state=state_of(codes[0]),
         exit_codes=codes,
         counts=_counted([each.verdict for each in counted]),
         acknowledged=_counted([each.verdict for each in counted if not each.alarms]),

@@ -40,8 +40,9 @@ def folded_line(report: Report, style: Style) -> str:
 
 def tables(report: Report, style: Style) -> dict[str, list[Row]]:
     """Title -> rows of a table, below the titles of its columns; aligned as ALIGNS says."""
+    alarm = "open in the history" if report.command == "gate" else "new"
     chosen = [
-        ("new", [each for each in report.changes if each.new and _shown(each, style)]),
+        (alarm, [each for each in report.changes if each.new and _shown(each, style)]),
         ("open from before", [each for each in report.changes if not each.new and _is_open(each)]),
     ]
     if style.verbose:

@@ -91,6 +91,9 @@ def _compared(report: Report) -> Iterator[Annotation]:
         yield _failure("error", group)
     for each in gathered(counts[4], report.comparisons):
         yield _row("error", each)
+    drifted = [each for each in report.drift if each.exit_code(report.strict)]
+    for each in sorted(gathered(drifted, report.drift), key=_rank):
+        yield _row("error", each, f"since {report.drift_since} ")
     told = {each.case for each in counts[3]}
     other = [each for title, found in verdicts.chosen(report) for each in found if title == Verdict.FAILED.value]
     for group in alike(each for each in other if each.case not in told):
@@ -103,10 +106,10 @@ def _rank(shown: Comparison | Together) -> tuple[bool, float]:
     return not any(each.critical for each in moved), -max((abs(math.log(each)) for each in ratios), default=math.inf)
 
 
-def _row(type: Type, shown: Comparison | Together) -> Annotation:
+def _row(type: Type, shown: Comparison | Together, since: str = "") -> Annotation:
     cells = row(shown, _NARROW).cells
     verdict = shown.moved[0].verdict if isinstance(shown, Together) else shown.verdict
-    return Annotation(type, f"{verdict}: {cells[0]}", in_words(cells))
+    return Annotation(type, f"{since}{verdict}: {cells[0]}", in_words(cells))
 
 
 def _failure(type: Type, group: list[Comparison]) -> Annotation:

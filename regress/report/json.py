@@ -122,6 +122,14 @@ def _sweep(report: Report) -> dict[str, Any]:
     }
 
 
+def _gate(report: Report) -> dict[str, Any]:
+    return _judged(report) | {
+        "drift": [_comparison(report, each) for each in report.drift],
+        "drift_since": report.drift_since or None,
+        "changes": [_changed(each) for each in report.changes],
+    }
+
+
 def _list(report: Report) -> dict[str, Any]:
     return {"benchmarks": [_listed(each) for each in report.listed]}
 
@@ -179,6 +187,7 @@ _BODIES: dict[str, Callable[[Report], dict[str, Any]]] = {
     "check": _judged,
     "compare": _judged,
     "run": _run,
+    "gate": _gate,
     "sweep": _sweep,
     "list": _list,
     "doctor": _doctor,

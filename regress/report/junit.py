@@ -48,7 +48,7 @@ class Test:
 
 def render(report: Report, style: Style) -> str:
     """The document, in UTF-8. The style changes nothing."""
-    tests = [*_comparisons(report), *_measurements(report), *_changes(report), *_others(report)]
+    tests = [*_comparisons(report), *_drift(report), *_measurements(report), *_changes(report), *_others(report)]
     tests.insert(0, _verdict(report, tests))
     root = ElementTree.Element("testsuites", name=tests[0].suite)
     _count(root, tests, report)
@@ -92,6 +92,13 @@ def _comparisons(report: Report) -> Iterator[Test]:
         message = "" if verdict is Verdict.UNCHANGED else "; ".join(told) or values
         details = (*failure_lines(failures, Style(verbose=True)), f"again: {summary.again(report, each.case)}")
         yield Test(each.case.name, _name(each), _outcome(each, report.strict), str(verdict), message, details)
+
+
+def _drift(report: Report) -> Iterator[Test]:
+    for each in report.drift:
+        verdict, name = each.verdict, f"{_name(each)} since {report.drift_since}"
+        message = "" if verdict is Verdict.UNCHANGED else in_words(row(each, _NARROW).cells)
+        yield Test(each.case.name, name, _outcome(each, report.strict), str(verdict), message)
 
 
 def _outcome(comparison: Comparison, strict: bool) -> Outcome:

@@ -108,7 +108,7 @@ def _place(report: Report) -> Part:
 
 def _compared(report: Report, style: Style) -> Iterator[Part]:
     """What changed, then the rest, folded. What is undecided is shown where that is the verdict."""
-    shown = (*_SHOWN, *((Verdict.UNDECIDED.value,) if 4 in report.exit_codes else ()))
+    shown = (*_SHOWN, verdicts.drifted(report), *((Verdict.UNDECIDED.value,) if 4 in report.exit_codes else ()))
     for title, found in verdicts.chosen(report, style.verbose):
         if title in shown:
             yield _section(title, title, found, report, style)
@@ -124,7 +124,7 @@ def _section(title: str, above: str, found: Sequence[Comparison], report: Report
         part = fence(without_values(found, style))
         return _titled(title, part) if above == title else part
     cells = style if style.verbose else _NARROW
-    rows = found if style.verbose else gathered(found, report.comparisons)
+    rows = found if style.verbose else gathered(found, verdicts.whole(title, report))
     titles = Row((above, *rows_titles(report, cells)))
     return table([titles, *(row(each, cells) for each in rows)], ALIGNS, bold=above == title)
 
@@ -157,6 +157,7 @@ def _listings(report: Report) -> Iterator[Part]:
         listings.checks,
         listings.builds,
         listings.merged,
+        listings.acknowledgements,
         listings.block,
         listings.fineness,
     )

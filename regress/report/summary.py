@@ -88,6 +88,11 @@ def verdict(report: Report, style: Style) -> list[str]:
         parts = [visible(report.remark)]
     elif report.checks and not report.cases and not words:
         parts = []
+    if report.drift:
+        worse = sum(each.exit_code(report.strict) > 0 for each in report.drift)
+        parts.append(f"since {visible(report.drift_since)}: {worse} of {len(report.drift)} drifted")
+    if report.command == "gate" and report.changes:
+        parts.append(f"{len(report.changes)} open in the history")
     if report.geomean is not None:
         ratio, low, high, over = report.geomean
         interval = f" ({format_interval(low, high)})" if style.verbose else ""

@@ -12,7 +12,7 @@ from regress.report.table import Layout, Row
 from regress.report.together import Together, gathered
 from regress.units import format_percent
 
-__all__ = ["LISTS", "ORDER", "Section", "chosen", "rest", "sections"]
+__all__ = ["LISTS", "ORDER", "Section", "chosen", "drifted", "rest", "sections", "whole"]
 
 ORDER = (
     Verdict.REGRESSED,
@@ -48,7 +48,7 @@ def sections(report: Report, style: Style) -> list[str]:
     for title, found in found_of:
         if title not in LISTS:
             above = heading(title, report, style, columns=not tables)
-            shown = found if style.verbose else gathered(found, report.comparisons)
+            shown = found if style.verbose else gathered(found, whole(title, report))
             tables[title] = [above, *(row(each, style) for each in shown)]
     layout = Layout.of([each for table in tables.values() for each in table], ALIGNS, style)
     lines: list[str] = []
@@ -75,8 +75,19 @@ def chosen(report: Report, verbose: bool = False) -> list[Section]:
     found: list[Section] = [(each.value, _of(_unknown(report), each, verbose)) for each in ORDER[:-1]]
     found += _not_gating(report.comparisons, verbose)
     found += _acknowledged(report.comparisons, verbose)
+    found += [(drifted(report), [each for each in report.drift if verbose or each.exit_code(report.strict)])]
     found += rest(report, verbose) if verbose else []
     return [(title, each) for title, each in found if each]
+
+
+def drifted(report: Report) -> str:
+    """The title of what has drifted."""
+    return f"drift since {report.drift_since}"
+
+
+def whole(title: str, report: Report) -> Sequence[Comparison]:
+    """All that the rows below a title are some of."""
+    return report.drift if title == drifted(report) else report.comparisons
 
 
 def rest(report: Report, verbose: bool = False) -> list[Section]:

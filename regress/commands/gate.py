@@ -1,0 +1,156 @@
+"""`regress gate`: may this be released? A check with a policy, and what the recorded history says of the same commits.
+
+Three questions, each of which can fail the gate: what the head is against the base, measured now; what all steps since the last
+release add up to (`drift`); which changes for the worse the history found on the way and nobody took back or acknowledged.
+What is measured now counts more than what was recorded: a change that the base and head of now do not show is none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from regress.commands.acknowledging import review
+from regress.commands.check import check
+from regress.commands.session import Request, Session, counted, quoted
+from regress.commands.sweep.changes import changes_on
+from regress.compare import Anchors, drifts, past_of, state_of
+from regress.errors import RevisionError
+from regress.history import Store
+from regress.model import Case, Changed, Commit, Comparison, Report, Side, Verdict
+from regress.run.execute import Watcher
+
+_DECIDED = (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.UNCHANGED)
+_RANK = (130, 5, 1, 3, 4)
+"""Exit codes, the one that the process exits with first."""
+
+
+def gate(
+    request: Request,
+    base: str,
+    head: str | None,
+    watcher: Watcher,
+    *,
+    environments: tuple[str, str] = ("", ""),
+    record: bool = False,
+) -> Report:
+    """Measure both release points side by side, and judge the head by that and by the history of this machine.
+
+    The arguments are those of `check`; the thresholds are those of the settings with `gate_thresholds` over them.
+    """
+    start = time.monotonic()
+    request = _with_policy(request)
+    report = check(request, base, head, watcher, environments=environments, record=record)
+    report = replace(report, command="gate")
+    if report.base is None or report.head is None or not report.comparisons:
+        return report
+    session = Session(request)
+    line = session.repository.commits(report.head.commit.sha, session.own_paths)
+    names = {each.case.name for each in report.comparisons}
+    release, unknown_release = _release(session, report.base, line)
+    drift, unknown = _drift(session, line, names, release, report) if release else ([], 0)
+    changes = _open_changes(session, line, names, report)
+    failing = [*(each.exit_code(request.strict) for each in drift), *(1 for _ in changes)]
+    codes = sorted({*report.exit_codes, *failing} - {0}, key=_RANK.index) or [0]
+    warnings = [*report.warnings, *unknown_release]
+    if unknown and release:
+        why = "not measured alike, or not at both ends; the release measured again tells: regress sweep"
+        warnings.append(f"the drift since {release.revision} of {counted(unknown, 'series')} is not known: {why}")
+    return replace(
+        report,
+        exit_codes=tuple(codes),
+        state=report.state if report.state == "INTERRUPTED" else state_of(codes[0]),
+        drift=tuple(drift),
+        drift_since=release.revision if release else "",
+        changes=tuple(changes),
+        warnings=tuple(warnings),
+        suggestions=(*report.suggestions, *_bisect(changes, drift, release, report.head)),
+        policy={**report.policy, "gate_thresholds": dict(session.config.settings.gate_thresholds)},
+        duration_s=time.monotonic() - start,
+    )
+
+
+def _with_policy(request: Request) -> Request:
+    """The request with what a release may lose as thresholds: a later pattern counts more, so the gate's come last."""
+    settings = Session(request).config.settings
+    merged: dict[str, Mapping[str, float]] = dict(settings.thresholds)
+    for pattern, by_metric in settings.gate_thresholds.items():
+        merged[pattern] = {**merged.pop(pattern, {}), **by_metric}
+    if not settings.gate_thresholds:
+        return request
+    return replace(request, overrides={**request.overrides, "thresholds": merged})
+
+
+def _release(session: Session, base: Side, line: Sequence[Commit]) -> tuple[Side | None, list[str]]:
+    """What drift is held against, named by its tag: the setting, else the base if it is tagged, else the newest tag before the
+    head; and what is wrong with it."""
+    named, tags = session.config.settings.gate_release, session.repository.tags()
+    if named:
+        release = session.revision_side("release", named)
+        if all(each.sha != release.commit.sha for each in line):
+            raise RevisionError(
+                f'"gate_release" is {named}, which the head does not descend from',
+                why="drift is what the commits between them add up to",
+                fix='correct "gate_release", or leave it out',
+            )
+        return release, []
+    if base.commit.sha in tags and any(each.sha == base.commit.sha for each in line):
+        return replace(base, name="release", revision=tags[base.commit.sha][-1]), []
+    tagged = next((each for each in reversed(line[:-1]) if each.sha in tags), None)
+    if tagged is None:
+        return None, ['there is no tag before the head, so drift is not judged; "gate_release" can name a commit']
+    return Side("release", tagged, tags[tagged.sha][-1]), []
+
+
+def _drift(
+    session: Session, line: Sequence[Commit], names: set[str], release: Side, report: Report
+) -> tuple[list[Comparison], int]:
+    """The drift of all cases of the report that the check itself did not measure against the release, and of how many series
+    nobody knows it. What is acknowledged says so."""
+    config, machine = session.config, session.machine.name
+    past = past_of(config.results_dir, session.cache, line, config.settings, machine)
+    again = Anchors(Store(config.results_dir).anchors(machine), config.settings)
+    wanted = {(each.case, each.metric.name) for each in report.comparisons if each.gates}
+    if report.base is not None and report.base.commit.sha == release.commit.sha:
+        wanted -= {(each.case, each.metric.name) for each in report.comparisons if each.verdict in _DECIDED}
+    assert report.head is not None
+    entries = review(session, report.head)
+    found: list[Comparison] = []
+    unknown = 0
+    for name in past.names:
+        if name in names:
+            series = [each for each in past.series(name) if (each.case, each.metric.name) in wanted]
+            own, more = drifts(series, release.commit.sha, again.of(name), config.settings)
+            found += [entries.of(each, release.commit.sha) for each in own]
+            unknown += more
+    return found, unknown
+
+
+def _open_changes(session: Session, line: Sequence[Commit], names: set[str], report: Report) -> list[Changed]:
+    """Regressions of the range that are open in the history, but for those that the check has shown not to be there."""
+    assert report.base is not None
+    assert report.head is not None
+    inside = {each.sha for each in session.repository.commits(f"{report.base.commit.sha}..{report.head.commit.sha}")}
+    gone: set[tuple[Case, str]] = {
+        (each.case, each.metric.name)
+        for each in report.comparisons
+        if each.verdict in (Verdict.UNCHANGED, Verdict.IMPROVED)
+    }
+    found = changes_on(session, line, names, session.machine.name)
+    return [
+        replace(each, new=True)
+        for each in found
+        if each.point.is_open and not inside.isdisjoint(each.point.blamed) and (each.case, each.metric.name) not in gone
+    ]
+
+
+def _bisect(
+    changes: Sequence[Changed], drift: Sequence[Comparison], release: Side | None, head: Side
+) -> list[tuple[str, str]]:
+    """The commands that find who did it, where the history does not say so already."""
+    ranges = [(str(each.case), each.point.good[:8], each.blamed[-1].short) for each in changes if len(each.blamed) > 1]
+    if release is not None:
+        worst = max((each for each in drift if each.exit_code()), key=lambda each: each.ratio or 0.0, default=None)
+        ranges += [(str(worst.case), release.commit.short, head.commit.short)] if worst is not None else []
+    return [("bisect", quoted("regress", "bisect", *each)) for each in ranges[:2]]
