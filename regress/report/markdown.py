@@ -40,7 +40,12 @@ def render(report: Report, style: Style) -> str:
     parts = [_heading(report, plain)]
     if not style.quiet:
         parts += [_sides(report, plain), *_error(report)]
-        parts += [*_measured(report, plain), *_changes(report, plain), *_compared(report, plain)]
+        parts += [
+            *_measured(report, plain),
+            *_compared(report, plain),
+            *_changes(report, plain),
+            *_folded(report, plain),
+        ]
         parts += [*_listings(report), *_problems(report), _warnings(report)]
         parts += [*_how(report, plain), *_commands(report), _place(report)]
     return fit(parts, LIMIT, f"all are in {code('--output json=FILE')}, and in the text with {code('-v')}.")
@@ -107,16 +112,22 @@ def _place(report: Report) -> Part:
 
 
 def _compared(report: Report, style: Style) -> Iterator[Part]:
-    """What changed, then the rest, folded. What is undecided is shown where that is the verdict."""
-    shown = (*_SHOWN, verdicts.drifted(report), *((Verdict.UNDECIDED.value,) if 4 in report.exit_codes else ()))
+    """What changed. What is undecided is shown where that is the verdict."""
     for title, found in verdicts.chosen(report, style.verbose):
-        if title in shown:
+        if title in _shown(report):
             yield _section(title, title, found, report, style)
-        else:
+
+
+def _folded(report: Report, style: Style) -> Iterator[Part]:
+    """The rest."""
+    rest = [] if style.verbose else verdicts.rest(report)
+    for title, found in (*verdicts.chosen(report, style.verbose), *rest):
+        if title not in _shown(report):
             yield fold(f"{len(found)} {title}", _section(title, "case", found, report, style))
-    if not style.verbose:
-        for title, found in verdicts.rest(report):
-            yield fold(f"{len(found)} {title}", _section(title, "case", found, report, style))
+
+
+def _shown(report: Report) -> tuple[str, ...]:
+    return (*_SHOWN, verdicts.drifted(report), *((Verdict.UNDECIDED.value,) if 4 in report.exit_codes else ()))
 
 
 def _section(title: str, above: str, found: Sequence[Comparison], report: Report, style: Style) -> Part:

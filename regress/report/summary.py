@@ -82,17 +82,17 @@ def verdict(report: Report, style: Style) -> list[str]:
     cases = "1 case" if report.cases == 1 else f"{report.cases} cases"
     words = counts(report)
     parts = [f"{cases}: {words}" if report.cases and words else words or cases]
+    if report.drift:
+        worse = sum(each.exit_code(report.strict) > 0 for each in report.drift)
+        parts[0] += f"; {worse} of {len(report.drift)} drifted since {visible(report.drift_since)}"
+    if report.command == "gate" and report.changes:
+        parts[0] += f"; {len(report.changes)} open in the history"
     if report.error is not None:
         parts = [visible(report.error.what)]
     elif report.remark:
         parts = [visible(report.remark)]
     elif report.checks and not report.cases and not words:
         parts = []
-    if report.drift:
-        worse = sum(each.exit_code(report.strict) > 0 for each in report.drift)
-        parts.append(f"since {visible(report.drift_since)}: {worse} of {len(report.drift)} drifted")
-    if report.command == "gate" and report.changes:
-        parts.append(f"{len(report.changes)} open in the history")
     if report.geomean is not None:
         ratio, low, high, over = report.geomean
         interval = f" ({format_interval(low, high)})" if style.verbose else ""

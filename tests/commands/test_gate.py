@@ -36,7 +36,7 @@ def test_small_steps_fail_by_drift_where_no_single_check_does(project: Callable[
     assert drift[WORK]["ratio"] == pytest.approx(1.02**9, rel=0.02)
     text = (p.root.parent / "seen.txt").read_text()
     assert "  drift since v1 " in text
-    assert "   since v1: 1 of " in text
+    assert "; 1 of 4 drifted since v1 " in text
     assert f"regress bisect {WORK} {p.git('rev-parse', 'v1')[:8]} {p.git('rev-parse', 'HEAD')[:8]}" in text
 
 

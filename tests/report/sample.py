@@ -401,6 +401,37 @@ def sweep() -> Report:
     )
 
 
+def gate() -> Report:
+    """The report of a gate that fails in each of its three ways, for cases that have nothing to do with each other."""
+    whole = check()
+    sizes = [Case("matmul.cudatime_square", (str(size),)) for size in (512, 1024, 2048, 4096)]
+    ends = ("as recorded of 1 commit and 3 commits",)
+    return dataclasses.replace(
+        whole,
+        command="gate",
+        exit_codes=(1,),
+        comparisons=(
+            compared(SOFTMAX, "gpu_time", Verdict.REGRESSED, 27.42e-6, 30.0e-6, critical=True),
+            compared(Case("s.time_same"), "wall_time", Verdict.UNCHANGED, 1.0, 0.999, p=0.8),
+            *(compared(each, "gpu_time", Verdict.UNCHANGED, 1e-3, 1.001e-3, p=0.8) for each in sizes),
+        ),
+        counts={"regressed": 1, "unchanged": 5},
+        cases=6,
+        drift=(
+            *(compared(each, "gpu_time", Verdict.REGRESSED, 1e-3, 1.21e-3, *ends) for each in sizes),
+            compared(Case("s.time_same"), "wall_time", Verdict.UNCHANGED, 1.0, 1.001, *ends, p=0.8),
+        ),
+        drift_since="v1.4",
+        changes=(changed(HOSTILE, "gpu_time", 1e-3, 1.2e-3, BASE.commit, HEAD.commit, new=True),),
+        problems=(),
+        warnings=("the drift since v1.4 of 2 series is not known: not measured alike",),
+        suggestions=(
+            ("again", "regress check 3f2c1ab0 -b softmax"),
+            ("bisect", "regress bisect s.time_same v1.4 HEAD"),
+        ),
+    )
+
+
 def listing() -> Report:
     return Report(
         command="list",
