@@ -13,6 +13,11 @@
       : `one of ${event.suspects_n} commits by ${R.text.listed(authors.slice(0, 3))}${authors.length > 3 ? ` and ${authors.length - 3} more` : ""}`;
     return [title, h("div", {class: "soft"}, `${who} · ${R.text.date((one ?? first).date)}`)];
   };
+  const acknowledged = event => {
+    if (!event.acknowledged) return null;
+    const [words, link] = event.acknowledged;
+    return h("div", {class: "soft"}, words, link && [" ", h("a", {href: link, rel: "noreferrer"}, "more")]);
+  };
   const suspects = event =>
     event.suspects_n < 2
       ? null
@@ -97,6 +102,7 @@
           event.state === "open" ? R.since(event).replace("open ", "") : "",
           !event.large && " below the threshold",
         ),
+        acknowledged(event),
       ),
       h("div", {class: "wide"}, row && R.spark({...row, changed: event.first, status: event.moved}, 240, 44)),
       h(

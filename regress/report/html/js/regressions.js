@@ -1,7 +1,7 @@
 // Every change of level, one row each: what is open first, then what was seen once, then what was.
 (R => {
   const {h, text} = R;
-  const STATES = ["open", "tentative", "recovered", "confirmed"],
+  const STATES = ["open", "tentative", "acknowledged", "recovered", "confirmed"],
     PAGE = 60;
 
   R.pages.regressions = () => {
@@ -55,6 +55,7 @@
           "authors",
           "cases",
           "places",
+          "acknowledged",
         ],
         rows: found.map(each => [
           index.entries[each.benchmark].name,
@@ -73,6 +74,7 @@
           [...new Set(each.suspects.map(one => one.author))].join("; "),
           each.cases,
           each.places.map(at => index.places[at].label).join("; "),
+          each.acknowledged?.join(" ").trim() ?? "",
         ]),
       });
       tail.replaceChildren(
