@@ -54,7 +54,7 @@ def complaints(session: Session, told: Iterable[Reviewed]) -> list[str]:
     """What a reader of any report should know of entries that do not act."""
     name = acks_file(session.config).name
     return [
-        f"{name}:{each.entry.line}: {each.entry.pattern}, {each.entry.kind}, "
+        f"{name}{f':{each.entry.line}' if each.entry.line else ''}: {each.entry.pattern}, {each.entry.kind}, "
         f"{'has expired' if each.state == 'expired' else 'is unused'}: {each.why}; fix: {each.fix}"
         for each in told
         if each.state != "active"

@@ -140,12 +140,12 @@ class Review:
             return None
 
     def entries_of(self, cases: Collection[Case]) -> tuple[Reviewed, ...]:
-        """All entries, held against all cases that there are."""
+        """All entries, held against all cases that there are; where none is known, none is unused."""
         return tuple(self._reviewed(each, cases) for each in self.entries)
 
     def _reviewed(self, entry: Acknowledgement, cases: Collection[Case]) -> Reviewed:
         remove = f"regress ack --remove {shlex.quote(entry.pattern)}"
-        if not any(self._rank(each, entry.pattern) is not None for each in cases):
+        if cases and not any(self._rank(each, entry.pattern) is not None for each in cases):
             names = {name for each in cases for name in (each.name, str(each))}
             near = difflib.get_close_matches(entry.pattern, sorted(names), n=1)
             fix = f'write "{near[0]}", or {remove}' if near else remove

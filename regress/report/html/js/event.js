@@ -16,7 +16,9 @@
   const acknowledged = event => {
     if (!event.acknowledged) return null;
     const [words, link] = event.acknowledged;
-    return h("div", {class: "soft"}, words, link && [" ", h("a", {href: link, rel: "noreferrer"}, "more")]);
+    const address = link.replace(/^https?:\/\//, "");
+    const shown = address.length > 40 ? `${address.slice(0, 39)}…` : address;
+    return h("div", {class: "soft"}, words, link && [" ", h("a", {href: link, rel: "noreferrer"}, shown)]);
   };
   const suspects = event =>
     event.suspects_n < 2
