@@ -402,6 +402,8 @@ def ack(case: str | None, reason: str | None, remove: bool, list_: bool, **optio
         raise click.UsageError("name one CASE, or --list alone", context)
     if (reason is None) == (case is not None and not remove) or (reason is not None and not reason.strip()):
         raise click.UsageError("--reason says why CASE is no alarm, and goes with that only", context)
+    if options["level"] is not None and options["kind"] != "accepted":
+        raise click.UsageError("--level goes with --kind accepted", context)
     given = {name: options.pop(name) for name in ("kind", "until", "metric", "link", "level", "since", "replace")}
     with invoked(options) as (request, _):
         from regress.commands.ack import Wanted, listed

@@ -73,9 +73,9 @@ class Row(NamedTuple):
     place: int
     gates: bool
     status: str
-    """A Verdict's word, `tentative` or `recovered`."""
+    """A Verdict's word, `tentative`, `acknowledged` or `recovered`."""
     why: str
-    """What made it undecided."""
+    """What made it undecided, or why it is acknowledged."""
     latest: float | None
     at: At
     """The commit of the latest value."""
@@ -110,7 +110,7 @@ class Event(NamedTuple):
     place: int
     moved: str
     state: str
-    """open, tentative, recovered, gone or, where it is no regression, confirmed."""
+    """open, tentative, acknowledged, recovered, gone or, where it is no regression, confirmed."""
     large: bool
     gates: bool
     threshold: float
@@ -139,6 +139,8 @@ class Event(NamedTuple):
     """What to run next, by a word for the button."""
     reasons: tuple[str, ...] = ()
     """Of the case of `params`: what makes it a change of the machine and not of the code."""
+    acknowledged: tuple[str, str] | None = None
+    """In words, and a link to where more is said, which may be empty."""
 
 
 class Broken(NamedTuple):

@@ -14,7 +14,7 @@ from regress.config import acks_file
 from regress.errors import StoreError
 from regress.history import last_verdicts, remember_verdicts
 from regress.history.loading import read_benchmarks
-from regress.model import METRICS, Case, Comparison, Reviewed, Side
+from regress.model import METRICS, Case, Comparison, Metric, Reviewed, Side
 
 REVERSALS = 3
 """Verdicts taken back on a case after which it is better kept apart."""
@@ -54,7 +54,7 @@ def complaints(session: Session, told: Iterable[Reviewed]) -> list[str]:
     """What a reader of any report should know of entries that do not act."""
     name = acks_file(session.config).name
     return [
-        f"{name}:{each.entry.line}: {each.entry.pattern}, {each.entry.kind}, "
+        f"{name}{f':{each.entry.line}' if each.entry.line else ''}: {each.entry.pattern}, {each.entry.kind}, "
         f"{'has expired' if each.state == 'expired' else 'is unused'}: {each.why}; fix: {each.fix}"
         for each in told
         if each.state != "active"
@@ -79,6 +79,13 @@ def _unsteady(comparisons: Sequence[Comparison], reversed_: set[tuple[str, str]]
             )
 
 
-def accept(case: str) -> tuple[str, str]:
-    """The suggestion to acknowledge what has regressed."""
-    return "accept", f"{quoted('regress', 'ack', case)} {REASON}"
+def accept(regressed: Sequence[tuple[Case, Metric]]) -> list[tuple[str, str]]:
+    """The suggestion to acknowledge the first of what has regressed: with all cases of its benchmark that have, and by metric
+    where they have in several."""
+    if not regressed:
+        return []
+    first, metric = regressed[0]
+    own = [each for each in regressed if each[0].name == first.name]
+    name = str(first) if len({case for case, _ in own}) == 1 else first.name
+    words = ["--metric", metric.name] if len({each.name for _, each in own}) > 1 else []
+    return [("accept", f"{quoted('regress', 'ack', name, *words)} {REASON}")]

@@ -221,12 +221,7 @@ def suggestions(
     if not head.dirty:
         words.append(head.commit.short)
     again = [("again", quoted(*words, *options, "-b", str(worst[0].case)))]
-    cases = dict.fromkeys(each.case for each in worst if each.verdict is Verdict.REGRESSED)
-    if not cases:
-        return again
-    first = next(iter(cases))
-    alone = sum(each.name == first.name for each in cases) == 1
-    return [*again, accept(str(first) if alone else first.name)]
+    return again + accept([(each.case, each.metric) for each in worst if each.verdict is Verdict.REGRESSED])
 
 
 def _unaffected(

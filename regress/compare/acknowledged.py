@@ -78,6 +78,7 @@ class Review:
         self._names = {name for case in known for name in (case.name, str(case))}
         self._at = cache(self._read_at)
         self._descends = cache(repository.is_ancestor)
+        self._has = cache(repository.has)
 
     # -- until -----------------------------------------------------------------------------------------------------------
 
@@ -91,19 +92,22 @@ class Review:
         return {each: self._ended_by(each) for each in self.entries}
 
     def _ended_by(self, entry: Acknowledgement) -> str:
-        sha, itself = self._head.commit.sha, self._head.dirty
+        sha = self._head.commit.sha
         if entry.until == LIFTED:
             return ""
         if entry.until == NEXT_TAG:
-            tag = self._repository.last_tag(sha, itself=itself)
-            same = tag and any(_same(entry, each) for each in self._at(tag))
-            return f"{tag} has it" if same else ""
+            same = self._last_tag and any(_same(entry, each) for each in self._at(self._last_tag))
+            return f"{self._last_tag} has it" if same else ""
         if re.fullmatch(r"\d{4}-\d\d-\d\d", entry.until):
             today = datetime.datetime.fromtimestamp(self._now).date()
             return f"{entry.until} is over" if today > datetime.date.fromisoformat(entry.until) else ""
         tag = f"refs/tags/{entry.until}"
-        own = not itself and self._descends(sha, tag)
+        own = not self._head.dirty and self._descends(sha, tag)
         return f"{entry.until} is there" if self._descends(tag, sha) and not own else ""
+
+    @cached_property
+    def _last_tag(self) -> str | None:
+        return self._repository.last_tag(self._head.commit.sha, itself=self._head.dirty)
 
     def _read_at(self, revision: str) -> tuple[Acknowledgement, ...]:
         """The entries that the file had at a commit; one that cannot be read had none."""
@@ -136,12 +140,12 @@ class Review:
             return None
 
     def entries_of(self, cases: Collection[Case]) -> tuple[Reviewed, ...]:
-        """All entries, held against all cases that there are."""
+        """All entries, held against all cases that there are; where none is known, none is unused."""
         return tuple(self._reviewed(each, cases) for each in self.entries)
 
     def _reviewed(self, entry: Acknowledgement, cases: Collection[Case]) -> Reviewed:
         remove = f"regress ack --remove {shlex.quote(entry.pattern)}"
-        if not any(self._rank(each, entry.pattern) is not None for each in cases):
+        if cases and not any(self._rank(each, entry.pattern) is not None for each in cases):
             names = {name for each in cases for name in (each.name, str(each))}
             near = difflib.get_close_matches(entry.pattern, sorted(names), n=1)
             fix = f'write "{near[0]}", or {remove}' if near else remove
@@ -222,7 +226,7 @@ class Review:
 
     def _is_after(self, point: ChangePoint, since: str) -> bool:
         """Whether the change came after a commit; after one that is not here any more it may have."""
-        if not since or not self._repository.has(since):
+        if not since or not self._has(since):
             return True
         return self._descends(since, point.blamed[-1]) and not self._descends(point.blamed[-1], since)
 

@@ -320,6 +320,7 @@ def test_expired_and_unused_entries_are_told_of_where_all_was_looked_at(reposito
     assert told[0].fix.startswith("regress ack --remove ops.cudatime_add, or ")
     assert told[1].fix == "write \"ops.cudatime_add(16)\", or regress ack --remove 'ops.cudatime_ad(16)'"
     assert acknowledged([compared()], repository.review(), base, whole=False)[1] == ()
+    assert [each.state for each in repository.review().entries_of([])] == ["expired", "active", "active"]
 
 
 # -- change points -------------------------------------------------------------------------------------------------------

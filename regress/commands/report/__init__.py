@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from regress.commands.acknowledging import review
 from regress.commands.reading import reading
 from regress.commands.report.branch import Branch, branch_of
 from regress.commands.report.contents import Contents
@@ -22,6 +23,7 @@ from regress.commands.report.leaves import Maker
 from regress.commands.session import Request, Session
 from regress.compare import past_of
 from regress.errors import NothingMeasured
+from regress.model import Side
 from regress.pages import Site
 from regress.run.execute import Watcher
 
@@ -44,7 +46,8 @@ def report(
     if not branch.commits:
         raise _nothing(session, branch, recorded, since)
     past = past_of(results, session.cache, branch.commits, settings)
-    maker = Maker(past, results, branch, settings, frozenset(commands))
+    entries = review(session, Side("head", branch.all[-1], branch.name))
+    maker = Maker(past, results, branch, settings, entries, frozenset(commands))
     site = Site(tuple(maker.leaves()), Contents(session, past, branch).index)
     return site, (session.config.root / settings.report_dir).resolve()
 

@@ -24,6 +24,8 @@ MOST_ROWS = 2500
 """Of the index; beyond, a benchmark with many cases is one row for each metric and place, that of its worst case."""
 MOST_EVENTS = 2000
 """Of the index, and as many failures: what is open, and the newest."""
+HELD = ("open", "tentative", "acknowledged")
+"""States of changes that nothing has taken back, by how soon somebody has to look."""
 GONE_AFTER = 10
 """Commits after the newest result of a case, while others in its place went on: it is no longer measured."""
 RETIRED_AFTER = 100
@@ -167,7 +169,7 @@ def _numbered(events: Sequence[Event]) -> tuple[list[Event], list[PageCommit]]:
 
 def _rank(event: Event) -> tuple[int, bool, bool, int, float]:
     """Sorts events: what is open first, then what counts, then the newest and the largest."""
-    state = ("open", "tentative").index(event.state) if event.state in ("open", "tentative") else 2
+    state = HELD.index(event.state) if event.state in HELD else len(HELD)
     size = abs(math.log(event.ratio)) if event.ratio else math.inf
     return state, not event.large, not event.gates, -event.first, -size
 
@@ -183,7 +185,7 @@ def _gone(row: Row, newest_there: int, newest: int) -> Row:
 
 def _held(event: Event, alive: Set[tuple[int, int]]) -> Event:
     """The event; a regression of what is no longer measured is not open."""
-    if event.state not in ("open", "tentative") or any((event.benchmark, place) in alive for place in event.places):
+    if event.state not in HELD or any((event.benchmark, place) in alive for place in event.places):
         return event
     return event._replace(state="gone")
 

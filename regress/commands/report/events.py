@@ -4,14 +4,15 @@ case and the place."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from regress.commands.acknowledging import REASON
 from regress.commands.report.branch import MOST_SUSPECTS, Branch
 from regress.commands.report.lines import Levelled, change_of
 from regress.commands.session import quoted
 from regress.model import ChangePoint, Verdict
-from regress.pages import Change, Event
+from regress.pages import SHA_DIGITS, Change, Event
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,9 @@ def _event(
         places=tuple(dict.fromkeys(sorted(each.place for each in members))),
         of_places=tuple(dict.fromkeys(sorted(seen))),
         recovered_by=max(branch.at[sha] for sha in recovered) if all(recovered) else None,
-        commands=_commands(str(series.case), branch, good, first, last, commands),
+        commands=_commands(str(series.case), branch, good, first, last, commands) | _accepting(name, members, commands),
         reasons=point.reasons,
+        acknowledged=_acknowledged(worst.point),
     )
 
 
@@ -121,12 +123,32 @@ def _state(members: Sequence[_Member]) -> str:
     held = [each for each in points if not each.recovered_by]
     if not held:
         return "recovered"
+    if any(each.acknowledged is not None for each in held):
+        return "acknowledged"
     return "tentative" if all(each.state == "tentative" for each in held) else "open"
 
 
-def _commands(
-    case: str, branch: Branch, good: int, first: int, last: int, available: frozenset[str]
-) -> Mapping[str, str]:
+def _acknowledged(point: ChangePoint) -> tuple[str, str] | None:
+    """Nothing but an address of the web is a link, which is what makes it harmless."""
+    entry = point.acknowledged
+    if entry is None:
+        return None
+    return entry.words, entry.link if entry.link.startswith(("https://", "http://")) else ""
+
+
+def _accepting(name: str, members: Sequence[_Member], available: frozenset[str]) -> dict[str, str]:
+    """The command that acknowledges what is open of it."""
+    found = [each for each in members if each.point.is_open]
+    if not found or "ack" not in available:
+        return {}
+    worst = max(found, key=_size)
+    series = worst.found.series
+    what = str(series.case) if len({each.found.series.case for each in found}) == 1 else name
+    words = ("regress", "ack", what, "--metric", series.metric.name, "--since", worst.point.good[:SHA_DIGITS])
+    return {"ack": f"{quoted(*words)} {REASON}"}
+
+
+def _commands(case: str, branch: Branch, good: int, first: int, last: int, available: frozenset[str]) -> dict[str, str]:
     """What can be run next; commands that this program does not have are left out."""
     sha = [branch.commits[at].short for at in (good, first, last)]
     every = {

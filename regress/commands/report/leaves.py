@@ -14,12 +14,12 @@ from regress.commands.report.broken import broken_of
 from regress.commands.report.events import events_of
 from regress.commands.report.lines import KEPT_ROUNDS, Levelled, levelled, line_of
 from regress.commands.report.rows import listed, row_of
-from regress.compare import Anchors, Past
+from regress.compare import Anchors, Past, Review
 from regress.compare.changes import series_rule
 from regress.compare.gating import gating
 from regress.history import Store, without_gc
 from regress.history.loading import read_benchmarks
-from regress.model import Series, Settings
+from regress.model import ChangePoint, Series, Settings
 from regress.pages import SHA_DIGITS, Entry, Leaf, Line, Part, Shard, Where
 
 PACKAGE = Path(__file__).parents[2]
@@ -38,14 +38,23 @@ def id_of(where: Where) -> str:
 class Maker:
     """Makes the leaves of a report. Rows and events name their place by its number among `places`, in the order found."""
 
-    def __init__(self, past: Past, results: Path, branch: Branch, settings: Settings, commands: frozenset[str]) -> None:
+    def __init__(
+        self,
+        past: Past,
+        results: Path,
+        branch: Branch,
+        settings: Settings,
+        review: Review,
+        commands: frozenset[str],
+    ) -> None:
         self._past, self._branch, self._settings, self._commands = past, branch, settings, commands
+        self._review = review
         self._entries = read_benchmarks(results, [])
         self._anchors = Anchors(Store(results).anchors(), settings)
 
     def leaves(self) -> Iterator[Leaf]:
         for name in self._past.names:
-            words = (self._common, self._past.stamp(name), repr(self._anchors.of(name)))
+            words = (self._common, self._past.stamp(name), repr(self._anchors.of(name)), *self._acknowledged(name))
             stamp = hashlib.sha256("\n".join(words).encode()).hexdigest()[:24]
             yield Leaf(name, shard_file(name), stamp, partial(self._make, name))
 
@@ -53,6 +62,13 @@ class Maker:
     def _common(self) -> str:
         code = hashlib.sha256(b"".join(path.read_bytes() for each in MADE_BY for path in sorted(PACKAGE.glob(each))))
         return "\n".join((code.hexdigest(), self._branch.fingerprint, repr(self._settings), *sorted(self._commands)))
+
+    def _acknowledged(self, name: str) -> Iterator[str]:
+        """The acknowledgements that may act on the benchmark: those that do not name another one."""
+        for each in self._review.active:
+            about = each.pattern.partition("(")[0]
+            if about == name or about not in self._past.names:
+                yield repr(replace(each, line=0))
 
     def _make(self, name: str) -> tuple[Shard, Part]:
         with without_gc():
@@ -66,7 +82,7 @@ class Maker:
         valued = [each for each in every if any(each.rounds)]
         rules = [series_rule(each, self._settings) for each in valued]
         found = [
-            levelled(each, self._anchors.changes_of(each), at, rule, gating(each, every))
+            levelled(each, self._changes(each), at, rule, gating(each, every))
             for each, rule in zip(valued, rules, strict=True)
         ]
         thresholds = [each.threshold for each in rules]
@@ -83,6 +99,9 @@ class Maker:
             broken=broken_of([(each, number[place_of(each)]) for each in every]),
         )
         return self._shard(name, found, thresholds), part
+
+    def _changes(self, series: Series) -> tuple[ChangePoint, ...]:
+        return self._review.of_changes(series, self._anchors.changes_of(series))
 
     def _described(self, name: str) -> tuple[tuple[str, ...], str]:
         """Names of the parameters, and the code: as asv's list of benchmarks has them, which is one file, or else from the

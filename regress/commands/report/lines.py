@@ -159,7 +159,7 @@ def change_of(each: ChangePoint, at: Mapping[str, int]) -> Change:
         before=_digits(each.before, 6),
         after=_digits(each.after, 6),
         moved=str(each.moved),
-        state="recovered" if each.recovered_by else each.state,
+        state="recovered" if each.recovered_by else "acknowledged" if each.acknowledged else each.state,
         large=each.large,
         reasons=each.reasons,
     )

@@ -16,7 +16,18 @@ FEWEST = 4
 LISTED_KINDS = ("time", "host", "memory", "tracked")
 """Other metrics are listed where they have changed."""
 
-SEVERITY = ("failed", "regressed", "tentative", "changed", "improved", "recovered", "undecided", "gone", "skipped")
+SEVERITY = (
+    "failed",
+    "regressed",
+    "tentative",
+    "changed",
+    "acknowledged",
+    "improved",
+    "recovered",
+    "undecided",
+    "gone",
+    "skipped",
+)
 """The worst first; what is none of them is unchanged."""
 
 
@@ -64,8 +75,11 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
     large = [each for each in found.changes if each.large]
     if any(each.is_open for each in large):
         return "regressed", ""
-    if large and large[-1].state == "tentative":
+    known = next((each.acknowledged for each in reversed(large) if each.acknowledged and not each.recovered_by), None)
+    if large and large[-1].state == "tentative" and large[-1].acknowledged is None:
         return "tentative", "the last results only, and too few: measure again"
+    if known is not None:
+        return "acknowledged", known.words
     if large:
         last = large[-1]
         if last.moved is Verdict.CHANGED:

@@ -130,7 +130,7 @@ def _report(
         ("check", quoted("regress", "check", each.point.good[:8], each.point.first[:8], "-b", str(each.case)))
         for each in [*opened, *(each for each in found if each.new and _is_tentative(each))][:3]
     ]
-    suggestions += [accept(str(each.case)) for each in opened[:1]]
+    suggestions += accept([(each.case, each.metric) for each in opened])
     if run.left:
         suggestions.append(("go on", quoted("regress", "sweep", *options)))
     plan = [

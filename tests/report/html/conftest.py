@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 QUIET = Progress(None)
-COMMANDS = ("check", "bisect", "explain")
+COMMANDS = ("check", "bisect", "explain", "ack")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 

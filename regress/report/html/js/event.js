@@ -13,6 +13,13 @@
       : `one of ${event.suspects_n} commits by ${R.text.listed(authors.slice(0, 3))}${authors.length > 3 ? ` and ${authors.length - 3} more` : ""}`;
     return [title, h("div", {class: "soft"}, `${who} · ${R.text.date((one ?? first).date)}`)];
   };
+  const acknowledged = event => {
+    if (!event.acknowledged) return null;
+    const [words, link] = event.acknowledged;
+    const address = link.replace(/^https?:\/\//, "");
+    const shown = address.length > 40 ? `${address.slice(0, 39)}…` : address;
+    return h("div", {class: "soft"}, words, link && [" ", h("a", {href: link, rel: "noreferrer"}, shown)]);
+  };
   const suspects = event =>
     event.suspects_n < 2
       ? null
@@ -98,6 +105,7 @@
           !event.large && " below the threshold",
         ),
         event.reasons.map(each => h("div", {class: "soft small"}, each)),
+        acknowledged(event),
       ),
       h("div", {class: "wide"}, row && R.spark({...row, changed: event.first, status: event.moved}, 240, 44)),
       h(

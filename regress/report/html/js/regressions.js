@@ -1,7 +1,7 @@
 // Every change of level, one row each: what is open first, then what was seen once, then what was.
 (R => {
   const {h, text} = R;
-  const STATES = ["open", "tentative", "recovered", "confirmed"],
+  const STATES = ["open", "tentative", "acknowledged", "recovered", "confirmed"],
     PAGE = 60;
 
   R.pages.regressions = () => {
@@ -56,6 +56,7 @@
           "cases",
           "places",
           "reasons",
+          "acknowledged",
         ],
         rows: found.map(each => [
           index.entries[each.benchmark].name,
@@ -75,6 +76,7 @@
           each.cases,
           each.places.map(at => index.places[at].label).join("; "),
           each.reasons.join("; "),
+          each.acknowledged?.join(" ").trim() ?? "",
         ]),
       });
       tail.replaceChildren(
