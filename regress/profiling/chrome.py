@@ -1,0 +1,279 @@
+"""torch.profiler's Chrome trace, plain or gzipped, read into a Timeline.
+
+The file is a list of events with times in microseconds. Operators are events of a thread that lie in one another; a kernel, a
+copy and a memset bear the correlation of the API call that asked for it, and that call the id of the operator it was made in.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from regress.errors import ProfileError
+from regress.profiling.timeline import (
+    Allocation,
+    ApiCall,
+    Copy,
+    CopyKind,
+    Launch,
+    Operator,
+    Range,
+    Size3,
+    Sync,
+    Timeline,
+    is_sync,
+    plain_api_name,
+)
+
+MICRO = 1e-6
+_COPY = re.compile(r"\b([HDP])to([HDP])\b")
+_KINDS: dict[tuple[str, str], CopyKind] = {
+    ("H", "D"): "host to device",
+    ("D", "H"): "device to host",
+    ("D", "D"): "device to device",
+    ("H", "H"): "host to host",
+    ("P", "P"): "peer to peer",
+}
+_API = ("cuda_runtime", "cuda_driver")
+_AGAIN = "record it again with torch.profiler, and export it with export_chrome_trace"
+
+
+class _Event(msgspec.Struct, gc=False):
+    ph: str = ""
+    cat: str = ""
+    name: str = ""
+    tid: Any = 0
+    ts: float = 0.0
+    dur: float = 0.0
+    args: dict[str, Any] = {}
+
+
+class _Trace(msgspec.Struct):
+    traceEvents: list[_Event]
+    deviceProperties: list[dict[str, Any]] = []
+
+
+def read(path: Path) -> Timeline:
+    """The timeline of a whole trace, as one call. Raises ProfileError.
+
+    `timeline.between` takes the marked calls out of it."""
+    trace = _decode(_bytes(path), path)
+    events = [each for each in trace.traceEvents if each.ph == "X"]
+    moments = [each for each in trace.traceEvents if each.ph == "i" and each.name == "[memory]"]
+    if not events:
+        raise ProfileError(f"{path} holds no events", why="nothing ran while it was recorded", fix=_AGAIN)
+    # Subtracting first keeps the nanoseconds: the trace counts microseconds since the machine started.
+    origin = min(each.ts for each in events)
+    by_category: dict[str, list[_Event]] = defaultdict(list)
+    for each in events:
+        by_category[each.cat].append(each)
+    for column in by_category.values():
+        column.sort(key=lambda each: (each.ts, -each.dur))
+    return _timeline(by_category, moments, origin, trace.deviceProperties)
+
+
+def _timeline(
+    events: dict[str, list[_Event]], moments: list[_Event], origin: float, devices: list[dict[str, Any]]
+) -> Timeline:
+    operators, found = _operators(events["cpu_op"], origin)
+    api = sorted((each for name in _API for each in events[name]), key=lambda each: each.ts)
+    asked_in = {each.args["correlation"]: each for each in api if "correlation" in each.args}
+
+    def operator_of(work: _Event) -> _Found:
+        call = asked_in.get(work.args.get("correlation"))
+        for each in (call, work):
+            known = found.get(each.args.get("External id")) if each is not None else None
+            if known is not None:
+                return known
+        return _Found()
+
+    launches = tuple(_launch(each, origin, operator_of(each)) for each in events["kernel"])
+    copied = sorted(events["gpu_memcpy"] + events["gpu_memset"], key=lambda each: each.ts)
+    copies = tuple(_copy(each, origin, operator_of(each)) for each in copied)
+    missing = []
+    if not launches and not copies:
+        missing.append("no work of a device was recorded")
+    if not operators:
+        missing.append("no operators were recorded")
+    used = {each.device for each in (*launches, *copies)}
+    return Timeline(
+        start_s=0.0,
+        end_s=max((each.ts + each.dur - origin) * MICRO for column in events.values() for each in column),
+        launches=launches,
+        copies=copies,
+        syncs=tuple(
+            Sync(
+                plain_api_name(each.name),
+                *_times(each, origin),
+                thread=_number(each.tid),
+                operators=operator_of(each).path,
+            )
+            for each in api
+            if is_sync(plain_api_name(each.name))
+        ),
+        api_calls=tuple(
+            ApiCall(
+                plain_api_name(each.name),
+                *_times(each, origin),
+                thread=_number(each.tid),
+                correlation=each.args.get("correlation"),
+            )
+            for each in api
+        ),
+        operators=operators,
+        ranges=tuple(
+            Range(each.name, *_times(each, origin), thread=_number(each.tid)) for each in events["user_annotation"]
+        ),
+        allocations=_allocations(moments, origin),
+        device=", ".join(sorted({str(each.get("name")) for each in devices if not used or each.get("id") in used})),
+        gaps_in_record=tuple(missing),
+    )
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """The operator that something belongs to, as far as it is known."""
+
+    path: tuple[str, ...] = ()
+    shapes: str = ""
+
+
+def _operators(events: list[_Event], origin: float) -> tuple[tuple[Operator, ...], dict[Any, _Found]]:
+    """The operators, each with those around it, and by the trace's id what belongs to one. `events` are in order."""
+    operators, by_id = [], {}
+    open_by_thread: dict[Any, list[tuple[float, _Found]]] = defaultdict(list)
+    for each in events:
+        around = open_by_thread[each.tid]
+        while around and around[-1][0] <= each.ts:
+            around.pop()
+        outer = around[-1][1] if around else None
+        shapes = _shapes(each.args.get("Input Dims"))
+        found = _Found((*outer.path, each.name) if outer else (each.name,), outer.shapes if outer else shapes)
+        around.append((each.ts + each.dur, found))
+        by_id[each.args.get("External id")] = found
+        operators.append(
+            Operator(
+                each.name,
+                *_times(each, origin),
+                thread=_number(each.tid),
+                path=found.path,
+                shapes=shapes,
+                dtypes=_dtypes(each.args.get("Input type"), each.args.get("Input Dims")),
+            )
+        )
+    return tuple(operators), by_id
+
+
+def _launch(event: _Event, origin: float, operator: _Found) -> Launch:
+    args = event.args
+    occupancy = args.get("est. achieved occupancy %")
+    return Launch(
+        event.name,
+        *_times(event, origin),
+        device=_number(args.get("device")),
+        stream=_number(args.get("stream")),
+        correlation=args.get("correlation"),
+        operators=operator.path,
+        shapes=operator.shapes,
+        grid=_size(args.get("grid")),
+        block=_size(args.get("block")),
+        registers=args.get("registers per thread"),
+        shared_bytes=args.get("shared memory"),
+        occupancy=occupancy / 100 if isinstance(occupancy, (int, float)) else None,
+    )
+
+
+def _copy(event: _Event, origin: float, operator: _Found) -> Copy:
+    ways = _COPY.search(event.name)
+    kind: CopyKind = _KINDS.get((ways[1], ways[2]), "other") if ways else "other"
+    return Copy(
+        event.name,
+        *_times(event, origin),
+        device=_number(event.args.get("device")),
+        stream=_number(event.args.get("stream")),
+        correlation=event.args.get("correlation"),
+        operators=operator.path,
+        shapes=operator.shapes,
+        kind="memset" if event.cat == "gpu_memset" else kind,
+        bytes=_number(event.args.get("bytes")),
+    )
+
+
+def _allocations(moments: list[_Event], origin: float) -> tuple[Allocation, ...]:
+    found = [
+        Allocation(
+            at_s=(each.ts - origin) * MICRO,
+            bytes=_number(each.args.get("Bytes")),
+            allocated_bytes=_number(each.args.get("Total Allocated")),
+            reserved_bytes=_number(each.args.get("Total Reserved")),
+            on_device=each.args.get("Device Type") != 0,
+        )
+        for each in moments
+    ]
+    return tuple(sorted(found, key=lambda each: each.at_s))
+
+
+def _times(event: _Event, origin: float) -> tuple[float, float]:
+    return (event.ts - origin) * MICRO, event.dur * MICRO
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _size(value: Any) -> Size3 | None:
+    return (value[0], value[1], value[2]) if isinstance(value, list) and len(value) == 3 else None
+
+
+def _shapes(dims: Any) -> str:
+    return ", ".join(str(each) for each in dims if each) if isinstance(dims, list) else ""
+
+
+def _dtypes(types: Any, dims: Any) -> str:
+    """The types of the arguments that have a shape."""
+    if not isinstance(types, list) or not isinstance(dims, list):
+        return ""
+    return ", ".join(str(kind) for kind, shape in zip(types, dims, strict=False) if shape)
+
+
+# -- the file ------------------------------------------------------------------------------------------------------------
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        data = path.read_bytes()
+        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ProfileError(f"{path} ends too early, or is damaged: {error}", fix=_AGAIN) from error
+    except OSError as error:
+        raise ProfileError(
+            f"{path} cannot be read: {error.strerror or error}", fix="name the file of a trace"
+        ) from error
+
+
+def _decode(data: bytes, path: Path) -> _Trace:
+    try:
+        return msgspec.json.decode(data, type=_Trace)
+    except (msgspec.DecodeError, UnicodeError):
+        pass  # a bare NaN, which torch writes sometimes, or something that is no trace
+    try:
+        loose = json.loads(data.decode(errors="replace"))
+        return msgspec.convert({"traceEvents": loose} if isinstance(loose, list) else loose, _Trace, strict=False)
+    except ValueError as error:
+        raise ProfileError(f"{path} is no Chrome trace: {_first_line(error)}", why=_why(data), fix=_AGAIN) from error
+
+
+def _why(data: bytes) -> str:
+    if b'"traceEvents"' in data[: 1 << 16] or data.lstrip()[:1] == b"[":
+        return "the file ends too early, or is damaged"
+    return "it has no traceEvents, the list that such a file consists of"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
