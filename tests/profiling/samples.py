@@ -8,11 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 
 from regress.profiling.timeline import ApiCall, Copy, CopyKind, Launch, Sync, Timeline
 
 US = 1e-6
+
+
+def near(value: float) -> Any:
+    """The value as far as floats have it, in place of a field or of a part of a tuple."""
+    return pytest.approx(value)
 
 
 def launch(name: str, start_us: float, us: float, operator: str = "", shapes: str = "", **more: Any) -> Launch:
