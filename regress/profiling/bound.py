@@ -18,7 +18,9 @@ IDLE = 0.5
 LOW_OCCUPANCY = 0.25
 
 FEWER_BYTES = "move fewer bytes: fuse it with its neighbours, use a smaller dtype, write nothing that is read only once"
-FEWER_OPERATIONS = "compute less, or in a lower precision; let products use tensor cores (TF32, bfloat16, sizes in eights)"
+FEWER_OPERATIONS = (
+    "compute less, or in a lower precision; let products use tensor cores (TF32, bfloat16, sizes in eights)"
+)
 FEWER_LAUNCHES = "launch less: fuse kernels, capture a CUDA graph, give a call more to do"
 NO_WAITING = "let the host run ahead: nothing in a call may wait for the device (.item(), .cpu(), printing a tensor)"
 MORE_AT_ONCE = "have more in flight: larger blocks of work a thread, asynchronous loads, more warps"

@@ -45,6 +45,27 @@ _API = ("cuda_runtime", "cuda_driver")
 _AGAIN = "record it again with torch.profiler, and export it with export_chrome_trace"
 
 
+class _Args(msgspec.Struct, gc=False):
+    """What is read of an event's arguments; all else is skipped, which makes reading several times as fast."""
+
+    id: Any = msgspec.field(default=None, name="External id")
+    correlation: Any = None
+    device: Any = 0
+    stream: Any = 0
+    grid: Any = None
+    block: Any = None
+    registers: Any = msgspec.field(default=None, name="registers per thread")
+    shared_bytes: Any = msgspec.field(default=None, name="shared memory")
+    occupancy: Any = msgspec.field(default=None, name="est. achieved occupancy %")
+    bytes: Any = 0
+    shapes: Any = msgspec.field(default=None, name="Input Dims")
+    dtypes: Any = msgspec.field(default=None, name="Input type")
+    changed_bytes: Any = msgspec.field(default=0, name="Bytes")
+    allocated_bytes: Any = msgspec.field(default=0, name="Total Allocated")
+    reserved_bytes: Any = msgspec.field(default=0, name="Total Reserved")
+    device_type: Any = msgspec.field(default=0, name="Device Type")
+
+
 class _Event(msgspec.Struct, gc=False):
     ph: str = ""
     cat: str = ""
@@ -52,7 +73,7 @@ class _Event(msgspec.Struct, gc=False):
     tid: Any = 0
     ts: float = 0.0
     dur: float = 0.0
-    args: dict[str, Any] = {}
+    args: _Args = msgspec.field(default_factory=_Args)
 
 
 class _Trace(msgspec.Struct):
@@ -84,12 +105,12 @@ def _timeline(
 ) -> Timeline:
     operators, found = _operators(events["cpu_op"], origin)
     api = sorted((each for name in _API for each in events[name]), key=lambda each: each.ts)
-    asked_in = {each.args["correlation"]: each for each in api if "correlation" in each.args}
+    asked_in = {each.args.correlation: each for each in api if each.args.correlation is not None}
 
     def operator_of(work: _Event) -> _Found:
-        call = asked_in.get(work.args.get("correlation"))
+        call = asked_in.get(work.args.correlation)
         for each in (call, work):
-            known = found.get(each.args.get("External id")) if each is not None else None
+            known = found.get(each.args.id) if each is not None else None
             if known is not None:
                 return known
         return _Found()
@@ -123,7 +144,7 @@ def _timeline(
                 plain_api_name(each.name),
                 *_times(each, origin),
                 thread=_number(each.tid),
-                correlation=each.args.get("correlation"),
+                correlation=each.args.correlation,
             )
             for each in api
         ),
@@ -153,10 +174,10 @@ def _operators(events: list[_Event], origin: float) -> tuple[tuple[Operator, ...
         while around and around[-1][0] <= each.ts:
             around.pop()
         outer = around[-1][1] if around else None
-        shapes = _shapes(each.args.get("Input Dims"))
+        shapes = _shapes(each.args.shapes)
         found = _Found((*outer.path, each.name) if outer else (each.name,), outer.shapes if outer else shapes)
         around.append((each.ts + each.dur, found))
-        by_id[each.args.get("External id")] = found
+        by_id[each.args.id] = found
         operators.append(
             Operator(
                 each.name,
@@ -164,7 +185,7 @@ def _operators(events: list[_Event], origin: float) -> tuple[tuple[Operator, ...
                 thread=_number(each.tid),
                 path=found.path,
                 shapes=shapes,
-                dtypes=_dtypes(each.args.get("Input type"), each.args.get("Input Dims")),
+                dtypes=_dtypes(each.args.dtypes, each.args.shapes),
             )
         )
     return tuple(operators), by_id
@@ -172,20 +193,19 @@ def _operators(events: list[_Event], origin: float) -> tuple[tuple[Operator, ...
 
 def _launch(event: _Event, origin: float, operator: _Found) -> Launch:
     args = event.args
-    occupancy = args.get("est. achieved occupancy %")
     return Launch(
         event.name,
         *_times(event, origin),
-        device=_number(args.get("device")),
-        stream=_number(args.get("stream")),
-        correlation=args.get("correlation"),
+        device=_number(args.device),
+        stream=_number(args.stream),
+        correlation=args.correlation,
         operators=operator.path,
         shapes=operator.shapes,
-        grid=_size(args.get("grid")),
-        block=_size(args.get("block")),
-        registers=args.get("registers per thread"),
-        shared_bytes=args.get("shared memory"),
-        occupancy=occupancy / 100 if isinstance(occupancy, (int, float)) else None,
+        grid=_size(args.grid),
+        block=_size(args.block),
+        registers=args.registers,
+        shared_bytes=args.shared_bytes,
+        occupancy=args.occupancy / 100 if isinstance(args.occupancy, (int, float)) else None,
     )
 
 
@@ -195,13 +215,13 @@ def _copy(event: _Event, origin: float, operator: _Found) -> Copy:
     return Copy(
         event.name,
         *_times(event, origin),
-        device=_number(event.args.get("device")),
-        stream=_number(event.args.get("stream")),
-        correlation=event.args.get("correlation"),
+        device=_number(event.args.device),
+        stream=_number(event.args.stream),
+        correlation=event.args.correlation,
         operators=operator.path,
         shapes=operator.shapes,
         kind="memset" if event.cat == "gpu_memset" else kind,
-        bytes=_number(event.args.get("bytes")),
+        bytes=_number(event.args.bytes),
     )
 
 
@@ -209,10 +229,10 @@ def _allocations(moments: list[_Event], origin: float) -> tuple[Allocation, ...]
     found = [
         Allocation(
             at_s=(each.ts - origin) * MICRO,
-            bytes=_number(each.args.get("Bytes")),
-            allocated_bytes=_number(each.args.get("Total Allocated")),
-            reserved_bytes=_number(each.args.get("Total Reserved")),
-            on_device=each.args.get("Device Type") != 0,
+            bytes=_number(each.args.changed_bytes),
+            allocated_bytes=_number(each.args.allocated_bytes),
+            reserved_bytes=_number(each.args.reserved_bytes),
+            on_device=each.args.device_type != 0,
         )
         for each in moments
     ]

@@ -1,4 +1,7 @@
-"""Names of kernels, as compilers and libraries make them."""
+"""Names of kernels, as compilers and libraries make them, and what their words tell.
+
+Nothing in a profile says in what precision a product was computed, or whether on tensor cores, but the names of the libraries'
+kernels do. What they do not tell stays open: it is a hint, never a measurement."""
 
 from __future__ import annotations
 
@@ -46,3 +49,42 @@ def _close(open_brackets: list[str], letter: str, arrow: bool) -> None:
     elif opening in open_brackets:
         while open_brackets.pop() != opening:
             pass
+
+
+# -- what the words tell -------------------------------------------------------------------------------------------------
+
+_SIMPLE = re.compile(r"elementwise|reduce_kernel|CatArray|copy_kernel|index_kernel", re.IGNORECASE)
+_FILLS = re.compile(r"FillFunctor|fill_kernel", re.IGNORECASE)
+_TENSOR_CORES = re.compile(r"tensorop|wgmma|hmma|warpgroup|s16816|s1688|h16816|tf32|gemm_(bf16|f16|e4m3|s8)|flash|fmha")
+_NO_TENSOR_CORES = re.compile(r"sgemm|dgemm|simt|ffma|gemv|gemmSN|gemmk1")
+_PRECISIONS = (
+    ("TF32", re.compile(r"tf32|s1688gemm_f?32|tensorop_s1688", re.IGNORECASE)),
+    ("bfloat16", re.compile(r"bf16|bfloat16", re.IGNORECASE)),
+    ("float16", re.compile(r"(?<!b)f16|fp16|half|h16816|hgemm", re.IGNORECASE)),
+    ("float8", re.compile(r"e4m3|e5m2|fp8", re.IGNORECASE)),
+    ("float64", re.compile(r"dgemm|f64|double", re.IGNORECASE)),
+    ("float32", re.compile(r"sgemm|f32|float", re.IGNORECASE)),
+)
+"""The first that fits: names of products hold the type of the sum too, which is float32 for most."""
+
+
+def is_simple(name: str) -> bool:
+    """Whether it is one of the kernels of which an unfused program consists: element by element, a reduction, a copy."""
+    return _SIMPLE.search(name) is not None
+
+
+def fills(name: str) -> bool:
+    """Whether it sets memory to one value."""
+    return _FILLS.search(name) is not None
+
+
+def on_tensor_cores(name: str) -> bool | None:
+    """Whether a product runs on tensor cores; None where the name does not tell."""
+    if _NO_TENSOR_CORES.search(name):
+        return False
+    return True if _TENSOR_CORES.search(name) else None
+
+
+def precision(name: str) -> str:
+    """The word for what the factors are: TF32, bfloat16, float16, float8, float64, float32; empty where the name has none."""
+    return next((word for word, pattern in _PRECISIONS if pattern.search(name)), "")

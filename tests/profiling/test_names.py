@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regress.profiling.names import short
+from regress.profiling.names import fills, is_simple, on_tensor_cores, precision, short
 
 GELU = (
     "void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl(at::TensorIteratorBase&, "
@@ -40,3 +40,29 @@ def test_any_text_has_a_short_name_that_is_its_own(name: str) -> None:
     assert bool(once) == bool(name)
     if not set(once) & set("<>(){}[]"):
         assert short(once) == once
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "tensor_cores"),
+    [
+        ("sm90_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x128x32_warpgroupsize1x1x1", "TF32", True),
+        ("sm90_xmma_gemm_bf16bf16_bf16f32_f32_nn_n_tilesize128x128x64_warpgroupsize1x1x1", "bfloat16", True),
+        ("cutlass_80_tensorop_s1688gemm_128x256_16x3_nn_align4", "TF32", True),
+        ("ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_nn", "float16", True),
+        ("sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize128x128x8_stage3_simt_sgemm", "float32", False),
+        ("cutlass_80_simt_sgemm_128x64_8x5_nn_align1", "float32", False),
+        ("ampere_dgemm_64x64_nn", "float64", False),
+        ("void gelu<c10::Half>(int)", "float16", None),
+        ("softmax", "", None),
+    ],
+)
+def test_names_tell_the_precision_and_the_tensor_cores(name: str, word: str, tensor_cores: bool | None) -> None:
+    assert (precision(name), on_tensor_cores(name)) == (word, tensor_cores)
+
+
+def test_names_tell_what_is_simple_and_what_fills() -> None:
+    assert is_simple(GELU)
+    assert is_simple("void at::native::reduce_kernel<512, 1>(int)")
+    assert not is_simple("void cudnn::layer_norm<float>(int)")
+    assert fills("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float> >(int)")
+    assert not fills(GELU)
