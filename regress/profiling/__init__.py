@@ -6,8 +6,9 @@
     nsys_stats  CSV of `nsys stats` -> totals
     ncu         CSV of Nsight Compute -> KernelMetrics
     ncu_run     the command that runs a program under Nsight Compute, and what its failures mean
+    intervals   sets of times
     totals      Timeline -> busy and idle time, overlap, transfers, gaps, uses of operators and kernels, the bottleneck
-    names       a kernel's name without template arguments and parameters
+    names       a kernel's short name, and what its words tell
     kernels     two Timelines -> KernelDiffs, and where the difference went
     causes      what a difference most likely comes from, in a sentence
     bound       memory-, compute-, launch- or latency-bound, and what to try

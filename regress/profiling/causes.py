@@ -18,6 +18,8 @@ SMALL_COPY_BYTES = 4096
 """A copy to the host that is there for its value, not for its data."""
 MOST = 0.5
 """A part is what a difference comes from if it is at least that share of it."""
+SOME = 0.1
+"""Below that share, a part is no cause worth a sentence."""
 ALIKE = 0.03
 """Kernels that became slower by ratios this close share one reason."""
 FEW = 3
@@ -155,7 +157,8 @@ def _fusion(change: _Change) -> Cause | None:
     simple = [each for each in change.new if each.head and is_simple(each.head.name)]
     many = sum(each.head.launches for each in change.new if each.head)
     few = sum(each.base.launches for each in change.gone if each.base)
-    if not change.gone or len(simple) < 2 or many <= few:
+    part_s = sum(each.difference_s for each in (*change.new, *change.gone))
+    if not change.gone or len(simple) < 2 or many <= few or change.share(part_s) < SOME:
         return None
     what = short(change.gone[0].base.name) if change.gone[0].base else ""
     others = f" and {len(change.gone) - 1} more" if len(change.gone) > 1 else ""
@@ -169,6 +172,8 @@ def _fusion(change: _Change) -> Cause | None:
 def _precision(change: _Change) -> Cause | None:
     """A product, or an attention, on another path of the hardware."""
     for before, after in _changed_paths(change):
+        if change.share(after.seconds - before.seconds) < SOME:
+            continue
         old, new = precision(before.name), precision(after.name)
         lost = on_tensor_cores(before.name) is True and on_tensor_cores(after.name) is False
         names = (
@@ -262,7 +267,9 @@ def _host(change: _Change) -> Cause | None:
         f"the device waits {format_time(change.found.idle_s)} a call longer for the host, and does the same work as before",
         f"the device waits {format_time(change.found.idle_s)} a call less for the host, and does the same work as before",
     )
-    return Cause("host", text, "high" if change.share(change.found.idle_s) > 1 - MOST / 2 else "medium")
+    # How long the host takes under a profiler varies from run to run by itself: only a large growth is beyond doubt.
+    growth = change.found.idle_s / change.found.base_s if change.found.base_s > 0 else 1.0
+    return Cause("host", text, _sure(growth))
 
 
 RULES: tuple[Callable[[_Change], Cause | None], ...] = (
@@ -310,4 +317,4 @@ def _number(value: float) -> str:
 
 
 def _sure(share: float) -> Confidence:
-    return "high" if share >= MOST else "medium"
+    return "high" if share >= MOST else "medium" if share >= SOME else "low"

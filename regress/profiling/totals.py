@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum
+from typing import Literal
 
 from regress.model import KernelUse
 from regress.profiling.intervals import Interval, complement, intersection, length, union, without
@@ -250,20 +251,24 @@ def memory(timeline: Timeline) -> MemoryUse | None:
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """What takes the largest share of the span: a kernel, copying, or the device's waiting."""
+    """What takes the largest share of the span: a kernel, copying, or the device's waiting; without a device, an operator."""
 
-    kind: str
-    """kernel, copies or idle."""
+    kind: Literal["kernel", "copies", "idle", "operator"]
     name: str
     share: float
 
 
 def bottleneck(timeline: Timeline) -> Bottleneck | None:
-    """None where nothing was recorded of the device. Work that runs side by side may have shares of more than one in all."""
-    found, span_s = totals(timeline), timeline.span_s / timeline.calls
-    if not (found.launches or found.copies) or span_s <= 0:
+    """None where neither device nor operators were recorded. Work side by side may have shares of more than one in all."""
+    span_s = timeline.span_s / timeline.calls
+    if span_s <= 0:
         return None
-    candidates = [Bottleneck("kernel", use.name, use.seconds / span_s) for use in by_kernel(timeline)[:1]]
-    candidates += [Bottleneck("copies", use.name, use.seconds / span_s) for use in by_copy(timeline)[:1]]
-    candidates.append(Bottleneck("idle", "the device waits for the host", found.idle_s / span_s))
-    return max(candidates, key=lambda each: each.share)
+    kernels, copied = by_kernel(timeline)[:1], by_copy(timeline)[:1]
+    found = [Bottleneck("kernel", use.name, use.seconds / span_s) for use in kernels]
+    found += [Bottleneck("copies", use.name, use.seconds / span_s) for use in copied]
+    if found:
+        idle_s = span_s - length(device_busy(timeline)) / timeline.calls
+        found.append(Bottleneck("idle", "the device waits for the host", idle_s / span_s))
+    else:
+        found = [Bottleneck("operator", use.name, use.own_host_s / span_s) for use in by_operator(timeline)]
+    return max(found, key=lambda each: each.share, default=None)

@@ -16,7 +16,7 @@ from regress.profiling.totals import (
     memory,
     totals,
 )
-from tests.profiling.samples import US, copy, launch, timeline, timelines
+from tests.profiling.samples import US, copy, launch, near, timeline, timelines
 
 
 def test_busy_idle_and_overlap_of_two_calls() -> None:
@@ -145,5 +145,13 @@ def test_the_bottleneck_takes_the_largest_share(whole: Timeline, kind: str, name
     assert found.share == pytest.approx(share)
 
 
-def test_without_a_device_there_is_no_bottleneck() -> None:
+def test_without_a_device_the_bottleneck_is_an_operator() -> None:
+    operators = (
+        Operator("linear", 0.0, 60 * US, path=("linear",)),
+        Operator("addmm", 0.0, 50 * US, path=("linear", "addmm")),
+        Operator("gelu", 60 * US, 20 * US, path=("gelu",)),
+    )
+    found = bottleneck(replace(timeline(span_us=100), operators=operators))
+    assert found is not None
+    assert (found.kind, found.name, found.share) == ("operator", "addmm", near(0.5))
     assert bottleneck(timeline(span_us=10)) is None
