@@ -563,6 +563,8 @@ class KernelUse:
     operators: tuple[str, ...] = ()
     """The operators that it was first launched in, the outermost first."""
     shapes: str = ""
+    dtypes: str = ""
+    """Of the arguments of the outermost one."""
 
 
 Matched = Literal["name", "template", "operator", "position", "nothing"]

@@ -10,6 +10,7 @@
     totals      Timeline -> busy and idle time, overlap, transfers, gaps, uses of operators and kernels, the bottleneck
     names       a kernel's short name, and what its words tell
     kernels     two Timelines -> KernelDiffs, and where the difference went
+    change      the difference turned so that rules can look at it
     causes      what a difference most likely comes from, in a sentence
     bound       memory-, compute-, launch- or latency-bound, and what to try
 

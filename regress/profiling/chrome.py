@@ -22,6 +22,7 @@ from regress.profiling.timeline import (
     ApiCall,
     Copy,
     CopyKind,
+    HostEvent,
     Launch,
     Operator,
     Range,
@@ -153,6 +154,9 @@ def _timeline(
             Range(each.name, *_times(each, origin), thread=_number(each.tid)) for each in events["user_annotation"]
         ),
         allocations=_allocations(moments, origin),
+        overheads=tuple(
+            HostEvent(each.name, *_times(each, origin), thread=_number(each.tid)) for each in events["overhead"]
+        ),
         device=", ".join(sorted({str(each.get("name")) for each in devices if not used or each.get("id") in used})),
         gaps_in_record=tuple(missing),
     )
@@ -163,6 +167,8 @@ class _Found(msgspec.Struct, frozen=True):
 
     path: tuple[str, ...] = ()
     shapes: str = ""
+    """Of the outermost one's arguments, as the types."""
+    dtypes: str = ""
 
 
 def _operators(events: list[_Event], origin: float) -> tuple[tuple[Operator, ...], dict[Any, _Found]]:
@@ -174,8 +180,11 @@ def _operators(events: list[_Event], origin: float) -> tuple[tuple[Operator, ...
         while around and around[-1][0] <= each.ts:
             around.pop()
         outer = around[-1][1] if around else None
-        shapes = _shapes(each.args.shapes)
-        found = _Found((*outer.path, each.name) if outer else (each.name,), outer.shapes if outer else shapes)
+        shapes, dtypes = _shapes(each.args.shapes), _dtypes(each.args.dtypes, each.args.shapes)
+        if outer is None:
+            found = _Found((each.name,), shapes, dtypes)
+        else:
+            found = _Found((*outer.path, each.name), outer.shapes, outer.dtypes)
         around.append((each.ts + each.dur, found))
         by_id[each.args.id] = found
         operators.append(
@@ -185,7 +194,7 @@ def _operators(events: list[_Event], origin: float) -> tuple[tuple[Operator, ...
                 thread=_number(each.tid),
                 path=found.path,
                 shapes=shapes,
-                dtypes=_dtypes(each.args.dtypes, each.args.shapes),
+                dtypes=dtypes,
             )
         )
     return tuple(operators), by_id
@@ -201,11 +210,12 @@ def _launch(event: _Event, origin: float, operator: _Found) -> Launch:
         correlation=args.correlation,
         operators=operator.path,
         shapes=operator.shapes,
+        dtypes=operator.dtypes,
         grid=_size(args.grid),
         block=_size(args.block),
         registers=args.registers,
         shared_bytes=args.shared_bytes,
-        occupancy=args.occupancy / 100 if isinstance(args.occupancy, (int, float)) else None,
+        occupancy=args.occupancy / 100 if args.occupancy else None,
     )
 
 
@@ -220,6 +230,7 @@ def _copy(event: _Event, origin: float, operator: _Found) -> Copy:
         correlation=event.args.correlation,
         operators=operator.path,
         shapes=operator.shapes,
+        dtypes=operator.dtypes,
         kind="memset" if event.cat == "gpu_memset" else kind,
         bytes=_number(event.args.bytes),
     )

@@ -16,6 +16,10 @@ from regress.profiling.causes import causes
 from regress.profiling.names import short
 from regress.profiling.timeline import Timeline
 from regress.profiling.totals import by_copy, by_kernel, totals
+from regress.units import format_time
+
+PROFILER_SHARE = 0.1
+"""Of a call, from which on what the profiler does itself spoils the idle time."""
 
 Pair = tuple[KernelUse, KernelUse, Matched]
 
@@ -146,9 +150,15 @@ def _places(base: Sequence[KernelUse], head: Sequence[KernelUse], pairs: list[Pa
 
 
 def _warnings(base: Timeline, head: Timeline) -> tuple[str, ...]:
-    lines = [
-        f"{side}: {text}" for side, timeline in (("base", base), ("head", head)) for text in timeline.gaps_in_record
-    ]
+    lines = []
+    for side, timeline in (("base", base), ("head", head)):
+        lines += [f"{side}: {text}" for text in timeline.gaps_in_record]
+        found = totals(timeline)
+        if found.profiler_s > PROFILER_SHARE * found.span_s:
+            own, whole = format_time(found.profiler_s), format_time(found.span_s)
+            lines.append(
+                f"{side}: the profiler itself took {own} of {whole} a call: profile more calls, leave out the first"
+            )
     if base.device and head.device and base.device != head.device:
         lines.append(f"base ran on {base.device} and head on {head.device}: their times do not compare")
     return tuple(lines)

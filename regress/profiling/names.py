@@ -9,13 +9,32 @@ import re
 
 _ANONYMOUS = re.compile(r"\(anonymous namespace\)::|<unnamed>::|::_GLOBAL__N__\w+(?=::)")
 _OPERATOR = re.compile(r"operator\s*(\(\)|<<=?|>>=?|<=>|<=?|>=?|->\*?)")
+_WRAPPERS = (
+    "cutlass::Kernel",
+    "cutlass::Kernel2",
+    "cutlass::device_kernel",
+    "at::cuda::detail::enable_3x_kernel_for_sm9x",
+)
+"""Kernels that say in their first template argument alone what they are."""
 _CLOSES = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
 def short(name: str) -> str:
     """The name alone: `void at::native::f<float, 4>(int, T)` -> `at::native::f`.
 
-    Template arguments, the return type, parameters and anonymous namespaces go. A name that has none of these stays."""
+    Template arguments, the return type, parameters and anonymous namespaces go. A name that has none of these stays; of a
+    wrapper that is the same for every kernel in it, what it wraps is told."""
+    found = _bare(name)
+    argument = name.partition(f"{found}<")[2] if found in _WRAPPERS else ""
+    return short(argument) if argument else found
+
+
+def function_name(name: str) -> str:
+    """The function without namespaces: what profilers select kernels by."""
+    return _bare(name).rpartition("::")[2]
+
+
+def _bare(name: str) -> str:
     text = _ANONYMOUS.sub("", name)
     kept: list[str] = []
     open_brackets: list[str] = []
@@ -55,12 +74,14 @@ def _close(open_brackets: list[str], letter: str, arrow: bool) -> None:
 
 _SIMPLE = re.compile(r"elementwise|reduce_kernel|CatArray|copy_kernel|index_kernel", re.IGNORECASE)
 _FILLS = re.compile(r"FillFunctor|fill_kernel", re.IGNORECASE)
-_TENSOR_CORES = re.compile(r"tensorop|wgmma|hmma|warpgroup|s16816|s1688|h16816|tf32|gemm_(bf16|f16|e4m3|s8)|flash|fmha")
+_TENSOR_CORES = re.compile(
+    r"tensorop|wgmma|hmma|warpgroup|s16816|s1688|h16816|tf32|gemm_(bf16|f16|e4m3|s8)|flash|nvjet"
+)
 _NO_TENSOR_CORES = re.compile(r"sgemm|dgemm|simt|ffma|gemv|gemmSN|gemmk1")
 _PRECISIONS = (
     ("TF32", re.compile(r"tf32|s1688gemm_f?32|tensorop_s1688", re.IGNORECASE)),
-    ("bfloat16", re.compile(r"bf16|bfloat16", re.IGNORECASE)),
-    ("float16", re.compile(r"(?<!b)f16|fp16|half|h16816|hgemm", re.IGNORECASE)),
+    ("bfloat16", re.compile(r"bf16|bfloat16|nvjet_(sm\d+_)?t", re.IGNORECASE)),
+    ("float16", re.compile(r"(?<!b)f16|fp16|half|h16816|hgemm|nvjet_(sm\d+_)?h", re.IGNORECASE)),
     ("float8", re.compile(r"e4m3|e5m2|fp8", re.IGNORECASE)),
     ("float64", re.compile(r"dgemm|f64|double", re.IGNORECASE)),
     ("float32", re.compile(r"sgemm|f32|float", re.IGNORECASE)),

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from regress.errors import ProfileError
+from regress.profiling.names import short
 from regress.profiling.timeline import Size3
 
 
@@ -74,8 +75,15 @@ _SHARED = (
     ("launch__shared_mem_per_block_static", "Static Shared Memory Per Block"),
     ("launch__shared_mem_per_block_dynamic", "Dynamic Shared Memory Per Block"),
 )
-_TENSOR = re.compile(r"sm__(inst_executed_)?pipe_tensor\w*\.avg\.pct_of_peak_sustained_active")
-"""Chips name their tensor pipes differently, and some have several."""
+_TENSOR = tuple(
+    re.compile(rf"sm__{pipe}\.avg\.{_PEAK}_{of}")
+    for pipe, of in (
+        (r"pipe_tensor(_op_\w+)?_cycles_active", "active"),
+        (r"pipe_tensor(_\w+)?_cycles_active", "elapsed"),
+        (r"inst_executed_pipe_tensor(_\w+)?", "active"),
+    )
+)
+"""Chips name their tensor pipes differently, and some have several. Instructions come last: one keeps a pipe busy for long."""
 
 _UNIT = re.compile(r"([numKMGT]?)(byte|second|s)(/\w+)?")
 _SCALES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -107,21 +115,28 @@ def _rows(text: str, source: str) -> Iterator[tuple[dict[str, str], list[tuple[s
         if not columns or not line.startswith('"'):
             continue
         fields = _fields(line)
-        if len(fields) != len(columns):
-            if _ROW.match(line) and fields[:1] != [""]:
+        if not _complete(fields, columns):
+            if _ROW.match(line):
                 raise ProfileError(
                     f"{source}, line {number}: {len(fields)} fields of {len(columns)}",
                     why="it ends too early: the profiler was stopped, or the disk is full",
                     fix="profile again",
                 )
             continue  # the application printed it
-        row = dict(zip(columns, fields, strict=True))
+        row = dict(zip(columns, fields, strict=False))
         if "Metric Name" in row:
             yield row, [(row["Metric Name"], row.get("Metric Unit", ""), row.get("Metric Value", ""))]
         elif row["ID"] == "":
             units = row
         else:
             yield row, [(name, units.get(name, ""), row[name]) for name in columns if "__" in name]
+
+
+def _complete(fields: list[str], columns: list[str]) -> bool:
+    """Whether a row has what it must have; in rows of the details page, what says of rules is left off where there is none."""
+    return len(fields) == len(columns) or (
+        "Metric Value" in columns and columns.index("Metric Value") < len(fields) < len(columns)
+    )
 
 
 def _fields(line: str) -> list[str]:
@@ -155,7 +170,7 @@ def scale_of(unit: str) -> tuple[float, str]:
 def _metrics(row: Mapping[str, str], values: Values) -> KernelMetrics:
     fields = {field: _first(values, names, dimension) for field, (dimension, names) in _NAMES.items()}
     registers = fields.pop("registers")
-    tensor = [value for (name, dimension), value in values.items() if dimension == "share" and _TENSOR.fullmatch(name)]
+    tensor = [[value for (name, _), value in values.items() if pattern.fullmatch(name)] for pattern in _TENSOR]
     shared = [part for names in _SHARED if (part := _first(values, names, "B")) is not None]
     return KernelMetrics(
         kernel=row.get("Kernel Name", ""),
@@ -163,9 +178,19 @@ def _metrics(row: Mapping[str, str], values: Values) -> KernelMetrics:
         block=_size(row.get("Block Size", "")),
         registers=None if registers is None else round(registers),
         shared_bytes=round(sum(shared)) if shared else None,
-        tensor_use=max(tensor, default=None),
+        tensor_use=next((max(each) for each in tensor if each), None),
         **fields,
     )
+
+
+def of_kernel(metrics: Sequence[KernelMetrics], name: str) -> KernelMetrics | None:
+    """Those of the longest launch of the kernel that a timeline calls so; None where it was not profiled.
+
+    The tools spell types and namespaces differently, so what counts is the short name without namespaces: kernels that differ
+    in template arguments alone are not told apart."""
+    wanted = short(name).rpartition("::")[2]
+    found = [each for each in metrics if short(each.kernel).rpartition("::")[2] == wanted]
+    return max(found, key=lambda each: each.duration_s or 0.0, default=None)
 
 
 def _first(values: Values, names: tuple[str, ...], dimension: str) -> float | None:

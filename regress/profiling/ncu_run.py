@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from regress.errors import ProfileError
-from regress.profiling.names import short
+from regress.profiling.names import function_name
 
 SECTIONS = ("SpeedOfLight", "ComputeWorkloadAnalysis", "MemoryWorkloadAnalysis", "LaunchStats", "Occupancy")
 """Sections rather than metrics: their metrics fit the chip, where a name that a chip lacks is an error."""
@@ -48,22 +48,13 @@ def command(
     The clock is left alone, as in every measurement: ncu would set it to its base. `kernels` are names as a timeline has them,
     `launch_count` ends profiling after so many launches. `marked_only` profiles what lies between cudaProfilerStart and
     cudaProfilerStop alone."""
-    options = [
-        "--csv",
-        "--page",
-        "raw",
-        "--print-units",
-        "base",
-        "--clock-control",
-        "none",
-        "--target-processes",
-        "all",
-    ]
+    options = ["--csv", "--page", "raw", "--print-units", "base", "--rename-kernels", "no"]
+    options += ["--clock-control", "none", "--target-processes", "all"]
     for section in SECTIONS:
         options += ["--section", section]
     if marked_only:
         options += ["--profile-from-start", "off"]
-    functions = dict.fromkeys(short(name).rpartition("::")[2] for name in kernels)
+    functions = dict.fromkeys(function_name(name) for name in kernels)
     if functions:
         options += ["--kernel-name", f"regex:^({'|'.join(re.escape(name) for name in functions)})$"]
     if launch_count is not None:

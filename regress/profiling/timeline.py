@@ -41,6 +41,8 @@ class DeviceWork(Event):
     """The operators it was asked for in, the outermost first; empty where nothing recorded operators."""
     shapes: str = ""
     """Shapes of the outermost operator's arguments, as they were recorded."""
+    dtypes: str = ""
+    """Types of the arguments that have a shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Launch(DeviceWork):
     shared_bytes: int | None = None
     """A block, static and dynamic."""
     occupancy: float | None = None
-    """Share of the warps that could be there, as the profiler estimates it: 0.5 is half."""
+    """Share of the warps that could be there, as the profiler estimates it (0.5 is half); None where it cannot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,8 @@ class Timeline:
     operators: tuple[Operator, ...] = ()
     ranges: tuple[Range, ...] = ()
     allocations: tuple[Allocation, ...] = ()
+    overheads: tuple[HostEvent, ...] = ()
+    """What the profiler itself did meanwhile: asking for buffers, writing them out. It is in the times of what it held up."""
     device: str = ""
     """Name of the device that did the work, where it is recorded."""
     gaps_in_record: tuple[str, ...] = ()
@@ -169,29 +173,31 @@ def is_sync(api_name: str) -> bool:
 E = TypeVar("E", bound=Event)
 
 
-def between(timeline: Timeline, mark: str) -> Timeline:
+def between(timeline: Timeline, mark: str, skip: int = 0) -> Timeline:
     """The part of a timeline that the ranges of that name cover, one call each, with the work that was asked for in them.
 
-    Raises KeyError where no range has that name. Work whose API call is not recorded counts by its own start."""
-    marks = [each for each in timeline.ranges if each.name == mark]
+    `skip` leaves out that many calls at the start: in the first ones, profilers ask for their buffers. The part starts when the
+    device is done with all that was asked for before. Work whose API call is not recorded counts by its own start. Raises
+    KeyError where no such range is left."""
+    marks = sorted((each for each in timeline.ranges if each.name == mark), key=lambda each: each.start_s)[skip:]
     if not marks:
         raise KeyError(mark)
-    start_s, last_s = min(each.start_s for each in marks), max(each.end_s for each in marks)
+    first_s, last_s = marks[0].start_s, max(each.end_s for each in marks)
     inside = Within((each.start_s, each.end_s) for each in marks)
     asked = {each.correlation: each.start_s for each in timeline.api_calls if each.correlation is not None}
 
-    def asked_inside(work: DeviceWork) -> bool:
-        start_s = None if work.correlation is None else asked.get(work.correlation)
-        return (work.start_s if start_s is None else start_s) in inside
+    def asked_s(work: DeviceWork) -> float:
+        found = None if work.correlation is None else asked.get(work.correlation)
+        return work.start_s if found is None else found
 
     def of_host(events: tuple[E, ...]) -> tuple[E, ...]:
         return tuple(each for each in events if each.start_s in inside)
 
-    launches = tuple(each for each in timeline.launches if asked_inside(each))
-    copies = tuple(each for each in timeline.copies if asked_inside(each))
+    launches = tuple(each for each in timeline.launches if asked_s(each) in inside)
+    copies = tuple(each for each in timeline.copies if asked_s(each) in inside)
     return replace(
         timeline,
-        start_s=start_s,
+        start_s=max([first_s, *(each.end_s for each in timeline.work if asked_s(each) < first_s)]),
         end_s=max([last_s, *(each.end_s for each in launches), *(each.end_s for each in copies)]),
         calls=len(marks),
         launches=launches,
@@ -201,4 +207,5 @@ def between(timeline: Timeline, mark: str) -> Timeline:
         operators=of_host(timeline.operators),
         ranges=of_host(timeline.ranges),
         allocations=tuple(each for each in timeline.allocations if each.at_s in inside),
+        overheads=of_host(timeline.overheads),
     )

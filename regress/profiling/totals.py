@@ -34,6 +34,8 @@ class Totals:
     """The host was waiting for the device."""
     overlap_s: float
     """Host and device were busy at the same time."""
+    profiler_s: float
+    """The profiler itself was at work; this is in the other times too."""
     launches: float
     copies: float
     synchronizations: float
@@ -52,6 +54,7 @@ def totals(timeline: Timeline) -> Totals:
         host_busy_s=length(host) / calls,
         waiting_s=length(waiting) / calls,
         overlap_s=length(intersection(host, busy)) / calls,
+        profiler_s=length(_union(timeline, timeline.overheads)) / calls,
         launches=len(timeline.launches) / calls,
         copies=len(timeline.copies) / calls,
         synchronizations=len(timeline.syncs) / calls,
@@ -118,6 +121,7 @@ def _by_name(timeline: Timeline, work: Iterable[DeviceWork]) -> tuple[KernelUse,
                 occupancy=launch.occupancy if launch else None,
                 operators=group[0].operators,
                 shapes=group[0].shapes,
+                dtypes=group[0].dtypes,
             )
         )
     return tuple(sorted(uses, key=lambda use: (-use.seconds, use.name)))

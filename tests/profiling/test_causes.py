@@ -45,7 +45,7 @@ def test_a_lost_fusion() -> None:
     base = in_turn(launch(NORM, 0, 10, "aten::layer_norm"))
     head = in_turn(*(launch(name, 0, 9, f"aten::{index}") for index, name in enumerate((MEAN, ADD, MUL, EXP))))
     text = only(causes(base, head), "fusion", "high")
-    assert text == "a fusion was lost: layer_norm_kernel became 4 launches a call, most of them of simple kernels"
+    assert text == "a fusion was lost: layer_norm_kernel became 4 launches a call"
     assert "a fusion was gained" in only(causes(head, base), "fusion", "high")
 
 

@@ -175,6 +175,17 @@ def test_a_duration_is_the_same_in_every_unit(seconds: float, unit: str) -> None
     assert found.duration_s == pytest.approx(seconds, rel=1e-6, abs=scale * 1e-9)
 
 
+def test_tensor_cores_are_used_as_long_as_they_are_busy_not_as_often_as_they_are_told() -> None:
+    busy, told = (
+        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained",
+        "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained",
+    )
+    metrics = {f"{told}_active": ("%", "2.6"), f"{busy}_elapsed": ("%", "72"), f"{busy}_active": ("%", "82")}
+    for name, share in ((f"{busy}_active", 0.82), (f"{busy}_elapsed", 0.72), (f"{told}_active", 0.026)):
+        assert ncu.read(raw(metrics))[0].tensor_use == near(share)
+        del metrics[name]
+
+
 def test_a_table_that_breaks_off_is_refused() -> None:
     with pytest.raises(ProfileError, match=r"run\.csv, line 3: \d+ fields of 25") as caught:
         ncu.read(raw(METRICS)[:-40], "run.csv")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from regress.profiling.timeline import ApiCall, Range, Timeline, between, is_sync, plain_api_name
@@ -41,6 +43,16 @@ def test_work_belongs_to_the_call_that_asked_for_it() -> None:
 def test_a_range_of_calls_ends_when_the_device_is_done() -> None:
     found = between(marked(), "call")
     assert (found.start_s, found.end_s) == pytest.approx((20 * US, 70 * US))
+
+
+def test_the_first_calls_can_be_left_out_and_the_device_must_be_done_with_them() -> None:
+    busy = replace(marked(), launches=(launch("first", 25, 30, correlation=2), launch("late", 60, 10, correlation=3)))
+    found = between(busy, "call", skip=1)
+    assert (found.calls, [each.name for each in found.launches]) == (1, ["late"])
+    assert found.start_s == pytest.approx(55 * US)  # not at 40, when the device was still at the first call
+    assert between(marked(), "call", skip=1).start_s == 40 * US
+    with pytest.raises(KeyError):
+        between(marked(), "call", skip=2)
 
 
 def test_a_mark_that_is_not_there_is_an_error() -> None:
