@@ -20,6 +20,7 @@ from regress.profiling.timeline import (
     CopyKind,
     E,
     Event,
+    HostEvent,
     Launch,
     Range,
     Sync,
@@ -36,7 +37,7 @@ CALLS, SYNCS, GRAPHS = (
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
 )
-RANGES, DEVICES, STRINGS = "NVTX_EVENTS", "TARGET_INFO_GPU", "StringIds"
+RANGES, DEVICES, STRINGS, OVERHEADS = "NVTX_EVENTS", "TARGET_INFO_GPU", "StringIds", "PROFILER_OVERHEAD"
 
 _EXPECTED = {
     KERNELS: "kernels",
@@ -133,6 +134,7 @@ class _Export:
             syncs=tuple(waits if api_calls else _ordered(list(self._syncs()))),
             api_calls=tuple(api_calls),
             ranges=tuple(ranges),
+            overheads=tuple(_ordered(list(self._overheads()))),
             device=self._device({each.device for each in (*launches, *copies)}),
             gaps_in_record=tuple(self._missing()),
         )
@@ -222,6 +224,10 @@ class _Export:
             text = _get(row, "text") or self._strings.get(_get(row, "textId"), "")
             if text and row["start"] is not None and _get(row, "end") is not None:
                 yield Range(text, *self._times(row), thread=_thread(row))
+
+    def _overheads(self) -> Iterator[HostEvent]:
+        for row in self._rows(OVERHEADS):
+            yield HostEvent(self._name(row, "nameId"), *self._times(row), thread=_thread(row))
 
     def _device(self, used: set[int]) -> str:
         rows = list(self._rows(DEVICES))

@@ -177,8 +177,8 @@ def between(timeline: Timeline, mark: str, skip: int = 0) -> Timeline:
     """The part of a timeline that the ranges of that name cover, one call each, with the work that was asked for in them.
 
     `skip` leaves out that many calls at the start: in the first ones, profilers ask for their buffers. The part starts when the
-    device is done with all that was asked for before. Work whose API call is not recorded counts by its own start. Raises
-    KeyError where no such range is left."""
+    device is done with what was asked for before, or is at work for these calls beside it. Work whose API call is not recorded
+    counts by its own start. Raises KeyError where no such range is left."""
     marks = sorted((each for each in timeline.ranges if each.name == mark), key=lambda each: each.start_s)[skip:]
     if not marks:
         raise KeyError(mark)
@@ -195,9 +195,11 @@ def between(timeline: Timeline, mark: str, skip: int = 0) -> Timeline:
 
     launches = tuple(each for each in timeline.launches if asked_s(each) in inside)
     copies = tuple(each for each in timeline.copies if asked_s(each) in inside)
+    before_s = max((each.end_s for each in timeline.work if asked_s(each) < first_s), default=first_s)
+    first_work_s = min((each.start_s for each in (*launches, *copies)), default=first_s)
     return replace(
         timeline,
-        start_s=max([first_s, *(each.end_s for each in timeline.work if asked_s(each) < first_s)]),
+        start_s=max(first_s, min(before_s, first_work_s)),
         end_s=max([last_s, *(each.end_s for each in launches), *(each.end_s for each in copies)]),
         calls=len(marks),
         launches=launches,

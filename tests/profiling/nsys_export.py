@@ -20,6 +20,7 @@ CUPTI_ACTIVITY_KIND_MEMSET: start! end! deviceId! contextId! streamId! correlati
 CUPTI_ACTIVITY_KIND_RUNTIME: start! end! eventClass! globalTid correlationId nameId! returnValue! callchainId
 CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: start! end! deviceId! contextId! streamId! correlationId globalPid syncType! eventId!
 CUPTI_ACTIVITY_KIND_GRAPH_TRACE: start! end! deviceId! contextId! streamId! correlationId globalPid graphId graphExecId
+PROFILER_OVERHEAD: start! end! globalTid nameId! returnValue!
 NVTX_EVENTS: start! end eventType! rangeId category color text globalTid endGlobalTid textId domainId
 """
 """Columns of each table; with a mark those that are never NULL."""

@@ -71,6 +71,21 @@ def test_waits_come_from_their_own_table_where_the_api_was_not_recorded(tmp_path
     ]
 
 
+def test_what_the_profiler_did_itself(tmp_path: Path) -> None:
+    export = Export(tmp_path / "r.sqlite")
+    export.kernel("k", 0, 1000)
+    export.add(
+        "PROFILER_OVERHEAD",
+        start=200,
+        end=700,
+        globalTid=TID,
+        nameId=export.string("CUDA profiling data flush overhead"),
+    )
+    found = nsys.read(export.finish())
+    assert [(each.name, each.thread) for each in found.overheads] == [("CUDA profiling data flush overhead", 101)]
+    assert totals(found).profiler_s == near(500e-9)
+
+
 def test_graphs_that_were_recorded_whole_are_work_of_the_device(tmp_path: Path) -> None:
     export = Export(tmp_path / "r.sqlite")
     export.call("cudaGraphLaunch_v10000", 0, 100, correlation=4)

@@ -55,6 +55,12 @@ def test_the_first_calls_can_be_left_out_and_the_device_must_be_done_with_them()
         between(marked(), "call", skip=2)
 
 
+def test_what_runs_beside_the_calls_since_before_does_not_delay_them() -> None:
+    beside = replace(marked(), launches=(launch("long", 25, 75, correlation=2), launch("late", 60, 10, correlation=3)))
+    found = between(beside, "call", skip=1)
+    assert (found.start_s, found.end_s) == pytest.approx((60 * US, 70 * US))
+
+
 def test_a_mark_that_is_not_there_is_an_error() -> None:
     with pytest.raises(KeyError, match="calll"):
         between(marked(), "calll")
