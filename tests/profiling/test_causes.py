@@ -107,6 +107,8 @@ def test_all_kernels_slower_alike() -> None:
     found = causes(base, head)
     assert [each.kind for each in found] == ["clock"]
     assert "all 3 kernels changed by the same +20.0 %" in found[0].text
+    more = in_turn(*(launch(name, 0, us, "aten::add", "[12]") for name, us in (("a", 12), ("b", 24), ("c", 36))))
+    assert [each.kind for each in causes(base, more)] == ["slower kernel"]  # more to do, not another clock
 
 
 def test_overhead_of_the_host_alone() -> None:
