@@ -215,7 +215,7 @@ def _launch(event: _Event, origin: float, operator: _Found) -> Launch:
         block=_size(args.block),
         registers=args.registers,
         shared_bytes=args.shared_bytes,
-        occupancy=args.occupancy / 100 if args.occupancy else None,
+        occupancy=_share(args.occupancy),
     )
 
 
@@ -258,6 +258,11 @@ def _number(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
+def _share(percent: object) -> float | None:
+    """None for zero too, which stands where the profiler can make no estimate."""
+    return percent / 100 if isinstance(percent, (int, float)) and percent else None
+
+
 def _size(value: Any) -> Size3 | None:
     return (value[0], value[1], value[2]) if isinstance(value, list) and len(value) == 3 else None
 
@@ -297,10 +302,14 @@ def _decode(data: bytes, path: Path) -> _Trace:
         loose = json.loads(data.decode(errors="replace"))
         return msgspec.convert({"traceEvents": loose} if isinstance(loose, list) else loose, _Trace, strict=False)
     except ValueError as error:
-        raise ProfileError(f"{path} is no Chrome trace: {_first_line(error)}", why=_why(data), fix=_AGAIN) from error
+        raise ProfileError(
+            f"{path} is no Chrome trace: {_first_line(error)}", why=_why(data, error), fix=_AGAIN
+        ) from error
 
 
-def _why(data: bytes) -> str:
+def _why(data: bytes, error: ValueError) -> str:
+    if isinstance(error, msgspec.ValidationError) and "$.traceEvents[" in str(error):
+        return "an event in it is not as torch writes it"
     if b'"traceEvents"' in data[: 1 << 16] or data.lstrip()[:1] == b"[":
         return "the file ends too early, or is damaged"
     return "it has no traceEvents, the list that such a file consists of"

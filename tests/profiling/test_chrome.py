@@ -113,6 +113,7 @@ def test_a_trace_may_be_the_bare_list_of_events(tmp_path: Path) -> None:
     ("content", "what"),
     [
         (b'{"traceEvents": [{"ph": "X", "name": "cut', "the file ends too early"),
+        (b'{"traceEvents": [{"ph": "X", "ts": null}]}', "not as torch writes it"),
         (b'{"schemaVersion": 1}', "it has no traceEvents"),
         (b"hello", "it has no traceEvents"),
     ],
