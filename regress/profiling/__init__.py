@@ -2,6 +2,7 @@
 
     timeline    the nouns: Launch, Copy, Sync, Operator, Timeline of a range of calls
     chrome      torch.profiler's Chrome trace -> Timeline
+    chrome_file the file of such a trace -> its events
     nsys        SQLite export of Nsight Systems -> Timeline
     nsys_stats  CSV of `nsys stats` -> totals
     ncu         CSV of Nsight Compute -> KernelMetrics

@@ -6,10 +6,7 @@ copy and a memset bear the correlation of the API call that asked for it, and th
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
-import zlib
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -17,6 +14,7 @@ from typing import Any
 import msgspec
 
 from regress.errors import ProfileError
+from regress.profiling.chrome_file import AGAIN, TraceEvent, load
 from regress.profiling.timeline import (
     Allocation,
     ApiCall,
@@ -43,57 +41,20 @@ _KINDS: dict[tuple[str, str], CopyKind] = {
     ("P", "P"): "peer to peer",
 }
 _API = ("cuda_runtime", "cuda_driver")
-_AGAIN = "record it again with torch.profiler, and export it with export_chrome_trace"
-
-
-class _Args(msgspec.Struct, gc=False):
-    """What is read of an event's arguments; all else is skipped, which makes reading several times as fast."""
-
-    id: Any = msgspec.field(default=None, name="External id")
-    correlation: Any = None
-    device: Any = 0
-    stream: Any = 0
-    grid: Any = None
-    block: Any = None
-    registers: Any = msgspec.field(default=None, name="registers per thread")
-    shared_bytes: Any = msgspec.field(default=None, name="shared memory")
-    occupancy: Any = msgspec.field(default=None, name="est. achieved occupancy %")
-    bytes: Any = 0
-    shapes: Any = msgspec.field(default=None, name="Input Dims")
-    dtypes: Any = msgspec.field(default=None, name="Input type")
-    changed_bytes: Any = msgspec.field(default=0, name="Bytes")
-    allocated_bytes: Any = msgspec.field(default=0, name="Total Allocated")
-    reserved_bytes: Any = msgspec.field(default=0, name="Total Reserved")
-    device_type: Any = msgspec.field(default=0, name="Device Type")
-
-
-class _Event(msgspec.Struct, gc=False):
-    ph: str = ""
-    cat: str = ""
-    name: str = ""
-    tid: Any = 0
-    ts: float = 0.0
-    dur: float = 0.0
-    args: _Args = msgspec.field(default_factory=_Args)
-
-
-class _Trace(msgspec.Struct):
-    traceEvents: list[_Event]
-    deviceProperties: list[dict[str, Any]] = []
 
 
 def read(path: Path) -> Timeline:
     """The timeline of a whole trace, as one call. Raises ProfileError.
 
     `timeline.between` takes the marked calls out of it."""
-    trace = _decode(_bytes(path), path)
+    trace = load(path)
     events = [each for each in trace.traceEvents if each.ph == "X"]
     moments = [each for each in trace.traceEvents if each.ph == "i" and each.name == "[memory]"]
     if not events:
-        raise ProfileError(f"{path} holds no events", why="nothing ran while it was recorded", fix=_AGAIN)
+        raise ProfileError(f"{path} holds no events", why="nothing ran while it was recorded", fix=AGAIN)
     # Subtracting first keeps the nanoseconds: the trace counts microseconds since the machine started.
     origin = min(each.ts for each in events)
-    by_category: dict[str, list[_Event]] = defaultdict(list)
+    by_category: dict[str, list[TraceEvent]] = defaultdict(list)
     for each in events:
         by_category[each.cat].append(each)
     for column in by_category.values():
@@ -102,13 +63,13 @@ def read(path: Path) -> Timeline:
 
 
 def _timeline(
-    events: dict[str, list[_Event]], moments: list[_Event], origin: float, devices: list[dict[str, Any]]
+    events: dict[str, list[TraceEvent]], moments: list[TraceEvent], origin: float, devices: list[dict[str, Any]]
 ) -> Timeline:
     operators, found = _operators(events["cpu_op"], origin)
     api = sorted((each for name in _API for each in events[name]), key=lambda each: each.ts)
     asked_in = {each.args.correlation: each for each in api if each.args.correlation is not None}
 
-    def operator_of(work: _Event) -> _Found:
+    def operator_of(work: TraceEvent) -> _Found:
         call = asked_in.get(work.args.correlation)
         for each in (call, work):
             known = found.get(each.args.id) if each is not None else None
@@ -171,7 +132,7 @@ class _Found(msgspec.Struct, frozen=True):
     dtypes: str = ""
 
 
-def _operators(events: list[_Event], origin: float) -> tuple[tuple[Operator, ...], dict[Any, _Found]]:
+def _operators(events: list[TraceEvent], origin: float) -> tuple[tuple[Operator, ...], dict[Any, _Found]]:
     """The operators, each with those around it, and by the trace's id what belongs to one. `events` are in order."""
     operators, by_id = [], {}
     open_by_thread: dict[Any, list[tuple[float, _Found]]] = defaultdict(list)
@@ -200,7 +161,7 @@ def _operators(events: list[_Event], origin: float) -> tuple[tuple[Operator, ...
     return tuple(operators), by_id
 
 
-def _launch(event: _Event, origin: float, operator: _Found) -> Launch:
+def _launch(event: TraceEvent, origin: float, operator: _Found) -> Launch:
     args = event.args
     return Launch(
         event.name,
@@ -219,7 +180,7 @@ def _launch(event: _Event, origin: float, operator: _Found) -> Launch:
     )
 
 
-def _copy(event: _Event, origin: float, operator: _Found) -> Copy:
+def _copy(event: TraceEvent, origin: float, operator: _Found) -> Copy:
     ways = _COPY.search(event.name)
     kind: CopyKind = _KINDS.get((ways[1], ways[2]), "other") if ways else "other"
     return Copy(
@@ -236,7 +197,7 @@ def _copy(event: _Event, origin: float, operator: _Found) -> Copy:
     )
 
 
-def _allocations(moments: list[_Event], origin: float) -> tuple[Allocation, ...]:
+def _allocations(moments: list[TraceEvent], origin: float) -> tuple[Allocation, ...]:
     found = [
         Allocation(
             at_s=(each.ts - origin) * MICRO,
@@ -250,7 +211,7 @@ def _allocations(moments: list[_Event], origin: float) -> tuple[Allocation, ...]
     return tuple(sorted(found, key=lambda each: each.at_s))
 
 
-def _times(event: _Event, origin: float) -> tuple[float, float]:
+def _times(event: TraceEvent, origin: float) -> tuple[float, float]:
     return (event.ts - origin) * MICRO, event.dur * MICRO
 
 
@@ -276,44 +237,3 @@ def _dtypes(types: Any, dims: Any) -> str:
     if not isinstance(types, list) or not isinstance(dims, list):
         return ""
     return ", ".join(str(kind) for kind, shape in zip(types, dims, strict=False) if shape)
-
-
-# -- the file ------------------------------------------------------------------------------------------------------------
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ProfileError(f"{path} ends too early, or is damaged: {error}", fix=_AGAIN) from error
-    except OSError as error:
-        raise ProfileError(
-            f"{path} cannot be read: {error.strerror or error}", fix="name the file of a trace"
-        ) from error
-
-
-def _decode(data: bytes, path: Path) -> _Trace:
-    try:
-        return msgspec.json.decode(data, type=_Trace)
-    except (msgspec.DecodeError, UnicodeError):
-        pass  # a bare NaN, which torch writes sometimes, or something that is no trace
-    try:
-        loose = json.loads(data.decode(errors="replace"))
-        return msgspec.convert({"traceEvents": loose} if isinstance(loose, list) else loose, _Trace, strict=False)
-    except ValueError as error:
-        raise ProfileError(
-            f"{path} is no Chrome trace: {_first_line(error)}", why=_why(data, error), fix=_AGAIN
-        ) from error
-
-
-def _why(data: bytes, error: ValueError) -> str:
-    if isinstance(error, msgspec.ValidationError) and "$.traceEvents[" in str(error):
-        return "an event in it is not as torch writes it"
-    if b'"traceEvents"' in data[: 1 << 16] or data.lstrip()[:1] == b"[":
-        return "the file ends too early, or is damaged"
-    return "it has no traceEvents, the list that such a file consists of"
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
