@@ -4,6 +4,7 @@
     ├── ConfigError           asv.conf.json is missing, or it or the acknowledgement file says something unknown
     ├── RevisionError         a revision, range or parent that does not exist
     ├── StoreError            the history cannot be read or written
+    ├── ProfileError          a trace or an export that cannot be read, or a profiler that cannot run
     ├── BuildFailed           code 3: the head does not build
     └── NothingMeasured       code 5: nothing could be measured or compared
 
@@ -32,6 +33,10 @@ class RevisionError(RegressError):
 
 
 class StoreError(RegressError):
+    pass
+
+
+class ProfileError(RegressError):
     pass
 
 

@@ -12,6 +12,9 @@
     ChangePoint a change of level in a series: first commit at the new level, what may be to blame, ratio, state
     Anchor      a commit that was measured again: if it moved, the machine did
     Acknowledgement  an entry of the acknowledgement file: a change that was seen and, until further notice, is no alarm
+    KernelDiff  a kernel before and after: launches and seconds a call, and how the two were matched
+    Explanation where the difference between two profiles went: kernels, copies, idle time
+    Bound       what holds a kernel back: memory, arithmetic, launches, latency
     Check       one line of `doctor` or `init`
     SelfCheck   a side against itself ("A/A"): what is claimed there is a false alarm
     Report      everything a renderer needs, computed already
@@ -51,17 +54,25 @@ __all__ = [
     "Acknowledgement",
     "Anchor",
     "Benchmark",
+    "Bound",
     "Built",
     "Case",
+    "Cause",
     "ChangePoint",
     "Changed",
     "Check",
     "Commit",
     "Comparison",
+    "Confidence",
+    "DiffKind",
+    "Explanation",
     "Failure",
     "Fineness",
+    "KernelDiff",
+    "KernelUse",
     "Listed",
     "Machine",
+    "Matched",
     "Measured",
     "Measurement",
     "Merged",
@@ -637,6 +648,107 @@ class Stopped:
     what: str
     why: str = ""
     fix: str = ""
+
+
+@dataclass(frozen=True)
+class KernelUse:
+    """What the launches of one kernel come to in one call of what was profiled; in the same words, one way of copying."""
+
+    name: str
+    """As the profiler spells it, with template arguments."""
+    launches: float
+    """A call, as all the sums here."""
+    seconds: float
+    """On the device."""
+    host_s: float = 0.0
+    """Inside the API calls that launched it."""
+    bytes: float = 0.0
+    """Copied or set; zero for a kernel."""
+    grid: tuple[int, int, int] | None = None
+    """Of its longest launch, as the rest."""
+    block: tuple[int, int, int] | None = None
+    registers: int | None = None
+    shared_bytes: int | None = None
+    occupancy: float | None = None
+    """A share, as the profiler estimates it or has measured it."""
+    operators: tuple[str, ...] = ()
+    """The operators that it was first launched in, the outermost first."""
+    shapes: str = ""
+    dtypes: str = ""
+    """Of the arguments of the outermost one."""
+
+
+Matched = Literal["name", "template", "operator", "position", "nothing"]
+"""How a kernel was found again: by its whole name; by the name without template arguments; by the operator and shapes that it
+was launched for; by its place between others that did match."""
+DiffKind = Literal["new", "gone", "replaced", "slower", "faster", "more launches", "fewer launches", "same"]
+Confidence = Literal["high", "medium", "low"]
+
+
+@dataclass(frozen=True)
+class KernelDiff:
+    """One kernel, or one way of copying, on both sides, and how the two were matched; None where a side has none."""
+
+    base: KernelUse | None
+    head: KernelUse | None
+    matched: Matched
+    kind: DiffKind
+
+    @property
+    def difference_s(self) -> float:
+        """Seconds a call that the head takes more."""
+        return (self.head.seconds if self.head else 0.0) - (self.base.seconds if self.base else 0.0)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What a difference most likely comes from, in a sentence; `kind` is one word for it."""
+
+    kind: str
+    text: str
+    confidence: Confidence
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Where the difference between two profiles of the same case went, in seconds a call.
+
+    `base_s` and `head_s` are the whole calls, from their start on the host until the device is done. The four parts make up
+    `difference_s`: what ran side by side with something else counts in full in its part, and is taken out as unexplained."""
+
+    base_s: float
+    head_s: float
+    kernels_s: float
+    copies_s: float
+    """Memsets too."""
+    idle_s: float
+    """The device had nothing to do."""
+    kernels: tuple[KernelDiff, ...] = ()
+    """The largest difference first, whichever way it goes."""
+    copies: tuple[KernelDiff, ...] = ()
+    syncs: tuple[float, float] = (0.0, 0.0)
+    """Times a call that the host waited for the device, before and after."""
+    causes: tuple[Cause, ...] = ()
+    """The likeliest first; empty where nothing changed, or nothing is recognized."""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def difference_s(self) -> float:
+        return self.head_s - self.base_s
+
+    @property
+    def unexplained_s(self) -> float:
+        return self.difference_s - (self.kernels_s + self.copies_s + self.idle_s)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What holds a kernel or a call back, how close it is to that limit (0.5 is half), and what to try."""
+
+    kind: Literal["memory-bound", "compute-bound", "launch-bound", "latency-bound", "unknown"]
+    share: float | None
+    why: str
+    advice: str
 
 
 @dataclass(frozen=True)

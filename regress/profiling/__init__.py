@@ -1,0 +1,19 @@
+"""Profiles: what was recorded of some calls is read into a Timeline, and what happened there is worked out of it.
+
+    timeline    the nouns: Launch, Copy, Sync, Operator, Timeline of a range of calls
+    chrome      torch.profiler's Chrome trace -> Timeline
+    chrome_file the file of such a trace -> its events
+    nsys        SQLite export of Nsight Systems -> Timeline
+    nsys_stats  CSV of `nsys stats` -> totals
+    ncu         CSV of Nsight Compute -> KernelMetrics
+    ncu_run     the command that runs a program under Nsight Compute, and what its failures mean
+    intervals   sets of times
+    totals      Timeline -> busy and idle time, overlap, transfers, gaps, uses of operators and kernels, the bottleneck
+    names       a kernel's short name, and what its words tell
+    kernels     two Timelines -> KernelDiffs, and where the difference went
+    change      the difference turned so that rules can look at it
+    causes      what a difference most likely comes from, in a sentence
+    bound       memory-, compute-, launch- or latency-bound, and what to try
+
+Everything here reads and computes; running a profiler is the driver's part. All times are seconds from the timeline's origin.
+"""

@@ -1,0 +1,118 @@
+"""What `nsys stats --format csv` prints, read into totals: kernels, copies by direction, and API calls.
+
+Reports may stand one after the other in one text, each under a title, or alone in a file. Times are in nanoseconds unless
+`--timeunit` said otherwise; the unit is in the name of the column.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass, field
+
+from regress.errors import ProfileError
+
+KERNELS, COPIES, API_CALLS = "cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_api_sum"
+FIX = f"nsys stats --report {KERNELS},{COPIES},{API_CALLS} --format csv FILE.nsys-rep"
+
+_TITLE = re.compile(r"\b(\w+_sum)\b")
+_TOTAL = re.compile(r"Total Time \((ns|nsec|us|usec|ms|msec|s|sec)\)")
+_SCALES = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "s": 1.0}
+_COUNTS = {"Instances": KERNELS, "Count": COPIES, "Operations": COPIES, "Num Calls": API_CALLS}
+"""The column that counts -> the report that has it. Other reports share these columns, but then there is a title."""
+_OLD_TITLES = {"gpukernsum": KERNELS, "gpumemtimesum": COPIES, "cudaapisum": API_CALLS}
+
+
+@dataclass(frozen=True)
+class Total:
+    """All occurrences of one name."""
+
+    name: str
+    count: int
+    total_s: float
+
+
+@dataclass(frozen=True)
+class Stats:
+    """The totals of a recording, in the order of the reports: what takes longest first."""
+
+    kernels: tuple[Total, ...] = ()
+    copies: tuple[Total, ...] = ()
+    api_calls: tuple[Total, ...] = ()
+
+    @property
+    def device_s(self) -> float:
+        """Kernels and copies; what ran side by side counts twice."""
+        return sum(each.total_s for each in (*self.kernels, *self.copies))
+
+    @property
+    def api_s(self) -> float:
+        return sum(each.total_s for each in self.api_calls)
+
+
+@dataclass
+class _Table:
+    report: str
+    columns: list[str]
+    count: str
+    total: str
+    scale: float
+    rows: list[Total] = field(default_factory=list)
+
+
+def read(text: str, source: str = "the output of nsys stats") -> Stats:
+    """The totals in one report, or in several. Raises ProfileError where none of the three is there.
+
+    `source` is what it is said of; a file's name that holds that of its report stands for a title."""
+    tables: dict[str, _Table] = {}
+    title, table = _title(source), None
+    for number, line in enumerate(text.splitlines(), 1):
+        header = _header(line, title)
+        if header is not None:
+            title, table = "", tables.setdefault(header.report, header)
+        elif table is None or not _add(table, line, source, number):
+            title, table = _title(line) or title, None
+    known = {name: tuple(tables[name].rows) for name in (KERNELS, COPIES, API_CALLS) if name in tables}
+    if not known:
+        raise ProfileError(f"{source} holds no report of CUDA", why="it has none of the three reports", fix=FIX)
+    return Stats(known.get(KERNELS, ()), known.get(COPIES, ()), known.get(API_CALLS, ()))
+
+
+def _title(line: str) -> str:
+    for old, name in _OLD_TITLES.items():
+        if old in line:
+            return name
+    found = _TITLE.search(line)
+    return found[1] if found else ""
+
+
+def _header(line: str, title: str) -> _Table | None:
+    if "Total Time" not in line:
+        return None
+    columns = next(csv.reader([line]), [])
+    total = next((each for each in columns if _TOTAL.fullmatch(each)), None)
+    count = next((each for each in columns if each in _COUNTS), None)
+    if total is None or count is None:
+        return None
+    unit = _TOTAL.fullmatch(total)
+    assert unit is not None
+    return _Table(title or _COUNTS[count], columns, count, total, _SCALES[unit[1][0]])
+
+
+def _add(table: _Table, line: str, source: str, number: int) -> bool:
+    """Add a row; False for a line that is none. Raises ProfileError for one that breaks off."""
+    fields = next(csv.reader([line]), [])
+    if not fields or not re.fullmatch(r"[\d.,]+", fields[0]):
+        return False
+    if len(fields) != len(table.columns):
+        raise ProfileError(
+            f"{source}, line {number}: {len(fields)} fields of {len(table.columns)}", why="it ends too early", fix=FIX
+        )
+    row = dict(zip(table.columns, fields, strict=True))
+    name = row.get("Name") or row.get("Operation") or ""
+    table.rows.append(Total(name, round(_number(row[table.count])), _number(row[table.total]) * table.scale))
+    return True
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", ""))
