@@ -56,7 +56,7 @@ HOSTILE = [
 
 
 def cells(markdown: str) -> list[list[str]]:
-    return [[cell.text_content() for cell in row] for row in page(markdown).iter("tr")]
+    return [[cell.text_content().replace("\u00a0", " ") for cell in row] for row in page(markdown).iter("tr")]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
