@@ -87,7 +87,7 @@ def fold(title: str, part: Part) -> Part:
 
 def fit(parts: Sequence[Part], limit: int, where: str) -> str:
     """The page in at most so many bytes. What is left out is counted, and `where` says where it is."""
-    ends = [_size(part.before) + _size(part.after) + len(_more(10**9)) for part in parts]
+    ends = [_size(part.before) + _size(part.after) + _size(_more(10**9)) for part in parts]
     room = limit - sum(ends) - _size(_left_out(10**9, where))
     page, missing = [], 0
     for part in parts:
