@@ -301,6 +301,9 @@ def test_a_head_that_does_not_build_is_3_and_a_base_5(project: Callable[..., Pro
     result = p.regress("check", "HEAD~1", "HEAD")
     assert result.code == 3
     assert "does not build" in result.out
+    (error,) = document(p.regress("check", "HEAD~1", "HEAD", "--format", "json"))["errors"]
+    assert "does not build" in error["message"]
+    assert "fix: cd " in error["detail"]
 
 
 def test_a_branch_is_compared_with_where_it_left_main(project: Callable[..., Project]) -> None:
