@@ -28,6 +28,8 @@ from regress.model import Commit
 __all__ = ["Repository", "open_repository"]
 
 _FIELDS = ("%H", "%P", "%ct", "%an", "%s")
+_FETCH_ALL = "git fetch --unshallow --tags origin '+refs/heads/*:refs/remotes/origin/*'"
+"""A shallow clone has the one branch it was made of, and fetches no other by itself."""
 _STEPS = re.compile(r"(.+?)((?:~\d*|\^\d*)+)", re.DOTALL)
 _AGO = re.compile(r"yesterday|last[ .](week|month|year)|\d+[ .](minute|hour|day|week|month|year)s?([ .]ago)?")
 _USUAL_BRANCHES = ("main", "master", "trunk")
@@ -522,12 +524,13 @@ class Repository:
         listed = _git(self.root, "for-each-ref", "--format=%(refname:lstrip=2)", *folders)
         names = ["HEAD", *_text(listed).split("\n")]
         near = [each for each in names if each.endswith("/" + name)] + difflib.get_close_matches(name, names)
-        fix = "git fetch --tags, or see git log --oneline --all"
-        if near:
-            fix = "name " + " or ".join(dict.fromkeys(each + steps for each in near[:3]))
-        elif self._shallow():
-            fix = "git fetch --unshallow --tags"
-        return RevisionError(f"unknown revision {revision!r}", why=f"no branch, tag or commit in {self.root}", fix=fix)
+        fix = "name " + " or ".join(dict.fromkeys(each + steps for each in near[:3])) if near else ""
+        where = str(self.root)
+        if self._shallow():
+            where = f"this shallow clone, {self.root}"  # what is missing there looks like what is mistyped
+            fix = f"{_FETCH_ALL}, or {fix}" if fix else _FETCH_ALL
+        fix = fix or "git fetch --tags, or see git log --oneline --all"
+        return RevisionError(f"unknown revision {revision!r}", why=f"no branch, tag or commit in {where}", fix=fix)
 
 
 # -- running git ---------------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def _errors(options: dict[str, Any], *, deliver: bool = False) -> Iterator[None]
         yield
     except KeyboardInterrupt:
         if deliver:
-            _delivered(_stopped(Interrupted("interrupted before there was anything to report")), options)
+            _delivered(_stopped(Interrupted("interrupted before there was anything to report")), options, said=True)
         raise
     except Exception as error:
         if options.get("debug"):
@@ -73,7 +73,7 @@ def _errors(options: dict[str, Any], *, deliver: bool = False) -> Iterator[None]
             traceback.print_exc()
         known = _explained(error, options)
         say(known, options)
-        failed = _delivered(_stopped(known), options) if deliver else None
+        failed = _delivered(_stopped(known), options, said=True) if deliver else None
         if failed is not None:
             say(failed, options)
         sys.exit(known.exit_code)
@@ -158,13 +158,13 @@ def finish(report: Report, options: dict[str, Any]) -> None:
     sys.exit(report.exit_code)
 
 
-def _delivered(report: Report, options: dict[str, Any]) -> RegressError | None:
-    """Print it and write the files; what is wrong, if some of it cannot be. An error is in text on stderr already."""
+def _delivered(report: Report, options: dict[str, Any], *, said: bool = False) -> RegressError | None:
+    """Print it and write the files; what is wrong, if some of it cannot be. `said`: it is in text on stderr already."""
     from regress.report import render
 
     form, style, plain = options.get("form", "text"), _style(options, sys.stdout), _style(options, None)
     failed = None
-    if report.error is None or form != "text":
+    if not said or form != "text":
         failed = _printed(render(report, style, form), style.color)
     files = [(name, file, "w") for name, file in options.get("outputs", ())]
     summary = os.environ.get(SUMMARY)

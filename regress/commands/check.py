@@ -19,7 +19,7 @@ from regress.config import environment as environment_of
 from regress.errors import BuildFailed
 from regress.history import last_aa
 from regress.measure.wire import Ceilings
-from regress.model import Comparison, Report, SelfCheck, Settings, Side, Verdict
+from regress.model import Comparison, Report, SelfCheck, Settings, Side, Stopped, Verdict
 from regress.run.execute import Job, Measured, Watcher, execute
 
 
@@ -252,6 +252,6 @@ def _unbuilt(sides: tuple[Side, Side], failed: BuildFailed, duration_s: float) -
         state="FAIL",
         base=base,
         head=head,
-        warnings=(failed.what, f"why: {failed.why}", f"fix: {failed.fix}"),
+        error=Stopped(failed.what, failed.why, failed.fix),
         duration_s=duration_s,
     )

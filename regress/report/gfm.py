@@ -26,6 +26,7 @@ _WORDS = re.compile(
 """Characters that are no markup where they stand, wherever that is but at the beginning of a block."""
 _LINK = re.compile(r"//|\bwww\.|\bGH-\d|--", re.IGNORECASE)
 """What is made a link all the same; two dashes because they end an HTML comment, and begin a line or a table."""
+_NO_BREAK = "\u00a0"
 _ALIGN = {"l": ":--", "r": "--:"}
 
 
@@ -86,7 +87,7 @@ def fold(title: str, part: Part) -> Part:
 
 def fit(parts: Sequence[Part], limit: int, where: str) -> str:
     """The page in at most so many bytes. What is left out is counted, and `where` says where it is."""
-    ends = [_size(part.before) + _size(part.after) + len(_more(10**9)) for part in parts]
+    ends = [_size(part.before) + _size(part.after) + _size(_more(10**9)) for part in parts]
     room = limit - sum(ends) - _size(_left_out(10**9, where))
     page, missing = [], 0
     for part in parts:
@@ -121,7 +122,10 @@ def _cell(row: Row, at: int, bold: bool) -> str:
     text = row.cells[at]
     if at == 0:
         return code(text)
-    return f"**{words(text)}**" if bold and at == row.accent and text.strip() else words(text)
+    said = words(text)
+    if at < len(row.cells) - 1:
+        said = said.replace(" ", _NO_BREAK)  # a number keeps its unit; only names and notes take more than a line
+    return f"**{said}**" if bold and at == row.accent and text.strip() else said
 
 
 def _line(cells: Iterable[str]) -> str:

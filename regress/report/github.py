@@ -38,7 +38,8 @@ Type = Literal["error", "warning", "notice"]
 class Annotation:
     type: Type
     title: str
-    message: str
+    message: tuple[str, ...]
+    """Its lines."""
     where: str = ""
 
 
@@ -54,7 +55,7 @@ def render(report: Report, style: Style) -> str:
         lines += map(_command, shown)
         if len(shown) < len(these):
             more = f"{len(these) - len(shown)} more: all are in the log of this step"
-            lines.append(_command(Annotation(these[0].type, "regress", more)))
+            lines.append(_command(Annotation(these[0].type, "regress", (more,))))
     return "\n".join(lines) + "\n"
 
 
@@ -65,19 +66,19 @@ def _annotations(report: Report) -> Iterator[Annotation]:
     errors = [*_stopped(report), *_compared(report), *_failed(report), *_changed(report), *_others(report)]
     verdict = summary.verdict_line(report, Style())
     if report.exit_code and not any(each.type == "error" for each in errors):
-        errors.insert(0, Annotation("error", "regress", verdict or f"exit code {report.exit_code}"))
+        errors.insert(0, Annotation("error", "regress", (verdict or f"exit code {report.exit_code}",)))
     yield from errors
     for text in report.warnings:
-        yield Annotation("warning", "regress", text)
+        yield Annotation("warning", "regress", (text,))
     if verdict and report.error is None:
-        yield Annotation("notice", f"regress {report.command}", verdict)
+        yield Annotation("notice", f"regress {report.command}", (verdict,))
 
 
 def _stopped(report: Report) -> Iterator[Annotation]:
     error = report.error
     if error is not None:
         said = (error.what, f"why: {error.why}" if error.why else "", f"fix: {error.fix}" if error.fix else "")
-        yield Annotation("error", "regress", "\n".join(filter(None, said)))
+        yield Annotation("error", "regress", tuple(filter(None, said)))
 
 
 def _compared(report: Report) -> Iterator[Annotation]:
@@ -109,14 +110,14 @@ def _rank(shown: Comparison | Together) -> tuple[bool, float]:
 def _row(type: Type, shown: Comparison | Together, since: str = "") -> Annotation:
     cells = row(shown, _NARROW).cells
     verdict = shown.moved[0].verdict if isinstance(shown, Together) else shown.verdict
-    return Annotation(type, f"{since}{verdict}: {cells[0]}", in_words(cells))
+    return Annotation(type, f"{since}{verdict}: {cells[0]}", (in_words(cells),))
 
 
 def _failure(type: Type, group: list[Comparison]) -> Annotation:
     failures = failures_of(group[0])
     said = [f"{side}: {_words(failure)}" for side, failure in failures]
     where = failures[-1][1].where if failures else ""
-    return Annotation(type, f"failed: {name_of(group)}", "\n".join([*said, reasons_beside(group[0])]).rstrip(), where)
+    return Annotation(type, f"failed: {name_of(group)}", tuple(filter(None, [*said, reasons_beside(group[0])])), where)
 
 
 def _words(failure: Failure) -> str:
@@ -128,7 +129,7 @@ def _failed(report: Report) -> Iterator[Annotation]:
     for each in report.measurements:
         failure = each.failure
         if failure is not None and failure.kind != "skipped" and each.primary:
-            yield Annotation("error", f"failed: {each.case}", _words(failure), failure.where)
+            yield Annotation("error", f"failed: {each.case}", (_words(failure),), failure.where)
 
 
 def _changed(report: Report) -> Iterator[Annotation]:
@@ -136,10 +137,10 @@ def _changed(report: Report) -> Iterator[Annotation]:
     new = [each for each in report.changes if each.new]
     for each in sorted((one for one in new if one.point.is_open), key=_far):
         cells = changes.row(each).cells
-        yield Annotation("error", f"regressed: {cells[0]}", in_words(cells))
+        yield Annotation("error", f"regressed: {cells[0]}", (in_words(cells),))
     for each in (one for one in new if one.point.state == "tentative" and one.point.moved is Verdict.REGRESSED):
         cells = changes.row(each).cells
-        yield Annotation("warning", f"tentative: {cells[0]}", in_words(cells))
+        yield Annotation("warning", f"tentative: {cells[0]}", (in_words(cells),))
 
 
 def _far(changed: Changed) -> float:
@@ -150,16 +151,16 @@ def _far(changed: Changed) -> float:
 def _others(report: Report) -> Iterator[Annotation]:
     for problem in summary.sorted_problems(report):
         type: Type = "error" if problem.fatal and report.exit_code else "warning"
-        yield Annotation(type, f"suite: {problem.where}", problem.message, problem.where)
+        yield Annotation(type, f"suite: {problem.where}", (problem.message,), problem.where)
     for built in report.builds:
         if built.state == "failed":
             said = (built.reason, f"fix: {built.fix}" if built.fix else "")
-            yield Annotation("error", f"does not build: {built.side.label}", "\n".join(filter(None, said)))
+            yield Annotation("error", f"does not build: {built.side.label}", tuple(filter(None, said)))
     for check in report.checks:
         if check.state != "ok":
             type = "error" if check.state == "fail" and report.exit_code else "warning"
-            fix = f"\nfix: {check.fix}" if check.fix else ""
-            yield Annotation(type, check.name, f"{check.found}{fix}")
+            fix = (f"fix: {check.fix}",) if check.fix else ()
+            yield Annotation(type, check.name, (check.found, *fix))
 
 
 # -- workflow commands ---------------------------------------------------------------------------------------------------
@@ -171,7 +172,7 @@ def _command(annotation: Annotation) -> str:
     if place is not None:
         properties = {"file": place["file"], "line": place["line"], **properties}
     values = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in properties.items())
-    message = "\n".join(visible(line) for line in annotation.message.split("\n"))
+    message = "\n".join(visible(line) for line in annotation.message)
     return f"::{annotation.type} {values}::{_escaped(message[:_MESSAGE])}"
 
 

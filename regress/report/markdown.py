@@ -72,8 +72,9 @@ def _sides(report: Report, style: Style) -> Part:
 
 def _error(report: Report) -> Iterator[Part]:
     if report.error is not None:
-        said = (("why", report.error.why), ("fix", report.error.fix))
-        yield fence([f"{word}: {visible(text)}"] for word, text in said if text).whole()
+        said = [("why", report.error.why), ("fix", report.error.fix)]
+        lines = [f"{word}: {visible(text)}" for word, text in said if text]
+        yield fence([lines]).whole() if lines else Part()
 
 
 def _warnings(report: Report) -> Part:

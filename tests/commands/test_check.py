@@ -233,6 +233,30 @@ def test_a_shallow_clone_without_a_parent_is_2_and_never_a_pass(
     ]
 
 
+@pytest.mark.parametrize("revision", ["v1.4", "origin/release", "sha"])
+def test_what_a_shallow_clone_lacks_is_fetched_by_the_fix(
+    project: Callable[..., Project], tmp_path: Path, revision: str
+) -> None:
+    p = project(check_rounds=2)
+    sha = p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE})
+    p.git("tag", "v1.4")
+    p.git("branch", "release")
+    p.commit({"README": "1"})
+    p.git("tag", "v1.5")
+    p.commit({"README": "2"})
+    clone = tmp_path / "clone"
+    p.git("clone", "-q", "--depth", "2", f"file://{p.root}", str(clone))
+    wanted = sha[:12] if revision == "sha" else revision
+    result = regress(clone, "check", wanted, "HEAD")
+    assert result.code == 2
+    error, why, fix = result.err.splitlines()
+    assert error == f"error: unknown revision {wanted!r}"
+    assert why == f"why:   no branch, tag or commit in this shallow clone, {clone}"
+    command = fix.removeprefix("fix:   ").partition(", or ")[0]
+    subprocess.run(command, shell=True, cwd=clone, check=True, capture_output=True)
+    assert regress(clone, "check", wanted, "HEAD", "--quick", "-b", "work").code == 0
+
+
 def test_changes_in_the_tree_are_the_head_and_are_not_recorded(project: Callable[..., Project]) -> None:
     p = project()
     sha = p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE})
@@ -277,6 +301,9 @@ def test_a_head_that_does_not_build_is_3_and_a_base_5(project: Callable[..., Pro
     result = p.regress("check", "HEAD~1", "HEAD")
     assert result.code == 3
     assert "does not build" in result.out
+    (error,) = document(p.regress("check", "HEAD~1", "HEAD", "--format", "json"))["errors"]
+    assert "does not build" in error["message"]
+    assert "fix: cd " in error["detail"]
 
 
 def test_a_branch_is_compared_with_where_it_left_main(project: Callable[..., Project]) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from regress.model import Case, Report, Verdict
 from regress.report import Style, render
+from regress.report.style import visible
 
 from . import sample
 from .readers import Command, commands
@@ -99,6 +100,8 @@ def test_nothing_in_the_report_is_a_command(text: str, verbose: bool) -> None:
     found = shown(report, verbose)
     assert [each.name for each in found] == ["error", "error", "warning", "notice"]
     assert all(set(each.properties) == {"title"} for each in found)
+    assert found[2].data == visible(text), "and is read as it is written"
+    assert found[0].properties["title"] == f"regressed: {visible(f'{text}({text})')}"
 
 
 def test_a_title_is_as_long_as_is_shown() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from regress.model import Case, Commit, Report, Verdict
 from regress.report import Style, render
-from regress.report.gfm import code, words
+from regress.report.gfm import Part, code, fit, words
 from regress.report.markdown import LIMIT
 
 from . import sample
@@ -56,7 +56,7 @@ HOSTILE = [
 
 
 def cells(markdown: str) -> list[list[str]]:
-    return [[cell.text_content() for cell in row] for row in page(markdown).iter("tr")]
+    return [[cell.text_content().replace("\u00a0", " ") for cell in row] for row in page(markdown).iter("tr")]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -180,6 +180,13 @@ def test_thousands_of_changes_fit_and_what_is_left_out_is_counted(verbose: bool)
         f"{sum(more)} rows are left out here; all are in `--output json=FILE`, and in the text with `-v`."
     )
     assert "9,999" not in markdown
+
+
+def test_what_is_less_serious_is_not_there_in_place_of_what_is_more() -> None:
+    parts = [Part("first\n", ("x" * 300 + "\n",) * 3), Part("second\n", ("y\n",)), Part("third\n", ("z\n",)).whole()]
+    page = fit(parts, 700, "all are elsewhere.")
+    assert (page.count("x"), page.count("y"), page.count("z")) == (300, 0, 1)
+    assert "… and 2 more.\n\nsecond\n… and 1 more.\n\nthird\nz\n3 rows are left out here; all are elsewhere." in page
 
 
 def test_one_name_of_a_hundred_thousand_characters_is_not_the_whole_page() -> None:

@@ -1,0 +1,357 @@
+"""Every row of the table in docs/exit-codes.md, on a real run of the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Project, interrupted, start
+
+ROOT = Path(__file__).parents[2]
+TABLE = (ROOT / "docs" / "exit-codes.md").read_text().partition("| code | when |")[2]
+ROWS = re.findall(r"^\| (\d+) \| (.+?) \|$", TABLE, re.MULTILINE)
+
+CODE = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\ndef other(): d.kernel('o', 80e-6)\n"
+FAST, SLOW = CODE.format(seconds=50e-6), CODE.format(seconds=60e-6)
+FAILING = CODE.format(seconds=50e-6).replace("work(): d", "work(): d.nothing; d")
+BOTH_FAIL = CODE.format(seconds=50e-6).replace("(): d", "(): d.nothing; d")
+SUITE = "import proj\ndef cudatime_work(): proj.work()\ndef cudatime_other(): proj.other()\n"
+CRITICAL = SUITE + "cudatime_other.critical = True\n"
+
+Make = Callable[..., Project]
+Run = Callable[[Make], int]
+
+RUNS: dict[str, Run] = {}
+"""What a row says -> the exit code of a run of which it holds."""
+
+
+def row(when: str) -> Callable[[Run], Run]:
+    def add(run: Run) -> Run:
+        RUNS[when] = run
+        return run
+
+    return add
+
+
+def two(make: Make, base: str = FAST, head: str = FAST, suite: str = SUITE, **settings: object) -> Project:
+    """A project of two commits."""
+    p = make(**{"check_rounds": 2, "run_rounds": 2, **settings})
+    p.commit({"proj/__init__.py": base, "benchmarks/b.py": suite})
+    p.commit({"proj/__init__.py": head})
+    return p
+
+
+def code(p: Project, *arguments: str) -> int:
+    result = p.regress(*arguments, "-q") if arguments[0] not in ("export", "report") else p.regress(*arguments)
+    assert "Traceback" not in result.err
+    return result.code
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} {row[1]}")
+def test_the_table(row: tuple[str, str], project: Make) -> None:
+    assert RUNS[row[1]](project) == int(row[0])
+
+
+def test_nothing_is_tested_that_the_table_does_not_say() -> None:
+    assert {when for _, when in ROWS} == set(RUNS)
+
+
+# -- check ---------------------------------------------------------------------------------------------------------------
+
+
+@row("`check`: nothing regressed")
+def _(make: Make) -> int:
+    return code(two(make), "check")
+
+
+@row("`check`: a benchmark fails on both sides, which is a line of the report")
+def _(make: Make) -> int:
+    return code(two(make, FAILING, FAILING), "check")
+
+
+@row("`check`: a benchmark is undecided")
+def _(make: Make) -> int:
+    return code(two(make), "check", "--quick")
+
+
+@row("`check --affected`: nothing affected")
+def _(make: Make) -> int:
+    p = make()
+    p.commit(
+        {"proj/__init__.py": FAST, "benchmarks/b.py": SUITE + "cudatime_work.covers = cudatime_other.covers = 'lib/'\n"}
+    )
+    p.commit({"docs/a.md": ""})
+    return code(p, "check", "--affected")
+
+
+@row("`check`: something regressed")
+def _(make: Make) -> int:
+    return code(two(make, head=SLOW), "check")
+
+
+@row("any command: usage, an option or an argument that does not exist")
+def _(make: Make) -> int:
+    p = two(make)
+    assert {code(p, command, "--nowhere") for command in ("run", "sweep", "compare", "report", "merge", "build")} == {2}
+    return code(p, "check", "--nowhere")
+
+
+@row("any command: the configuration is missing, or says something unknown")
+def _(make: Make) -> int:
+    p = two(make, time_treshold=0.1)
+    assert code(p, "check") == 2
+    (p.root / "asv.conf.json").unlink()
+    return code(p, "run")
+
+
+@row("`check`: an unknown revision, or one without a parent")
+def _(make: Make) -> int:
+    p = two(make)
+    assert code(p, "check", "HEAD~2") == 2
+    return code(p, "check", "nowhere")
+
+
+@row("`check`: a benchmark fails on head that worked on base")
+def _(make: Make) -> int:
+    return code(two(make, head=FAILING), "check")
+
+
+@row("`check`: however many fail")
+def _(make: Make) -> int:
+    many = "class Many:\n    params = list(range(256))\n    def track_n(self, n): import proj; return proj.n() and n\n"
+    p = make(check_rounds=2, process="fresh")
+    p.commit({"proj/__init__.py": "def n(): return 1\n", "benchmarks/b.py": many})
+    p.commit({"proj/__init__.py": "def n(): raise ValueError\n"})
+    result = p.regress("check", "--format", "json")
+    assert json.loads(result.out)["counts"] == {"failed": 256}
+    return result.code
+
+
+@row("`check`: head does not build")
+def _(make: Make) -> int:
+    p = two(make, build="test ! -f broken")
+    p.commit({"broken": ""})
+    return code(p, "check")
+
+
+@row("`check`: a benchmark file cannot be imported")
+def _(make: Make) -> int:
+    p = two(make)
+    p.commit({"benchmarks/broken.py": "import nowhere_at_all\n"})
+    return code(p, "check")
+
+
+@row("`check --strict`: a benchmark fails on both sides")
+def _(make: Make) -> int:
+    return code(two(make, FAILING, FAILING), "check", "--strict")
+
+
+@row("`check --strict`: a benchmark is undecided")
+def _(make: Make) -> int:
+    return code(two(make), "check", "--strict", "--quick")
+
+
+@row("`check --prove`: a benchmark was not shown in time not to be slower")
+def _(make: Make) -> int:
+    return code(two(make, check_rounds=0), "check", "--prove", "--budget", "0.01")
+
+
+@row("`check`: a critical benchmark is undecided")
+def _(make: Make) -> int:
+    return code(two(make, suite=CRITICAL), "check", "--quick")
+
+
+@row("`check`: no benchmark matches")
+def _(make: Make) -> int:
+    return code(two(make), "check", "-b", "nothing")
+
+
+@row("`check`: no environment")
+def _(make: Make) -> int:
+    return code(two(make, python="/nowhere/python"), "check")
+
+
+@row("`check`: base does not build")
+def _(make: Make) -> int:
+    p = two(make, build="test ! -f broken")
+    p.commit({"broken": ""})
+    p.commit({})
+    p.git("rm", "-q", "broken")
+    p.commit({})
+    return code(p, "check")
+
+
+@row("`check`: there is no device, and no benchmark that can do without")
+def _(make: Make) -> int:
+    return code(two(make, device="cpu"), "check")
+
+
+@row("`check`: nothing gives a value on both sides, whatever else holds")
+def _(make: Make) -> int:
+    p = two(make, BOTH_FAIL, BOTH_FAIL)
+    assert json.loads(p.regress("check", "--strict", "--format", "json").out)["exit_codes"] == [5, 3]
+    return code(p, "check")
+
+
+@row("any command: interrupted; what was measured is kept")
+def _(make: Make) -> int:
+    p = make(check_rounds=2)
+    mark = p.root.parent / "mark"
+    suite = f"import pathlib, proj, time\n{SUITE}def setup():\n    pathlib.Path({str(mark)!r}).touch()\n    time.sleep(0.2)\n"
+    p.commit({"proj/__init__.py": FAST, "benchmarks/b.py": suite})
+    p.commit({})
+    done = interrupted(start(p.root, "check", "--rounds", "200", "--format", "json"), mark)
+    assert json.loads(done.out)["verdict"] == "INTERRUPTED"
+    return done.code
+
+
+# -- the others ----------------------------------------------------------------------------------------------------------
+
+
+@row("`compare`: as `check`")
+def _(make: Make) -> int:
+    p = two(make, head=SLOW)
+    assert [code(p, "run", revision) for revision in ("HEAD~1", "HEAD")] == [0, 0]
+    assert code(p, "compare", "HEAD", "HEAD~1") == 0, "an improvement"
+    return code(p, "compare", "HEAD~1", "HEAD")
+
+
+@row("`compare`: one of the two has no results on this machine")
+def _(make: Make) -> int:
+    p = two(make)
+    assert code(p, "run", "HEAD", "--machine", "another") == code(p, "run", "HEAD~1") == 0
+    return code(p, "compare", "HEAD~1", "HEAD")
+
+
+@row("`run`: everything is measured, or does not apply here")
+def _(make: Make) -> int:
+    skipped = "def no(): raise NotImplementedError\ndef cudatime_none(): pass\ncudatime_none.setup = no\n"
+    return code(two(make, suite=f"{SUITE}{skipped}"), "run")
+
+
+@row("`run`: a benchmark fails, the rest is measured")
+def _(make: Make) -> int:
+    return code(two(make, head=FAILING), "run")
+
+
+@row("`run`: everything fails")
+def _(make: Make) -> int:
+    return code(two(make, head=BOTH_FAIL), "run")
+
+
+@row("`sweep`: measured, or nothing to measure, and no regression is new")
+def _(make: Make) -> int:
+    p = two(make)
+    assert code(p, "sweep", "ALL") == 0
+    return code(p, "sweep", "ALL")
+
+
+@row("`sweep`: a regression is new")
+def _(make: Make) -> int:
+    p = two(make)
+    for at, head in enumerate((FAST, FAST, SLOW, SLOW, SLOW, SLOW)):
+        p.commit({"proj/__init__.py": head, "NEWS": str(at)})
+    first = code(p, "sweep", "ALL")
+    p.commit({"NEWS": "more"})
+    assert code(p, "sweep", "NEW") == 0, "it is known by now"
+    return first
+
+
+@row("`sweep`: a commit cannot be built or measured, the others are")
+def _(make: Make) -> int:
+    p = two(make, build="test ! -f broken")
+    p.commit({"broken": ""})
+    p.git("rm", "-q", "broken")
+    p.commit({})
+    return code(p, "sweep", "ALL")
+
+
+@row("`sweep`: nothing could be measured")
+def _(make: Make) -> int:
+    return code(two(make, device="cpu"), "sweep", "ALL")
+
+
+@row("`build`: a commit does not build, the others do")
+def _(make: Make) -> int:
+    p = two(make, build="test ! -f broken")
+    assert code(p, "build", "HEAD") == 0
+    p.commit({"broken": ""})
+    return code(p, "build", "HEAD~1", "HEAD")
+
+
+@row("`merge`: the results would be mixed with others; nothing is written")
+def _(make: Make) -> int:
+    p = two(make)
+    code(p, "run", "--machine", "gpu-1")
+    shard = p.root.parent / "shard"
+    shard.mkdir()
+    (p.root / "history").rename(shard / "history")
+    code(p, "run", "--machine", "gpu-1")
+    machine = shard / "history" / "gpu-1" / "machine.json"
+    machine.write_text(json.dumps({**json.loads(machine.read_text()), "cpu": "another", "arch": "other"}))
+    return code(p, "merge", str(shard / "history"))
+
+
+@row("`merge`: a file cannot be read, the rest is merged")
+def _(make: Make) -> int:
+    p = two(make)
+    code(p, "run")
+    shard = p.root.parent / "shard"
+    (p.root / "history").rename(shard)
+    (folder,) = (path for path in shard.iterdir() if path.is_dir())
+    (folder / "11111111-worktree.json").write_text("no JSON")
+    return code(p, "merge", str(shard))
+
+
+@row("`export`, `report`: nothing is recorded, or nothing matches")
+def _(make: Make) -> int:
+    p = two(make)
+    assert code(p, "report") == 5
+    code(p, "run")
+    return code(p, "export", "--csv", "-b", "nothing")
+
+
+@row("`list`, `init`: a benchmark file cannot be imported")
+def _(make: Make) -> int:
+    p = two(make)
+    p.commit({"benchmarks/broken.py": "import nowhere_at_all\n"})
+    assert code(p, "init") == 3
+    return code(p, "list")
+
+
+@row("`doctor`: the machine is not fit to measure")
+def _(make: Make) -> int:
+    return code(two(make, python="/nowhere/python"), "doctor")
+
+
+# -- several at once -----------------------------------------------------------------------------------------------------
+
+
+def test_of_several_the_first_in_the_order_counts(project: Make) -> None:
+    p = project(check_rounds=2)
+    suite = SUITE + "def cudatime_third(): proj.third()\ncudatime_third.critical = True\n"
+    third = "def third(): d.kernel('t', {})\n"
+    p.commit({"proj/__init__.py": FAST + third.format("70e-6"), "benchmarks/b.py": suite})
+    noisy = third.format("70e-6 * random.Random(os.getpid()).uniform(1, 3)")
+    p.commit({"proj/__init__.py": f"import os, random\n{SLOW}{noisy}".replace("other(): d", "other(): d.nothing; d")})
+    result = p.regress("check", "--format", "json")
+    document = json.loads(result.out)
+    assert (result.code, document["exit_codes"][:2]) == (1, [1, 3])
+    assert document["exit_code"] == 1
+
+
+def test_being_told_to_end_is_an_interruption(project: Make) -> None:
+    p = project()
+    mark = p.root.parent / "mark"
+    p.commit({"benchmarks/b.py": f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(60)\n"})
+    process = start(p.root, "list")
+    while not mark.exists():
+        assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
