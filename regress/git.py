@@ -128,13 +128,7 @@ class Repository:
         """The refs of a branch, here and of origin, without one that the other is ahead of; none where there is no branch."""
         refs = self._branch_refs(branch)
         behind = (
-            [
-                one
-                for one, other in (refs, reversed(refs))
-                if _try(self.root, "merge-base", "--is-ancestor", one, other)[0] == 0
-            ]
-            if len(refs) == 2
-            else []
+            [one for one, other in (refs, reversed(refs)) if self.is_ancestor(one, other)] if len(refs) == 2 else []
         )
         return [ref for ref in refs if ref not in behind[:1]]
 
@@ -158,7 +152,11 @@ class Repository:
         status, out, _ = _try(self.root, "for-each-ref", "--count=1", f"--contains={commit.sha}")
         if not status and out:
             return True
-        return _try(self.root, "merge-base", "--is-ancestor", commit.sha, "HEAD")[0] == 0
+        return self.is_ancestor(commit.sha, "HEAD")
+
+    def is_ancestor(self, a: str, b: str) -> bool:
+        """Whether `b` is `a` or has it in its history; False where one of them is not there."""
+        return _try(self.root, "merge-base", "--is-ancestor", a, b)[0] == 0
 
     def merge_base(self, a: str, b: str) -> Commit:
         """The newest commit that both descend from. Raises RevisionError if there is none."""

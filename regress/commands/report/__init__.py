@@ -43,7 +43,7 @@ def report(
     branch = branch_of(session, recorded, since)
     if not branch.commits:
         raise _nothing(session, branch, recorded, since)
-    past = past_of(results, session.cache, branch.commits, settings)
+    past = everything.of(branch.commits)
     maker = Maker(past, results, branch, settings, frozenset(commands))
     site = Site(tuple(maker.leaves()), Contents(session, past, branch).index)
     return site, (session.config.root / settings.report_dir).resolve()
