@@ -453,9 +453,13 @@ class Series:
     def by_way(self) -> dict[Way, list[int]]:
         """Which items of the columns have values that were measured in that way."""
         found: dict[Way, list[int]] = {}
+        before: Way | None = None
+        own: list[int] = []
         for index, (way, rounds) in enumerate(zip(self.ways, self.rounds, strict=True)):
             if rounds:
-                found.setdefault(way, []).append(index)
+                if way is not before:  # most are the very object: a long key is not hashed again
+                    before, own = way, found.setdefault(way, [])
+                own.append(index)
         return found
 
 

@@ -45,6 +45,11 @@ class Past:
     """Of each source that counts, the place of its commit among `commits`."""
     _old_names: Mapping[str, Sequence[str]] = field(repr=False)
     """By the name of today, the oldest first."""
+    _only: tuple[str | None, str | None] = field(repr=False)
+
+    def of(self, commits: Sequence[Commit]) -> Past:
+        """The same of other commits: nothing is looked at again."""
+        return _of(self._archive, commits, self._settings, *self._only)
 
     def series(self, name: str) -> tuple[Series, ...]:
         """Every series of a benchmark: cases, metrics, machines, devices and environments. Results under names that the
@@ -109,6 +114,12 @@ def past_of(
     """
     with without_gc():
         archive = Archive(root, cache, FACTS, progress)
+    return _of(archive, commits, settings, machine, environment)
+
+
+def _of(
+    archive: Archive, commits: Sequence[Commit], settings: Settings, machine: str | None, environment: str | None
+) -> Past:
     by_sha = {commit.sha: place for place, commit in enumerate(commits)}
     wanted = {
         key: each
@@ -133,6 +144,7 @@ def past_of(
         _settings=settings,
         _places=places,
         _old_names=names,
+        _only=(machine, environment),
     )
 
 

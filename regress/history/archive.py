@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from regress.history.index import Entry, Index
 from regress.history.index_files import Progress
 from regress.history.loading import read_benchmarks, read_machine
 from regress.history.reading import Reader
 from regress.history.recorded import Recorded, SkippedFile, of_asv, put_together
-from regress.history.states import scan
+from regress.history.states import by_number, scan
 from regress.model import Machine
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where results are: of which commit, machine and environment, and in which file. `date` is the commit's."""
 
     commit_sha: str
@@ -28,7 +25,7 @@ class Place:
     folder: Path
     file: str
 
-    @cached_property
+    @property
     def path(self) -> Path:
         return self.folder / self.file
 
@@ -43,7 +40,7 @@ class Archive:
         skipped: list[SkippedFile] = []
         self.benchmarks: Mapping[str, Mapping[str, Any]] = read_benchmarks(root, skipped)
         """asv's entries of the benchmarks by name."""
-        states = {state.id: state for state in scan(root, skipped)}
+        states = by_number(scan(root, skipped))
         self._index = Index(cache, root, states, facts, progress)
         self._reader = Reader(self.benchmarks)
         self.places: dict[int, Place] = {}
@@ -51,7 +48,8 @@ class Archive:
         machine, folder = Machine(""), None
         for key, state in states.items():
             source = self._index.sources[key]
-            skipped += (SkippedFile(state.folder / name, why, fix) for name, why, fix in source.skipped)
+            if source.skipped:
+                skipped += (SkippedFile(state.folder / name, why, fix) for name, why, fix in source.skipped)
             if source.commit:
                 if state.folder is not folder:  # sources of a machine stand together
                     machine, folder = read_machine(state.folder, skipped), state.folder
@@ -59,6 +57,8 @@ class Archive:
                 self.places[key] = Place(*about, state.folder, state.stem + source.ending)
         self.skipped = (*skipped, *self._twice())
         """Files, or parts of them, that could not be used."""
+        self._paths: dict[int, Path] = {}
+        """Of places, as far as they were asked for."""
         self._was: dict[str, list[str]] = {}
         for source in self._index.sources.values():
             for name, words in source.was.items():
@@ -94,10 +94,12 @@ class Archive:
 
     def _put_together(self, entry: Entry) -> Recorded:
         place, rows = self.places[entry.source], {name: row.row() for name, row in entry.rows.items()}
-        about = (place.commit_sha, place.machine, place.environment)
+        about, path = (place.commit_sha, place.machine, place.environment), self._paths.get(entry.source)
+        if path is None:
+            path = self._paths[entry.source] = place.path
         if entry.rounds is None:
-            return of_asv(*about, place.path, self._reader.read(rows))
-        return put_together(Recorded(*about, (), {}, place.path), entry.rounds.kept(), rows, self._reader)
+            return of_asv(*about, path, self._reader.read(rows))
+        return put_together(Recorded(*about, (), {}, path), entry.rounds.kept(), rows, self._reader)
 
     def _twice(self) -> list[SkippedFile]:
         """Files that hold results of the same commit, machine and environment as another one."""

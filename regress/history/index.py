@@ -174,13 +174,9 @@ class Index:
         return [Entry(key, rows.get(key, {}), rounds.get(key)) for key in holding]
 
     def _texts(self, name: str) -> dict[int, list[bytes]]:
-        found: dict[int, dict[int, bytes]] = {key: {} for key in sorted(self._sources_of(name))}
-        parts = [self._held_of("rows", each, _ROW_TEXTS) for each in (name, *self._further(name))]
-        for number, part in enumerate([*parts, self._held_of("rounds", name, _ROUND_TEXTS)]):
-            for key, text in part:
-                if key in found:
-                    found[key][number] = text
-        return {key: list(texts.values()) for key, texts in found.items()}
+        parts = [dict(self._held_of("rows", each, _ROW_TEXTS)) for each in (name, *self._further(name))]
+        parts = [*filter(None, (*parts, dict(self._held_of("rounds", name, _ROUND_TEXTS))))]
+        return {key: [part[key] for part in parts if key in part] for key in self._sources_of(name)}
 
     def _held_of(self, table: str, name: str, decoder: _Decoder[T]) -> Iterator[tuple[int, T]]:
         """What each source holds of that name."""

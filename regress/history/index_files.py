@@ -104,15 +104,8 @@ def _beside(path: Path, process: int | None) -> Path:
 
 
 def _write(database: sqlite3.Connection, batch: Mapping[int, Content]) -> None:
-    rows, rounds = defaultdict[str, _Held[msgspec.Raw]](_Held), defaultdict[str, _Held[Rounds]](_Held)
-    for key, content in batch.items():
-        for name, row in content.rows.items():
-            held = rows[name]
-            held.sources.append(key)
-            held.items.append(row)
-        for name, packed in content.rounds.items():
-            rounds[name].sources.append(key)
-            rounds[name].items.append(packed)
+    rows = _by_name({key: content.rows for key, content in batch.items()})
+    rounds = _by_name({key: content.rounds for key, content in batch.items()})
     for table, parts, encode in (("rows", rows, msgspec.json.encode), ("rounds", rounds, msgspec.msgpack.encode)):
         values = ((name, parts[name].sources.tobytes(), encode(parts[name].items)) for name in sorted(parts))
         database.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", values)
@@ -128,6 +121,20 @@ class _Held(Generic[T]):
     def __init__(self) -> None:
         self.sources = array("q")
         self.items: list[T] = []
+
+
+def _by_name(held: Mapping[int, Mapping[str, T]]) -> dict[str, _Held[T]]:
+    """What sources hold, by name. Most have the same names in one order: these are turned over together."""
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for key, items in held.items():
+        alike.setdefault(tuple(items), []).append(key)
+    found = defaultdict[str, _Held[T]](_Held)
+    for names, keys in alike.items():
+        sources = array("q", keys)
+        for name, column in zip(names, zip(*(held[key].values() for key in keys), strict=True), strict=True):
+            found[name].sources += sources
+            found[name].items += column
+    return found
 
 
 # -- two processes -------------------------------------------------------------------------------------------------------

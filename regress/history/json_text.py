@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import msgspec
+
+T = TypeVar("T")
 
 _STRING_OR_BARE = re.compile(rb'"(?:[^"\\]|\\.)*"|NaN|-?Infinity', re.DOTALL)
 _QUOTED = {b"NaN": b'"NaN"', b"Infinity": b'"Infinity"', b"-Infinity": b'"-Infinity"'}
@@ -20,6 +24,19 @@ def loads(data: bytes) -> Any:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return json.loads(data)
+
+
+def decoded(data: bytes, decode: Callable[[bytes], T]) -> T:
+    """What a decoder of msgspec makes of the text, with bare numbers as strings. Raises msgspec.DecodeError."""
+    try:
+        return decode(data)
+    except msgspec.DecodeError:
+        if b"\\" not in data:
+            # Quotes around a word inside of a string end that string before it, so that such a text cannot be decoded.
+            with suppress(msgspec.DecodeError):
+                quoted = data.replace(b"NaN", b'"NaN"').replace(b"Infinity", b'"Infinity"')
+                return decode(quoted.replace(b'-"Infinity"', b'"-Infinity"'))
+        return decode(strict(data))
 
 
 def strict(data: bytes) -> bytes:

@@ -14,13 +14,16 @@ from typing import Any, NamedTuple
 import msgspec
 
 from regress.history import loading
-from regress.history.json_text import NUMBERS, strict
+from regress.history.json_text import NUMBERS, decoded, strict
 from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
 from regress.history.recorded import SkippedFile
 from regress.history.results_file import RESTORE, RESULTS_VERSION, Row
 from regress.history.states import State
 from regress.history.sidecar import ENDING, Header, Kept
 from regress.model import Benchmark, Round, declared_words
+
+NULL = msgspec.Raw(b"null")
+
 
 class Source(msgspec.Struct, array_like=True, frozen=True):
     """What a source is about. `commit` is empty where nothing of it can be used."""
@@ -75,6 +78,21 @@ class AsvRow(msgspec.Struct, array_like=True, gc=False):
 
 COLUMNS = ("result", "params", "version", "started_at", "duration", "stats_ci_99_a", "stats_ci_99_b")
 _ROW = msgspec.json.Decoder(AsvRow)
+
+
+class _Cut(msgspec.Struct, array_like=True, omit_defaults=True, gc=False):
+    """A row up to what a history needs, unread."""
+
+    result: msgspec.Raw = NULL
+    params: msgspec.Raw = NULL
+    version: msgspec.Raw = NULL
+    started_at: msgspec.Raw = NULL
+    duration: msgspec.Raw = NULL
+    ci_99_a: msgspec.Raw = NULL
+    ci_99_b: msgspec.Raw = NULL
+
+
+_CUT = msgspec.json.Decoder(_Cut)
 Texts = dict[str, msgspec.Raw]
 """Rows by name, unread."""
 LONG_BYTES = 64 * 1024
@@ -137,6 +155,8 @@ class _File(msgspec.Struct):
 
 
 _FILE = msgspec.json.Decoder(_File)
+_BEGINNINGS = (b"[[", b"[n")
+"""Of a row: a column of results, or null in its place."""
 
 
 def read_source(state: State, facts: Collection[str]) -> Content:
@@ -188,20 +208,17 @@ def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str
     try:
         with open(f"{state.folder}/{state.stem}.json", "rb", buffering=0) as opened:
             data = opened.read()
-        try:
-            file = _FILE.decode(data)
-        except msgspec.DecodeError:
-            data = strict(data)
-            file = _FILE.decode(data)
+        file = decoded(data, _FILE.decode)
     except (OSError, ValueError, RecursionError):  # the slow way says what is wrong
         return _asv_file_slowly(state, skipped)
     usual = file.version == RESULTS_VERSION and tuple(file.result_columns[: len(COLUMNS)]) == COLUMNS
-    whole = data.count(b'": [[') + data.count(b'": [null') == len(file.results)  # each row begins with a column of results
+    whole = all(bytes(row)[:2] in _BEGINNINGS for row in file.results.values())
     if not usual or not whole or file.params.machine != state.folder.name:
         return _asv_file_slowly(state, skipped)
-    for name, row in file.results.items():
-        if len(row) > LONG_BYTES:
-            file.results[name] = msgspec.Raw(msgspec.json.encode(AsvRow.of(row)))
+    if max(map(len, file.results.values()), default=0) > LONG_BYTES:
+        for name, row in file.results.items():
+            if len(row) > LONG_BYTES:
+                file.results[name] = msgspec.Raw(msgspec.json.encode(_CUT.decode(row)))
     return file.commit_hash, (file.date or 0) / 1000, file.env_name, file.results
 
 

@@ -6,10 +6,10 @@ times of both: as long as that is the same, nothing is read again.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,18 +33,29 @@ class State(NamedTuple):
     sidecar: Size | None
 
     @property
-    def id(self) -> int:
-        (one, then), (other, later) = self.file or ("-", "-"), self.sidecar or ("-", "-")
-        text = f"{self.folder.name}/{self.stem} {one} {then} {other} {later}"
-        return int.from_bytes(hashlib.blake2b(text.encode(errors="surrogateescape"), digest_size=8).digest(), "big") >> 1
-
-    @property
     def changed_ns(self) -> int:
         return max(each.mtime_ns for each in (self.file, self.sidecar) if each is not None)
 
     @property
     def bytes(self) -> int:
         return sum(each.bytes for each in (self.file, self.sidecar) if each is not None)
+
+
+_NOTHING = ("-", "-")
+_OTHERS = (MACHINE_FILE, BENCHMARKS_FILE)
+
+
+def by_number(states: Iterable[State]) -> dict[int, State]:
+    """The states, by a number that another state has not; those of a folder stand together."""
+    found = {}
+    folder, name = None, ""
+    for state in states:
+        if state.folder is not folder:
+            folder, name = state.folder, state.folder.name
+        (one, then), (other, later) = state.file or _NOTHING, state.sidecar or _NOTHING
+        text = f"{name}/{state.stem} {one} {then} {other} {later}".encode(errors="surrogateescape")
+        found[int.from_bytes(blake2b(text, digest_size=8).digest(), "big") >> 1] = state
+    return found
 
 
 def scan(root: Path, skipped: list[SkippedFile]) -> Iterator[State]:
@@ -58,8 +69,8 @@ def scan(root: Path, skipped: list[SkippedFile]) -> Iterator[State]:
         sidecars: dict[str, Size] = {}
         for entry in os.scandir(folder):
             name = entry.name
-            if name.endswith(".json") and name != MACHINE_FILE and name != BENCHMARKS_FILE and name[0] != ".":
-                files[name[: -len(".json")]] = _size(entry)
+            if name.endswith(".json") and name[0] != "." and name not in _OTHERS:
+                files[name[:-5]] = _size(entry)
             elif name.endswith(ENDING) and re.match(r"[0-9a-f]{8}-", name):
                 sidecars[name[: -len(ENDING)]] = _size(entry)
             elif entry.is_dir() and next(Path(entry.path).glob("*.json"), None) is not None:

@@ -210,6 +210,33 @@ def _(make: Make) -> int:
     return done.code
 
 
+# -- gate ----------------------------------------------------------------------------------------------------------------
+
+
+@row("`gate`: what regressed is acknowledged")
+def _(make: Make) -> int:
+    p = two(make, head=SLOW)
+    assert code(p, "gate", "HEAD~1") == 1
+    assert code(p, "ack", "b.cudatime_work", "--reason", "known") == 0
+    return code(p, "gate", "HEAD~1")
+
+
+@row("`gate`: as `check`, or drifted since the last release")
+def _(make: Make) -> int:
+    p = two(make, head=SLOW)
+    p.git("tag", "v1", "HEAD~1")
+    p.commit({"NEWS": "more"})
+    assert code(p, "sweep", "ALL") in (0, 1)
+    assert code(p, "check", "HEAD~1") == 0
+    return code(p, "gate", "HEAD~1")
+
+
+@row("`gate`: the head does not descend from the release that drift is held against")
+def _(make: Make) -> int:
+    p = two(make, gate_release="HEAD")
+    return code(p, "gate", "HEAD~1", "HEAD~1")
+
+
 # -- the others ----------------------------------------------------------------------------------------------------------
 
 

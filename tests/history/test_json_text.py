@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from regress.history.json_text import NUMBERS, loads, strict
+from regress.history.json_text import NUMBERS, decoded, loads, strict
 
 texts = st.text(max_size=6) | st.lists(
     st.sampled_from(["NaN", "Infinity", "-", '"', "\\", ",", " ", "[NaN, ", "é", "\n", '\\"']), max_size=5
@@ -38,6 +38,13 @@ def test_what_json_lacks_becomes_text_and_text_stays(document: Any, ascii_only: 
 
 
 @given(documents, st.booleans())
+@example({"time_x": [math.nan, -math.inf], "NaN": 1.0, "of -Infinity": [math.inf]}, True)
+def test_a_decoder_reads_such_numbers_as_text(document: Any, ascii_only: bool) -> None:
+    text = json.dumps(document, ensure_ascii=ascii_only).encode(errors="replace")
+    assert repr(decoded(text, msgspec.json.decode)) == repr(msgspec.json.decode(strict(text)))
+
+
+@given(documents, st.booleans())
 def test_documents_are_read_as_json_reads_them(document: Any, ascii_only: bool) -> None:
     text = json.dumps(document, ensure_ascii=ascii_only).encode(errors="replace")
     assert repr(loads(text)) == repr(json.loads(text))
@@ -54,3 +61,5 @@ def test_what_is_no_json_is_none_afterwards_either(text: bytes) -> None:
         loads(text)
     with pytest.raises(msgspec.DecodeError):
         msgspec.json.decode(strict(text))
+    with pytest.raises(msgspec.DecodeError):
+        decoded(text, msgspec.json.decode)

@@ -45,7 +45,7 @@ def report(
     branch = branch_of(session, recorded, since)
     if not branch.commits:
         raise _nothing(session, branch, recorded, since)
-    past = past_of(results, session.cache, branch.commits, settings)
+    past = everything.of(branch.commits)
     entries = review(session, Side("head", branch.all[-1], branch.name))
     maker = Maker(past, results, branch, settings, entries, frozenset(commands))
     site = Site(tuple(maker.leaves()), Contents(session, past, branch).index)

@@ -88,15 +88,11 @@ def branch_of(session: Session, recorded: Collection[str], since: str | None) ->
     """The branch of the checkout; the first one that the configuration names, where that is ahead of it."""
     repository = session.repository
     revision, name = "HEAD", repository.current_branch() or "HEAD"
-    head = repository.resolve("HEAD").sha
     for branch in session.config.branches[:1]:
         for ref in (f"refs/heads/{branch}", f"refs/remotes/origin/{branch}"):
-            try:
-                if repository.merge_base("HEAD", ref).sha == head:
-                    revision, name = ref, branch
-                    break
-            except RevisionError:
-                continue
+            if repository.is_ancestor("HEAD", ref):
+                revision, name = ref, branch
+                break
     every = repository.commits(revision)
     first = _first(session, every, since)
     measured = tuple(each for each in every[first:] if each.sha in recorded)
