@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from regress.report.progress import Progress
     from regress.report.style import Style
 
-__all__ = ["finish", "invoked", "publish", "say", "write_table"]
+__all__ = ["finish", "invoked", "publish", "publish_profile", "say", "write_table"]
 
 
 class InternalError(RegressError):
@@ -163,6 +163,14 @@ def publish(site: Site, folder: Path, file: Path | None, progress: Progress) -> 
         f"{written.page.relative_to(Path.cwd()) if near else written.page}  ({counts}; {written.changed} pages changed)"
     )
     return written.page
+
+
+def publish_profile(report: Report, file: Path) -> None:
+    """Write the page of a profile, and say where it is."""
+    from regress.report.html import write_profile
+
+    write_profile(report, file)
+    click.echo(f"{file}", err=True)
 
 
 def _printed(text: str, color: bool) -> RegressError | None:

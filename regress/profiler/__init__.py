@@ -18,8 +18,8 @@ core       GPUProfiler, and the way of an entry
 timeline   events in the current stream, and when they passed
 trace      what the device did between two moments
 memory     what the allocator has handed out
+running    an entry on its way
 totals     the sums of an operation
-text       tables to print
 
 What is exported is in regress/profiles.py; what holds an operation back is told in regress/profiling.
 """

@@ -28,7 +28,6 @@ from typing import Any, TypeVar, cast
 from regress.measure.backend import Backend, DeviceBackend, DeviceError, choose
 from regress.profiler.memory import Memory
 from regress.profiler.running import Running
-from regress.profiler.text import bottleneck_lines, summary_lines
 from regress.profiler.timeline import Anchor, Timeline
 from regress.profiler.totals import Totals
 from regress.profiler.trace import Trace
@@ -180,10 +179,24 @@ class GPUProfiler:
         return list(bottlenecks(summary.values(), self._limits(), top_n))
 
     def print_summary(self) -> None:
-        print("\n".join(summary_lines(self.get_summary().values(), self.pending, self._why_no_breakdown)))
+        """Print a table of the operations."""
+        from regress.report.profile import operation_lines  # late: a program that prints nothing does without
+        from regress.report.style import Style
+
+        summary = self.get_summary()
+        lines = operation_lines(summary.values(), Style()) if summary else ["nothing was profiled"]
+        if self.pending:
+            lines.append(f"{self.pending} entries are not done on the device, and not counted")
+        if self._why_no_breakdown and any(each.device != "cpu" for each in summary.values()):
+            lines.append(f"busy, copies and idle are not known: {self._why_no_breakdown}")
+        print("\n".join(lines))
 
     def print_bottlenecks(self, top_n: int = 5) -> None:
-        print("\n".join(bottleneck_lines(self.get_bottlenecks(top_n))))
+        """Print the largest operations with what holds them back and what to try."""
+        from regress.report.profile import bottleneck_lines
+        from regress.report.style import Style
+
+        print("\n".join(bottleneck_lines(self.get_bottlenecks(top_n), Style()) or ["nothing was profiled"]))
 
     @property
     def pending(self) -> int:
@@ -449,6 +462,7 @@ class GPUProfiler:
             version = getattr(sys.modules.get(name), "__version__", None)
             if version is not None:
                 facts[name] = str(version)
+                facts.setdefault("loaded", []).append(name)
         if self._opened and self._backend is not None:
             try:
                 facts.update(self._backend.facts())

@@ -38,7 +38,7 @@ class Trace:
         self._times: list[float] = [-math.inf]
         self._levels: list[Level] = [Level(0.0, 0.0, 0.0)]
         self._kernels: list[Activity] = []
-        """By their beginning."""
+        """By their middle, for what begins or ends with an entry may seem to lie a little beside it."""
         self._kernels_from = -math.inf
 
     def start(self) -> str:
@@ -81,14 +81,13 @@ class Trace:
         return Level(*(one + share * (other - one) for one, other in zip(low, high, strict=True)))
 
     def kernels(self, start_s: float, end_s: float) -> dict[str, list[float]]:
-        """Calls and seconds of the kernels that ran between two covered times; empty where that is forgotten already."""
+        """Calls and seconds of the kernels whose middle lies between two covered times; empty where that is forgotten."""
         start_s, end_s = self._on_trace(start_s), self._on_trace(end_s)
         found: dict[str, list[float]] = {}
         if start_s < self._kernels_from:
             return found
-        first = bisect_left(self._kernels, start_s, key=lambda each: each.start_s)
-        for each in self._kernels[first:]:
-            if each.start_s >= end_s:
+        for each in self._kernels[bisect_left(self._kernels, start_s, key=_middle) :]:
+            if _middle(each) >= end_s:
                 break
             sums = found.setdefault(each.name, [0, 0.0])
             sums[0] += 1
@@ -102,8 +101,7 @@ class Trace:
         at_s = min(self._on_trace(before_s), self._ties[-1][1])
         at = max(0, bisect_right(self._times, at_s) - 1)
         del self._times[:at], self._levels[:at]
-        first = bisect_left(self._kernels, at_s, key=lambda each: each.start_s)
-        del self._kernels[:first]
+        del self._kernels[: bisect_left(self._kernels, at_s, key=_middle)]
         self._kernels_from = max(self._kernels_from, at_s)
         at = max(0, bisect_right(self._ties, (before_s, math.inf)) - 2)  # two are needed to tell how the clocks drift
         del self._ties[: min(at, max(0, len(self._ties) - 2))]
@@ -151,4 +149,8 @@ class Trace:
         self._times.append(max(until_s, last_s))
         self._levels.append(level)
         self._kernels += [each for each in done if each.kind != "copy"]
-        self._kernels.sort(key=lambda each: each.start_s)
+        self._kernels.sort(key=_middle)
+
+
+def _middle(each: Activity) -> float:
+    return (each.start_s + each.end_s) / 2

@@ -51,7 +51,11 @@ def _benchmark(name: str, variants: Sequence[Variant]) -> Benchmark:
 
 
 def _param(variant: Variant) -> str:
-    return ", ".join(f"{key}={value}" for key, value in variant.details.items())
+    return ", ".join(f"{key}={_word(value)}" for key, value in variant.details.items())
+
+
+def _word(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _round(side: str, order: int, export: Profile, variant: Variant) -> Round:

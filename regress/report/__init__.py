@@ -8,6 +8,7 @@
     rows.py       the cells of a row
     failures.py   what failed or was skipped, which has no cells
     listings.py   its tables of the other commands
+    profile.py    what was profiled: operations, and what holds back those that take the most
     json.py       the versioned document of regress.check.schema.json
     progress.py   how far the work is, on stderr
 

@@ -11,6 +11,7 @@ from regress.errors import RegressError
 from regress.model import Report, Side, SuiteProblem
 from regress.report import listings, verdicts
 from regress.report.changes import changes
+from regress.report.profile import profile
 from regress.report.style import Style, cut, pad, paint, visible
 from regress.report.table import align
 from regress.units import format_ago, format_change, format_duration, format_interval, format_percent, format_time
@@ -47,6 +48,7 @@ def render(report: Report, style: Style) -> str:
             *listings.block(report, style),
             *listings.measurements(report, style),
             *changes(report, style),
+            *profile(report, style),
             *verdicts.sections(report, style),
             *listings.fineness(report, style),
             *_problems(report, style),
