@@ -14,7 +14,8 @@
 
 Importing it imports neither torch nor CuPy, and opens no device: the first entry does.
 
-core       GPUProfiler, and the way of an entry
+core       GPUProfiler
+ledger     the way of an entry, from its events to the sums
 timeline   events in the current stream, and when they passed
 trace      what the device did between two moments
 memory     what the allocator has handed out

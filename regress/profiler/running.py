@@ -66,6 +66,12 @@ class Running:
                 parent.children_s += duration_s
             self.parent = None  # or else all entries hold on to each other
 
+    def broken_down(self, done: Level) -> None:
+        """Where the span went."""
+        idle_s = self.duration_s - done.busy_s - done.transfer_s
+        self.busy_s, self.transfer_s, self.idle_s = done.busy_s, done.transfer_s, idle_s if idle_s > 0 else 0.0
+        self.copied_bytes = round(done.copied_bytes)
+
     def entry(self, epoch_s: float, shift_s: float) -> Entry:
         """As it is exported; device times are behind by the shift."""
         mark, start_s = self.mark, self.start_s

@@ -14,24 +14,32 @@ from __future__ import annotations
 import threading
 from collections import deque
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from regress.measure.backend import DeviceBackend
 
 ANCHOR_S, ANCHOR_ENTRIES = 0.25, 500
 """A new anchor after so long, or after so many entries."""
-SPIN_S = 20e-6
+SPIN_S = 40e-6
 """Long enough for the anchor's event to be enqueued while it still runs: then the event passes right after it."""
 EVENT_S = 0.6e-6
 """From the end of work to the event behind it: half of an empty window of events on an H100."""
 
 
+class Timed(NamedTuple):
+    """An anchor with a spin, once it has a time; `width_s` is from the event before the spin to the one behind it."""
+
+    time_s: float
+    width_s: float
+
+
 class Anchor:
-    """An event with a time on the profile's clock, once it has passed. `number` counts the spins before it; 0: it has none."""
+    """An event with a time on the profile's clock, once it has passed. `spun` is the event before its spin; -1: it has none."""
 
-    __slots__ = ("event", "made_s", "number", "time_s", "users")
+    __slots__ = ("event", "made_s", "spun", "time_s", "users")
 
-    def __init__(self, number: int, event: int, made_s: float) -> None:
-        self.number, self.event, self.made_s = number, event, made_s
+    def __init__(self, event: int, spun: int, made_s: float) -> None:
+        self.event, self.spun, self.made_s = event, spun, made_s
         self.time_s: float | None = None
         self.users = 0
 
@@ -39,10 +47,11 @@ class Anchor:
 class Mark:
     """The events of one entry. `span_s` is None as long as they have not passed."""
 
-    __slots__ = ("anchor", "end", "span_s", "start", "start_s")
+    __slots__ = ("anchor", "end", "span_s", "start", "start_s", "stream", "traced")
 
     def __init__(self, anchor: Anchor, start: int) -> None:
-        self.anchor, self.start, self.end = anchor, start, -1
+        self.anchor, self.start, self.end, self.stream = anchor, start, -1, 0
+        self.traced = anchor.spun >= 0
         self.start_s: float | None = None
         self.span_s: float | None = None
 
@@ -62,15 +71,15 @@ class Timeline:
         self.framework = ""
         """Whose current stream the events go into."""
         self._read = self.backend.stream_reader()
-        self._threads = threading.local()
+        self._threads = _Threads()
         self._anchor: Anchor | None = None
         self._last: Anchor | None = None
         """The newest anchor that has a time."""
         self._untimed: deque[Anchor] = deque()
         self._since = 0
-        self._spins = 0
-        self.timed: list[tuple[int, float]] = []
-        """Number and time of anchors with a spin; emptied by who ties them to the trace."""
+        self._stream = 0
+        self.timed: list[Timed] = []
+        """Anchors with a spin that have a time by now; emptied by who ties them to the trace."""
 
     def begin(self, now_s: float) -> Mark | None:
         """Put the first event of an entry into the current stream; None where the stream is being captured as a graph."""
@@ -88,19 +97,20 @@ class Timeline:
     def end(self, mark: Mark) -> bool:
         """Put the last event of an entry into the current stream; whether that could be done."""
         if not self._hold():
-            self.give_up(mark)
+            self._release(mark)
             return False
-        mark.end = self._event()
+        mark.end, mark.stream = self._event(), self._stream
         self.backend.record(mark.end)
         return True
 
     def anchor(self, now_s: float) -> Anchor:
         """A new anchor in the stream that is held."""
-        if self.traced:
+        event, spun = self._event(), self._event() if self.traced else -1
+        if self.traced:  # the events are there by now: nothing may come between the spin and the event behind it
+            self.backend.record(spun)
             self.backend.spin(SPIN_S)
-            self._spins += 1
-        anchor = Anchor(self._spins if self.traced else 0, self._event(), now_s)
-        self.backend.record(anchor.event)
+        self.backend.record(event)
+        anchor = Anchor(event, spun, now_s)
         anchor.users = 2  # the newest one is kept, and so is one until the next has a time
         self._untimed.append(anchor)
         if self._anchor is not None:
@@ -121,11 +131,19 @@ class Timeline:
             mark.start_s = mark.anchor.time_s + self.backend.elapsed(mark.anchor.event, mark.start)
         return True
 
-    def passed(self, mark: Mark) -> bool:
-        """Whether the device has reached the entry's end; its times are there then, and its events are free again."""
-        if not self.backend.passed(mark.end) or not self.begun(mark):
-            return False
-        mark.span_s = max(0.0, self.backend.elapsed(mark.start, mark.end))
+    def reached(self, mark: Mark) -> bool:
+        """Whether the device has reached the entry's end; then it has reached all that ended before on that stream."""
+        return self.backend.passed(mark.end)
+
+    def read(self, mark: Mark) -> bool:
+        """Read the times of an entry whose end the device has reached, and free its events; whether that could be done."""
+        if mark.start_s is None:
+            if not self.has_time(mark.anchor):
+                return False
+            assert mark.anchor.time_s is not None
+            mark.start_s = mark.anchor.time_s + self.backend.elapsed(mark.anchor.event, mark.start)
+        span_s = self.backend.elapsed(mark.start, mark.end)
+        mark.span_s = span_s if span_s > 0 else 0.0
         self._release(mark)
         return True
 
@@ -142,13 +160,10 @@ class Timeline:
                 self._leave(last)
             self._untimed.popleft()
             self._last = first
-            if first.number:
-                self.timed.append((first.number, first.time_s))
+            if first.spun >= 0:
+                self.timed.append(Timed(first.time_s, self.backend.elapsed(first.spun, first.event)))
+                self._free.append(first.spun)
         return True
-
-    def give_up(self, mark: Mark) -> None:
-        """Forget an entry that has no device time."""
-        self._release(mark)
 
     def _release(self, mark: Mark) -> None:
         self._free.append(mark.start)
@@ -170,11 +185,16 @@ class Timeline:
 
     def _hold(self) -> bool:
         """Let events go into this thread's current stream; False where it takes none."""
-        if not getattr(self._threads, "attached", False):
+        if not self._threads.attached:
             self.backend.attach()
             self._threads.attached = True
         if not self.framework:  # perhaps none was in use when it was looked for
             self.framework = next(iter(self.backend.frameworks()), "")
             self._read = self.backend.stream_reader()
-        self.backend.hold_stream(self._read())
+        self._stream = self._read()
+        self.backend.hold_stream(self._stream)
         return not self.backend.capturing()
+
+
+class _Threads(threading.local):
+    attached = False

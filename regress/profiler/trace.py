@@ -14,7 +14,15 @@ from collections import deque
 from typing import NamedTuple
 
 from regress.measure.backend import MARKER, Activity, Tracer
-from regress.profiler.timeline import EVENT_S
+from regress.profiler.timeline import EVENT_S, Timed
+
+SLACK_S = 20e-6
+"""Between the events around a spin, beside the spin. More: the event behind it came late, and does not mark its end."""
+
+
+SHORT_S = 0.01
+Kernels = dict[str, list[float]]
+"""By name: calls, seconds."""
 
 
 class Level(NamedTuple):
@@ -30,8 +38,8 @@ class Trace:
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
-        self._markers: deque[float] = deque()
-        self._anchors: deque[float] = deque()
+        self._markers: deque[Activity] = deque()
+        self._anchors: deque[Timed] = deque()
         self._ties: list[tuple[float, float]] = []
         """One moment each, on the timeline's clock and on the trace's."""
         self._arrived: list[Activity] = []
@@ -39,6 +47,7 @@ class Trace:
         self._levels: list[Level] = [Level(0.0, 0.0, 0.0)]
         self._kernels: list[Activity] = []
         """By their middle, for what begins or ends with an entry may seem to lie a little beside it."""
+        self._middles: list[float] = []
         self._kernels_from = -math.inf
 
     def start(self) -> str:
@@ -47,18 +56,21 @@ class Trace:
     def stop(self) -> None:
         self._tracer.stop()
 
-    def collect(self, timed: list[tuple[int, float]], flush: bool = False) -> bool:
-        """Take in what was traced, and the anchors that have a time by now; whether more is known than before."""
+    def collect(self, timed: list[Timed], flush: bool = False) -> bool:
+        """Take in what was traced, and the anchors that have a time by now; whether more is known than before. The spins of a
+        trace come in the order of their anchors."""
         for each in self._tracer.collect(flush):
             if each.kind == "kernel" and each.name == MARKER:
-                self._markers.append(each.end_s)
+                self._markers.append(each)
             else:
                 self._arrived.append(each)
-        self._anchors.extend(time_s for _, time_s in timed)
+        self._anchors.extend(timed)
         timed.clear()
         before = len(self._ties)
         while self._markers and self._anchors:
-            self._ties.append((self._anchors.popleft() - EVENT_S, self._markers.popleft()))
+            anchor, spin = self._anchors.popleft(), self._markers.popleft()
+            if anchor.width_s - (spin.end_s - spin.start_s) <= SLACK_S:
+                self._ties.append((anchor.time_s - EVENT_S, spin.end_s))
         if len(self._ties) == before:
             return False
         self._add_up(self._ties[-1][1])
@@ -70,29 +82,41 @@ class Trace:
 
     def level(self, time_s: float) -> Level:
         """The sums up to a time that is covered."""
-        at_s = self._on_trace(time_s)
+        return self._level(self._on_trace(time_s))
+
+    def between(self, start_s: float, end_s: float, begin: Level | None) -> tuple[Level, Kernels]:
+        """What was done between two covered times, with calls and seconds of the kernels whose middle lies between them.
+
+        `begin` are the sums at the first time, where they were noted before it was forgotten; then no kernels are known.
+        """
+        end_at = self._on_trace(end_s)
+        # The clocks drift by millionths, so that an entry is as long on one as on the other, if it is no longer than a tie.
+        start_at = end_at - (end_s - start_s) if end_s - start_s < SHORT_S else self._on_trace(start_s)
+        low, high = begin or self._level(start_at), self._level(end_at)
+        done = Level(high[0] - low[0], high[1] - low[1], high[2] - low[2])
+        found: Kernels = {}
+        if start_at >= self._kernels_from:
+            for at in range(bisect_left(self._middles, start_at), bisect_left(self._middles, end_at)):
+                each = self._kernels[at]
+                sums = found.setdefault(each.name, [0, 0.0])
+                sums[0] += 1
+                sums[1] += each.end_s - each.start_s
+        return done, found
+
+    def _level(self, at_s: float) -> Level:
         at = bisect_right(self._times, at_s)
         low = self._levels[at - 1]
         if at == len(self._times):
             return low
-        width = self._times[at] - self._times[at - 1]
-        share = (at_s - self._times[at - 1]) / width if math.isfinite(width) and width > 0 else 0.0
         high = self._levels[at]
-        return Level(*(one + share * (other - one) for one, other in zip(low, high, strict=True)))
-
-    def kernels(self, start_s: float, end_s: float) -> dict[str, list[float]]:
-        """Calls and seconds of the kernels whose middle lies between two covered times; empty where that is forgotten."""
-        start_s, end_s = self._on_trace(start_s), self._on_trace(end_s)
-        found: dict[str, list[float]] = {}
-        if start_s < self._kernels_from:
-            return found
-        for each in self._kernels[bisect_left(self._kernels, start_s, key=_middle) :]:
-            if _middle(each) >= end_s:
-                break
-            sums = found.setdefault(each.name, [0, 0.0])
-            sums[0] += 1
-            sums[1] += each.end_s - each.start_s
-        return found
+        if high is low:
+            return low
+        share = (at_s - self._times[at - 1]) / (self._times[at] - self._times[at - 1])
+        return Level(
+            low[0] + share * (high[0] - low[0]),
+            low[1] + share * (high[1] - low[1]),
+            low[2] + share * (high[2] - low[2]),
+        )
 
     def forget(self, before_s: float) -> None:
         """Nobody will ask about what was before that time."""
@@ -101,7 +125,8 @@ class Trace:
         at_s = min(self._on_trace(before_s), self._ties[-1][1])
         at = max(0, bisect_right(self._times, at_s) - 1)
         del self._times[:at], self._levels[:at]
-        del self._kernels[: bisect_left(self._kernels, at_s, key=_middle)]
+        first = bisect_left(self._middles, at_s)
+        del self._kernels[:first], self._middles[:first]
         self._kernels_from = max(self._kernels_from, at_s)
         at = max(0, bisect_right(self._ties, (before_s, math.inf)) - 2)  # two are needed to tell how the clocks drift
         del self._ties[: min(at, max(0, len(self._ties) - 2))]
@@ -150,6 +175,7 @@ class Trace:
         self._levels.append(level)
         self._kernels += [each for each in done if each.kind != "copy"]
         self._kernels.sort(key=_middle)
+        self._middles = [_middle(each) for each in self._kernels]
 
 
 def _middle(each: Activity) -> float:

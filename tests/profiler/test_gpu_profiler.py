@@ -162,9 +162,9 @@ def test_memory_does_not_grow_with_the_number_of_entries(torch: Any, profiler: G
         for _ in range(entries):
             with profiler.profile("add"):
                 x + 1
-        assert profiler._timeline is not None
-        assert profiler._trace is not None
-        return profiler._timeline.events, len(profiler._trace._times)
+        assert profiler._ledger.timeline is not None
+        assert profiler._ledger.trace is not None
+        return profiler._ledger.timeline.events, len(profiler._ledger.trace._times)
 
     events, times = run(20_000)
     gc.collect()

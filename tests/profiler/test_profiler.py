@@ -13,7 +13,7 @@ import pytest
 
 from regress.measure.backend import Backend
 from regress.profiler import GPUProfiler, get_profiler
-from regress.profiler.core import HARVEST
+from regress.profiler.ledger import HARVEST
 from regress.profiles import Entry, Profile, read
 from tests.profiler.scripted import SLACK_S, WINDOW_S, Exact
 
@@ -172,9 +172,15 @@ def test_nothing_grows_with_the_number_of_entries(device: Exact) -> None:
             with profiler.profile("step"):
                 device.kernel("k", 20 * US)
             if number % 3_000 == 2_999:
-                assert profiler._timeline is not None
-                assert profiler._trace is not None
-                sizes.append((profiler._timeline.events, len(profiler._trace._times), len(profiler._trace._kernels)))
+                assert profiler._ledger.timeline is not None
+                assert profiler._ledger.trace is not None
+                sizes.append(
+                    (
+                        profiler._ledger.timeline.events,
+                        len(profiler._ledger.trace._times),
+                        len(profiler._ledger.trace._kernels),
+                    )
+                )
             if number % HARVEST == 0:
                 device.synchronize()
     profiler.synchronize()
@@ -250,7 +256,7 @@ def test_coroutines_may_be_left_in_any_order(device: Exact, tmp_path: Path) -> N
     with ThreadPoolExecutor(1) as elsewhere:  # a loop may be running here already
         assert tuple(elsewhere.submit(asyncio.run, both()).result()) == (0.002, 0.001)
     assert profiler.get_summary()[step.__qualname__].calls == 2
-    assert profiler._threads.stack == []
+    assert profiler._ledger.threads.stack == []
 
 
 def test_it_is_switched_at_run_time(profiler: GPUProfiler, device: Exact, tmp_path: Path) -> None:

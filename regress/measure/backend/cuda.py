@@ -161,12 +161,14 @@ class CudaBackend(DeviceBackend):
 
     def elapsed(self, start: int, end: int) -> float:
         milliseconds = ctypes.c_float()
-        self._call("cuEventElapsedTime", ctypes.byref(milliseconds), self._events[start], self._events[end])
+        code = self._cuda.cuEventElapsedTime(ctypes.byref(milliseconds), self._events[start], self._events[end])
+        if code:
+            raise self._error("cuEventElapsedTime", code)
         return milliseconds.value * 1e-3
 
     def passed(self, event: int) -> bool:
         code = self._cuda.cuEventQuery(self._events[event])
-        if code not in (0, NOT_READY):
+        if code and code != NOT_READY:
             raise self._error("cuEventQuery", code)
         return bool(code == 0)
 
