@@ -80,6 +80,10 @@ class CudaBackend(DeviceBackend):
         self._spins = 0
         self._context: Optional[ctypes.c_void_p] = None
         self._stream = ctypes.c_void_p(DEFAULT_STREAM)
+        self._streams: Dict[int, ctypes.c_void_p] = {}
+        # Made once: the profiler asks for them at every entry.
+        self._elapsed_ms, self._capture_status = ctypes.c_float(), ctypes.c_int()
+        self._elapsed_at, self._capture_at = ctypes.byref(self._elapsed_ms), ctypes.byref(self._capture_status)
         try:
             self._cuda = ctypes.CDLL("libcuda.so.1")
         except OSError:
@@ -160,11 +164,10 @@ class CudaBackend(DeviceBackend):
             raise self._error("cuEventRecord", code)
 
     def elapsed(self, start: int, end: int) -> float:
-        milliseconds = ctypes.c_float()
-        code = self._cuda.cuEventElapsedTime(ctypes.byref(milliseconds), self._events[start], self._events[end])
+        code = self._cuda.cuEventElapsedTime(self._elapsed_at, self._events[start], self._events[end])
         if code:
             raise self._error("cuEventElapsedTime", code)
-        return milliseconds.value * 1e-3
+        return self._elapsed_ms.value * 1e-3
 
     def passed(self, event: int) -> bool:
         code = self._cuda.cuEventQuery(self._events[event])
@@ -192,7 +195,11 @@ class CudaBackend(DeviceBackend):
     # -- streams and caches ----------------------------------------------------------------------------------------------
 
     def hold_stream(self, handle: Optional[int] = None) -> None:
-        self._stream = ctypes.c_void_p(current_stream(self._device.value) if handle is None else handle)
+        if handle is None:
+            handle = current_stream(self._device.value)
+        if handle not in self._streams:
+            self._streams[handle] = ctypes.c_void_p(handle)
+        self._stream = self._streams[handle]
 
     def stream_reader(self) -> Callable[[], int]:
         return stream_reader(self._device.value)
@@ -208,9 +215,9 @@ class CudaBackend(DeviceBackend):
             self._call("cuCtxSetCurrent", self._context)
 
     def capturing(self) -> bool:
-        status = ctypes.c_int()
         # An error means that the default stream is asked about while another one is captured: it must be left alone too.
-        return self._cuda.cuStreamIsCapturing(self._stream, ctypes.byref(status)) != 0 or status.value != 0
+        code = self._cuda.cuStreamIsCapturing(self._stream, self._capture_at)
+        return bool(code or self._capture_status.value)
 
     @contextlib.contextmanager
     def unheard(self) -> Iterator[None]:
