@@ -44,7 +44,15 @@ SCRIPTS = (
 
 PROFILE_SCRIPTS = (
     *("start", "text", "dom", "state", "words", "search", "export", "table", "theme"),
-    *("profile/document", "profile/bars", "profile/memory", "profile/timeline", "profile/sections", "profile/main"),
+    *(
+        "profile/document",
+        "profile/bars",
+        "profile/memory",
+        "profile/timeline",
+        "profile/sections",
+        "profile/tables",
+        "profile/main",
+    ),
 )
 """Of the page of a profile."""
 

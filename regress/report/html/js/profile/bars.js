@@ -53,14 +53,18 @@
     if (each.device === "cpu") return {bars: [["host", 1]], words: "CPU"};
     if (each.busy_s === null || each.busy_s === undefined || !(each.span_s > 0)) return {bars: [], words: "not known"};
     const found = PARTS.map(([kind, word, of]) => [kind, word, of(each) / each.span_s]);
-    const words = found.filter(([, , share]) => share >= 0.005).map(([, word, share]) => `${word} ${(100 * share).toFixed(0)} %`);
+    const words = found
+      .filter(([, , share]) => share >= 0.005)
+      .map(([, word, share]) => `${word} ${(100 * share).toFixed(0)} %`);
     return {bars: found.map(([kind, , share]) => [kind, share]), words: words.join(", ") || "nothing"};
   };
   const breakdown = operations => {
-    const node = figure("Where the span goes", "Of the device, from the first event of an entry to the last.", operations, each => {
+    const line = each => {
       const {bars, words} = parts(each);
       return row(each, bars, words);
-    }, "parts");
+    };
+    const note = "Of the device, from the first event of an entry to the last.",
+      node = figure("Where the span goes", note, operations, line, "parts");
     const legend = [...PARTS.map(([kind, word]) => [kind, word]), ["host", "CPU"]];
     node.querySelector("figcaption").append(
       h(

@@ -54,7 +54,8 @@
   const check = (data, rules, where) => {
     if (!object(data)) throw new Error(`${where} is no object`);
     for (const [key, rule] of Object.entries(rules)) {
-      if (!rule(data[key])) throw new Error(`${where}: "${key}" is ${key in data ? "not what it should be" : "missing"}`);
+      const wrong = key in data ? "not what it should be" : "missing";
+      if (!rule(data[key])) throw new Error(`${where}: "${key}" is ${wrong}`);
     }
   };
   R.checkExport = data => {
@@ -68,6 +69,8 @@
     data.bottlenecks.forEach((each, at) => check(each, BOTTLENECK, `bottleneck ${at + 1}`));
     return data;
   };
+  // What the program said of an entry, as words.
+  R.details = entry => Object.entries(entry.details).map(([key, value]) => `${key}=${value}`);
   R.readExport = source => {
     let data;
     try {

@@ -8,6 +8,7 @@
   const nodesOf = data => {
     const found = data.document,
       parts = R.profileSections,
+      tables = R.profileTables,
       operations = [...found.operations].sort((a, b) => b.self_s - a.self_s);
     charts = [R.memoryChart(found.entries), R.timelineChart(found.entries, operations)].filter(Boolean);
     R.live = {charts, data};
@@ -16,13 +17,13 @@
       parts.lede(found),
       !data.comparisons.length && parts.warnings(found),
       parts.totals(found),
-      parts.comparison(data),
+      tables.comparison(data),
       parts.bottlenecks(found),
       operations.length > 0 &&
         h("div", {class: "figures"}, R.bars.shares(operations), R.bars.means(operations), R.bars.breakdown(operations)),
       charts.map(each => each.node),
-      operations.length > 0 && parts.operations({...found, operations}),
-      parts.entries(found),
+      operations.length > 0 && tables.operations({...found, operations}),
+      tables.entries(found),
     ];
   };
   const draw = () => charts.forEach(each => each.draw());

@@ -9,7 +9,8 @@
     const peak = Math.max(...seen.map(each => Math.max(each.peak_bytes ?? 0, each.memory_bytes)));
     if (!peak) return null;
     const last = seen.at(-1).memory_bytes;
-    const label = `Memory of the device over ${text.value(seen.at(-1).end_s - seen[0].end_s, "s")}: at most ${text.value(peak, "B")}, ${text.value(last, "B")} at the end`;
+    const span = text.value(seen.at(-1).end_s - seen[0].end_s, "s"),
+      label = `Memory of the device over ${span}: at most ${text.value(peak, "B")}, ${text.value(last, "B")} at the end`;
     const plot = h("div", {class: "plot small", role: "img", "aria-label": label});
     const node = h(
       "section",

@@ -1,13 +1,20 @@
-// The parts of the page that are text and tables: what it comes to, what holds it back, the comparison, the operations.
+// The parts of the page that are text: what it comes to, totals, what holds it back.
 (R => {
   const {h, text} = R;
   const TONES = {overhead: "worse", transfer: "unsure", memory: "", compute: "", host: "", unknown: ""};
   const bound = word => (word === "unknown" ? "not known what binds it" : `${word}-bound`);
 
   const headline = ({document, comparisons}) => {
-    const worst = comparisons.filter(each => each.gates && each.verdict === "regressed").sort((a, b) => (b.ratio ?? Infinity) - (a.ratio ?? Infinity));
-    if (worst.length) return `${text.counted(worst.length, "operation")} regressed: ${worst[0].case} ${text.change(worst[0].ratio)}.`;
-    if (comparisons.length) return comparisons.some(each => each.gates && each.verdict === "undecided") ? "Nothing is known to have regressed." : "Nothing regressed.";
+    const gating = comparisons.filter(each => each.gates),
+      worst = gating
+        .filter(each => each.verdict === "regressed")
+        .sort((a, b) => (b.ratio ?? Infinity) - (a.ratio ?? Infinity));
+    if (worst.length) {
+      const count = text.counted(new Set(worst.map(each => each.case)).size, "operation");
+      return `${count} regressed: ${worst[0].case} ${text.change(worst[0].ratio)}.`;
+    }
+    if (gating.some(each => each.verdict === "undecided")) return "Nothing is known to have regressed.";
+    if (comparisons.length) return "Nothing regressed.";
     const top = document.bottlenecks[0];
     if (!top) return "Nothing was profiled.";
     return `${top.operation} takes ${text.percent(top.share)} of the time, ${bound(top.bound)}.`;
@@ -16,7 +23,8 @@
     const {facts} = document;
     const parts = [document.program.split("/").at(-1), document.machine, facts.gpu, facts.torch && `torch ${facts.torch}`];
     if (document.started_at > 0) parts.push(text.moment(document.started_at));
-    const kept = document.entries_kept < document.entries_total ? `, the last ${document.entries_kept} of them one by one` : "";
+    const all = document.entries_kept === document.entries_total,
+      kept = all ? "" : `, the last ${document.entries_kept} of them one by one`;
     parts.push(`${text.counted(document.entries_total, "entry", "entries")}${kept}`);
     return h("p", {class: "lede"}, parts.filter(Boolean).join(" · "));
   };
@@ -25,7 +33,8 @@
       document.no_breakdown &&
         document.operations.some(each => each.device !== "cpu") &&
         `Kernels, copies and idle time are not known: ${document.no_breakdown}.`,
-      document.lost && `${text.counted(document.lost, "entry has", "entries have")} no device time, and count with the host's.`,
+      document.lost &&
+        `${text.counted(document.lost, "entry has", "entries have")} no device time, and count with the host's.`,
       document.pending &&
         `${text.counted(document.pending, "entry was", "entries were")} not done when the export was written.`,
       document.facts.scripted && "The device is scripted: its times are stated by the code, not measured.",
@@ -35,21 +44,32 @@
 
   const sum = (all, of) => all.reduce((total, each) => total + (of(each) ?? 0), 0);
   const totals = document => {
-    const known = document.operations.filter(each => each.device !== "cpu" && typeof each.busy_s === "number"),
-      span = sum(document.entries.filter(each => each.device === "gpu" && each.depth === 0), each => each.duration_s),
-      idle = sum(document.entries.filter(each => each.device === "gpu" && each.depth === 0), each => each.idle_s);
-    const peaks = document.operations.map(each => each.peak_bytes).filter(each => typeof each === "number");
+    const {operations} = document,
+      outermost = document.entries.filter(each => each.device === "gpu" && each.depth === 0),
+      known = outermost.filter(each => typeof each.idle_s === "number"),
+      span = sum(known, each => each.duration_s),
+      own = sum(operations, each => each.self_s);
+    const peaks = operations.map(each => each.peak_bytes).filter(each => typeof each === "number");
     const figures = [
-      ["time of operations", text.value(sum(document.operations, each => each.self_s), "s"), `in ${text.value(document.duration_s, "s")} of the program`],
-      ["device busy", known.length && span > 0 ? text.percent(1 - idle / span) : text.MISSING, "of the outermost spans"],
-      ["operations", String(document.operations.length), text.counted(sum(document.operations, each => each.calls), "call")],
+      ["time of operations", text.value(own, "s"), `in ${text.value(document.duration_s, "s")} of the program`],
+      [
+        "device busy",
+        span > 0 ? text.percent(1 - sum(known, each => each.idle_s) / span) : text.MISSING,
+        "of the outermost spans",
+      ],
+      ["operations", String(operations.length), text.counted(sum(operations, each => each.calls), "call")],
       ["peak memory", peaks.length ? text.value(Math.max(...peaks), "B") : text.MISSING, "of the device"],
     ];
     return h(
       "dl",
       {class: "totals"},
       figures.map(([name, value, note]) =>
-        h("div", null, h("dt", null, name), h("dd", null, h("span", {class: "big"}, value), h("span", {class: "soft small"}, note))),
+        h(
+          "div",
+          null,
+          h("dt", null, name),
+          h("dd", null, h("span", {class: "big"}, value), h("span", {class: "soft small"}, note)),
+        ),
       ),
     );
   };
@@ -86,111 +106,5 @@
       ),
     );
 
-  const comparison = data => {
-    if (!data.comparisons.length) return null;
-    const order = ["regressed", "failed", "improved", "undecided", "changed", "incomparable", "new", "gone", "skipped", "unchanged"];
-    const rows = [...data.comparisons].sort(
-      (a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict) || Math.abs(Math.log(b.ratio || 1)) - Math.abs(Math.log(a.ratio || 1)),
-    );
-    const columns = [
-      {
-        key: "operation",
-        label: "operation",
-        value: each => each.case,
-        cell: each => [h("span", {class: "mono name"}, R.name(each.case)), h("div", {class: "small soft"}, R.metric(each.metric))],
-      },
-      {key: "metric", hidden: true, value: each => each.metric},
-      {key: "verdict", label: "verdict", value: each => each.verdict, cell: each => R.tag(each.verdict)},
-      {key: "base", label: "base", num: true, hide: true, value: each => each.base, cell: each => text.value(each.base, each.unit)},
-      {key: "head", label: "head", num: true, hide: true, value: each => each.head, cell: each => text.value(each.head, each.unit)},
-      {key: "change", label: "change", num: true, value: each => each.ratio, cell: each => text.change(each.ratio)},
-      {
-        key: "interval",
-        label: "95 % interval",
-        num: true,
-        hide: true,
-        value: each => each.low,
-        cell: each => text.interval(each.low ?? null, each.high ?? null),
-      },
-      {key: "rounds", label: "rounds", num: true, hide: true, value: each => each.n.join("+"), cell: each => each.n.join("+")},
-      {
-        key: "why",
-        label: "why",
-        hide: true,
-        value: each => each.reasons.join("; "),
-        cell: each => h("span", {class: "small soft"}, each.reasons.join("; ")),
-      },
-    ];
-    const tableOf = (some, name) => {
-      const table = R.table({caption: `Verdicts: ${name}`, name: `comparison-${name}`, rows: some, columns});
-      return [table.node, table.exports];
-    };
-    const quiet = rows.filter(each => each.verdict === "unchanged" || !each.gates),
-      told = rows.filter(each => !quiet.includes(each));
-    return h(
-      "section",
-      {id: "comparison"},
-      h("h2", null, "Against the other side"),
-      h("p", {class: "soft"}, data.plan),
-      data.warnings.map(words => h("p", {class: "banner"}, words)),
-      told.length ? tableOf(told, "changed") : h("p", null, "No operation has changed."),
-      quiet.length > 0 &&
-        h("details", null, h("summary", null, `${quiet.length} unchanged, or of metrics that do not gate`), tableOf(quiet, "unchanged")),
-    );
-  };
-
-  const share = (each, of) => (typeof of === "number" && each.span_s > 0 ? of / each.span_s : null);
-  const COLUMNS = [
-    {key: "operation", label: "operation", value: each => each.operation, cell: each => h("span", {class: "mono name"}, R.name(each.operation))},
-    {key: "device", label: "device", value: each => each.device, cell: each => each.device},
-    {key: "calls", label: "calls", num: true, value: each => each.calls, cell: each => String(each.calls)},
-    {key: "share", label: "share", num: true, value: each => each.share, cell: each => text.percent(each.share)},
-    {key: "self_s", label: "self", num: true, value: each => each.self_s, cell: each => text.value(each.self_s, "s")},
-    {key: "total_s", label: "total", num: true, hide: true, value: each => each.total_s, cell: each => text.value(each.total_s, "s")},
-    {key: "mean_s", label: "mean", num: true, value: each => each.mean_s, cell: each => text.value(each.mean_s, "s")},
-    {key: "max_s", label: "longest", num: true, hide: true, value: each => each.max_s, cell: each => text.value(each.max_s, "s")},
-    {key: "kernels", label: "kernels", num: true, hide: true, value: each => share(each, each.busy_s), cell: each => text.percent(share(each, each.busy_s))},
-    {key: "copies", label: "copies", num: true, hide: true, value: each => share(each, each.transfer_s), cell: each => text.percent(share(each, each.transfer_s))},
-    {key: "idle", label: "idle", num: true, hide: true, value: each => share(each, each.idle_s), cell: each => text.percent(share(each, each.idle_s))},
-    {key: "host_s", label: "host", num: true, hide: true, value: each => each.host_s / each.calls, cell: each => text.value(each.host_s / each.calls, "s")},
-    {key: "peak_bytes", label: "peak", num: true, hide: true, value: each => each.peak_bytes, cell: each => text.value(each.peak_bytes, "B")},
-    {key: "bandwidth", label: "bandwidth", num: true, hide: true, value: each => each.bandwidth_bytes_s, cell: each => (each.bandwidth_bytes_s ? `${text.number(each.bandwidth_bytes_s / 1e9)} GB/s` : text.MISSING)},
-  ];
-  const operations = document => {
-    const section = h("section", null, h("h2", null, "Operations"));
-    const draw = sort => {
-      const table = R.table({columns: COLUMNS, rows: document.operations, caption: "Totals of every operation", name: "operations", sort, onsort: again => draw(again)});
-      section.replaceChildren(section.firstChild, table.node, table.exports);
-      section.querySelector("th[aria-sort] button")?.focus({preventScroll: true});
-    };
-    draw("");
-    return section;
-  };
-  const entries = document => {
-    const details = h("details", {class: "entries"}, h("summary", null, `The ${text.counted(document.entries.length, "entry", "entries")} one by one`));
-    details.addEventListener(
-      "toggle",
-      () => {
-        const rows = [...document.entries].sort((a, b) => a.start_s - b.start_s);
-        const table = R.table({
-          caption: "Entries in the order in which they began",
-          name: "entries",
-          rows,
-          columns: [
-            {key: "operation", label: "operation", value: each => each.operation, cell: each => h("span", {class: "mono"}, `${"· ".repeat(Math.min(8, each.depth))}${each.operation}`)},
-            {key: "start_s", label: "start", num: true, value: each => each.start_s, cell: each => text.value(each.start_s, "s")},
-            {key: "duration_s", label: "duration", num: true, value: each => each.duration_s, cell: each => text.value(each.duration_s, "s")},
-            {key: "device", label: "device", value: each => each.device, cell: each => each.device},
-            {key: "thread", label: "thread", hide: true, value: each => each.thread, cell: each => each.thread},
-            {key: "details", label: "details", hide: true, value: each => JSON.stringify(each.details), cell: each => h("span", {class: "small soft"}, Object.entries(each.details).map(([key, value]) => `${key}=${value}`).join(", "))},
-          ],
-        });
-        details.append(table.node, table.exports);
-      },
-      {once: true},
-    );
-    return document.entries.length > 0 && details;
-  };
-
-  R.profileSections = {headline, lede, warnings, totals, bottlenecks, comparison, operations, entries};
+  R.profileSections = {headline, lede, warnings, totals, bottlenecks};
 })(regress);

@@ -1,4 +1,5 @@
-// The timeline: a lane for each thread, device and depth. Dragging or the buttons choose a part of it; arrows go from entry to entry.
+// The timeline: a lane for each thread, device and depth. Dragging or the buttons choose a part of it; arrows go from entry to
+// entry.
 (R => {
   const {h, text} = R;
   const ROW = 20,
@@ -20,7 +21,10 @@
       .map(([key, own]) => {
         const [device, thread, depth] = key.split("\n");
         const inside = Number(depth) ? ` ${"·".repeat(Math.min(6, Number(depth)))}` : "";
-        return {label: `${device.toUpperCase()}${severalThreads ? ` ${thread}` : ""}${inside}`, entries: own.sort((a, b) => a.start_s - b.start_s)};
+        return {
+          label: `${device.toUpperCase()}${severalThreads ? ` ${thread}` : ""}${inside}`,
+          entries: own.sort((a, b) => a.start_s - b.start_s),
+        };
       });
   };
 
@@ -39,12 +43,13 @@
       said = h("p", {class: "said small", role: "status"}),
       labels = h("div", {class: "lanes", "aria-hidden": "true"}, lanes.map(each => h("span", {title: each.label}, each.label)));
     const about = each => {
-      const parts = [`${each.operation}: ${text.value(each.duration_s, "s")} from ${text.value(each.start_s, "s")}`, `${each.device}, thread ${each.thread}`];
+      const when = `${text.value(each.duration_s, "s")} from ${text.value(each.start_s, "s")}`,
+        parts = [`${each.operation}: ${when}`, `${each.device}, thread ${each.thread}`];
       if (typeof each.busy_s === "number")
         parts.push(
           `kernels ${text.value(each.busy_s, "s")}, copies ${text.value(each.transfer_s, "s")}, idle ${text.value(each.idle_s, "s")}`,
         );
-      parts.push(...Object.entries(each.details).map(([key, value]) => `${key}=${value}`));
+      parts.push(...R.details(each));
       return parts.join(" · ");
     };
     const tell = each => {
@@ -156,7 +161,9 @@
         class: "lanechart",
         tabindex: "0",
         role: "application",
-        "aria-label": `Timeline of ${text.counted(entries.length, "entry", "entries")} in ${text.counted(lanes.length, "lane")}. Arrow keys go from entry to entry, plus and minus zoom, Escape shows all.`,
+        "aria-label":
+          `Timeline of ${text.counted(entries.length, "entry", "entries")} in ${text.counted(lanes.length, "lane")}. ` +
+          "Arrow keys go from entry to entry, plus and minus zoom, Escape shows all.",
         onkeydown: event => {
           const act = {
             ArrowRight: () => step(1),
