@@ -11,8 +11,10 @@ sums, and of the entries the last ones are kept.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
 
@@ -58,6 +60,9 @@ class Ledger:
         self.kept: deque[Running] = deque(maxlen=keep)
         self._running: list[Running] = []
         self.clear()
+        # Another thread may hold the lock at that moment, and the device is of no use to a child.
+        forked = weakref.WeakMethod(self._forked)
+        os.register_at_fork(after_in_child=lambda: (method := forked()) is not None and method())
 
     def clear(self) -> None:
         """Forget all entries; those that are open are finished."""
@@ -68,6 +73,15 @@ class Ledger:
         self.counted = self.lost = 0
         self.started_at, self.epoch_s, self.shift_s = time.time(), self.now(), 0.0
         self._last_s = self.epoch_s
+
+    def _forked(self) -> None:
+        """In a child process: what the parent has profiled is the parent's, and there is only the host's time."""
+        self.lock = threading.RLock()
+        self.timeline = self.trace = self.memory = None
+        self.why_no_breakdown = "a forked process cannot use the device"
+        self._running.clear()
+        self.threads.stack.clear()
+        self.clear()
 
     @property
     def pending(self) -> int:
@@ -102,9 +116,10 @@ class Ledger:
             timeline = self.timeline
             if timeline is not None and entry.on_device:
                 try:
-                    if self.memory is not None:
-                        self.memory.begin(entry)
-                    entry.mark = timeline.begin(self._last_s)
+                    with timeline.backend.here():
+                        if self.memory is not None:
+                            self.memory.begin(entry)
+                        entry.mark = timeline.begin(self._last_s)
                     entry.backend = timeline.framework or timeline.backend.name
                 except FAULTS as error:
                     self._give_up(error, entry)
@@ -122,18 +137,20 @@ class Ledger:
             stack.remove(entry)
         with self.lock:
             self._last_s = now_s
-            if self._running[-1] is entry:
+            if self._running and self._running[-1] is entry:
                 self._running.pop()
-            else:
+            elif entry in self._running:  # not in a child that was forked within the entry
                 self._running.remove(entry)
             timeline = self.timeline
-            try:
-                if timeline is not None and entry.mark is not None and not timeline.end(entry.mark):
-                    entry.mark = None
-                if self.memory is not None:
-                    self.memory.end(entry)
-            except FAULTS as error:
-                self._give_up(error, entry)
+            if timeline is not None and entry.on_device:
+                try:
+                    with timeline.backend.here():
+                        if entry.mark is not None and not timeline.end(entry.mark):
+                            entry.mark = None
+                        if self.memory is not None:
+                            self.memory.end(entry)
+                except FAULTS as error:
+                    self._give_up(error, entry)
             self._ended.append(entry)
             if len(self._ended) % HARVEST == 0:
                 self._harvest()
@@ -272,9 +289,10 @@ class Ledger:
             try:
                 self._harvest()
                 if self.timeline is not None and (self._waiting or (wait and self._ended)):
-                    anchor = self.timeline.closing_anchor(self.now())
-                    if wait:
-                        self.timeline.backend.synchronize()
+                    with self.timeline.backend.here():
+                        anchor = self.timeline.closing_anchor(self.now())
+                        if wait:
+                            self.timeline.backend.synchronize()
                     self._settle(anchor, seconds)
             except FAULTS as error:
                 self._give_up(error)

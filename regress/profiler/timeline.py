@@ -11,7 +11,6 @@ Once its events have passed an entry has its times, and they are used again; the
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -58,7 +57,7 @@ class Mark:
 
 @dataclass
 class Timeline:
-    """The caller holds a lock around every call."""
+    """The caller holds a lock around every call, and has made the device the current one."""
 
     backend: DeviceBackend
     traced: bool = False
@@ -71,7 +70,6 @@ class Timeline:
         self.framework = ""
         """Whose current stream the events go into."""
         self._read = self.backend.stream_reader()
-        self._threads = _Threads()
         self._anchor: Anchor | None = None
         self._last: Anchor | None = None
         """The newest anchor that has a time."""
@@ -185,16 +183,9 @@ class Timeline:
 
     def _hold(self) -> bool:
         """Let events go into this thread's current stream; False where it takes none."""
-        if not self._threads.attached:
-            self.backend.attach()
-            self._threads.attached = True
         if not self.framework:  # perhaps none was in use when it was looked for
             self.framework = next(iter(self.backend.frameworks()), "")
             self._read = self.backend.stream_reader()
         self._stream = self._read()
         self.backend.hold_stream(self._stream)
         return not self.backend.capturing()
-
-
-class _Threads(threading.local):
-    attached = False

@@ -243,3 +243,23 @@ def test_it_can_be_switched_off_and_on(torch: Any, profiler: GPUProfiler) -> Non
     profiler.synchronize()
     totals = profiler.get_summary()["add"]
     assert totals.calls == totals.broken_down == 40
+
+
+def test_the_current_device_stays_what_it_was(torch: Any, profiler: GPUProfiler) -> None:
+    if torch.cuda.device_count() < 2:
+        pytest.skip("needs two devices")
+    x = torch.ones(1 << 20, device="cuda:1")
+    with torch.cuda.device(1):
+        with profiler.profile("elsewhere"):
+            x + 1
+        assert torch.cuda.current_device() == 1
+    other = GPUProfiler(device_id=1)
+    for _ in range(20):
+        with other.profile("there"):
+            x + 1
+    assert torch.cuda.current_device() == 0
+    other.synchronize()
+    totals = other.get_summary()["there"]
+    other.disable()
+    assert (totals.device, totals.broken_down) == ("gpu", 20)
+    assert (totals.busy_s or 0.0) > 0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -348,6 +350,23 @@ def test_a_stream_that_is_captured_is_left_alone(profiler: GPUProfiler, device: 
     profiler.synchronize()
     assert profiler.get_summary()["captured"].device == "cpu"
     assert device._events == []
+
+
+def test_a_forked_child_has_the_hosts_time(profiler: GPUProfiler, device: Exact) -> None:
+    with profiler.profile("parent"):
+        device.kernel("k", 10 * US)
+        with profiler._ledger.lock, warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of threads that other tests may have left
+            child = os.fork()
+            if not child:
+                with profiler.profile("child"):
+                    pass
+                profiler.synchronize()
+                found = [(each.operation, each.device) for each in profiler._profile().entries]
+                os._exit(0 if found == [("child", "cpu")] else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    profiler.synchronize()
+    assert set(profiler.get_summary()) == {"parent"}
 
 
 # -- what is printed and written -----------------------------------------------------------------------------------------

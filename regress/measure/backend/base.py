@@ -200,8 +200,9 @@ class DeviceBackend(Backend):
         """Names of the frameworks that are in use; the first one's stream is the current one."""
         return []
 
-    def attach(self) -> None:
-        """Let this thread use the device, where it has not done so yet."""
+    def here(self) -> ContextManager[object]:
+        """While it is open, this device is the current one of this thread; afterwards it is what it was."""
+        return contextlib.nullcontext()
 
     def capturing(self) -> bool:
         """Whether what is put into the held stream is being captured as a graph, and not run."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import sys
+import threading
 from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Sequence
 
 from .activity import CuptiTracer
@@ -51,6 +52,8 @@ NO_DEVICE, NOT_READY = 100, 600
 STICKY = {700, 702, 709, 710, 714, 715, 716, 717, 718, 719}
 """Errors after which the context is lost: illegal address, launch timeout, assert, hardware stack, ..."""
 
+HERE: ContextManager[object] = contextlib.nullcontext()
+
 UUID_BYTES = 16
 CLOCK_RATE, MULTIPROCESSORS, MEMORY_CLOCK_RATE, MEMORY_BUS_WIDTH, L2_CACHE_SIZE = 13, 16, 36, 37, 38
 """CU_DEVICE_ATTRIBUTE_...; clocks in kHz, the width in bits."""
@@ -63,6 +66,11 @@ RELAXED = 2
 """CU_STREAM_CAPTURE_MODE_RELAXED"""
 FLUSH_TIMES = 2
 """A flush writes this many times the L2 cache."""
+
+
+class _Threads(threading.local):
+    attached = False
+    """Whether the thread has a context."""
 
 
 class CudaBackend(DeviceBackend):
@@ -81,6 +89,7 @@ class CudaBackend(DeviceBackend):
         self._context: Optional[ctypes.c_void_p] = None
         self._stream = ctypes.c_void_p(DEFAULT_STREAM)
         self._streams: Dict[int, ctypes.c_void_p] = {}
+        self._threads = _Threads()
         # Made once: the profiler asks for them at every entry.
         self._elapsed_ms, self._capture_status = ctypes.c_float(), ctypes.c_int()
         self._elapsed_at, self._capture_at = ctypes.byref(self._elapsed_ms), ctypes.byref(self._capture_status)
@@ -207,12 +216,23 @@ class CudaBackend(DeviceBackend):
     def frameworks(self) -> List[str]:
         return in_use(self._device.value)
 
-    def attach(self) -> None:
+    def here(self) -> ContextManager[object]:
+        if self.shown == 1 and self._threads.attached:
+            return HERE
+        return self._as_current()
+
+    @contextlib.contextmanager
+    def _as_current(self) -> Iterator[None]:
+        before = ctypes.c_void_p()
+        self._call("cuCtxGetCurrent", ctypes.byref(before))
         self._open()
-        current = ctypes.c_void_p()
-        self._call("cuCtxGetCurrent", ctypes.byref(current))
-        if not current.value:
-            self._call("cuCtxSetCurrent", self._context)
+        self._call("cuCtxSetCurrent", self._context)
+        self._threads.attached = True
+        try:
+            yield
+        finally:
+            if before.value:  # a thread without a context may keep this one
+                self._call("cuCtxSetCurrent", before)
 
     def capturing(self) -> bool:
         # An error means that the default stream is asked about while another one is captured: it must be left alone too.
