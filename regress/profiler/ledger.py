@@ -249,7 +249,7 @@ class Ledger:
                 assert mark.start_s is not None
                 assert mark.span_s is not None
                 if trace.covers(mark.start_s + mark.span_s):
-                    known = trace
+                    known = trace if trace.knows(mark.start_s) else None
                 elif tracing and len(self._waiting) <= MOST_WAITING:
                     return
             self._waiting.popleft()

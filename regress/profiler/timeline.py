@@ -48,8 +48,8 @@ class Mark:
 
     __slots__ = ("anchor", "end", "span_s", "start", "start_s", "stream", "traced")
 
-    def __init__(self, anchor: Anchor, start: int) -> None:
-        self.anchor, self.start, self.end, self.stream = anchor, start, -1, 0
+    def __init__(self, anchor: Anchor, start: int, stream: int) -> None:
+        self.anchor, self.start, self.end, self.stream = anchor, start, -1, stream
         self.traced = anchor.spun >= 0
         self.start_s: float | None = None
         self.span_s: float | None = None
@@ -88,16 +88,17 @@ class Timeline:
         assert self._anchor is not None
         self._since += 1
         self._anchor.users += 1
-        mark = Mark(self._anchor, self._event())
+        mark = Mark(self._anchor, self._event(), self._stream)
         self.backend.record(mark.start)
         return mark
 
     def end(self, mark: Mark) -> bool:
-        """Put the last event of an entry into the current stream; whether that could be done."""
-        if not self._hold():
+        """Put the last event of an entry into the stream of the first; whether that could be done."""
+        self.backend.hold_stream(mark.stream)
+        if self.backend.capturing():
             self._release(mark)
             return False
-        mark.end, mark.stream = self._event(), self._stream
+        mark.end = self._event()
         self.backend.record(mark.end)
         return True
 

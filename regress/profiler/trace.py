@@ -20,6 +20,8 @@ SLACK_S = 20e-6
 """Between the events around a spin, beside the spin. More: the event behind it came late, and does not mark its end."""
 
 
+APART_S, APART = 2e-3, 2e-4
+"""A spin further from where its anchor is expected, and by this share of the time since the last one, is another anchor's."""
 SHORT_S = 0.01
 Kernels = dict[str, list[float]]
 """By name: calls, seconds."""
@@ -49,6 +51,8 @@ class Trace:
         """By their middle, for what begins or ends with an entry may seem to lie a little beside it."""
         self._middles: list[float] = []
         self._kernels_from = -math.inf
+        self._known_from = -math.inf
+        """Something before that is missing; infinite until the next tie."""
 
     def start(self) -> str:
         return self._tracer.start()
@@ -66,19 +70,41 @@ class Trace:
                 self._arrived.append(each)
         self._anchors.extend(timed)
         timed.clear()
+        if self._tracer.overrun:
+            self._tracer.overrun, self._known_from = False, math.inf
         before = len(self._ties)
         while self._markers and self._anchors:
-            anchor, spin = self._anchors.popleft(), self._markers.popleft()
-            if anchor.width_s - (spin.end_s - spin.start_s) <= SLACK_S:
-                self._ties.append((anchor.time_s - EVENT_S, spin.end_s))
+            self._tie()
         if len(self._ties) == before:
             return False
+        if self._known_from == math.inf:
+            self._known_from = self._ties[-1][0]
         self._add_up(self._ties[-1][1])
         return True
+
+    def _tie(self) -> None:
+        """Tie the next anchor to the next spin, if they belong together; else one of them, the earlier one, has lost its
+        other."""
+        anchor, spin = self._anchors[0], self._markers[0]
+        if self._ties:
+            last_s, last_at = self._ties[-1]
+            since = anchor.time_s - last_s
+            apart = spin.end_s - last_at - since
+            if abs(apart) > APART_S + APART * abs(since):
+                (self._markers if apart < 0 else self._anchors).popleft()
+                return
+        self._anchors.popleft()
+        self._markers.popleft()
+        if anchor.width_s - (spin.end_s - spin.start_s) <= SLACK_S:
+            self._ties.append((anchor.time_s - EVENT_S, spin.end_s))
 
     def covers(self, time_s: float) -> bool:
         """Whether everything up to that time is known."""
         return bool(self._ties) and time_s <= self._ties[-1][0]
+
+    def knows(self, start_s: float) -> bool:
+        """Whether nothing is missing since that time."""
+        return start_s >= self._known_from
 
     def level(self, time_s: float) -> Level:
         """The sums up to a time that is covered."""

@@ -6,7 +6,7 @@ import ctypes
 import struct
 from typing import Any
 
-from regress.measure.backend.activity import BUFFER_BYTES, CuptiTracer, _name
+from regress.measure.backend.activity import BUFFER_BYTES, MOST_UNREAD, CuptiTracer, _name
 
 START_NS = 1_700_000_000_000_000_000
 NAME = ctypes.create_string_buffer(b"_ZN2at6native18elementwise_kernelILi4EEEvi")
@@ -105,6 +105,21 @@ def test_buffers_are_used_again() -> None:
     assert library.asked == 5
     assert len(tracer._free) == 1
     assert tracer._lent == {}
+
+
+def test_what_nobody_collects_is_bounded() -> None:
+    library = Library()
+    tracer = CuptiTracer(0, library)
+    tracer.start()
+    for _ in range(MOST_UNREAD + 3):
+        buffer, size, most = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
+        tracer._lend(ctypes.pointer(buffer), ctypes.pointer(size), ctypes.pointer(most))
+        if buffer.value is not None:
+            tracer._take_back(None, 0, buffer.value, size.value, 0)
+    assert len(tracer._full) == MOST_UNREAD
+    assert tracer.overrun
+    assert tracer.collect() == []
+    assert len(tracer._free) < 10
 
 
 def test_what_cannot_be_traced_says_why() -> None:

@@ -23,6 +23,9 @@ from .cupti import load
 
 BUFFER_BYTES = 1 << 18
 """Some thousand records: small enough to come back soon."""
+MOST_FREE = 4
+MOST_UNREAD = 128
+"""Buffers that are kept for who collects; 150,000 records or so. What comes then is lost."""
 KERNEL_NAME = 104
 """Offset of the pointer to a kernel's name."""
 COPY_KIND, WITHIN_DEVICE = 4, 8
@@ -102,7 +105,9 @@ class CuptiTracer(Tracer):
         while self._full:
             address, used = self._full.popleft()
             found += self._records(address, used)
-            self._free.append(self._lent.pop(address))
+            memory = self._lent.pop(address)
+            if len(self._free) < MOST_FREE:
+                self._free.append(memory)
         return found
 
     def _disable(self) -> None:
@@ -121,6 +126,10 @@ class CuptiTracer(Tracer):
     # -- buffers ---------------------------------------------------------------------------------------------------------
 
     def _lend(self, buffer: Any, size: Any, most: Any) -> None:
+        if len(self._full) >= MOST_UNREAD:
+            buffer[0], size[0], most[0] = None, 0, 0
+            self.overrun = True
+            return
         memory = self._free.pop() if self._free else (ctypes.c_uint64 * (BUFFER_BYTES // 8))()
         address = ctypes.addressof(memory)
         self._lent[address] = memory

@@ -117,6 +117,8 @@ class Tracer:
 
     def __init__(self, unavailable: str = "") -> None:
         self._unavailable = unavailable
+        self.overrun = False
+        """More was to be told than is kept, and something is missing. Set back by who has seen it."""
 
     def start(self) -> str:
         """Begin to trace; the reason, where that cannot be."""
