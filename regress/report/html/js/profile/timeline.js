@@ -28,6 +28,15 @@
       });
   };
 
+  // Round moments, about so many.
+  const round = (from, to, count) => {
+    const rough = (to - from) / count,
+      unit = 10 ** Math.floor(Math.log10(rough)),
+      step = unit * [1, 2, 5, 10].find(each => each * unit >= rough),
+      first = Math.ceil(from / step);
+    return Array.from({length: Math.floor(to / step) - first + 1}, (_, at) => (first + at) * step);
+  };
+
   R.timelineChart = (entries, operations) => {
     if (!entries.length) return null;
     const rank = new Map(operations.map((each, at) => [each.operation, at % COLORS]));
@@ -69,8 +78,7 @@
       ctx.scale(scale, scale);
       ctx.font = `11px ${color("--sans")}`;
       ctx.textBaseline = "middle";
-      const ticks = Math.max(2, Math.floor(width / 130)),
-        marks = Array.from({length: ticks}, (_, at) => from + ((to - from) * at) / ticks);
+      const marks = round(from, to, Math.max(2, Math.floor(width / 120)));
       ctx.fillStyle = color("--soft");
       text.axis(marks, "s").forEach((words, at) => ctx.fillText(words, x(marks[at]) + 3, HEAD / 2));
       ctx.fillStyle = color("--line2");
