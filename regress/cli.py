@@ -16,7 +16,7 @@ import click
 
 from regress import __version__
 from regress.errors import RegressError
-from regress.invocation import finish, invoked, publish, say, write_table
+from regress.invocation import finish, invoked, publish, publish_profile, say, write_table
 from regress.options import (
     Duration,
     Level,
@@ -483,6 +483,46 @@ def report(open_: bool, since: str | None, single_file: Path | None, **options: 
         page = publish(site, folder, single_file, progress)
     if open_:
         click.launch(page.resolve().as_uri())
+
+
+@regress.command()
+@click.argument("exports", nargs=-1, required=True, metavar="EXPORT...")
+@stack(where, deciding, output)
+@click.option("--against", metavar="EXPORT", multiple=True, help="Exports of the base; each is a round. Repeatable.")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the page too.")
+@click.option("--record", metavar="REV", help="Record the exports as results of that commit.")
+@click.option("--machine", metavar="NAME", help="Name of their machine in the history.")
+def profile(
+    exports: tuple[str, ...], against: tuple[str, ...], html: Path | None, record: str | None, **options: Any
+) -> None:
+    """Show what regress.profiler.GPUProfiler exported, or judge it against other exports.
+
+    Entries of one run are alike, so a run is one round, however many entries it has: give several exports a side for
+    verdicts.
+
+    \b
+    Examples:
+      regress profile run.json --html run.html
+      regress profile new-1.json new-2.json new-3.json --against old-1.json --against old-2.json --against old-3.json
+      regress profile run.json --record HEAD
+
+    \b
+    Exit codes:
+      0  shown, or nothing regressed
+      1  something regressed
+      2  usage, configuration, or a file that is no export
+      4  undecided, with --strict
+      5  nothing could be compared
+    """
+    if against and record:
+        raise click.UsageError("--record goes without --against", click.get_current_context())
+    with invoked(options) as (request, _):
+        from regress.commands.profile import profile as command
+
+        report = command(request({}), exports, against, record)
+        if html is not None:
+            publish_profile(report, html)
+    finish(report, options)
 
 
 @regress.command("list")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from regress.report.progress import Progress
     from regress.report.style import Style
 
-__all__ = ["finish", "invoked", "publish", "say", "write_table"]
+__all__ = ["finish", "invoked", "publish", "publish_profile", "say", "write_table"]
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """Names the file that a step of GitHub Actions adds to the summary of its run; 1 MiB of it are shown, or nothing."""
@@ -209,6 +209,14 @@ def publish(site: Site, folder: Path, file: Path | None, progress: Progress) -> 
         f"{written.page.relative_to(Path.cwd()) if near else written.page}  ({counts}; {written.changed} pages changed)"
     )
     return written.page
+
+
+def publish_profile(report: Report, file: Path) -> None:
+    """Write the page of a profile, and say where it is."""
+    from regress.report.html import write_profile
+
+    write_profile(report, file)
+    click.echo(f"{file}", err=True)
 
 
 def _printed(text: str, color: bool) -> RegressError | None:

@@ -43,6 +43,7 @@ from regress.measure.wire import (
     Round,
     SuiteProblem,
 )
+from regress.profiles import Profile
 from regress.stats.summary import Summary
 
 __all__ = [
@@ -797,6 +798,8 @@ class Report:
     block: tuple[str, str] | None = None
     """Where something is to be added to the configuration, and its lines."""
     settings: tuple[Setting, ...] = ()
+    profile: Profile | None = None
+    """What was profiled; of a comparison the head."""
     counts: dict[str, int] = field(default_factory=dict)
     """Cases by verdict. A case counts once, with the most serious of its gating metrics."""
     acknowledged: dict[str, int] = field(default_factory=dict)

@@ -24,7 +24,7 @@ from regress.model import Settings
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 STABLE = re.compile(
-    r"^([-+?!~=] |A/A|FAIL|PASS|UNDECIDED|mine\.|again |accept |base |head |report/|added to "
+    r"^([-+?!~=] |\d\. |A/A|FAIL|PASS|UNDECIDED|mine\.|again |accept |base |head |report/|added to "
     r"|\S+ +(accepted|noise|quarantine) |[a-z_]+ +\S+ +(default|command line|asv\.conf\.json))"
 )
 TIME = re.compile(r"  \d[\d.:]* ?s?$|(?<=over \d\d)   .*$|(?<=over \d)   .*$")
@@ -39,12 +39,13 @@ def normal(text: str) -> str:
 
 
 def run(command: str, folder: Path) -> str:
-    """What the command prints; `regress` is this checkout's, whatever is installed."""
+    """What the command prints; `regress` is this checkout's, whatever is installed, and `python` the one that runs this."""
     shim = folder.parent / "bin"
     shim.mkdir(exist_ok=True)
-    script = shim / "regress"
-    script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m regress "$@"\n')
-    script.chmod(0o755)
+    for name, words in (("regress", "-m regress"), ("python", "")):
+        script = shim / name
+        script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {words} "$@"\n')
+        script.chmod(0o755)
     done = subprocess.run(
         command,
         shell=True,

@@ -14,6 +14,8 @@
     change      the difference turned so that rules can look at it
     causes      what a difference most likely comes from, in a sentence
     bound       memory-, compute-, launch- or latency-bound, and what to try
+    bottlenecks totals of a GPUProfiler's operations -> those that take the most, why, and what to try
+    rounds      exports of several runs -> the rounds of one side
 
 Everything here reads and computes; running a profiler is the driver's part. All times are seconds from the timeline's origin.
 """

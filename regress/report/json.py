@@ -170,6 +170,11 @@ def _build(report: Report) -> dict[str, Any]:
     return {"builds": [_built(each) for each in report.builds]}
 
 
+def _profile(report: Report) -> dict[str, Any]:
+    """The export itself; its own schema describes it (regress/profiling)."""
+    return dataclasses.asdict(report.profile) if report.profile is not None else {}
+
+
 def _merge(report: Report) -> dict[str, Any]:
     return {"folders": [dataclasses.asdict(each) for each in report.merged]}
 
@@ -195,6 +200,7 @@ _BODIES: dict[str, Callable[[Report], dict[str, Any]]] = {
     "build": _build,
     "merge": _merge,
     "ack": _ack,
+    "profile": _profile,
     "config": _config,
 }
 """Command -> what its document has beyond the envelope; a command that is not here has the envelope only."""

@@ -9,6 +9,7 @@ from regress.errors import RegressError
 from regress.model import Report
 from regress.report import listings, summary, verdicts
 from regress.report.changes import changes
+from regress.report.profile import profile
 from regress.report.style import Style, pad, paint, visible
 from regress.report.table import align
 from regress.units import format_time
@@ -42,6 +43,7 @@ def render(report: Report, style: Style) -> str:
             *listings.acknowledgements(report, style),
             *listings.block(report, style),
             *listings.measurements(report, style),
+            *profile(report, style),
             *verdicts.sections(report, style),
             *changes(report, style),
             *listings.fineness(report, style),

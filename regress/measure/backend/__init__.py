@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from typing import Optional
 
-from .base import Backend, DeviceBackend, DeviceError, MemoryProbe
+from .base import MARKER, Activity, Backend, DeviceBackend, DeviceError, MemoryProbe, Tracer
 
-__all__ = ["KINDS", "Backend", "DeviceBackend", "DeviceError", "MemoryProbe", "choose", "imported_by_suites"]
+__all__ = [
+    "KINDS",
+    "MARKER",
+    "Activity",
+    "Backend",
+    "DeviceBackend",
+    "DeviceError",
+    "MemoryProbe",
+    "Tracer",
+    "choose",
+    "imported_by_suites",
+]
 
 KINDS = ("auto", "cuda", "torch", "cpu", "fake")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 from .base import MemoryProbe, ReckonedMemory
 
@@ -67,6 +67,11 @@ class TorchMemory(MemoryProbe):
 
     def peak(self) -> int:
         return self._read("requested_bytes.all.peak")
+
+    def levels(self) -> Tuple[int, int]:
+        # Flattening the statistics takes torch longer than reading them.
+        requested = self._cuda.memory_stats_as_nested_dict().get("requested_bytes", {}).get("all", {})
+        return int(requested.get("current", 0)), int(requested.get("peak", 0))
 
     def allocations(self) -> int:
         return self._read("allocation.all.allocated")

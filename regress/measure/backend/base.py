@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import dataclass, field
-from typing import Any, ContextManager, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from .nvml import Foreign
 
@@ -48,6 +48,10 @@ class MemoryProbe:
     def peak(self) -> int:
         """Largest value of `current` since `reset_peak`."""
         raise NotImplementedError
+
+    def levels(self) -> Tuple[int, int]:
+        """`current` and `peak`; of one reading, where the allocator tells them together."""
+        return self.current(), self.peak()
 
     def allocations(self) -> Optional[int]:
         """Allocations handed out so far, or None where they are not counted."""
@@ -89,6 +93,43 @@ class Calls:
     kernels: Dict[str, None] = field(default_factory=dict)
     """Names of the kernels, each once, in the order of their first launch."""
     unavailable: str = ""
+
+
+MARKER = "regress_spin"
+"""Name of the spin kernel, as a trace has it."""
+
+
+class Activity(NamedTuple):
+    """A stretch of time in which the device did one thing, in seconds of the tracer's own clock."""
+
+    kind: str
+    """kernel, copy (between host and device, or between devices), or fill (memory set or copied within the device)."""
+    name: str
+    start_s: float
+    end_s: float
+    nbytes: int = 0
+
+
+class Tracer:
+    """Tells afterwards what the device did. It waits for nothing: what is not over yet is told the next time.
+
+    This one tells nothing, for the reason that it is made with."""
+
+    def __init__(self, unavailable: str = "") -> None:
+        self._unavailable = unavailable
+        self.overrun = False
+        """More was to be told than is kept, and something is missing. Set back by who has seen it."""
+
+    def start(self) -> str:
+        """Begin to trace; the reason, where that cannot be."""
+        return self._unavailable
+
+    def stop(self) -> None:
+        """Trace nothing more. What was seen before can still be collected."""
+
+    def collect(self, flush: bool = False) -> List[Activity]:
+        """What was traced and not collected yet, ordered by its end on each stream; `flush` asks for what is buffered too."""
+        return []
 
 
 class Backend:
@@ -150,8 +191,36 @@ class DeviceBackend(Backend):
         """
         return [contextlib.nullcontext()]
 
-    def hold_stream(self) -> None:
-        """Look up the current stream; events and spins go there until it is looked up again."""
+    def hold_stream(self, handle: Optional[int] = None) -> None:
+        """Look up the current stream, or take the one of that handle; events and spins go there until the next time."""
+
+    def stream_reader(self) -> Callable[[], int]:
+        """A function that reads the handle of the current stream, cheap enough to be called for every event."""
+        return lambda: 0
+
+    def frameworks(self) -> List[str]:
+        """Names of the frameworks that are in use; the first one's stream is the current one."""
+        return []
+
+    def here(self) -> ContextManager[object]:
+        """While it is open, this device is the current one of this thread; afterwards it is what it was."""
+        return contextlib.nullcontext()
+
+    def capturing(self) -> bool:
+        """Whether what is put into the held stream is being captured as a graph, and not run."""
+        return False
+
+    def unheard(self) -> ContextManager[object]:
+        """While it is open, this thread may ask after events although another one captures a graph."""
+        return contextlib.nullcontext()
+
+    def tracer(self) -> Tracer:
+        """A tracer of this device."""
+        return Tracer("this kind of device cannot be traced")
+
+    def limits(self) -> Dict[str, float]:
+        """What the hardware could do at most: `memory_bytes_s`, `float32_flops_s`; what is not known is left out."""
+        return {}
 
     def stream_handle(self, stream: Any) -> int:
         """The driver's handle of a framework's stream object. Raises TypeError for what is none."""

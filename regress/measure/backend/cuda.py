@@ -6,14 +6,17 @@ clock of the very moment of measuring: it watches `%globaltimer` (nanoseconds) a
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import sys
-from typing import Any, ContextManager, Dict, List, Optional, Sequence
+import threading
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Sequence
 
+from .activity import CuptiTracer
 from .allocators import memory_probe
-from .base import Calls, DeviceBackend, DeviceError, MemoryProbe
+from .base import Calls, DeviceBackend, DeviceError, MemoryProbe, Tracer
 from .cupti import Cupti
-from .frameworks import DEFAULT_STREAM, current_stream, in_use
+from .frameworks import DEFAULT_STREAM, current_stream, in_use, stream_reader
 from .lanes import make_lanes
 from .nvml import Foreign, Nvml
 
@@ -49,11 +52,25 @@ NO_DEVICE, NOT_READY = 100, 600
 STICKY = {700, 702, 709, 710, 714, 715, 716, 717, 718, 719}
 """Errors after which the context is lost: illegal address, launch timeout, assert, hardware stack, ..."""
 
+HERE: ContextManager[object] = contextlib.nullcontext()
+
 UUID_BYTES = 16
-L2_CACHE_SIZE = 38
-"""CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE"""
+CLOCK_RATE, MULTIPROCESSORS, MEMORY_CLOCK_RATE, MEMORY_BUS_WIDTH, L2_CACHE_SIZE = 13, 16, 36, 37, 38
+"""CU_DEVICE_ATTRIBUTE_...; clocks in kHz, the width in bits."""
+CAPABILITY = (75, 76)
+"""CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR"""
+FLOAT32_LANES = {(6, 0): 64, (7, 0): 64, (7, 2): 64, (7, 5): 64, (8, 0): 64}
+"""Of a multiprocessor, by compute capability; 128 in all others since 5.0. Source: CUDA C++ Programming Guide, arithmetic
+instructions."""
+RELAXED = 2
+"""CU_STREAM_CAPTURE_MODE_RELAXED"""
 FLUSH_TIMES = 2
 """A flush writes this many times the L2 cache."""
+
+
+class _Threads(threading.local):
+    attached = False
+    """Whether the thread has a context."""
 
 
 class CudaBackend(DeviceBackend):
@@ -71,6 +88,11 @@ class CudaBackend(DeviceBackend):
         self._spins = 0
         self._context: Optional[ctypes.c_void_p] = None
         self._stream = ctypes.c_void_p(DEFAULT_STREAM)
+        self._streams: Dict[int, ctypes.c_void_p] = {}
+        self._threads = _Threads()
+        # Made once: the profiler asks for them at every entry.
+        self._elapsed_ms, self._capture_status = ctypes.c_float(), ctypes.c_int()
+        self._elapsed_at, self._capture_at = ctypes.byref(self._elapsed_ms), ctypes.byref(self._capture_status)
         try:
             self._cuda = ctypes.CDLL("libcuda.so.1")
         except OSError:
@@ -151,13 +173,14 @@ class CudaBackend(DeviceBackend):
             raise self._error("cuEventRecord", code)
 
     def elapsed(self, start: int, end: int) -> float:
-        milliseconds = ctypes.c_float()
-        self._call("cuEventElapsedTime", ctypes.byref(milliseconds), self._events[start], self._events[end])
-        return milliseconds.value * 1e-3
+        code = self._cuda.cuEventElapsedTime(self._elapsed_at, self._events[start], self._events[end])
+        if code:
+            raise self._error("cuEventElapsedTime", code)
+        return self._elapsed_ms.value * 1e-3
 
     def passed(self, event: int) -> bool:
         code = self._cuda.cuEventQuery(self._events[event])
-        if code not in (0, NOT_READY):
+        if code and code != NOT_READY:
             raise self._error("cuEventQuery", code)
         return bool(code == 0)
 
@@ -180,8 +203,50 @@ class CudaBackend(DeviceBackend):
 
     # -- streams and caches ----------------------------------------------------------------------------------------------
 
-    def hold_stream(self) -> None:
-        self._stream = ctypes.c_void_p(current_stream(self._device.value))
+    def hold_stream(self, handle: Optional[int] = None) -> None:
+        if handle is None:
+            handle = current_stream(self._device.value)
+        if handle not in self._streams:
+            self._streams[handle] = ctypes.c_void_p(handle)
+        self._stream = self._streams[handle]
+
+    def stream_reader(self) -> Callable[[], int]:
+        return stream_reader(self._device.value)
+
+    def frameworks(self) -> List[str]:
+        return in_use(self._device.value)
+
+    def here(self) -> ContextManager[object]:
+        if self.shown == 1 and self._threads.attached:
+            return HERE
+        return self._as_current()
+
+    @contextlib.contextmanager
+    def _as_current(self) -> Iterator[None]:
+        before = ctypes.c_void_p()
+        self._call("cuCtxGetCurrent", ctypes.byref(before))
+        self._open()
+        self._call("cuCtxSetCurrent", self._context)
+        self._threads.attached = True
+        try:
+            yield
+        finally:
+            if before.value:  # a thread without a context may keep this one
+                self._call("cuCtxSetCurrent", before)
+
+    def capturing(self) -> bool:
+        # An error means that the default stream is asked about while another one is captured: it must be left alone too.
+        code = self._cuda.cuStreamIsCapturing(self._stream, self._capture_at)
+        return bool(code or self._capture_status.value)
+
+    @contextlib.contextmanager
+    def unheard(self) -> Iterator[None]:
+        mode = ctypes.c_int(RELAXED)
+        self._cuda.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+        try:
+            yield
+        finally:
+            self._cuda.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
 
     def lanes(self, count: int) -> List[ContextManager[object]]:
         frameworks = in_use(self._device.value)
@@ -212,10 +277,8 @@ class CudaBackend(DeviceBackend):
     def flush(self) -> None:
         self._open()
         if self._flushed is None:
-            size = ctypes.c_int()
-            self._call("cuDeviceGetAttribute", ctypes.byref(size), L2_CACHE_SIZE, self._device)
             flushed = ctypes.c_void_p()
-            self._flushed_bytes = FLUSH_TIMES * size.value
+            self._flushed_bytes = FLUSH_TIMES * self._attribute(L2_CACHE_SIZE)
             self._call("cuMemAlloc_v2", ctypes.byref(flushed), ctypes.c_size_t(self._flushed_bytes))
             self._flushed = flushed
         self._call(
@@ -249,6 +312,19 @@ class CudaBackend(DeviceBackend):
             facts["driver"] = driver
         return facts
 
+    def _attribute(self, number: int) -> int:
+        value = ctypes.c_int()
+        self._call("cuDeviceGetAttribute", ctypes.byref(value), number, self._device)
+        return value.value
+
+    def limits(self) -> Dict[str, float]:
+        # Memory moves twice a clock; a fused multiply-add is two operations.
+        memory = 2 * 1e3 * self._attribute(MEMORY_CLOCK_RATE) * self._attribute(MEMORY_BUS_WIDTH) / 8
+        major, minor = map(self._attribute, CAPABILITY)
+        lanes = self._attribute(MULTIPROCESSORS) * FLOAT32_LANES.get((major, minor), 128)
+        found = {"memory_bytes_s": memory, "float32_flops_s": 2 * 1e3 * self._attribute(CLOCK_RATE) * lanes}
+        return {name: value for name, value in found.items() if value > 0}
+
     def _uuid(self) -> str:
         uuid = (ctypes.c_ubyte * UUID_BYTES)()
         # The older function, all that drivers before 11.4 have, names the whole device where ours is a slice of it (MIG).
@@ -262,6 +338,9 @@ class CudaBackend(DeviceBackend):
 
     def counting(self) -> ContextManager[Calls]:
         return self._cupti.counting()
+
+    def tracer(self) -> Tracer:
+        return CuptiTracer(self._device.value)
 
     def device_state(self) -> Dict[str, Any]:
         return self._nvml.state()

@@ -5,6 +5,7 @@ Code reaches it as the module `regress_scripted` (the worker installs it when th
     import regress_scripted
     buffer = regress_scripted.alloc(4096)          # device memory, freed when the object is dropped
     regress_scripted.kernel("softmax", 27.4e-6)    # enqueue device work
+    regress_scripted.copy(4096, 3e-6)              # enqueue a copy between host and device
     regress_scripted.host(5e-6)                    # Python work
     regress_scripted.synchronize()                 # the host waits for the device
     regress_scripted.wait_for(7)                   # the current stream waits for stream 7
@@ -27,9 +28,18 @@ import os
 import random
 import sys
 import types
-from typing import Any, ContextManager, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Sequence
 
-from .base import Calls, DeviceBackend, DeviceError, MemoryProbe, ReckonedMemory
+from .base import (
+    MARKER,
+    Activity,
+    Calls,
+    DeviceBackend,
+    DeviceError,
+    MemoryProbe,
+    ReckonedMemory,
+    Tracer,
+)
 from .nvml import Foreign
 
 LAUNCH_S = 4e-6
@@ -65,6 +75,37 @@ class Buffer:
 
 class ScriptedMemory(ReckonedMemory):
     name = "scripted"
+
+
+TRACE_EPOCH_S, TRACE_RATE = 5000.0, 1 + 20e-6
+"""The trace has a clock of its own, which begins elsewhere and drifts, as on real devices."""
+
+
+class ScriptedTracer(Tracer):
+    """What the scripted device did, told once it is over."""
+
+    def __init__(self, backend: FakeBackend) -> None:
+        super().__init__()
+        self._backend, self._on = backend, False
+        self._seen: List[Activity] = []
+
+    def start(self) -> str:
+        self._on = True
+        return ""
+
+    def stop(self) -> None:
+        self._on = False
+
+    def saw(self, kind: str, name: str, start_s: float, end_s: float, nbytes: int) -> None:
+        if self._on:
+            start_s, end_s = (TRACE_EPOCH_S + TRACE_RATE * each for each in (start_s, end_s))
+            self._seen.append(Activity(kind, name, start_s, end_s, nbytes))
+
+    def collect(self, flush: bool = False) -> List[Activity]:
+        now = TRACE_EPOCH_S + TRACE_RATE * self._backend.host_s
+        over = sorted((each for each in self._seen if each.end_s <= now), key=lambda each: each.end_s)
+        self._seen = [each for each in self._seen if each.end_s > now]
+        return over
 
 
 class _Lane:
@@ -104,6 +145,7 @@ class FakeBackend(DeviceBackend):
         self._others: List[Foreign] = []
         self._until_lost = 0
         self._lost = False
+        self._tracer = ScriptedTracer(self)
         self.begin_case("", -1)
 
     def begin_case(self, name: str, order: int) -> None:
@@ -123,7 +165,15 @@ class FakeBackend(DeviceBackend):
         self._calls.kernels.setdefault(name)
         seconds += cold if self._flushed else 0.0
         self._flushed = False
-        self._enqueue(seconds * self._level * self._random.lognormvariate(0.0, SAMPLE_SD), stream)
+        self._enqueue("kernel", name, self._noisy(seconds), stream)
+
+    def copy(self, nbytes: int, seconds: float, stream: Optional[int] = None) -> None:
+        """Enqueue a copy of so many bytes between host and device that takes `seconds`, give or take the noise."""
+        self._calls.copies += 1
+        self._enqueue("copy", "copy", self._noisy(seconds), stream, nbytes)
+
+    def _noisy(self, seconds: float) -> float:
+        return seconds * self._level * self._random.lognormvariate(0.0, SAMPLE_SD)
 
     def host(self, seconds: float) -> None:
         """Let the host work for `seconds`."""
@@ -190,7 +240,7 @@ class FakeBackend(DeviceBackend):
         self._busy_until[self._stream] = max(self._busy_until[self._stream], last)
 
     def flush(self) -> None:
-        self._enqueue(FLUSH_S)
+        self._enqueue("fill", "flush", FLUSH_S)
         self._flushed = True
 
     def idle(self) -> bool:
@@ -215,7 +265,16 @@ class FakeBackend(DeviceBackend):
 
     def spin(self, seconds: float) -> None:
         self._spun = True
-        self._enqueue(seconds)
+        self._enqueue("kernel", MARKER, seconds)
+
+    def tracer(self) -> Tracer:
+        return self._tracer
+
+    def stream_reader(self) -> Callable[[], int]:
+        return lambda: self._stream
+
+    def frameworks(self) -> List[str]:
+        return ["scripted"]
 
     def clocks_hz(self) -> List[float]:
         spun, self._spun = self._spun, False
@@ -239,9 +298,10 @@ class FakeBackend(DeviceBackend):
         first = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0]
         return {"gpu": "scripted device", "gpu_uuid": first if first in UUIDS else UUIDS[0], "scripted": True}
 
-    def _enqueue(self, seconds: float, stream: Optional[int] = None) -> None:
+    def _enqueue(self, kind: str, name: str, seconds: float, stream: Optional[int] = None, nbytes: int = 0) -> None:
         self.host_s += LAUNCH_S * self._host_level
-        self._append(seconds, self._stream if stream is None else stream)
+        end_s = self._append(seconds, self._stream if stream is None else stream)
+        self._tracer.saw(kind, name, end_s - seconds, end_s, nbytes)
 
     def _append(self, seconds: float, stream: int) -> float:
         """Put device work into a stream, and tell when it will be done."""
@@ -253,6 +313,7 @@ class FakeBackend(DeviceBackend):
         module = types.ModuleType("regress_scripted", __doc__)
         for name in (
             "kernel",
+            "copy",
             "host",
             "alloc",
             "synchronize",

@@ -158,8 +158,11 @@ class TorchBackend(DeviceBackend):
     # -- streams and caches ----------------------------------------------------------------------------------------------
 
     @_answered
-    def hold_stream(self) -> None:
+    def hold_stream(self, handle: Optional[int] = None) -> None:
         self._stream = self._open().current_stream(DEVICE)
+
+    def frameworks(self) -> List[str]:
+        return in_use(DEVICE)
 
     def lanes(self, count: int) -> List[ContextManager[object]]:
         frameworks = in_use(DEVICE)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 FORMAT = 1
 SHARDS = Path("data", "b")
+FIX = 'choose another folder: "report_dir" under "regress" in asv.conf.json'
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def write_folder(site: Site, folder: Path, progress: Progress) -> Written:
     kept where it is interrupted."""
     before = _manifest(folder)
     kept = dict(before.benchmarks)
-    with _explained(folder):
+    with explained(folder):
         (folder / SHARDS).mkdir(parents=True, exist_ok=True)
         _write_manifest(folder, kept)  # from now on the folder is ours
         try:
@@ -72,8 +73,8 @@ def write_folder(site: Site, folder: Path, progress: Progress) -> Written:
             raise
         kept = {leaf.name: kept[leaf.name] for leaf in site.leaves}
         index = site.index([each.part for each in kept.values()])
-        _replace(folder / "index.html", page(index.project, sources=["data/index.js"]))
-        _replace(folder / "data" / "index.js", script_of("index", "", index))
+        replace_file(folder / "index.html", page(index.project, sources=["data/index.js"]))
+        replace_file(folder / "data" / "index.js", script_of("index", "", index))
         wanted = {leaf.file for leaf in site.leaves}
         for path in (folder / SHARDS).iterdir():
             if path.name not in wanted:
@@ -89,7 +90,7 @@ def _make_shards(site: Site, folder: Path, kept: dict[str, _Kept], progress: Pro
     progress.start(len(stale), "making pages")
     for leaf in stale:
         shard, part = leaf.make()
-        changed += _replace(folder / SHARDS / leaf.file, script_of("shard", leaf.name, shard))
+        changed += replace_file(folder / SHARDS / leaf.file, script_of("shard", leaf.name, shard))
         kept[leaf.name] = _Kept(leaf.stamp, part)
         progress.advance(leaf.name)
     progress.close()
@@ -107,9 +108,9 @@ def write_file(site: Site, path: Path, progress: Progress) -> Written:
         progress.advance(leaf.name)
     progress.close()
     index = site.index(parts)
-    with _explained(path):
+    with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, page(index.project, data=[script_of("index", "", index), *data]))
+        replace_file(path, page(index.project, data=[script_of("index", "", index), *data]))
     return Written(path, index, len(parts), len(parts), len(parts))
 
 
@@ -140,14 +141,14 @@ def _decoded(data: bytes) -> _Manifest:
 
 
 def _write_manifest(folder: Path, kept: dict[str, _Kept]) -> None:
-    _replace(folder / MANIFEST, msgspec.json.encode(_Manifest(FORMAT, kept)).decode())
+    replace_file(folder / MANIFEST, msgspec.json.encode(_Manifest(FORMAT, kept)).decode())
 
 
 def _current(folder: Path, file: str, stamp: str, kept: _Kept | None) -> bool:
     return kept is not None and kept.stamp == stamp and (folder / SHARDS / file).exists()
 
 
-def _replace(path: Path, text: str) -> bool:
+def replace_file(path: Path, text: str) -> bool:
     """Make the text the content of the file, at once; whether that changed anything."""
     data = text.encode("utf-8", errors="replace")
     try:
@@ -165,19 +166,18 @@ def _replace(path: Path, text: str) -> bool:
     return True
 
 
-class _explained:
+class explained:
     """Turns an OSError of writing into words."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, fix: str = FIX) -> None:
+        self._folder, self._fix = folder, fix
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError):
-            raise _unwritten(Path(str(error.filename or self._folder)), error) from error
+            raise _unwritten(Path(str(error.filename or self._folder)), error, self._fix) from error
 
 
-def _unwritten(path: Path, error: OSError) -> RegressError:
-    fix = 'choose another folder: "report_dir" under "regress" in asv.conf.json'
+def _unwritten(path: Path, error: OSError, fix: str = FIX) -> RegressError:
     return RegressError(f"cannot write {path}", why=(error.strerror or str(error)).lower(), fix=fix)

@@ -1,4 +1,4 @@
-"""index.html: the template with style and scripts in it, so that the page is there or is not, and never half of it."""
+"""The pages: a template with style and scripts in it, so that the page is there or is not, and never half of it."""
 
 from __future__ import annotations
 
@@ -37,26 +37,49 @@ SCRIPTS = (
     "machines",
     "failures",
     "keys",
+    "theme",
     "main",
 )
-"""In the order in which they run: each uses what stands before it, and main begins."""
+"""Of index.html, in the order in which they run: each uses what stands before it, and main begins."""
+
+PROFILE_SCRIPTS = (
+    *("start", "text", "dom", "state", "words", "search", "export", "table", "theme"),
+    *(
+        "profile/document",
+        "profile/bars",
+        "profile/memory",
+        "profile/timeline",
+        "profile/sections",
+        "profile/tables",
+        "profile/main",
+    ),
+)
+"""Of the page of a profile."""
 
 
 def page(title: str, data: Sequence[str] = (), sources: Sequence[str] = ()) -> str:
-    """The page with the data in it, or with the files that it loads them from."""
+    """The page of a report with the data in it, or with the files that it loads them from."""
+    return _rendered("page.html.j2", "style.css", SCRIPTS, title=title, data=data, sources=sources)
+
+
+def profile_page(title: str, data: Sequence[str]) -> str:
+    """The page of a profile, with the data in it."""
+    return _rendered("profile.html.j2", "style.css profile.css", PROFILE_SCRIPTS, title=title, data=data)
+
+
+def _rendered(template: str, styles: str, scripts: Sequence[str], **more: object) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
     )
-    return environment.get_template("page.html.j2").render(
-        title=title,
-        style=_text("vendor/uPlot.min.css") + _text("style.css").replace("/* dark.css */", _text("dark.css")),
+    style = "".join(map(_text, styles.split())).replace("/* dark.css */", _text("dark.css"))
+    return environment.get_template(template).render(
+        style=_text("vendor/uPlot.min.css") + style,
         licence=_text("vendor/uPlot.LICENSE"),
         library=_text("vendor/uPlot.iife.min.js"),
-        scripts=[_text(f"js/{name}.js") for name in SCRIPTS],
-        data=data,
-        sources=sources,
+        scripts=[_text(f"js/{name}.js") for name in scripts],
+        **more,
     )
 
 

@@ -10,24 +10,6 @@
     failures: "Failures",
   };
 
-  const theme = () =>
-    document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-  const button = document.getElementById("theme");
-  const setTheme = name => {
-    if (name) document.documentElement.dataset.theme = name;
-    button.textContent = theme() === "dark" ? "light" : "dark";
-    button.setAttribute("aria-label", `Switch to the ${button.textContent} theme`);
-    document.dispatchEvent(new Event("themed"));
-  };
-  button.addEventListener("click", () => {
-    const next = theme() === "dark" ? "light" : "dark";
-    R.remember("theme", next);
-    setTheme(next);
-  });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTheme(""));
-  // Paper is white, whatever the screen is: the charts are drawn for it.
-  matchMedia("print").addEventListener("change", () => document.dispatchEvent(new Event("themed")));
-
   const fresh = () => {
     const newest = R.index.commits.at(-1),
       node = document.getElementById("fresh");
@@ -66,7 +48,7 @@
     document.dispatchEvent(new Event("drawn"));
   };
   R.begin = () => {
-    setTheme(new URLSearchParams(location.search).get("theme") || R.remembered("theme") || "");
+    R.beginTheme();
     if (!R.index) {
       document
         .getElementById("main")

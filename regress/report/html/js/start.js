@@ -6,6 +6,7 @@ var regress = (() => {
   const R = {index: null, shards, waiting};
   R.take = (kind, name, data) => {
     if (kind === "index") R.index = data;
+    else if (kind === "profile") R.profile = data;
     else shards.set(name, data);
   };
   return R;

@@ -1,0 +1,179 @@
+"""Traces what a CUDA device did, through the activity interface of CUPTI.
+
+CUPTI writes a record of every kernel, copy and fill into buffers of ours, and gives a buffer back when all that is in it is
+over. Only the first fields of a record are read, which have stood at their places since CUDA 11; the kinds and offsets are
+those of cupti_activity.h. Nobody is waited for: the two callbacks only hand buffers over, and what is in them is read by who
+collects.
+
+One program may trace at a time: a profiler that is started later takes the buffers over, and from then on nothing is told here.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import re
+import struct
+from collections import deque
+from typing import Any, Deque, Dict, Iterator, List, NamedTuple, Tuple
+
+from .base import Activity, Tracer
+from .cupti import load
+
+BUFFER_BYTES = 1 << 18
+"""Some thousand records: small enough to come back soon."""
+MOST_FREE = 4
+MOST_UNREAD = 128
+"""Buffers that are kept for who collects; 150,000 records or so. What comes then is lost."""
+KERNEL_NAME = 104
+"""Offset of the pointer to a kernel's name."""
+COPY_KIND, WITHIN_DEVICE = 4, 8
+"""Offset of a copy's direction, and CUPTI_ACTIVITY_MEMCPY_KIND_DTOD."""
+FORCED = 1
+"""CUPTI_ACTIVITY_FLAG_FLUSH_FORCED"""
+
+Requested = ctypes.CFUNCTYPE(
+    None, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_size_t)
+)
+Completed = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
+
+
+class _Layout(NamedTuple):
+    """Where the fields of a kind of record stand; bytes, start, end and device. A kernel has no bytes."""
+
+    kind: str
+    fields: struct.Struct
+
+
+LAYOUTS = {
+    1: _Layout("copy", struct.Struct("=8xQQQI")),
+    2: _Layout("fill", struct.Struct("=8xQQQI")),
+    10: _Layout("kernel", struct.Struct("=8xQQQ8xI")),
+    22: _Layout("copy", struct.Struct("=8xQQQI")),
+}
+"""By CUPTI_ACTIVITY_KIND_: MEMCPY, MEMSET, CONCURRENT_KERNEL, MEMCPY2 (from device to device)."""
+
+
+class CuptiTracer(Tracer):
+    """Of one device of this process. `library` is the loaded library; tests bring one."""
+
+    def __init__(self, device: int, library: Any = None) -> None:
+        super().__init__()
+        self._device, self._library = device, library
+        self._on = self._registered = False
+        self._epoch_ns = 0
+        """Where our clock begins: nanoseconds since 1970 are more than a float can tell apart."""
+        self._free: List[Any] = []
+        self._lent: Dict[int, Any] = {}
+        """Address -> the buffer that CUPTI has."""
+        self._full: Deque[Tuple[int, int]] = deque()
+        """Address and used bytes of buffers that came back."""
+        self._callbacks = Requested(self._lend), Completed(self._take_back)  # kept: CUPTI may call until the end
+
+    def start(self) -> str:
+        if self._on:
+            return ""
+        if self._library is None:
+            self._library = load()
+        if self._library is None:
+            return "CUPTI was not found (libcupti.so is in the CUDA toolkit and in the wheel nvidia-cuda-cupti)"
+        if not self._registered:
+            code = self._library.cuptiActivityRegisterCallbacks(*self._callbacks)
+            if code:
+                return f"CUPTI traces nothing: {self._reason(code)}"
+            self._registered = True
+            # At the very end of the process nobody is there to be called back.
+            atexit.register(self._end)
+        for kind in LAYOUTS:
+            code = self._library.cuptiActivityEnable(kind)
+            if code:
+                self._disable()
+                return f"CUPTI traces nothing (is a profiler attached?): {self._reason(code)}"
+        self._on = True
+        return ""
+
+    def stop(self) -> None:
+        if self._on:
+            self._on = False
+            self._disable()
+
+    def collect(self, flush: bool = False) -> List[Activity]:
+        if flush and self._registered:
+            self._library.cuptiActivityFlushAll(0)
+        found: List[Activity] = []
+        while self._full:
+            address, used = self._full.popleft()
+            found += self._records(address, used)
+            memory = self._lent.pop(address)
+            if len(self._free) < MOST_FREE:
+                self._free.append(memory)
+        return found
+
+    def _disable(self) -> None:
+        for kind in LAYOUTS:
+            self._library.cuptiActivityDisable(kind)
+
+    def _end(self) -> None:
+        self.stop()
+        self._library.cuptiActivityFlushAll(FORCED)
+
+    def _reason(self, code: int) -> str:
+        text = ctypes.c_char_p()
+        self._library.cuptiGetResultString(code, ctypes.byref(text))
+        return (text.value or b"").decode(errors="replace") or f"error {code}"
+
+    # -- buffers ---------------------------------------------------------------------------------------------------------
+
+    def _lend(self, buffer: Any, size: Any, most: Any) -> None:
+        if len(self._full) >= MOST_UNREAD:
+            buffer[0], size[0], most[0] = None, 0, 0
+            self.overrun = True
+            return
+        memory = self._free.pop() if self._free else (ctypes.c_uint64 * (BUFFER_BYTES // 8))()
+        address = ctypes.addressof(memory)
+        self._lent[address] = memory
+        buffer[0], size[0], most[0] = address, BUFFER_BYTES, 0
+
+    def _take_back(self, _context: object, _stream: int, address: int, _size: int, used: int) -> None:
+        if address in self._lent:
+            self._full.append((address, used))
+
+    def _records(self, address: int, used: int) -> Iterator[Activity]:
+        if not used:
+            return
+        data = (ctypes.c_char * used).from_address(address)
+        record, next_record = ctypes.c_void_p(), self._library.cuptiActivityGetNextRecord
+        buffer, valid = ctypes.c_void_p(address), ctypes.c_size_t(used)
+        while next_record(buffer, valid, ctypes.byref(record)) == 0 and record.value is not None:
+            at = record.value - address
+            (number,) = struct.unpack_from("=I", data, at)
+            layout = LAYOUTS.get(number)
+            if layout is None:
+                continue
+            nbytes, start, end, device = layout.fields.unpack_from(data, at)
+            if device != self._device or not start or end < start:  # another device's, or never finished
+                continue
+            kind = layout.kind
+            if kind == "kernel":
+                nbytes, name = 0, _name(ctypes.c_char_p.from_address(record.value + KERNEL_NAME).value or b"?")
+            else:
+                kind = "fill" if number == 1 and ord(data[at + COPY_KIND]) == WITHIN_DEVICE else kind
+                name = kind
+            self._epoch_ns = self._epoch_ns or start
+            yield Activity(kind, name, (start - self._epoch_ns) * 1e-9, (end - self._epoch_ns) * 1e-9, nbytes)
+
+
+@functools.lru_cache(maxsize=4096)
+def _name(symbol: bytes) -> str:
+    """A kernel's name without its parameters: `_ZN2at6native6kernelI...` -> `at::native::kernel`."""
+    text = symbol.decode(errors="replace")
+    match = re.match(r"_ZN?[KL]?(?=\d)", text)
+    if match is None:
+        return text.partition("<")[0].partition("(")[0] or text
+    parts, at = [], match.end()
+    while (size := re.match(r"\d+", text[at:])) is not None:
+        at += size.end()
+        parts.append(text[at : at + int(size.group())])
+        at += int(size.group())
+    return "::".join(part for part in parts if not part.startswith("_GLOBAL__N")) or text
