@@ -194,6 +194,36 @@ def test_tags_of_both_kinds_by_their_commits(project: Project) -> None:
     assert project.open().tags() == {first: ("release/ü", "v1"), second: ("v2",)}
 
 
+def test_the_last_tag_is_the_nearest_of_the_ancestors(project: Project) -> None:
+    first, repository = project.commit("first"), project.open()
+    project.git("tag", "v1")
+    assert repository.last_tag(first) is None
+    assert repository.last_tag(first, itself=True) == "v1"
+    second = project.commit("second")
+    project.git("tag", "-a", "-m", "annotated", "v2")
+    assert repository.last_tag(second) == "v1"
+    assert repository.last_tag(project.commit("third")) == "v2"
+
+
+def test_ancestors_are_those_that_are_here(project: Project) -> None:
+    first, second = project.commit("first"), project.commit("second")
+    repository = project.open()
+    assert repository.is_ancestor(first, second)
+    assert repository.is_ancestor(first, first)
+    assert not repository.is_ancestor(second, first)
+    assert not repository.is_ancestor("0" * 40, second)
+
+
+def test_a_file_is_read_as_a_commit_has_it(project: Project, tmp_path: Path) -> None:
+    first = project.commit("first", acks="ä\n")
+    second = project.commit("second", acks="b\n")
+    repository = project.open()
+    file = repository.root / "acks.py"
+    assert [repository.content(sha, file) for sha in (first, second)] == ["ä", "b"]
+    assert repository.content(first, file.with_name("none.py")) is None
+    assert repository.content(first, tmp_path.parent / "acks.py") is None
+
+
 def test_g2_a_time_before_the_reflog_is_refused(project: Project) -> None:
     project.commit("one")
     yesterday = project.clock + DAY // 2
