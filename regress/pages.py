@@ -228,7 +228,8 @@ class Line:
     where all have as many."""
     levels: tuple[Level, ...]
     changes: tuple[Change, ...]
-    failures: tuple[tuple[At, str], ...]
+    failures: Mapping[str, tuple[At, ...]]
+    """Where one stands in place of a value, by kind."""
     ticks: tuple[tuple[At, str], ...]
     """Where it began to be measured in another way, in words: "driver 570 → 580"."""
 

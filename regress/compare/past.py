@@ -54,11 +54,14 @@ class Past:
     def series(self, name: str) -> tuple[Series, ...]:
         """Every series of a benchmark: cases, metrics, machines, devices and environments. Results under names that the
         benchmark says it had are in them."""
-        history: list[tuple[str, list[Recorded]]] = [(commit.sha, []) for commit in self.commits]
         with without_gc():
-            for place, recorded in self._recorded(name):
-                history[place][1].append(recorded)
-            return series_of(history, self._settings)
+            return self._series(name)  # a call of its own: what it has made is gone before the collector looks again
+
+    def _series(self, name: str) -> tuple[Series, ...]:
+        history: list[tuple[str, list[Recorded]]] = [(commit.sha, []) for commit in self.commits]
+        for place, recorded in self._recorded(name):
+            history[place][1].append(recorded)
+        return series_of(history, self._settings)
 
     def benchmark(self, name: str) -> Benchmark | None:
         """The benchmark as it was recorded last; its code is in `asv` where benchmarks.json has the benchmark."""

@@ -146,7 +146,7 @@ def _renumbered(line: Line, column: int, number: dict[int, int]) -> Line:
         changes=tuple(
             replace(each, first=move(each.first), good=move(each.good), last=move(each.last)) for each in line.changes
         ),
-        failures=tuple((move(at), kind) for at, kind in line.failures),
+        failures={kind: tuple(map(move, places)) for kind, places in line.failures.items()},
         ticks=tuple((move(at), words) for at, words in line.ticks),
     )
 

@@ -142,7 +142,7 @@ def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
         rounds=shown[0] if isinstance(shown[0], int) and len(set(shown)) == 1 else tuple(shown),
         levels=found.levels,
         changes=tuple(change_of(each, found.at) for each in found.changes),
-        failures=tuple((place, kind) for place, kind in zip(series.at, series.failures, strict=True) if kind),
+        failures=_failures(series),
         ticks=tuple(_ticks(series)),
     )
 
@@ -179,6 +179,12 @@ def _rounds(rounds: tuple[float, ...], value: int, per: int, detailed: bool) -> 
     if len(rounds) == 1 or not detailed or len(set(rounds)) == 1:
         return len(rounds)
     return tuple(round(each * per) - value for each in rounds)
+
+
+def _failures(series: Series) -> dict[str, tuple[int, ...]]:
+    kinds = dict.fromkeys(filter(None, series.failures))
+    every = [*zip(series.at, series.failures, strict=True)] if kinds else []
+    return {kind: tuple(place for place, each in every if each == kind) for kind in kinds}
 
 
 def _ticks(series: Series) -> list[tuple[int, str]]:

@@ -280,6 +280,13 @@ def test_whole_numbers_are_kept_and_others_shortened() -> None:
     assert (whole.per, whole.values[0], whole.lows[0], whole.rounds) == (1, 2**40 + 1, 0, 2)
 
 
+def test_failures_stand_by_kind() -> None:
+    kinds = {4: "oom", 9: "error", 11: "oom"}
+    values = [None if at in kinds else 1e-3 for at in range(N)]
+    found = told(series(values, failures=[kinds.get(at, "") for at in range(N)]))
+    assert line_of(found, "h100", 0.1, N).failures == {"oom": (4, 11), "error": (9,)}
+
+
 def test_intervals_and_rounds_are_distances_from_the_value() -> None:
     line = line_of(told(series(steps((24, 1.2345678e-5)))), "h100", 0.1, N)
     assert line.per == 10**9

@@ -10,6 +10,9 @@
     return {
       ...levelled(line),
       at,
+      failures: Object.entries(line.failures)
+        .flatMap(([kind, places]) => places.map(place => [place, kind]))
+        .sort(([one], [other]) => one - other),
       values: values.map(value => value / per),
       lows: lows.map((below, k) => (values[k] - below) / per),
       highs: highs.map((above, k) => (values[k] + above) / per),
