@@ -115,6 +115,14 @@ class Repository:
         follow = [f"--{only}"] if only else []
         return self._log("--topo-order", "--reverse", "--full-history", *follow, *asked, paths=paths)
 
+    def descendants_between(self, good: Commit, bad: Commit) -> list[Commit]:
+        """The commits up to `bad` that descend from `good`, the oldest first; empty where `bad` does not, or is `good`."""
+        return self._log("--topo-order", "--reverse", "--ancestry-path", bad.sha, f"^{good.sha}")
+
+    def is_ancestor(self, commit: Commit, of: Commit) -> bool:
+        """Whether the one is among the ancestors of the other, or is it."""
+        return _try(self.root, "merge-base", "--is-ancestor", commit.sha, of.sha)[0] == 0
+
     def tags(self) -> dict[str, tuple[str, ...]]:
         """Names of the tags of each commit that has some, by its full hash."""
         out = _git(self.root, "for-each-ref", "--format=%(objectname) %(*objectname) %(refname:strip=2)", "refs/tags")

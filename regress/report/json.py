@@ -15,14 +15,18 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from regress.model import (
+    Bisection,
     Built,
     Case,
     Changed,
+    Commit,
     Comparison,
+    Contrast,
     Failure,
     Fineness,
     Listed,
     Measurement,
+    Metric,
     Report,
     SelfCheck,
     Side,
@@ -118,6 +122,19 @@ def _sweep(report: Report) -> dict[str, Any]:
     }
 
 
+def _bisect(report: Report) -> dict[str, Any]:
+    found = report.bisection
+    return {
+        "verdict": report.state,
+        "remark": report.remark or None,
+        "base": _side(report.base),
+        "head": _side(report.head),
+        "machine": {"name": report.machine.name, "facts": report.machine.facts} if report.machine else None,
+        "device": report.device or None,
+        "bisection": _bisection(found) if found is not None else None,
+    }
+
+
 def _list(report: Report) -> dict[str, Any]:
     return {"benchmarks": [_listed(each) for each in report.listed]}
 
@@ -172,6 +189,7 @@ _BODIES: dict[str, Callable[[Report], dict[str, Any]]] = {
     "compare": _judged,
     "run": _run,
     "sweep": _sweep,
+    "bisect": _bisect,
     "list": _list,
     "doctor": _doctor,
     "init": _init,
@@ -196,6 +214,49 @@ def _side(side: Side | None) -> dict[str, Any] | None:
         "revision": side.revision,
         "environment": side.environment,
         "dirty": side.dirty,
+    }
+
+
+def _commit(commit: Commit) -> dict[str, Any]:
+    return {"sha": commit.sha, "subject": commit.subject, "author": commit.author, "date": commit.date}
+
+
+def _bisection(found: Bisection) -> dict[str, Any]:
+    return {
+        "name": found.case.name,
+        "params": found.case.params,
+        "good": _commit(found.good),
+        "bad": _commit(found.bad),
+        "candidates": found.candidates,
+        "change": _contrast(found.change),
+        "probes": [{**_commit(each.commit), **{name: getattr(each, name) for name in _PROBE}} for each in found.probes],
+        "found": [_commit(each) for each in found.found],
+        "parent": _commit(found.parent) if found.parent is not None else None,
+        "step": _contrast(found.step),
+        "confirmed": found.confirmed,
+        "confidence": found.confidence,
+        "merges": [_commit(each) for each in found.merges],
+        "reason": "; ".join(found.reasons),
+    }
+
+
+_PROBE = ("state", "ratio", "low", "high", "pairs", "left", "reason")
+
+
+def _contrast(each: Contrast | None) -> dict[str, Any] | None:
+    if each is None:
+        return None
+    return {
+        **_metric(each.metric),
+        "verdict": each.verdict.value,
+        "before": each.before,
+        "after": each.after,
+        "ratio": each.ratio,
+        "low": each.low,
+        "high": each.high,
+        "exact": each.exact,
+        "n": each.rounds,
+        "reason": "; ".join(each.reasons),
     }
 
 
@@ -234,9 +295,7 @@ def _changed(each: Changed) -> dict[str, Any]:
         "device": each.device or None,
         "first": point.first,
         "good": point.good,
-        "blamed": [
-            {"sha": one.sha, "subject": one.subject, "author": one.author, "date": one.date} for one in each.blamed
-        ],
+        "blamed": [_commit(one) for one in each.blamed],
         "before": point.before,
         "after": point.after,
         "ratio": point.ratio,
@@ -270,11 +329,12 @@ def _identity(each: Comparison | Measurement | Fineness | Changed) -> dict[str, 
     return {
         "name": each.case.name,
         "params": each.case.params,
-        "metric": each.metric.name,
-        "unit": each.metric.unit,
-        "kind": each.metric.kind,
-        "better": each.metric.better,
+        **_metric(each.metric),
     }
+
+
+def _metric(metric: Metric) -> dict[str, Any]:
+    return {"metric": metric.name, "unit": metric.unit, "kind": metric.kind, "better": metric.better}
 
 
 def _summary(summary: Summary | None) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ import datetime
 from regress.errors import RegressError
 from regress.model import Report, Side, SuiteProblem
 from regress.report import listings, verdicts
+from regress.report.bisection import bisection
 from regress.report.changes import changes
 from regress.report.style import Style, cut, pad, paint, visible
 from regress.report.table import align
@@ -20,7 +21,13 @@ __all__ = ["render", "render_error"]
 _LABEL = 6
 """Columns of the words at the left: base, head, on, plan, FAIL, why."""
 _SUBJECT_LIMIT = 60
-_STATE_COLORS = {"PASS": "bold green", "FAIL": "bold red", "UNDECIDED": "bold yellow", "NOTHING": "bold red"}
+_STATE_COLORS = {
+    "PASS": "bold green",
+    "FAIL": "bold red",
+    "UNDECIDED": "bold yellow",
+    "NOTHING": "bold red",
+    "FOUND": "bold green",
+}
 
 FEW_PROBLEMS = 8
 """Problems of the suite that are named without -v; a suite written for another version of the project may have hundreds."""
@@ -47,6 +54,7 @@ def render(report: Report, style: Style) -> str:
             *listings.block(report, style),
             *listings.measurements(report, style),
             *changes(report, style),
+            *bisection(report, style),
             *verdicts.sections(report, style),
             *listings.fineness(report, style),
             *_problems(report, style),

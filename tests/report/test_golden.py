@@ -22,6 +22,7 @@ REPORTS: dict[str, tuple[Callable[[], Report], tuple[str, ...]]] = {
     "compare": (sample.passed, ("", "-verbose")),
     "run": (sample.run, ("", "-verbose", "-terminal")),
     "sweep": (sample.sweep, ("", "-verbose", "-quiet", "-terminal")),
+    "bisect": (sample.bisect, ("", "-verbose", "-quiet", "-terminal")),
     "list": (sample.listing, ("", "-quiet")),
     "doctor": (sample.doctor, ("", "-quiet", "-terminal")),
     "aa": (sample.aa, ("", "-quiet", "-terminal")),
