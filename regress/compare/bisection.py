@@ -157,11 +157,11 @@ class Search:
         return [each for each in range(low + 1, high) if each not in self.untestable]
 
     def _builds(self, candidate: int) -> float:
-        """How likely it can be measured, by how near those are that cannot: what is broken is so for some commits."""
-        if candidate in self.measured:
+        """How likely it can be measured: what is broken is so for some commits, the more of them the more have been met."""
+        if candidate in self.measured or not self.untestable:
             return 1.0
-        near = min((abs(candidate - each) for each in self.untestable), default=None)
-        return 1.0 if near is None else 1 - 0.5**near
+        near = min(abs(candidate - each) for each in self.untestable)
+        return 1 - 0.5 ** (near / len(self.untestable))
 
     # -- what it knows ---------------------------------------------------------------------------------------------------
 
