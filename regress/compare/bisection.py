@@ -161,7 +161,7 @@ class Search:
         if candidate in self.measured or not self.untestable:
             return 1.0
         near = min(abs(candidate - each) for each in self.untestable)
-        return 1 - 0.5 ** (near / len(self.untestable))
+        return 1 - 2 ** -(near / len(self.untestable))
 
     # -- what it knows ---------------------------------------------------------------------------------------------------
 

@@ -79,6 +79,16 @@ class Ends:
             every = [each for each in every if each.gates]
         return max(every, key=_worst, default=None)
 
+    def others(self, found: SoFar) -> list[str]:
+        """What else of the case changed and gates, in words: it may be another commit's doing."""
+        chosen = self.comparison(found)
+        every = judged(found, self._settings, self._settings.change_threshold)
+        return [
+            f"{each.metric.name} {each.verdict} too: --metric {each.metric.name}"
+            for each in every
+            if each.gates and each.verdict in CLAIMS and chosen is not None and each.metric.name != chosen.metric.name
+        ]
+
     def _is_enough(self, found: SoFar) -> bool:
         comparison = self.comparison(found)
         if comparison is None or comparison.p is None or comparison.verdict is Verdict.UNCHANGED:
@@ -128,8 +138,8 @@ def kind_of(comparison: Comparison) -> Kind | None:
     return "exact" if comparison.exact else "noisy" if comparison.ratio else None
 
 
-def contrast(comparison: Comparison) -> Contrast:
-    """The comparison as far as a bisection shows it."""
+def contrast(comparison: Comparison, more: Iterable[str] = ()) -> Contrast:
+    """The comparison as far as a bisection shows it, with more reasons."""
     base, head = comparison.base, comparison.head
     failure = comparison.head_failure
     return Contrast(
@@ -142,7 +152,7 @@ def contrast(comparison: Comparison) -> Contrast:
         comparison.high,
         comparison.exact,
         min((each.n for each in (base, head) if each is not None), default=0),
-        (*((failure.message,) if failure is not None else ()), *comparison.reasons),
+        (*((failure.message,) if failure is not None else ()), *comparison.reasons, *more),
     )
 
 

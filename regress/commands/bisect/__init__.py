@@ -59,7 +59,7 @@ def bisect(
     run = _Bisect(session, watcher, metric, environment, start + budget_s, restart)
     run.found = Bisection(Case(words), commits[0], line[-1], len(line))
     try:
-        run.choose_case(words, commits)
+        run.choose_case(words, commits[0], line[-1])
         run.search(commits[0], line)
     except KeyboardInterrupt:
         run.interrupted = True
@@ -79,7 +79,7 @@ def bisect(
         bisection=found,
         remark=remark(found, interrupted=code == INTERRUPTED),
         warnings=tuple(run.meter.warnings),
-        suggestions=tuple(_suggestions(found, code, [str(found.case), good, bad], options, session.again)),
+        suggestions=tuple(_suggestions(found, code, [str(found.case), good, bad], options, run.again)),
         options=tuple(options),
         recorded=str(run.meter.root),
         duration_s=time.monotonic() - start,
@@ -93,7 +93,9 @@ class _Bisect:
         self, session: Session, watcher: Watcher, metric: str, environment: str, end_s: float, restart: bool
     ) -> None:
         self._session, self._watcher = session, watcher
-        self._metric, self._environment, self._end_s, self._restart = metric, environment, end_s, restart
+        self._asked, self._environment, self._end_s, self._restart = metric, environment, end_s, restart
+        self._metric = metric
+        """The one that is looked at, once it is known."""
         self.meter = Meter(session, watcher, environment)
         self.found: Bisection
         self.interrupted = False
@@ -103,10 +105,10 @@ class _Bisect:
 
     # -- what is looked for ----------------------------------------------------------------------------------------------
 
-    def choose_case(self, words: str, commits: Sequence[Commit]) -> None:
+    def choose_case(self, words: str, good: Commit, bad: Commit) -> None:
         """Find the case in the suite, as it is with the bad end's code, or else with the good end's."""
         cases: dict[Case, str] = {}
-        for name, commit in (("head", commits[1]), ("base", commits[0])):
+        for name, commit in (("head", bad), ("base", good)):
             prepared, _ = self.meter.prepare(commit, name)
             suite = discover(self.meter.job(prepared), prepared)
             cases.update((case, each.version) for each in suite.benchmarks for case in cases_of(each))
@@ -197,8 +199,9 @@ class _Bisect:
             return
         commits = [line.good, *line.commits]
         name, case = ends.contrast.metric.name, self.meter.case
-        environment = self.meter.recorded_as
-        weights, known = recorded_weights(self._session, commits, case, name, environment, search.size, search.sd[0])
+        weights, known = recorded_weights(
+            self._session, commits, case, name, self.meter.recorded_as or None, search.size, search.sd[0]
+        )
         if weights:
             line.weights = weights
             self.recorded = f"begun where recorded rounds of {counted(known, 'commit')} point to"
@@ -217,14 +220,16 @@ class _Bisect:
     @property
     def options(self) -> list[str]:
         """Words that ask for the same again."""
-        named = (("--metric", self._metric), ("--env", self._environment))
-        request = self._session.request
+        machine = self._session.request.overrides.get("machine")
+        named = (("--metric", self._asked), ("--env", self._environment), ("--machine", machine))
         found = [word for name, value in named if value for word in (name, value)]
-        return [
-            *found,
-            *self._session.again,
-            *(["--machine", machine] if (machine := request.overrides.get("machine")) else []),
-        ]
+        return [*found, *self._session.again]
+
+    @property
+    def again(self) -> list[str]:
+        """Words that a check in the same way needs."""
+        named = [word for option in ("--base-env", "--head-env") for word in (option, self._environment)]
+        return [*(named if self._environment else []), *self._session.again]
 
     def _told(self, line: Line, commit: Commit) -> None:
         probe = next(each for each in probes(line) if each.commit == commit)
@@ -238,10 +243,6 @@ def _suggestions(
     if code in (UNDECIDED, INTERRUPTED):
         return [("go on", quoted("regress", "bisect", *words, *options))]
     if code == FOUND and found.parent is not None:
-        return [
-            (
-                "again",
-                quoted("regress", "check", found.parent.short, found.found[-1].short, *again, "-b", str(found.case)),
-            )
-        ]
+        ends = found.parent.short, found.found[-1].short
+        return [("again", quoted("regress", "check", *ends, *again, "-b", str(found.case)))]
     return []

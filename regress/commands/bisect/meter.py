@@ -59,7 +59,8 @@ class Meter:
         recorder.finish(found)
         self.machine = recorder.machine
         self.recorded_as = recorder.named(base.side).environment
-        self.device = self.device or device_line(found.facts.get("base", {}), found.rounds)
+        if found.rounds:
+            self.device = self.device or device_line(found.facts.get("base", {}), found.rounds)
         for each in (*session.warnings(found, job, Ceilings()), *recorder.warnings()):
             if each not in self.warnings:
                 self.warnings.append(each)

@@ -14,10 +14,16 @@ from regress.model import Case, Commit, Series
 
 
 def recorded_weights(
-    session: Session, commits: Sequence[Commit], case: Case, metric: str, environment: str, size: float, sd: float
+    session: Session,
+    commits: Sequence[Commit],
+    case: Case,
+    metric: str,
+    environment: str | None,
+    size: float,
+    sd: float,
 ) -> tuple[tuple[float, ...], int]:
     """The probability of each commit after the first of `commits` to have made the step, by what is recorded on this machine in
-    that environment, and how many commits that rests on; empty where it says nothing."""
+    that environment (None: any), and how many commits that rests on; empty where it says nothing."""
     best: tuple[tuple[float, ...], int] = (), 0
     for root in (session.config.results_dir, session.cache / "history"):
         levels = _levels(session, root, commits, case, metric, environment)
@@ -28,7 +34,7 @@ def recorded_weights(
 
 
 def _levels(
-    session: Session, root: Path, commits: Sequence[Commit], case: Case, metric: str, environment: str
+    session: Session, root: Path, commits: Sequence[Commit], case: Case, metric: str, environment: str | None
 ) -> dict[int, tuple[float, ...]]:
     """By place among the commits: the logarithms of the round values, of the way of measuring that most of them have."""
     try:

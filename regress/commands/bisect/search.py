@@ -137,7 +137,7 @@ class Line:
         kind, failure = kind_of(comparison), comparison.head_failure
         self._ledger.ends(
             Judged(
-                contrast(comparison),
+                contrast(comparison, steps.others(found)),
                 tuple(pairs),
                 kind if kind != "noisy" or self._all_positive(pairs) else None,
                 _kind_of_failure(failure) if failure is not None else "",

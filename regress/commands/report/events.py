@@ -98,7 +98,7 @@ def _event(
         places=tuple(dict.fromkeys(sorted(each.place for each in members))),
         of_places=tuple(dict.fromkeys(sorted(seen))),
         recovered_by=max(branch.at[sha] for sha in recovered) if all(recovered) else None,
-        commands=_commands(str(series.case), branch, good, first, last, commands),
+        commands=_commands(str(series.case), series.metric.name, branch, good, first, last, commands),
     )
 
 
@@ -121,12 +121,12 @@ def _state(members: Sequence[_Member]) -> str:
 
 
 def _commands(
-    case: str, branch: Branch, good: int, first: int, last: int, available: frozenset[str]
+    case: str, metric: str, branch: Branch, good: int, first: int, last: int, available: frozenset[str]
 ) -> Mapping[str, str]:
     """What can be run next; commands that this program does not have are left out."""
     sha = [branch.commits[at].short for at in (good, first, last)]
     every = {
-        "bisect": quoted("regress", "bisect", case, sha[0], sha[2]),
+        "bisect": quoted("regress", "bisect", case, sha[0], sha[2], "--metric", metric),
         "explain": quoted("regress", "explain", case, sha[0], sha[1]),
         "check": quoted("regress", "check", sha[0], sha[1], "-b", case),
     }
