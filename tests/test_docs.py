@@ -24,7 +24,7 @@ from regress.model import Settings
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 STABLE = re.compile(
-    r"^([-+?!~=] |A/A|FAIL|PASS|UNDECIDED|mine\.|again |base |head |report/"
+    r"^([-+?!~=] |A/A|FAIL|PASS|UNDECIDED|FOUND|mine\.|again |base |head |report/"
     r"|[a-z_]+ +\S+ +(default|command line|asv\.conf\.json))"
 )
 TIME = re.compile(r"  \d[\d.:]* ?s?$|(?<=over \d\d)   .*$|(?<=over \d)   .*$")
