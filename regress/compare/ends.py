@@ -135,7 +135,7 @@ def kind_of(comparison: Comparison) -> Kind | None:
         return "failing" if works and comparison.head_failure is not None else None
     if comparison.verdict not in CLAIMS:
         return None
-    return "exact" if comparison.exact else "noisy" if comparison.ratio else None
+    return "exact" if comparison.exact else "noisy"
 
 
 def contrast(comparison: Comparison, more: Iterable[str] = ()) -> Contrast:

@@ -6,6 +6,7 @@ import json
 import re
 import signal
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ from regress.commands.bisect.case import one_case
 from regress.commands.bisect.ledger import FILE, NAME, Judged, Ledger, Probed
 from regress.commands.bisect.line import line_between, merged_by
 from regress.commands.session import Request, Session
+from regress.commands.sweep import _next as after_sweep
 from regress.compare.ends import Pair
 from regress.errors import NothingMeasured, RegressError, RevisionError
 from regress.git import open_repository
-from regress.model import METRICS, Case, Contrast, Verdict
+from regress.model import METRICS, Case, Changed, ChangePoint, Commit, Contrast, Verdict
 from tests.commands.test_check import document
 from tests.conftest import Project, Result, start
+from tests.report.test_json import validate
 
 CASE = "b.cudatime_work"
 SUITE = "import proj\ndef cudatime_work(): proj.work()\ndef cudatime_other(): proj.other()\n"
@@ -59,7 +62,9 @@ def filled(
 
 def bisected(p: Project, *arguments: str) -> tuple[Result, dict[str, Any]]:
     result = p.regress("bisect", *arguments, "--format", "json")
-    return result, document(result)
+    report = document(result)
+    validate(report)
+    return result, report
 
 
 def subjects(commits: Sequence[dict[str, Any]]) -> list[str]:
@@ -311,6 +316,31 @@ def test_several_cases_or_none() -> None:
     with pytest.raises(NothingMeasured) as none:
         one_case("(", CASES)
     assert none.value.fix == "regress list"
+
+
+def test_a_check_of_several_commits_names_the_bisection(project: Callable[..., Project]) -> None:
+    p = project()
+    shas = filled(p, [50e-6] * 2 + [60e-6] * 2)
+    short = [each[:8] for each in shas]
+    told = document(p.regress("check", shas[0], "HEAD", "--rounds", "5", "--format", "json"))["suggestions"]
+    assert {"word": "find", "command": f"regress bisect {CASE} {short[0]} {short[3]}"} in told
+    told = document(p.regress("check", shas[1], shas[2], "--rounds", "5", "--format", "json"))["suggestions"]
+    assert [each["word"] for each in told] == ["again"], "of one commit there is nothing to look for"
+
+
+def test_a_sweep_names_the_bisection_where_several_commits_may_be_to_blame() -> None:
+    commits = [Commit(str(at) * 40, f"commit {at}", "Ada", 0.0) for at in range(3)]
+    good, *blamed = (each.sha for each in commits)
+    point = ChangePoint(
+        blamed[0], tuple(blamed), good, 1.0, 1.1, 1.1, 1.1, 1.1, Verdict.REGRESSED, True, 0.05, "confirmed", ()
+    )
+    case, metric = Case("b.f", ("'x y'",)), METRICS["peak_memory"]
+    several = Changed(case, metric, "m", "e", "", point, tuple(commits[1:]))
+    assert after_sweep(several) == (
+        "find",
+        """regress bisect 'b.f('"'"'x y'"'"')' 00000000 22222222 --metric peak_memory""",
+    )
+    assert after_sweep(replace(several, blamed=(commits[1],)))[0] == "check"
 
 
 # -- what is kept --------------------------------------------------------------------------------------------------------

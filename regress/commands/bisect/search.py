@@ -135,19 +135,19 @@ class Line:
         pairs = pairs_of(found.rounds, comparison.metric.name)
         took_s = (time.monotonic() - began) / max(1, len(pairs))
         kind, failure = kind_of(comparison), comparison.head_failure
+        more = steps.others(found)
+        if kind == "noisy" and not _all_positive(pairs):
+            kind, more = None, [*more, "rounds of zero have no ratio that could be looked for"]
         self._ledger.ends(
             Judged(
-                contrast(comparison, steps.others(found)),
+                contrast(comparison, more),
                 tuple(pairs),
-                kind if kind != "noisy" or self._all_positive(pairs) else None,
+                kind,
                 _kind_of_failure(failure) if failure is not None else "",
                 seconds=(max(good_s, bad_s), took_s),
             )
         )
         return self.ends
-
-    def _all_positive(self, pairs: Sequence[Pair]) -> bool:
-        return bool(pairs) and min(min(each.base, each.head) for each in pairs) > 0
 
     def search(self) -> None:
         """Until a commit or a range is confirmed, nothing more can be told apart, time is over, or Ctrl-C."""
@@ -269,6 +269,10 @@ class Line:
     def _of_metric(self, every: Sequence[Comparison]) -> Comparison | None:
         alike = [each for each in every if each.metric.name == self._metric.name]
         return alike[0] if alike else next(iter(every), None)
+
+
+def _all_positive(pairs: Sequence[Pair]) -> bool:
+    return bool(pairs) and min(min(each.base, each.head) for each in pairs) > 0
 
 
 def _kind_of_failure(failure: Failure) -> str:

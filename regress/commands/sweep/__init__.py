@@ -155,7 +155,7 @@ def _next(changed: Changed) -> tuple[str, str]:
     point, case = changed.point, str(changed.case)
     if len(changed.blamed) > 1:
         last = changed.blamed[-1].short
-        return "bisect", quoted("regress", "bisect", case, point.good[:8], last, "--metric", changed.metric.name)
+        return "find", quoted("regress", "bisect", case, point.good[:8], last, "--metric", changed.metric.name)
     return "check", quoted("regress", "check", point.good[:8], point.first[:8], "-b", case)
 
 
