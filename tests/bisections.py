@@ -1,10 +1,10 @@
-"""Bisections as a noisy machine would give them, and how often the search is wrong about them.
+"""Bisections as a noisy machine would give them, and how often `bisect` is wrong about them.
 
     python -m tests.bisections                 right, builds, pairs and confidence of a few kinds of lines
     python -m tests.bisections --plain         the same of plain halving with a sequential test a probe
 
-A pair is a round of the probe and one of the good end; rounds scatter around their level, some are far off. What is sure is
-verified with pairs of its own, as `regress bisect` does. The verdict of a check, which comes on top there, is left out here.
+A pair is a round of the probe and one of the good end; rounds scatter around their level, some are far off. The code that
+decides is the real one: the steps of both ends, the search, and the rule of a check on what was found.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from regress.compare.bisection import MOST, SURE, Search
-from regress.compare.ends import LOOKS, verifying_rounds
+from regress.compare.ends import SHARE, Ends, differences, judged, kind_of, pairs_of, verifying_rounds
+from regress.model import Benchmark, Case, Measured, Protocol, Round, Settings, Verdict
 
 OUTLIER_SD = 0.3
+CASE, TIME_S = Case("ops.cudatime_f"), 100e-6
 
 
 @dataclass(frozen=True)
@@ -46,15 +48,47 @@ class Model:
         return [self.round(levels[0], dice) - self.round(levels[1], dice) for _ in range(count)]
 
     def ends(self, dice: random.Random) -> tuple[float, ...]:
-        """The pairs of both ends, as many as it takes to know the step to a fifth."""
-        pairs: list[float] = []
-        for look in LOOKS:
-            pairs += self.pairs(-1, self.count - 1, look - len(pairs), dice)
-            mean = sum(pairs) / look
-            error = math.sqrt(sum((each - mean) ** 2 for each in pairs) / (look - 1) / look)
-            if abs(mean) >= 5 * error:
-                break
-        return tuple(pairs)
+        """The pairs of both ends, by the steps of `bisect`; those where no change was seen are asked for again."""
+        while True:
+            rounds, steps = Rounds(), Ends(Settings())
+            while (batch := steps.next(rounds)) is not None:
+                for order in range(batch.first, batch.first + batch.rounds[CASE]):
+                    rounds.add(order, self.round(self.level(-1), dice), self.round(self.level(self.count - 1), dice))
+            comparison = steps.comparison(rounds)
+            if comparison is not None and kind_of(comparison) == "noisy":
+                return tuple(differences(pairs_of(rounds.rounds, "gpu_time"), "noisy"))
+
+    def verified(self, good: int, bad: int, count: int, sought: float, dice: random.Random) -> tuple[list[float], bool]:
+        """Pairs of both ends of a range, and whether the rule of a check sees the step there."""
+        rounds = Rounds()
+        for order in range(count):
+            rounds.add(order, self.round(self.level(good), dice), self.round(self.level(bad), dice))
+        (found,) = judged(rounds, Settings(), math.expm1(abs(sought) * SHARE))
+        verdict = Verdict.REGRESSED if self.step > 0 else Verdict.IMPROVED
+        return differences(pairs_of(rounds.rounds, "gpu_time"), "noisy"), found.verdict is verdict
+
+
+@dataclass
+class Rounds:
+    """Rounds of one case on two commits, as they are measured."""
+
+    rounds: list[Round] = field(default_factory=list)
+
+    @property
+    def cases(self) -> dict[str, list[Case]]:
+        return {"base": [CASE], "head": [CASE]}
+
+    @property
+    def benchmarks(self) -> dict[str, dict[str, Benchmark]]:
+        own = {CASE.name: Benchmark(CASE.name, "time", "seconds", [], [], "1", metric="gpu_time", needs_device=True)}
+        return {"base": own, "head": own}
+
+    def add(self, order: int, base: float, head: float) -> None:
+        """A round of each, by the logarithm of its value."""
+        for side, level in (("base", base), ("head", head)):
+            value = TIME_S * math.exp(level)
+            measured = {"gpu_time": Measured(value, [value], unit="s")}
+            self.rounds.append(Round(CASE.name, [], side, order, protocol=Protocol("gpu_time"), values=measured))
 
 
 @dataclass
@@ -64,7 +98,10 @@ class Tally:
     runs: int = 0
     right: int = 0
     wrong_and_sure: int = 0
-    unsure: int = 0
+    """Wrong, and called so sure."""
+    confirmed: int = 0
+    """Named and confirmed, right or wrong."""
+    wrong_and_confirmed: int = 0
     builds: int = 0
     pairs: int = 0
     most_builds: int = 0
@@ -91,15 +128,19 @@ def tally(model: Model, runs: int, seed: int) -> Tally:
         own = Model(model.count, dice.randrange(model.count), model.step, model.round_sd, outliers=model.outliers)
         ends = own.ends(dice)
         search = _searched(own, Search(own.count, sum(ends) / len(ends), ends), dice)
-        for _ in range(3):
-            place = search.best()[0] if search.is_sure else search.likely()
-            if place in [each for each, _ in search.verifying]:
-                break
-            rounds = verifying_rounds(search.sd[0], search.sought)
-            search = search.verified(place, own.pairs(place.good, place.bad, rounds, dice))
-            search = _searched(own, search, dice)
-        place, sure = search.best()
+        confirmed = False
+        while not confirmed and (wanted := search.to_verify()) is not None:
+            place, again = wanted
+            rounds = verifying_rounds(search.sd[0], search.sought, again)
+            pairs, confirmed = own.verified(place.good, place.bad, rounds, search.sought, dice)
+            search = search.verified(place, pairs)
+            search = search if confirmed else _searched(own, search, dice)
+        if not confirmed:
+            place = search.best()[0]
+        sure = sum(search.probabilities[place.good + 1 : place.bad + 1])
         _count(found, place.bad == own.first, sure, len(search.measured), sum(map(len, search.measured.values())))
+        found.confirmed += confirmed
+        found.wrong_and_confirmed += confirmed and not place.good < own.first <= place.bad
     return found
 
 
@@ -129,7 +170,6 @@ def _count(found: Tally, right: bool, sure: float, builds: int, pairs: int) -> N
     found.runs += 1
     found.right += right
     found.wrong_and_sure += not right and sure >= SURE
-    found.unsure += sure < SURE
     found.builds += builds
     found.pairs += pairs
     found.most_builds = max(found.most_builds, builds)
@@ -144,7 +184,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--plain", action="store_true")
     chosen = parser.parse_args(arguments)
     how = plain if chosen.plain else tally
-    print(f"{'':34}{'right':>8}{'claimed':>9}{'wrong, sure':>13}{'unsure':>8}{'builds':>8}{'most':>6}{'pairs':>8}")
+    print(
+        f"{'':34}{'right':>8}{'claimed':>9}{'wrong, sure':>13}{'confirmed':>11}{'wrong':>7}{'builds':>8}{'most':>6}{'pairs':>8}"
+    )
     for step, sd, outliers in (
         (0.05, 0.021 / math.sqrt(2), 0.0),
         (0.1, 0.01, 0.0),
@@ -156,11 +198,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = how(Model(chosen.commits, 0, math.log1p(step), sd, outliers=outliers), chosen.runs, chosen.seed)
         runs = found.runs
         words = f"+{step:.0%}, round sd {sd:.1%}" + (f", {outliers:.0%} outliers" if outliers else "")
-        print(
-            f"{words:34}{found.right / runs:8.2%}{found.confidence / runs:9.2%}{found.wrong_and_sure:13}{found.unsure:8}"
-            f"{found.builds / runs:8.2f}{found.most_builds:6}{found.pairs / runs:8.1f}",
-            flush=True,
-        )
+        figures = [f"{found.right / runs:.2%}", f"{found.confidence / runs:.2%}", str(found.wrong_and_sure)]
+        figures += [f"{found.confirmed / runs:.2%}", str(found.wrong_and_confirmed), f"{found.builds / runs:.2f}"]
+        figures += [str(found.most_builds), f"{found.pairs / runs:.1f}"]
+        print(f"{words:34}" + "".join(f"{each:>12}" for each in figures), flush=True)
 
 
 if __name__ == "__main__":

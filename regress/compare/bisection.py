@@ -33,6 +33,8 @@ MOST = 40
 SPLITTING, APART, PART = 8, 4.0, 0.2
 """A probe is between both levels after so many pairs, if its mean is so many standard errors from either, and so much of the
 step."""
+VERIFICATIONS, AGAIN = 4, 2
+"""Ranges that are verified, and how often the same one: where rounds disagree, another one may have become likely."""
 EXACTLY = 20.0
 """What an exact value says, as the logarithm of odds."""
 TRUSTED = 0.5
@@ -132,6 +134,13 @@ class Search:
         likely = _sums(self._posterior(self.weights))
         chosen = max(worth, key=lambda each: (min(likely[each], 1 - likely[each]) * self._builds(each), -each))
         return Ask(chosen, self._at_once)
+
+    def to_verify(self) -> tuple[Range, int] | None:
+        """The range whose ends are to be measured against each other, and how often they have been: what is sure, or else all
+        that is likely. None where there is no more to be gained from it."""
+        place, tried = self.best()[0] if self.is_sure else self.likely(), [each for each, _ in self.verifying]
+        again = tried.count(place)
+        return None if again >= AGAIN or len(tried) >= VERIFICATIONS else (place, again)
 
     def expected(self) -> tuple[int, int]:
         """About how many probes and pairs of rounds the search still takes."""

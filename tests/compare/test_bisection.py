@@ -170,7 +170,8 @@ def test_how_often_it_is_right(model: Model, fewest_right: int, most_builds: flo
     """`python -m tests.bisections` prints the same of as many runs as one likes."""
     found: Tally = tally(model, 100, seed=1)
     assert found.right >= fewest_right
-    assert found.wrong_and_sure == 0
+    assert found.wrong_and_sure == found.wrong_and_confirmed == 0
+    assert found.confirmed >= fewest_right
     assert found.builds / found.runs <= most_builds
 
 

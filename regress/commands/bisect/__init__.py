@@ -67,6 +67,7 @@ def bisect(
     if code in (FOUND, NOTHING):
         run.forget()
     found, options = run.found, run.options
+    over = code == UNDECIDED and not run.found.confirmed and time.monotonic() > start + budget_s
     return Report(
         command="bisect",
         exit_codes=(code,),
@@ -79,7 +80,7 @@ def bisect(
         bisection=found,
         remark=remark(found, interrupted=code == INTERRUPTED),
         warnings=tuple(run.meter.warnings),
-        suggestions=tuple(_suggestions(found, code, [str(found.case), good, bad], options, run.again)),
+        suggestions=tuple(_suggestions(found, code, [str(found.case), good, bad], options, run.again, over=over)),
         options=tuple(options),
         recorded=str(run.meter.root),
         duration_s=time.monotonic() - start,
@@ -238,11 +239,14 @@ class _Bisect:
 
 
 def _suggestions(
-    found: Bisection, code: int, words: Sequence[str], options: Sequence[str], again: Sequence[str]
+    found: Bisection, code: int, words: Sequence[str], options: Sequence[str], again: Sequence[str], *, over: bool
 ) -> list[tuple[str, str]]:
-    if code in (UNDECIDED, INTERRUPTED):
-        return [("go on", quoted("regress", "bisect", *words, *options))]
-    if code == FOUND and found.parent is not None:
+    again_words = quoted("regress", "bisect", *words, *options)
+    if code == INTERRUPTED or over:
+        return [("go on", again_words)]
+    if code == UNDECIDED and not found.confirmed:
+        return [("again", f"{again_words} --restart")]
+    if found.confirmed and found.parent is not None:
         ends = found.parent.short, found.found[-1].short
         return [("again", quoted("regress", "check", *ends, *again, "-b", str(found.case)))]
     return []

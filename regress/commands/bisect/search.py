@@ -30,9 +30,6 @@ from regress.model import Commit, Comparison, Contrast, Failure, Metric, Verdict
 from regress.run.environments import Prepared
 from regress.run.execute import Measured
 
-VERIFICATIONS = 3
-"""Ranges that are verified at most: where one is not confirmed, another one may have become likely."""
-
 
 class Line:
     """The search among `commits`, those after `good` up to a bad one, the oldest first. `told` is called after each probe.
@@ -188,12 +185,13 @@ class Line:
 
     def _verify(self, search: Search) -> bool:
         """Measure both ends of the likeliest range against each other in fresh rounds; whether there was anything to verify."""
-        place = search.best()[0] if search.is_sure else search.likely()
-        if place in [each for each, _ in self.verified] or len(self.verified) >= VERIFICATIONS:
+        wanted = search.to_verify()
+        if wanted is None:
             return False
+        place, again = wanted
         good, bad = self.commit_at(place.good), self.commit_at(place.bad)
         kind = self._kind
-        rounds = verifying_rounds(search.sd[0], search.sought) if kind == "noisy" else 1
+        rounds = verifying_rounds(search.sd[0], search.sought, again) if kind == "noisy" else 1
         first = FRESH + self._first() if kind == "noisy" else 0
         base, _ = self.meter.prepare(good, "base")
         told = f"verifying: {bad.short} against {good.short}"

@@ -51,7 +51,7 @@ def _place(line: Line, search: Search) -> tuple[Range, Judged | None]:
     if line.confirmed is not None:
         return line.confirmed
     place = search.best()[0] if search.is_sure else search.likely()
-    return place, next((each for verified, each in line.verified if verified == place), None)
+    return place, next((each for verified, each in reversed(line.verified) if verified == place), None)
 
 
 def _reasons(line: Line, search: Search, place: Range) -> Iterator[str]:
