@@ -15,7 +15,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from regress.compare.bisection import MOST, SURE, Search
+from regress.compare.bisection import MOST, SURE, Range, Search
 from regress.compare.ends import SHARE, Ends, differences, judged, kind_of, pairs_of, verifying_rounds
 from regress.model import Benchmark, Case, Measured, Protocol, Round, Settings, Verdict
 
@@ -121,24 +121,29 @@ def _searched(model: Model, search: Search, dice: random.Random) -> Search:
     return search
 
 
+def bisected(model: Model, dice: random.Random) -> tuple[Search, Range, bool]:
+    """Searched until it is sure, verified, and searched again where that refutes it: what was found, and if it is confirmed."""
+    ends = model.ends(dice)
+    search = _searched(model, Search(model.count, sum(ends) / len(ends), ends), dice)
+    while (wanted := search.to_verify()) is not None:
+        place, again = wanted
+        rounds = verifying_rounds(search.sd[0], search.sought, again)
+        pairs, seen = model.verified(place.good, place.bad, rounds, search.sought, dice)
+        search = search.verified(place, pairs)
+        if seen and search.mass(place) >= SURE:
+            return search, place, True
+        search = _searched(model, search, dice)
+    return search, search.best()[0], False
+
+
 def tally(model: Model, runs: int, seed: int) -> Tally:
-    """Runs with the step at any place, each searched until it is sure, verified, and searched again where that refutes it."""
+    """Runs with the step at any place."""
     dice, found = random.Random(seed), Tally()
     for _ in range(runs):
         own = Model(model.count, dice.randrange(model.count), model.step, model.round_sd, outliers=model.outliers)
-        ends = own.ends(dice)
-        search = _searched(own, Search(own.count, sum(ends) / len(ends), ends), dice)
-        confirmed = False
-        while not confirmed and (wanted := search.to_verify()) is not None:
-            place, again = wanted
-            rounds = verifying_rounds(search.sd[0], search.sought, again)
-            pairs, confirmed = own.verified(place.good, place.bad, rounds, search.sought, dice)
-            search = search.verified(place, pairs)
-            search = search if confirmed else _searched(own, search, dice)
-        if not confirmed:
-            place = search.best()[0]
-        sure = sum(search.probabilities[place.good + 1 : place.bad + 1])
-        _count(found, place.bad == own.first, sure, len(search.measured), sum(map(len, search.measured.values())))
+        search, place, confirmed = bisected(own, dice)
+        pairs = sum(map(len, search.measured.values()))
+        _count(found, place.bad == own.first, search.mass(place), len(search.measured), pairs)
         found.confirmed += confirmed
         found.wrong_and_confirmed += confirmed and not place.good < own.first <= place.bad
     return found

@@ -192,6 +192,10 @@ class Search:
         """The likeliest range that cannot be told apart any more, and its probability."""
         return max(self._ranges(self.probabilities), key=lambda each: each[1])
 
+    def mass(self, place: Range) -> float:
+        """The probability that it was one of that range."""
+        return math.fsum(self.probabilities[place.good + 1 : place.bad + 1])
+
     def likely(self, probability: float = SURE) -> Range:
         """The shortest range of candidates that holds that probability."""
         found = [(place, mass) for place, mass in self._ranges(self.probabilities)]

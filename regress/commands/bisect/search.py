@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from regress.commands.bisect.ledger import Judged, Ledger, Probed
 from regress.commands.bisect.meter import FRESH, Meter, Pairs, Skipped
-from regress.compare.bisection import Range, Search
+from regress.compare.bisection import SURE, Range, Search
 from regress.compare.ends import (
     SHARE,
     Ends,
@@ -72,8 +72,12 @@ class Line:
 
     @property
     def confirmed(self) -> tuple[Range, Judged] | None:
-        """What was verified and is so."""
-        return next(((place, each) for place, each in self.verified if self._is_step(each)), None)
+        """What was verified and is so, by the rule of a check and by all that was measured."""
+        steps = [(place, each) for place, each in self.verified if self._is_step(each)]
+        if not steps:
+            return None
+        search = self.state()
+        return next((step for step in reversed(steps) if search.mass(step[0]) >= SURE), None)
 
     @property
     def is_over(self) -> bool:

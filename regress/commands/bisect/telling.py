@@ -28,7 +28,7 @@ def bisection(line: Line, case: Case, merges: Sequence[Commit] = ()) -> Bisectio
     search = line.state()
     place, verified = _place(line, search)
     confirmed = line.confirmed is not None
-    sure = math.fsum(search.probabilities[place.good + 1 : place.bad + 1])
+    sure = search.mass(place)
     return Bisection(
         case=case,
         good=line.good,
