@@ -251,6 +251,62 @@ def sweep(
 
 
 @regress.command()
+@click.argument("case")
+@click.argument("good")
+@click.argument("bad")
+@click.option("--metric", metavar="NAME", default="", help="What to look at [what gates and is worst].")
+@click.option("--restart", is_flag=True, help="Forget what an interrupted bisection has measured.")
+@click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
+@stack(where, suite, placing, holding)
+@click.option("--budget", type=Duration(), metavar="TIME", help="Measure no longer than that [no bound].")
+@output
+def bisect(
+    case: str,
+    good: str,
+    bad: str,
+    metric: str,
+    restart: bool,
+    environment: str,
+    budget: float | None,
+    **options: Any,
+) -> None:
+    """Find the commit that made CASE slower, faster, hungrier or fail, after GOOD and up to BAD.
+
+    CASE: a name, or a pattern that matches one case. Each commit that is measured is measured in turn with GOOD, until the odds
+    say on which side of the change it is; what was found is measured against its parent once more. Commits that do not build
+    are passed over, and a merge is looked into. A bisection that was interrupted goes on when it is started again.
+
+    \b
+    Examples:
+      regress bisect 'softmax.cudatime_fwd(4096)' v1.4 main
+      regress bisect Attention v1.4 main --metric peak_memory
+
+    \b
+    Exit codes:
+      0  found and confirmed
+      2  usage, configuration, unknown revision, or BAD does not come after GOOD
+      3  BAD does not build
+      4  not down to one commit, or not confirmed
+      5  GOOD and BAD do not differ, or nothing could be measured
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.bisect import bisect as command
+
+        report = command(
+            request({}),
+            case,
+            good,
+            bad,
+            progress,
+            metric=metric,
+            environment=environment,
+            budget_s=budget or float("inf"),
+            restart=restart,
+        )
+    finish(report, options)
+
+
+@regress.command()
 @click.argument("base")
 @click.argument("head")
 @stack(where, selecting, deciding, output)

@@ -117,6 +117,10 @@ class Repository:
         follow = [f"--{only}"] if only else []
         return self._log("--topo-order", "--reverse", "--full-history", *follow, *asked, paths=paths)
 
+    def descendants_between(self, good: Commit, bad: Commit) -> list[Commit]:
+        """The commits up to `bad` that descend from `good`, the oldest first; empty where `bad` does not, or is `good`."""
+        return self._log("--topo-order", "--reverse", "--ancestry-path", bad.sha, f"^{good.sha}")
+
     def tags(self) -> dict[str, tuple[str, ...]]:
         """Names of the tags of each commit that has some, by its full hash."""
         out = _git(self.root, "for-each-ref", "--format=%(objectname) %(*objectname) %(refname:strip=2)", "refs/tags")

@@ -15,6 +15,8 @@
     KernelDiff  a kernel before and after: launches and seconds a call, and how the two were matched
     Explanation where the difference between two profiles went: kernels, copies, idle time
     Bound       what holds a kernel back: memory, arithmetic, launches, latency
+    Bisection   the search for the commit that did it: probes, the commit or the range, how sure
+    Probe       one commit that was measured in a bisection, against the good end
     Check       one line of `doctor` or `init`
     SelfCheck   a side against itself ("A/A"): what is claimed there is a false alarm
     Report      everything a renderer needs, computed already
@@ -55,6 +57,7 @@ __all__ = [
     "Acknowledgement",
     "Anchor",
     "Benchmark",
+    "Bisection",
     "Bound",
     "Built",
     "Case",
@@ -65,6 +68,7 @@ __all__ = [
     "Commit",
     "Comparison",
     "Confidence",
+    "Contrast",
     "DiffKind",
     "Explanation",
     "Failure",
@@ -78,6 +82,7 @@ __all__ = [
     "Measurement",
     "Merged",
     "Metric",
+    "Probe",
     "Protocol",
     "Report",
     "Reviewed",
@@ -531,6 +536,69 @@ class Anchor:
 
 
 @dataclass(frozen=True)
+class Contrast:
+    """How far two commits are apart in one metric of a case, measured in turn."""
+
+    metric: Metric
+    verdict: Verdict
+    before: float | None = None
+    after: float | None = None
+    ratio: float | None = None
+    """after/before, with its 95 % interval; None where a side has no value, or the first is zero."""
+    low: float | None = None
+    high: float | None = None
+    exact: bool = False
+    rounds: int = 0
+    """A side."""
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One commit that was measured in a bisection, in turn with the good end. `ratio` is commit/good with its 95 % interval."""
+
+    commit: Commit
+    state: Literal["good", "bad", "between", "unclear", "skipped"]
+    """`between`: it has a part of the change. `unclear`: not told apart. `skipped`: it cannot be measured."""
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    pairs: int = 0
+    """Rounds a side."""
+    left: int = 0
+    """How many commits could have done it, after this probe."""
+    reason: str = ""
+    """Why it was skipped."""
+
+
+@dataclass(frozen=True)
+class Bisection:
+    """The search for the commit between `good` and `bad` that did it. What was not reached is None or empty."""
+
+    case: Case
+    good: Commit
+    bad: Commit
+    candidates: int
+    """Commits of the line between the ends, the bad one among them."""
+    change: Contrast | None = None
+    """Between the ends."""
+    probes: tuple[Probe, ...] = ()
+    """In the order they were measured in."""
+    found: tuple[Commit, ...] = ()
+    """The commit that did it, or those that may have, the oldest first."""
+    parent: Commit | None = None
+    """What the last of `found` was measured against to confirm it: the newest commit before it that can be."""
+    step: Contrast | None = None
+    """Between the two, in fresh rounds."""
+    confirmed: bool = False
+    confidence: float | None = None
+    """Probability that the commit that did it is among `found`."""
+    merges: tuple[Commit, ...] = ()
+    """Merges that brought the change along, the outermost first; the search went on in what they merged."""
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Fineness:
     """How fine one metric of a case was measured in an A/A check. What is exact has neither spread nor noise."""
 
@@ -769,8 +837,9 @@ class Setting:
 class Report:
     """Everything a renderer needs, computed already. Sections that a command does not have are empty.
 
-    `state` is the word of the last line: PASS, FAIL, UNDECIDED, NOTHING (could not be measured), INTERRUPTED or ERROR (usage,
-    configuration), empty for commands that judge nothing. `exit_codes` are all that hold, the process exits with the first.
+    `state` is the word of the last line: PASS, FAIL, UNDECIDED, NOTHING (could not be measured), INTERRUPTED, ERROR (usage,
+    configuration), or FOUND where a commit was looked for; empty for commands that judge nothing. `exit_codes` are all that
+    hold, the process exits with the first.
     """
 
     command: str
@@ -789,6 +858,7 @@ class Report:
     drift: tuple[Comparison, ...] = ()
     """The recorded history's newest results against the release `drift_since`: what all steps since then add up to."""
     drift_since: str = ""
+    bisection: Bisection | None = None
     listed: tuple[Listed, ...] = ()
     checks: tuple[Check, ...] = ()
     builds: tuple[Built, ...] = ()

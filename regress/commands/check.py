@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from regress.commands.acknowledging import accept, complaints, is_whole, review, unsteady
+from regress.commands.bisect.line import line_between
 from regress.commands.recorder import Recorder
 from regress.commands.session import Request, Session, counted, device_line, device_uuid, quoted, require_values
 from regress.commands.throughput import Rates
 from regress.compare import Review, Steps, acknowledged, compare, overall
 from regress.config import environment as environment_of
-from regress.errors import BuildFailed
+from regress.errors import BuildFailed, RevisionError
 from regress.history import last_aa
 from regress.measure.wire import Ceilings
 from regress.model import Comparison, Report, SelfCheck, Settings, Side, Stopped, Verdict
@@ -153,7 +154,10 @@ def _judged(
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
         overhead=measured.overhead,
-        suggestions=tuple(suggestions("check", base, head, comparisons, (*environments, *session.again))),
+        suggestions=(
+            *suggestions("check", base, head, comparisons, (*environments, *session.again)),
+            *bisect_hint(session, base, head, comparisons),
+        ),
         options=(*environments, *session.again),
         policy=policy(settings, session.request.strict),
         recorded=str(recorder.root),
@@ -208,20 +212,47 @@ def suggestions(
     command: str, base: Side, head: Side, comparisons: Sequence[Comparison], options: Sequence[str] = ()
 ) -> list[tuple[str, str]]:
     """What to run next: the worst case again, by itself, or a way to live with it."""
-    worst = [
+    worst = _worst(comparisons)
+    if worst is None:
+        return []
+    words = ["regress", command, base.commit.short]
+    if not head.dirty:
+        words.append(head.commit.short)
+    again = [("again", quoted(*words, *options, "-b", str(worst.case)))]
+    return again + accept(
+        [(each.case, each.metric) for each in _alarming(comparisons) if each.verdict is Verdict.REGRESSED]
+    )
+
+
+def _worst(comparisons: Sequence[Comparison]) -> Comparison | None:
+    """The largest regression that gates, or else what fails on the head only."""
+    found = _alarming(comparisons)
+    return max(
+        found, key=lambda each: abs(math.log(each.ratio)) if each.ratio else 0.0, default=None
+    )  # worse may be less
+
+
+def _alarming(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """What regressed, or fails on the head only."""
+    return [
         each
         for each in comparisons
         if each.alarms
         and (each.verdict is Verdict.REGRESSED or (each.verdict is Verdict.FAILED and not each.base_failure))
     ]
-    worst.sort(key=lambda each: -abs(math.log(each.ratio)) if each.ratio else 0.0)  # worse may be less
-    if not worst:
+
+
+def bisect_hint(session: Session, base: Side, head: Side, comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
+    """The command that finds the commit of the worst regression, where several lie between the sides."""
+    worst = _worst(comparisons)
+    if worst is None or head.dirty or base.environment != head.environment:
         return []
-    words = ["regress", command, base.commit.short]
-    if not head.dirty:
-        words.append(head.commit.short)
-    again = [("again", quoted(*words, *options, "-b", str(worst[0].case)))]
-    return again + accept([(each.case, each.metric) for each in worst if each.verdict is Verdict.REGRESSED])
+    try:
+        between = line_between(session.repository, base.commit, head.commit, session.own_paths)
+    except RevisionError:  # on two branches
+        return []
+    ends = base.commit.short, head.commit.short
+    return [("find", quoted("regress", "bisect", str(worst.case), *ends, *session.again))] if len(between) > 1 else []
 
 
 def _unaffected(

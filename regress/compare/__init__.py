@@ -15,6 +15,8 @@ changes        the change points of a Series, and which of them are worth an ale
 gating         which series speak for their cases, and which of their changes
 anchors        commits measured again: a machine that moved
 drifting       what the steps since a release add up to
+ends           whether two commits differ, for one who looks for the commit between them
+bisection      which commit did it: what is measured next, and how sure it is
 itself         the comparisons of a side with itself: false alarms, and how fine each case is measured
 """
 

@@ -7,6 +7,8 @@
     verdicts.py   its sections of comparisons, by verdict
     together.py   cases of one benchmark that moved together, which are one row
     rows.py       the cells of a row
+    changes.py    change points of a sweep
+    bisection.py  ends and probes of a bisection
     failures.py   what failed or was skipped, which has no cells
     listings.py   its tables of the other commands
     profile.py    what was profiled: operations, and what holds back those that take the most

@@ -15,14 +15,18 @@ from typing import Any
 
 from regress.model import (
     Acknowledgement,
+    Bisection,
     Built,
     Case,
     Changed,
+    Commit,
     Comparison,
+    Contrast,
     Failure,
     Fineness,
     Listed,
     Measurement,
+    Metric,
     Report,
     Reviewed,
     SelfCheck,
@@ -130,6 +134,19 @@ def _gate(report: Report) -> dict[str, Any]:
     }
 
 
+def _bisect(report: Report) -> dict[str, Any]:
+    found = report.bisection
+    return {
+        "verdict": report.state,
+        "remark": report.remark or None,
+        "base": _side(report.base),
+        "head": _side(report.head),
+        "machine": {"name": report.machine.name, "facts": report.machine.facts} if report.machine else None,
+        "device": report.device or None,
+        "bisection": _bisection(found) if found is not None else None,
+    }
+
+
 def _list(report: Report) -> dict[str, Any]:
     return {"benchmarks": [_listed(each) for each in report.listed]}
 
@@ -194,6 +211,7 @@ _BODIES: dict[str, Callable[[Report], dict[str, Any]]] = {
     "run": _run,
     "gate": _gate,
     "sweep": _sweep,
+    "bisect": _bisect,
     "list": _list,
     "doctor": _doctor,
     "init": _init,
@@ -220,6 +238,49 @@ def _side(side: Side | None) -> dict[str, Any] | None:
         "revision": side.revision,
         "environment": side.environment,
         "dirty": side.dirty,
+    }
+
+
+def _commit(commit: Commit) -> dict[str, Any]:
+    return {"sha": commit.sha, "subject": commit.subject, "author": commit.author, "date": commit.date}
+
+
+def _bisection(found: Bisection) -> dict[str, Any]:
+    return {
+        "name": found.case.name,
+        "params": found.case.params,
+        "good": _commit(found.good),
+        "bad": _commit(found.bad),
+        "candidates": found.candidates,
+        "change": _contrast(found.change),
+        "probes": [{**_commit(each.commit), **{name: getattr(each, name) for name in _PROBE}} for each in found.probes],
+        "found": [_commit(each) for each in found.found],
+        "parent": _commit(found.parent) if found.parent is not None else None,
+        "step": _contrast(found.step),
+        "confirmed": found.confirmed,
+        "confidence": found.confidence,
+        "merges": [_commit(each) for each in found.merges],
+        "reason": "; ".join(found.reasons),
+    }
+
+
+_PROBE = ("state", "ratio", "low", "high", "pairs", "left", "reason")
+
+
+def _contrast(each: Contrast | None) -> dict[str, Any] | None:
+    if each is None:
+        return None
+    return {
+        **_metric(each.metric),
+        "verdict": each.verdict.value,
+        "before": each.before,
+        "after": each.after,
+        "ratio": each.ratio,
+        "low": each.low,
+        "high": each.high,
+        "exact": each.exact,
+        "n": each.rounds,
+        "reason": "; ".join(each.reasons),
     }
 
 
@@ -280,9 +341,7 @@ def _changed(each: Changed) -> dict[str, Any]:
         "device": each.device or None,
         "first": point.first,
         "good": point.good,
-        "blamed": [
-            {"sha": one.sha, "subject": one.subject, "author": one.author, "date": one.date} for one in each.blamed
-        ],
+        "blamed": [_commit(one) for one in each.blamed],
         "before": point.before,
         "after": point.after,
         "ratio": point.ratio,
@@ -317,11 +376,12 @@ def _identity(each: Comparison | Measurement | Fineness | Changed) -> dict[str, 
     return {
         "name": each.case.name,
         "params": each.case.params,
-        "metric": each.metric.name,
-        "unit": each.metric.unit,
-        "kind": each.metric.kind,
-        "better": each.metric.better,
+        **_metric(each.metric),
     }
+
+
+def _metric(metric: Metric) -> dict[str, Any]:
+    return {"metric": metric.name, "unit": metric.unit, "kind": metric.kind, "better": metric.better}
 
 
 def _summary(summary: Summary | None) -> dict[str, Any] | None:

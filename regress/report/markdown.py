@@ -9,8 +9,10 @@ from collections.abc import Iterator, Sequence
 
 from regress.model import Comparison, Report, Verdict
 from regress.report import changes, listings, summary, verdicts
+from regress.report.bisection import bisection
 from regress.report.failures import without_values
 from regress.report.gfm import Part, code, fence, fit, fold, table, words
+from regress.report.profile import profile
 from regress.report.rows import ALIGNS, row
 from regress.report.rows import titles as rows_titles
 from regress.report.style import Style, visible
@@ -22,7 +24,7 @@ __all__ = ["LIMIT", "render"]
 LIMIT = 60_000
 """Bytes. A comment on GitHub may have 65,536 characters; who posts it may want to add a line."""
 
-_SIGNS = {"PASS": "✅", "FAIL": "❌", "UNDECIDED": "❔"}
+_SIGNS = {"PASS": "✅", "FOUND": "✅", "FAIL": "❌", "UNDECIDED": "❔"}
 _STOP = "⛔"
 _FEW = 10
 """Warnings that are shown."""
@@ -172,6 +174,8 @@ def _listings(report: Report) -> Iterator[Part]:
         listings.acknowledgements,
         listings.block,
         listings.fineness,
+        profile,
+        bisection,
     )
     for part in parts:
         lines = part(report, Style())

@@ -8,6 +8,7 @@ from __future__ import annotations
 from regress.errors import RegressError
 from regress.model import Report
 from regress.report import listings, summary, verdicts
+from regress.report.bisection import bisection
 from regress.report.changes import changes
 from regress.report.profile import profile
 from regress.report.style import Style, pad, paint, visible
@@ -18,7 +19,13 @@ __all__ = ["render", "render_error"]
 
 _LABEL = 6
 """Columns of the words at the left: base, head, on, plan, FAIL, why."""
-_STATE_COLORS = {"PASS": "bold green", "FAIL": "bold red", "UNDECIDED": "bold yellow", "NOTHING": "bold red"}
+_STATE_COLORS = {
+    "PASS": "bold green",
+    "FAIL": "bold red",
+    "UNDECIDED": "bold yellow",
+    "NOTHING": "bold red",
+    "FOUND": "bold green",
+}
 
 
 def render(report: Report, style: Style) -> str:
@@ -44,6 +51,7 @@ def render(report: Report, style: Style) -> str:
             *listings.block(report, style),
             *listings.measurements(report, style),
             *profile(report, style),
+            *bisection(report, style),
             *verdicts.sections(report, style),
             *changes(report, style),
             *listings.fineness(report, style),

@@ -9,6 +9,7 @@ from typing import Any
 from regress.model import (
     METRICS,
     Acknowledgement,
+    Bisection,
     Built,
     Case,
     Changed,
@@ -16,6 +17,7 @@ from regress.model import (
     Check,
     Commit,
     Comparison,
+    Contrast,
     Failure,
     Fineness,
     Listed,
@@ -23,6 +25,7 @@ from regress.model import (
     Measurement,
     Merged,
     Metric,
+    Probe,
     Report,
     Reviewed,
     SelfCheck,
@@ -429,6 +432,50 @@ def gate() -> Report:
             ("again", "regress check 3f2c1ab0 -b softmax"),
             ("bisect", "regress bisect s.time_same v1.4 HEAD"),
         ),
+    )
+
+
+def bisect() -> Report:
+    """Down to one commit inside a merge, with a probe of each kind."""
+    broken = Commit("deadbeef" + "3" * 32, "Half a\tchange", "Zoë Bäcker", NOW - 9_000.0)
+    merge = Commit("0a1b2c3d" + "4" * 32, "Merge branch 'fuse' \x1b[2J", "Zoë Bäcker", NOW - 800.0)
+    time = METRICS["gpu_time"]
+    return Report(
+        command="bisect",
+        state="FOUND",
+        base=BASE,
+        head=HEAD,
+        machine=MACHINE,
+        device=DEVICE,
+        plan="64 commits: about 6 builds and 40 rounds, about 3 min",
+        bisection=Bisection(
+            case=SOFTMAX,
+            good=BASE.commit,
+            bad=HEAD.commit,
+            candidates=64,
+            change=Contrast(time, Verdict.REGRESSED, 27.4e-6, 30.0e-6, 1.094, 1.088, 1.101, rounds=6),
+            probes=(
+                Probe(BASE.commit, "good", 0.999, 0.994, 1.004, 4, 32),
+                Probe(broken, "skipped", left=32, reason="head deadbeef does not build: make: exit code 2"),
+                Probe(merge, "between", 1.04, 1.03, 1.05, 8, 20),
+                Probe(HEAD.commit, "bad", 1.095, 1.09, 1.1, 2, 1),
+                Probe(broken, "unclear", 1.05, 0.98, 1.12, 40, 1),
+            ),
+            found=(HEAD.commit,),
+            parent=BASE.commit,
+            step=Contrast(
+                time, Verdict.REGRESSED, 27.4e-6, 29.9e-6, 1.092, 1.085, 1.1, rounds=6, reasons=("drifting",)
+            ),
+            confirmed=True,
+            confidence=0.9987,
+            merges=(merge,),
+            reasons=("the change came in several steps, of which this is the largest that was met",),
+        ),
+        remark="9d41e770 Fuse max+sum pass (李 雷), 99.8 % sure, confirmed",
+        warnings=("the device is scripted: times are stated by the code, not measured",),
+        suggestions=(("again", "regress check 3f2c1ab0 9d41e770 -b softmax"),),
+        recorded="/home/me/.cache/regress/project/history",
+        duration_s=171.0,
     )
 
 

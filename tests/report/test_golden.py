@@ -26,6 +26,7 @@ REPORTS: dict[str, tuple[Callable[[], Report], tuple[str, ...]]] = {
     "run": (sample.run, ("", "-verbose", "-terminal")),
     "sweep": (sample.sweep, ("", "-verbose", "-quiet", "-terminal")),
     "gate": (sample.gate, ("", "-verbose", "-quiet", "-terminal")),
+    "bisect": (sample.bisect, ("", "-verbose", "-quiet", "-terminal")),
     "list": (sample.listing, ("", "-quiet")),
     "doctor": (sample.doctor, ("", "-quiet", "-terminal")),
     "aa": (sample.aa, ("", "-quiet", "-terminal")),

@@ -28,6 +28,8 @@ REPORTS: list[Callable[[], Report]] = [
     sample.passed,
     sample.run,
     sample.sweep,
+    sample.bisect,
+    lambda: dataclasses.replace(sample.bisect(), bisection=None),
     sample.listing,
     sample.doctor,
     sample.aa,
@@ -72,6 +74,10 @@ def test_the_schema_knows_every_key(report: Callable[[], Report]) -> None:
     if nested:
         assert set(nested) == set(described["$defs"]["judged"]["properties"]) | {"summary", "fineness"}
         assert set(nested["summary"]) == set(described["$defs"]["self_check"]["properties"])
+    if search := data.get("bisection"):
+        parts = [("bisection", search), ("contrast", search["change"]), ("commit", search["good"])]
+        for name, row in (*parts, *(("probe", each) for each in search["probes"])):
+            assert set(row) == set(described["$defs"][name]["properties"]), name
     for name, row in (*rows(data), *rows(nested)):
         target = name if name == "fineness" else name[:-1]
         target = kind.get(report().command, "comparison") if name == "benchmarks" else target

@@ -102,7 +102,8 @@ def _event(
         places=tuple(dict.fromkeys(sorted(each.place for each in members))),
         of_places=tuple(dict.fromkeys(sorted(seen))),
         recovered_by=max(branch.at[sha] for sha in recovered) if all(recovered) else None,
-        commands=_commands(str(series.case), branch, good, first, last, commands) | _accepting(name, members, commands),
+        commands=_commands(str(series.case), series.metric.name, branch, good, first, last, commands)
+        | _accepting(name, members, commands),
         reasons=point.reasons,
         acknowledged=_acknowledged(worst.point),
     )
@@ -148,11 +149,13 @@ def _accepting(name: str, members: Sequence[_Member], available: frozenset[str])
     return {"ack": f"{quoted(*words)} {REASON}"}
 
 
-def _commands(case: str, branch: Branch, good: int, first: int, last: int, available: frozenset[str]) -> dict[str, str]:
+def _commands(
+    case: str, metric: str, branch: Branch, good: int, first: int, last: int, available: frozenset[str]
+) -> dict[str, str]:
     """What can be run next; commands that this program does not have are left out."""
     sha = [branch.commits[at].short for at in (good, first, last)]
     every = {
-        "bisect": quoted("regress", "bisect", case, sha[0], sha[2]),
+        "bisect": quoted("regress", "bisect", case, sha[0], sha[2], "--metric", metric),
         "explain": quoted("regress", "explain", case, sha[0], sha[1]),
         "check": quoted("regress", "check", sha[0], sha[1], "-b", case),
     }

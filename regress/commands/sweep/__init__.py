@@ -126,10 +126,8 @@ def _report(
     if is_whole(session):
         head = Side("head", chosen.line[-1], "")
         warnings += complaints(session, review(session, head).entries_of(run.cases))
-    suggestions = [
-        ("check", quoted("regress", "check", each.point.good[:8], each.point.first[:8], "-b", str(each.case)))
-        for each in [*opened, *(each for each in found if each.new and _is_tentative(each))][:3]
-    ]
+    tentative = [each for each in found if each.new and each.point.state == "tentative"]
+    suggestions = [_next(each) for each in [*opened, *tentative][:3]]
     suggestions += accept([(each.case, each.metric) for each in opened])
     if run.left:
         suggestions.append(("go on", quoted("regress", "sweep", *options)))
@@ -155,6 +153,15 @@ def _report(
         recorded=str(session.config.results_dir),
         duration_s=time.monotonic() - start,
     )
+
+
+def _next(changed: Changed) -> tuple[str, str]:
+    """What says more of a change: measuring it again side by side, or finding the commit where several may be it."""
+    point, case = changed.point, str(changed.case)
+    if len(changed.blamed) > 1:
+        last = changed.blamed[-1].short
+        return "find", quoted("regress", "bisect", case, point.good[:8], last, "--metric", changed.metric.name)
+    return "check", quoted("regress", "check", point.good[:8], point.first[:8], "-b", case)
 
 
 def _remark(run: Sweep, found: Sequence[Changed]) -> str:

@@ -169,7 +169,8 @@ def test_cases_and_places_that_moved_together_are_one_event() -> None:
     assert (event.state, event.moved, event.large, event.gates) == ("open", "regressed", True, True)
     assert (event.cases, event.of_cases, event.places, event.of_places) == (2, 3, (0, 1), (0, 1, 2))
     assert (event.good, event.first, event.suspects_n) == (9, 10, 1)
-    assert event.commands == {"bisect": f"regress bisect 'ops.cudatime_f({event.params})' {SHAS[9][:8]} {SHAS[10][:8]}"}
+    case, ends = f"'ops.cudatime_f({event.params})'", f"{SHAS[9][:8]} {SHAS[10][:8]}"
+    assert event.commands == {"bisect": f"regress bisect {case} {ends} --metric gpu_time"}
 
 
 def test_what_moved_at_other_times_or_in_another_direction_is_another_event() -> None:

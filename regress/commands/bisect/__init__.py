@@ -1,0 +1,252 @@
+"""`regress bisect`: the commit that made a case slower, hungrier or fail, among those between a good and a bad one.
+
+case     the one case that is looked at
+line     the commits between two others, and what a merge has brought along
+meter    two commits measured in turn
+ledger   what was measured, kept for the next time
+search   a line of commits, searched
+past     what recorded rounds say of where to begin
+telling  what is said on the way and in the end
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from regress.commands.bisect.case import one_case
+from regress.commands.bisect.ledger import Ledger
+from regress.commands.bisect.line import line_between, merged_by
+from regress.commands.bisect.meter import Meter
+from regress.commands.bisect.past import recorded_weights
+from regress.commands.bisect.search import Line
+from regress.commands.bisect.telling import bisection, estimate, probe_words, probes, remark
+from regress.commands.session import Request, Session, counted, quoted
+from regress.errors import NothingMeasured
+from regress.model import Bisection, Case, Commit, Contrast, Report
+from regress.run.execute import Watcher, discover
+from regress.run.plan import cases_of
+
+FOUND, UNDECIDED, NOTHING, INTERRUPTED = 0, 4, 5, 130
+STATES = {FOUND: "FOUND", UNDECIDED: "UNDECIDED", NOTHING: "NOTHING", INTERRUPTED: "INTERRUPTED"}
+
+
+def bisect(
+    request: Request,
+    words: str,
+    good: str,
+    bad: str,
+    watcher: Watcher,
+    *,
+    metric: str = "",
+    environment: str = "",
+    budget_s: float = math.inf,
+    restart: bool = False,
+) -> Report:
+    """Find the commit after `good`, up to `bad`, that changed the case which `words` name, in `metric` (empty: the worst one
+    that gates). Where a bisection was interrupted it goes on, unless `restart` is set.
+    """
+    start = time.monotonic()
+    session = Session(request)
+    sides = session.revision_side("base", good, "", environment), session.revision_side("head", bad, "", environment)
+    commits = [each.commit for each in sides]
+    line = line_between(session.repository, commits[0], commits[1], session.own_paths)
+    if not line:
+        why = "the commits between them touch only results and reports"
+        raise NothingMeasured(f"{commits[0].short} and {commits[1].short} have the same code", why=why)
+    run = _Bisect(session, watcher, metric, environment, start + budget_s, restart)
+    run.found = Bisection(Case(words), commits[0], line[-1], len(line))
+    try:
+        run.choose_case(words, commits[0], line[-1])
+        run.search(commits[0], line)
+    except KeyboardInterrupt:
+        run.interrupted = True
+    code = run.exit_code
+    if code in (FOUND, NOTHING):
+        run.forget()
+    found, options = run.found, run.options
+    over = code == UNDECIDED and not run.found.confirmed and time.monotonic() > start + budget_s
+    return Report(
+        command="bisect",
+        exit_codes=(code,),
+        state=STATES[code],
+        base=sides[0],
+        head=sides[1],
+        machine=run.meter.machine,
+        device=run.meter.device,
+        plan=", ".join(filter(None, [run.plan, run.recorded])),
+        bisection=found,
+        remark=remark(found, interrupted=code == INTERRUPTED),
+        warnings=tuple(run.meter.warnings),
+        suggestions=tuple(_suggestions(found, code, [str(found.case), good, bad], options, run.again, over=over)),
+        options=tuple(options),
+        recorded=str(run.meter.root),
+        duration_s=time.monotonic() - start,
+    )
+
+
+class _Bisect:
+    """One bisection: the line between both ends, and those of merges on it. Attributes say how far it is."""
+
+    def __init__(
+        self, session: Session, watcher: Watcher, metric: str, environment: str, end_s: float, restart: bool
+    ) -> None:
+        self._session, self._watcher = session, watcher
+        self._asked, self._environment, self._end_s, self._restart = metric, environment, end_s, restart
+        self._metric = metric
+        """The one that is looked at, once it is known."""
+        self.meter = Meter(session, watcher, environment)
+        self.found: Bisection
+        self.interrupted = False
+        self.plan = self.recorded = ""
+        self._versions: dict[Case, str] = {}
+        self._ledgers: list[Ledger] = []
+
+    # -- what is looked for ----------------------------------------------------------------------------------------------
+
+    def choose_case(self, words: str, good: Commit, bad: Commit) -> None:
+        """Find the case in the suite, as it is with the bad end's code, or else with the good end's."""
+        cases: dict[Case, str] = {}
+        for name, commit in (("head", bad), ("base", good)):
+            prepared, _ = self.meter.prepare(commit, name)
+            suite = discover(self.meter.job(prepared), prepared)
+            cases.update((case, each.version) for each in suite.benchmarks for case in cases_of(each))
+            try:
+                self.meter.case = one_case(words, list(cases))
+                break
+            except NothingMeasured:
+                if name == "base":
+                    raise
+        self._versions = cases
+
+    def search(
+        self, good: Commit, commits: Sequence[Commit], merges: tuple[Commit, ...] = (), outer: Contrast | None = None
+    ) -> bool:
+        """Search a line, and then what the merge has brought along that was found there; whether its ends differ, as the
+        `outer` ones do."""
+        line = Line(self.meter, self._ledger(good, commits[-1]), good, commits, self._told, self._end_s)
+        try:
+            ends = line.measure_ends(self._metric)
+            if ends is None or ends.kind is None:
+                return False
+            if outer is not None and ends.contrast.verdict is not outer.verdict:
+                return False
+            if outer is None:
+                self._metric = ends.contrast.metric.name
+                self.plan = estimate(line)
+                self._weigh(line)
+            self._watcher.note(estimate(line))
+            self._watcher.start(line.state().expected()[0], "bisecting")
+            line.search()
+        finally:
+            self.interrupted = self.interrupted or line.interrupted
+            if outer is None or (line.ends is not None and line.ends.contrast.verdict is outer.verdict):
+                self.found = bisection(line, self.meter.case, merges)
+        if line.confirmed is not None and len(self.found.found) == 1:
+            self._enter(self.found)
+        return True
+
+    def _enter(self, outer: Bisection) -> None:
+        """Where it is a merge that was found, look whether it was brought along, and by which commit."""
+        (merge,) = outer.found
+        assert outer.parent is not None
+        assert outer.change is not None
+        if len(merge.parents) < 2:
+            return
+        for base, parent in merged_by(self._session.repository, merge, outer.parent):
+            inner = line_between(self._session.repository, base, parent, self._session.own_paths)
+            if not inner:
+                continue
+            self._watcher.note(f"{merge.short} is a merge: looking into the {counted(len(inner), 'commit')} it merged")
+            if self.search(base, inner, (*outer.merges, merge), outer.change):
+                return
+        if not self.interrupted:
+            self.found = replace(
+                outer, reasons=(*outer.reasons, "a merge: what it merged does not show the change by itself")
+            )
+
+    def _ledger(self, good: Commit, bad: Commit) -> Ledger:
+        case, request = self.meter.case, self._session.request
+        version = self._versions.get(case, "")
+        machine = self._session.machine.name
+        about = (
+            str(case),
+            version,
+            self._metric,
+            good.sha,
+            bad.sha,
+            self._environment,
+            machine,
+            str(request.own_suite),
+        )
+        ledger = Ledger(self._session.cache, about)
+        if self._restart:
+            ledger.restart()
+        elif ledger.entries.ends is not None:
+            self._watcher.note(f"going on: {counted(len(ledger.entries.probes), 'commit')} probed before")
+        self._ledgers.append(ledger)
+        return ledger
+
+    def forget(self) -> None:
+        for each in self._ledgers:
+            each.forget()
+
+    def _weigh(self, line: Line) -> None:
+        """Begin where recorded rounds say, if there are any."""
+        search, ends = line.state(), line.ends
+        if search.exact or ends is None:
+            return
+        commits = [line.good, *line.commits]
+        name, case = ends.contrast.metric.name, self.meter.case
+        weights, known = recorded_weights(
+            self._session, commits, case, name, self.meter.recorded_as or None, search.size, search.sd[0]
+        )
+        if weights:
+            line.weights = weights
+            self.recorded = f"begun where recorded rounds of {counted(known, 'commit')} point to"
+
+    # -- what came of it -------------------------------------------------------------------------------------------------
+
+    @property
+    def exit_code(self) -> int:
+        found = self.found
+        if self.interrupted:
+            return INTERRUPTED
+        if not found.found:
+            return NOTHING
+        return FOUND if found.confirmed and len(found.found) == 1 else UNDECIDED
+
+    @property
+    def options(self) -> list[str]:
+        """Words that ask for the same again."""
+        machine = self._session.request.overrides.get("machine")
+        named = (("--metric", self._asked), ("--env", self._environment), ("--machine", machine))
+        found = [word for name, value in named if value for word in (name, value)]
+        return [*found, *self._session.again]
+
+    @property
+    def again(self) -> list[str]:
+        """Words that a check in the same way needs."""
+        named = [word for option in ("--base-env", "--head-env") for word in (option, self._environment)]
+        return [*(named if self._environment else []), *self._session.again]
+
+    def _told(self, line: Line, commit: Commit) -> None:
+        probe = next(each for each in probes(line) if each.commit == commit)
+        self._watcher.note(probe_words(probe))
+        self._watcher.advance(commit.short)
+
+
+def _suggestions(
+    found: Bisection, code: int, words: Sequence[str], options: Sequence[str], again: Sequence[str], *, over: bool
+) -> list[tuple[str, str]]:
+    again_words = quoted("regress", "bisect", *words, *options)
+    if code == INTERRUPTED or over:
+        return [("go on", again_words)]
+    if code == UNDECIDED and not found.confirmed:
+        return [("again", f"{again_words} --restart")]
+    if found.confirmed and found.parent is not None:
+        ends = found.parent.short, found.found[-1].short
+        return [("again", quoted("regress", "check", *ends, *again, "-b", str(found.case)))]
+    return []

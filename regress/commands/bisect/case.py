@@ -1,0 +1,50 @@
+"""The one case that is looked at, by its name or by a pattern that matches no other."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+
+from regress.errors import NothingMeasured, RegressError
+from regress.model import Case
+
+NEAR = 3
+
+
+def one_case(words: str, cases: Sequence[Case]) -> Case:
+    """The case of that name; the only one of the benchmark of that name; or the only one that the regular expression matches.
+
+    Raises NothingMeasured where there is none, RegressError where there are several.
+    """
+    for found in (
+        [each for each in cases if str(each) == words],
+        [each for each in cases if each.name == words],
+        _matching(words, cases),
+    ):
+        if len(found) == 1:
+            return found[0]
+        if found:
+            others = f" and {len(found) - NEAR} more" if len(found) > NEAR else ""
+            raise RegressError(
+                f"{words!r} is {len(found)} cases, and one is looked for",
+                why=", ".join(map(str, found[:NEAR])) + others,
+                fix=f"name one: {found[0]}",
+            )
+    names = {str(each): each for each in cases} | {each.name: each for each in cases}
+    near = difflib.get_close_matches(words, names, NEAR, 0.5)
+    raise NothingMeasured(
+        f"there is no case {words!r}",
+        why=f"the suite has {len(cases)} cases, and no name is like it"
+        if not near
+        else "no name, and no pattern that matches",
+        fix="name " + " or ".join(near) if near else "regress list",
+    )
+
+
+def _matching(words: str, cases: Sequence[Case]) -> list[Case]:
+    try:
+        pattern = re.compile(words)
+    except re.error:
+        return []
+    return [each for each in cases if pattern.search(str(each))]

@@ -1,0 +1,140 @@
+"""What bisections that were not ended have measured so far, in one small file of the cache: the next one goes on from there.
+
+    {"format": 1, "bisections": {KEY: {"ends": {...}, "probes": [[SHA, {...}]], "verified": [...]}}}
+
+KEY is whatever makes a bisection another one. It is written after every few rounds; what is ended is taken out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from regress.compare.ends import Kind, Pair
+from regress.history.disk import changing_kept, read_kept
+from regress.model import Contrast, Metric, Verdict
+
+FILE = "bisect.json"
+FORMAT = 1
+NAME = "bisections"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Two commits that were measured in turn and judged: both ends, or a range that was to be verified."""
+
+    contrast: Contrast
+    pairs: tuple[Pair, ...]
+    kind: Kind | None = None
+    """How the change can be looked for; None where there is none."""
+    failure: str = ""
+    """How a case fails that does."""
+    good: str = ""
+    """Of a verified range: the full hashes of its ends."""
+    bad: str = ""
+    seconds: tuple[float, float] = (0.0, 0.0)
+    """What making a commit ready has taken, and a pair of rounds."""
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What was measured of a commit in turn with the good end, or why it was skipped."""
+
+    pairs: tuple[Pair, ...] = ()
+    skipped: str = ""
+
+
+@dataclass(frozen=True)
+class Entries:
+    """All that one bisection has measured."""
+
+    ends: Judged | None = None
+    probes: Mapping[str, Probed] = field(default_factory=dict)
+    """By full hash, in the order of the first measurement."""
+    verified: tuple[Judged, ...] = ()
+
+    @property
+    def pairs(self) -> int:
+        """How many were measured in all."""
+        judged = [*self.verified, *([self.ends] if self.ends is not None else [])]
+        return sum(len(each.pairs) for each in judged) + sum(len(each.pairs) for each in self.probes.values())
+
+
+class Ledger:
+    """The entries of one bisection, kept on disk with every change."""
+
+    def __init__(self, cache: Path, about: Sequence[str]) -> None:
+        self._path = cache / FILE
+        self._key = hashlib.sha256(repr(tuple(about)).encode(errors="surrogatepass")).hexdigest()[:24]
+        self.entries = _parsed(read_kept(self._path, NAME, FORMAT).get(self._key))
+
+    def ends(self, measured: Judged) -> None:
+        self._write(replace(self.entries, ends=measured))
+
+    def probe(self, sha: str, probed: Probed) -> None:
+        self._write(replace(self.entries, probes={**self.entries.probes, sha: probed}))
+
+    def verified(self, measured: Judged) -> None:
+        self._write(replace(self.entries, verified=(*self.entries.verified, measured)))
+
+    def forget(self) -> None:
+        """Nothing of it is kept on disk from now on."""
+        if self._key in read_kept(self._path, NAME, FORMAT):
+            with changing_kept(self._path, NAME, FORMAT) as entries:
+                entries.pop(self._key, None)
+
+    def restart(self) -> None:
+        self.forget()
+        self.entries = Entries()
+
+    def _write(self, entries: Entries) -> None:
+        with changing_kept(self._path, NAME, FORMAT) as every:
+            every[self._key] = {
+                "ends": _plain(asdict(entries.ends)) if entries.ends is not None else None,
+                "probes": [[sha, asdict(each)] for sha, each in entries.probes.items()],
+                "verified": [_plain(asdict(each)) for each in entries.verified],
+            }
+        self.entries = entries
+
+
+def _plain(value: Any) -> Any:
+    """In terms of JSON: an interval may reach to infinity."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _parsed(data: Any) -> Entries:
+    """Empty where it is not what `_write` writes: then all is measured again."""
+    try:
+        return Entries(
+            _judged(data["ends"]) if data["ends"] is not None else None,
+            {sha: Probed(_pairs(each["pairs"]), each["skipped"]) for sha, each in data["probes"]},
+            tuple(map(_judged, data["verified"])),
+        )
+    except (KeyError, TypeError, ValueError):
+        return Entries()
+
+
+def _judged(data: Mapping[str, Any]) -> Judged:
+    told = data["contrast"]
+    contrast = Contrast(
+        **{
+            **told,
+            "metric": Metric(**told["metric"]),
+            "verdict": Verdict(told["verdict"]),
+            "reasons": tuple(told["reasons"]),
+        }
+    )
+    given = {**data, "contrast": contrast, "pairs": _pairs(data["pairs"]), "seconds": tuple(data["seconds"])}
+    return Judged(**given)
+
+
+def _pairs(data: Sequence[Mapping[str, float]]) -> tuple[Pair, ...]:
+    return tuple(Pair(float(each["base"]), float(each["head"])) for each in data)

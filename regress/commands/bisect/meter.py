@@ -1,0 +1,125 @@
+"""Measuring two commits in turn, as often as a bisection asks for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from regress.commands.recorder import Recorder
+from regress.commands.session import Session, device_line
+from regress.errors import BuildFailed, NothingMeasured
+from regress.measure.wire import Ceilings
+from regress.model import Batch, Case, Commit, Machine, Side
+from regress.run.environments import Prepared
+from regress.run.execute import Job, Measured, Steps, Watcher, execute
+from regress.run.plan import Selection
+
+FRESH = 1000
+"""Numbers of rounds that verify begin so much higher: in nothing are they those that the search has seen."""
+
+
+class Skipped(Exception):
+    """The commit cannot be measured, and why."""
+
+
+class Meter:
+    """Measures one case. Attributes say what on, and what the reader should know of it."""
+
+    def __init__(self, session: Session, watcher: Watcher, environment: str) -> None:
+        self._session, self._watcher, self._environment = session, watcher, environment
+        self.case = Case("")
+        self.machine: Machine = session.machine
+        self.device = ""
+        self.recorded_as = ""
+        """The environment's name in the history."""
+        self.warnings: list[str] = list(session.config.warnings)
+        self.settings = session.config.settings
+        self.root = session.cache / "history"
+
+    def prepare(self, commit: Commit, name: str) -> tuple[Prepared, float]:
+        """The commit made ready, and the seconds that took. Raises BuildFailed for a head that does not build."""
+        began = time.monotonic()
+        side = Side(name, commit, "", self._environment)
+        return self._session.prepare(side, self._watcher), time.monotonic() - began
+
+    def job(self, *sides: Prepared) -> Job:
+        return self._session.job(sides, 0)
+
+    def measure(self, base: Prepared, head: Prepared, steps: Steps) -> Measured:
+        """Rounds of the case on both sides in turn, until the steps have enough; they are recorded in the cache.
+
+        Raises NothingMeasured where nothing can be measured at all. After Ctrl-C `interrupted` is set.
+        """
+        session = self._session
+        job = _of_case(self.job(base, head), self.case)
+        recorder = Recorder(session, self.root, (base, head))
+        with session.device(self._watcher):
+            found = execute(job, recorder.take, _Notes(self._watcher), steps)
+        recorder.finish(found)
+        self.machine = recorder.machine
+        self.recorded_as = recorder.named(base.side).environment
+        if found.rounds:
+            self.device = self.device or device_line(found.facts.get("base", {}), found.rounds)
+        for each in (*session.warnings(found, job, Ceilings()), *recorder.warnings()):
+            if each not in self.warnings:
+                self.warnings.append(each)
+        return found
+
+    def probe(self, good: Prepared, commit: Commit, steps: Steps) -> Measured:
+        """A commit measured in turn with the good end. Raises Skipped where it cannot be."""
+        try:
+            head, _ = self.prepare(commit, "head")
+            found = self.measure(good, head, steps)
+        except (BuildFailed, NothingMeasured) as error:
+            raise Skipped(f"{error.what}: {error.why}" if error.why else error.what) from error
+        if self.case not in found.cases.get("head", ()) and not found.interrupted:
+            why = "; ".join(each.message for each in found.problems if each.fatal)
+            raise Skipped("it does not have the case" + (f": {why}" if why else ""))
+        versions = {own[self.case.name].version for own in found.benchmarks.values() if self.case.name in own}
+        if len(versions) > 1:
+            raise Skipped("its own suite has another version of the benchmark")
+        return found
+
+
+class Pairs:
+    """Steps that ask for as many pairs of rounds as `more` says, which is told what was measured so far."""
+
+    def __init__(
+        self,
+        case: Case,
+        first: int,
+        more: Callable[[Measured], int],
+        title: str = "measuring",
+        *,
+        afresh: bool = False,
+    ) -> None:
+        self._case, self._at, self._more, self._title, self._afresh = case, first, more, title, afresh
+
+    def next(self, found: Measured) -> Batch | None:
+        wanted = self._more(found)
+        if not wanted or not any(self._case in own for own in found.cases.values()):
+            return None
+        at, self._at = self._at, self._at + wanted
+        afresh, self._afresh = self._afresh, False
+        return Batch({self._case: wanted}, at, self._title, afresh=afresh)
+
+
+class _Notes:
+    """Passes on what is noted, and keeps to itself how far a single measurement is: there are many of them."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+
+    def start(self, total: int, title: str) -> None:
+        pass
+
+    def advance(self, text: str, steps: int = 1) -> None:
+        self._watcher.advance(text, 0)
+
+    def note(self, text: str) -> None:
+        self._watcher.note(text)
+
+
+def _of_case(job: Job, case: Case) -> Job:
+    return replace(job, selection=Selection((str(case),)))

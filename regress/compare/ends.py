@@ -1,0 +1,180 @@
+"""Two commits that are to be told apart: whether a case differs between them, in which metric, and by how much.
+
+    Ends      looks after 6, 12 and 24 rounds a side, until it is sure that there is a change, and how large, or none
+    contrast  one metric of the rounds of both, judged once
+
+The rule is that of a check, but for the threshold: who looks for a commit has seen the change already, so what is small counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+from typing import Protocol as Interface
+
+from regress.compare.judge import compare
+from regress.compare.rule import CLAIMS
+from regress.model import Batch, Benchmark, Case, Comparison, Contrast, Round, Settings, Verdict
+
+LOOKS = (6, 12, 24)
+"""Rounds a side after which the ends are looked at. A look is tested at its share of alpha."""
+FINE = 5.0
+"""Standard errors of the change that make it known well enough to be looked for."""
+VERIFYING, FEWEST, MOST = 4.0, 6, 24
+"""Standard errors that the step is to have when it is verified, and the rounds a side that this may take."""
+SHARE = 0.25
+"""Of the step, as logarithm: what is less is not it."""
+
+Kind = Literal["noisy", "exact", "failing"]
+
+
+class SoFar(Interface):
+    """What has been measured until now."""
+
+    @property
+    def benchmarks(self) -> Mapping[str, Mapping[str, Benchmark]]: ...
+
+    @property
+    def cases(self) -> Mapping[str, Sequence[Case]]: ...
+
+    @property
+    def rounds(self) -> Sequence[Round]: ...
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One round of each side, one after the other; a case that fails is 1, one that works 0."""
+
+    base: float
+    head: float
+
+
+class Ends:
+    """The steps of measuring both ends. `metric`: the one that is looked for; empty for the one that gates and is worst."""
+
+    def __init__(self, settings: Settings, metric: str = "") -> None:
+        self._settings, self._metric = settings, metric
+        self._asked = 0
+
+    def next(self, found: SoFar) -> Batch | None:
+        cases = dict.fromkeys(case for own in found.cases.values() for case in own)
+        if not self._asked:
+            self._asked = LOOKS[0]
+            return Batch(dict.fromkeys(cases, LOOKS[0]), title="both ends")
+        looks = [each for each in LOOKS if each > self._asked]
+        if not looks or self._is_enough(found):
+            return None
+        before, self._asked = self._asked, looks[0]
+        return Batch(dict.fromkeys(cases, self._asked - before), before, "both ends")
+
+    def comparison(self, found: SoFar) -> Comparison | None:
+        """The metric that is looked for, base against head; None where nothing was measured of it."""
+        level = replace(self._settings, alpha=self._settings.alpha / len(LOOKS))
+        every = judged(found, level, self._settings.change_threshold)
+        if self._metric:
+            every = [each for each in every if each.metric.name == self._metric or each.verdict is Verdict.FAILED]
+        else:
+            every = [each for each in every if each.gates]
+        return max(every, key=_worst, default=None)
+
+    def others(self, found: SoFar) -> list[str]:
+        """What else of the case changed and gates, in words: it may be another commit's doing."""
+        chosen = self.comparison(found)
+        every = judged(found, self._settings, self._settings.change_threshold)
+        return [
+            f"{each.metric.name} {each.verdict} too: --metric {each.metric.name}"
+            for each in every
+            if each.gates and each.verdict in CLAIMS and chosen is not None and each.metric.name != chosen.metric.name
+        ]
+
+    def _is_enough(self, found: SoFar) -> bool:
+        comparison = self.comparison(found)
+        if comparison is None or comparison.p is None or comparison.verdict is Verdict.UNCHANGED:
+            return True
+        assert comparison.ratio is not None
+        pairs = differences(pairs_of(found.rounds, comparison.metric.name), "noisy")
+        if comparison.verdict not in CLAIMS or len(pairs) < 2:
+            return False
+        mean = math.fsum(pairs) / len(pairs)
+        error = math.sqrt(math.fsum((each - mean) ** 2 for each in pairs) / (len(pairs) - 1) / len(pairs))
+        return abs(mean) >= FINE * error
+
+
+_WORST_FIRST = (Verdict.FAILED, Verdict.REGRESSED, Verdict.CHANGED, Verdict.IMPROVED, Verdict.UNDECIDED)
+
+
+def _worst(comparison: Comparison) -> tuple[int, float]:
+    """What fails is worse than what regressed, and the larger of two is worse."""
+    verdict = comparison.verdict
+    rank = _WORST_FIRST.index(verdict) if verdict in _WORST_FIRST else len(_WORST_FIRST)
+    size = abs(math.log(comparison.ratio)) if comparison.ratio else math.inf if comparison.ratio is None else 0.0
+    return -rank, size if verdict in CLAIMS else 0.0
+
+
+def judged(found: SoFar, settings: Settings, least: float) -> list[Comparison]:
+    """Base against head by the rule of a check, where `least` is the smallest relative change that counts."""
+    lowered = replace(settings, time_threshold=least, memory_threshold=least, host_threshold=least, thresholds={})
+    sides = [[each for each in found.rounds if each.side == side] for side in ("base", "head")]
+    base, head = (_without_thresholds(found.benchmarks.get(side, {})) for side in ("base", "head"))
+    return list(compare(sides[0], sides[1], head, lowered, base))
+
+
+def _without_thresholds(benchmarks: Mapping[str, Benchmark]) -> dict[str, Benchmark]:
+    return {
+        name: replace(each, declared={key: value for key, value in each.declared.items() if key != "threshold"})
+        for name, each in benchmarks.items()
+    }
+
+
+def kind_of(comparison: Comparison) -> Kind | None:
+    """How the change of both ends can be looked for; None where there is none."""
+    if comparison.verdict is Verdict.FAILED:
+        works = comparison.base_failure is None
+        return "failing" if works and comparison.head_failure is not None else None
+    if comparison.verdict not in CLAIMS:
+        return None
+    return "exact" if comparison.exact else "noisy"
+
+
+def contrast(comparison: Comparison, more: Iterable[str] = ()) -> Contrast:
+    """The comparison as far as a bisection shows it, with more reasons."""
+    base, head = comparison.base, comparison.head
+    failure = comparison.head_failure
+    return Contrast(
+        comparison.metric,
+        comparison.verdict,
+        base.center if base is not None else None,
+        head.center if head is not None else None,
+        comparison.ratio,
+        comparison.low,
+        comparison.high,
+        comparison.exact,
+        min((each.n for each in (base, head) if each is not None), default=0),
+        (*((failure.message,) if failure is not None else ()), *comparison.reasons, *more),
+    )
+
+
+def verifying_rounds(sd: float, size: float, again: int = 0) -> int:
+    """Rounds a side that verifying such a step takes, where `sd` is the deviation of a pair's difference; more of them where so
+    many times did not confirm it."""
+    return min(MOST, (1 + again) * max(FEWEST, math.ceil((VERIFYING * sd / size) ** 2)))
+
+
+def pairs_of(rounds: Iterable[Round], metric: str) -> list[Pair]:
+    """The rounds that both sides have a value of, by their number."""
+    sides: dict[str, dict[int, float]] = {"base": {}, "head": {}}
+    for each in rounds:
+        value = each.values.get(metric)
+        if each.failure is None and value is not None and 0 <= value.value < math.inf:
+            sides[each.side][each.order] = value.value
+    return [Pair(sides["base"][order], sides["head"][order]) for order in sorted(sides["base"].keys() & sides["head"])]
+
+
+def differences(pairs: Iterable[Pair], kind: Kind, change: float = 1.0) -> list[float]:
+    """What each pair says: the logarithm of its ratio; of an exact value the part of the `change` between the ends; of a case
+    that fails 1."""
+    if kind == "noisy":
+        return [math.log(each.head / each.base) for each in pairs if each.head > 0 and each.base > 0]
+    return [(each.head - each.base) / change for each in pairs]

@@ -1,0 +1,95 @@
+"""A bisection: how far the ends are apart, each probe, and what was found against the commit before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from regress.model import Bisection, Contrast, Probe, Report
+from regress.report.rows import MARKS, metric_words
+from regress.report.style import Style, cut, visible
+from regress.report.table import Layout, Row
+from regress.units import format_change, format_interval, format_pair
+
+__all__ = ["bisection"]
+
+_ALIGNS = "lrrrlrll"
+_SUBJECT_LIMIT = 50
+_FEW = 8
+"""Commits that are named without -v where one of several did it."""
+_STATES = {
+    "good": ("=", ""),
+    "bad": ("+", "bold red"),
+    "between": ("~", "yellow"),
+    "unclear": ("?", "yellow"),
+    "skipped": ("/", "dim"),
+}
+_CHANGE = 3
+
+
+def bisection(report: Report, style: Style) -> list[str]:
+    """The sections of `bisect` as lines: both ends, the probes in their order, the step."""
+    found = report.bisection
+    if found is None or found.change is None:
+        return []
+    titles = ("before", "after", "change", "95 % interval", "rounds", "", "")
+    tables = [[_heading("both ends", *titles), _contrast(str(found.case), found.change)]]
+    if found.probes:
+        tables.append([_heading("probes"), *(_probe(each, style) for each in found.probes)])
+    if found.step is not None and found.parent is not None:
+        tables.append([_heading("verified"), _contrast(_between(found), found.step)])
+    layout = Layout.of([row for table in tables for row in table], _ALIGNS, style)
+    lines = [line for table in tables for line in (*(one for row in table for one in layout.lines(row, style)), "")]
+    return [*lines, *_notes(found, style)]
+
+
+def _heading(title: str, *titles: str) -> Row:
+    return Row((title, *(titles or ("",) * (len(_ALIGNS) - 1))), color="bold", accent=0)
+
+
+def _between(found: Bisection) -> str:
+    assert found.parent is not None
+    return f"{found.found[-1].short} against {found.parent.short}"
+
+
+def _contrast(name: str, each: Contrast) -> Row:
+    mark, color = MARKS[each.verdict]
+    cells = (
+        visible(name),
+        *format_pair(each.before, each.after, visible(each.metric.unit)),
+        *_change(each.ratio, each.low, each.high, exact=each.exact),
+        str(each.rounds) if each.rounds else "",
+        metric_words(each.metric.name),
+        ", ".join([str(each.verdict), *map(visible, each.reasons)]),
+    )
+    return Row(cells, mark, color, accent=_CHANGE)
+
+
+def _probe(each: Probe, style: Style) -> Row:
+    mark, color = _STATES[each.state]
+    subject = visible(each.commit.subject)
+    name = f"{each.commit.short} {subject if style.verbose else cut(subject, _SUBJECT_LIMIT)}"
+    left = "1 commit left" if each.left == 1 else f"{each.left} commits left"
+    change = _change(each.ratio, each.low, each.high, exact=each.low == each.high)
+    pairs = str(each.pairs) if each.pairs else ""
+    note = ", ".join(filter(None, [left, visible(each.reason)]))
+    return Row((name, "", "", *change, pairs, each.state, note), mark, color, accent=_CHANGE)
+
+
+def _change(ratio: float | None, low: float | None, high: float | None, *, exact: bool) -> tuple[str, str]:
+    if ratio is None:
+        return "", ""
+    return format_change(ratio), "exact" if exact else format_interval(low, high) if low is not None else ""
+
+
+def _notes(found: Bisection, style: Style) -> Iterator[str]:
+    for each in found.merges:
+        yield f"  brought along by the merge {each.short} {visible(each.subject)}"
+    if len(found.found) > 1:
+        yield f"  one of {len(found.found)} commits did it:"
+        shown = found.found if style.verbose or len(found.found) <= _FEW else found.found[: _FEW - 1]
+        yield from (f"    {each.short} {visible(each.subject)} ({visible(each.author)})" for each in shown)
+        if len(shown) < len(found.found):
+            yield f"    … and {len(found.found) - len(shown)} more; -v shows them"
+    yield from (f"  {visible(each)}" for each in found.reasons)
+    if found.merges or len(found.found) > 1 or found.reasons:
+        yield ""
