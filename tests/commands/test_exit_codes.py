@@ -237,6 +237,44 @@ def _(make: Make) -> int:
     return code(p, "gate", "HEAD~1", "HEAD~1")
 
 
+# -- bisect --------------------------------------------------------------------------------------------------------------
+
+
+def bisected(p: Project, good: str, bad: str) -> int:
+    return code(p, "bisect", "b.cudatime_work", good, bad)
+
+
+@row("`bisect`: the commit is found and confirmed")
+def _(make: Make) -> int:
+    return bisected(two(make, head=SLOW), "HEAD~1", "HEAD")
+
+
+@row("`bisect`: BAD does not come after GOOD")
+def _(make: Make) -> int:
+    return bisected(two(make, head=SLOW), "HEAD", "HEAD~1")
+
+
+@row("`bisect`: BAD does not build")
+def _(make: Make) -> int:
+    p = two(make, build="test ! -f broken")
+    p.commit({"broken": ""})
+    return bisected(p, "HEAD~1", "HEAD")
+
+
+@row("`bisect`: not down to one commit")
+def _(make: Make) -> int:
+    p = two(make, build="test ! -f broken")
+    p.commit({"proj/__init__.py": SLOW, "broken": ""})
+    (p.root / "broken").unlink()
+    p.commit({"NEWS": "mended"})
+    return bisected(p, "HEAD~2", "HEAD")
+
+
+@row("`bisect`: GOOD and BAD do not differ")
+def _(make: Make) -> int:
+    return bisected(two(make), "HEAD~1", "HEAD")
+
+
 # -- the others ----------------------------------------------------------------------------------------------------------
 
 
