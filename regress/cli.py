@@ -394,11 +394,11 @@ def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
     Rounds of one commit on one machine in one environment become one result; what is there already is not taken twice, so a
     merge can be run again. What was measured on different machines stands side by side.
 
-    
+    \b
     Example:
       regress merge shards/*
 
-    
+    \b
     Exit codes:
       0  merged
       2  usage, configuration, or results that would be mixed with others: nothing is written

@@ -26,6 +26,7 @@ RECIPES = {
 }
 """File -> its text."""
 CHECK, COMMENT = ".github/workflows/performance.yml", ".github/workflows/performance-comment.yml"
+GATE = ".github/workflows/release-gate.yml"
 GITLAB, JENKINS, CRON = ".gitlab-ci.yml", "Jenkinsfile", "/srv/bench/check-new.sh"
 
 
@@ -84,7 +85,7 @@ def runner(tmp_path: Path) -> Runner:
 
 
 def test_all_recipes_are_tested() -> None:
-    assert set(RECIPES) == {CHECK, COMMENT, GITLAB, JENKINS, CRON}
+    assert set(RECIPES) == {CHECK, COMMENT, GATE, GITLAB, JENKINS, CRON}
 
 
 # -- GitHub --------------------------------------------------------------------------------------------------------------
@@ -114,6 +115,20 @@ def test_the_check_on_github(runner: Runner) -> None:
     assert_harmless(summary.read_text())
     assert len(junit((temporary / "performance" / "check.xml").read_text()).findall(".//failure")) == 2
     assert runner.git(work, "status", "--porcelain") == "", "nothing is left in the workspace"
+
+
+def test_the_gate_holds_a_candidate_against_the_last_release(runner: Runner) -> None:
+    assert yaml.safe_load(RECIPES[GATE])["permissions"] == {"contents": "read"}
+    for name, revision in (("v1.0", "HEAD~9"), ("v1.1", "HEAD~3"), ("v1.2-rc1", "HEAD~2"), ("v1.2-rc2", "HEAD")):
+        runner.git(runner.folder / "origin", "tag", name, revision)
+    work = runner.clone()
+    temporary = runner.folder / "temporary"
+    temporary.mkdir()
+    done = runner.run(commands_of(github(GATE)), work, RUNNER_TEMP=str(temporary))
+    assert done.code == 1, done.err
+    page = (temporary / "gate" / "gate.md").read_text()
+    assert page.startswith("### ❌ FAIL")
+    assert f"{runner.git(work, 'rev-parse', '--short=8', 'v1.1')} " in page
 
 
 @pytest.mark.parametrize("known", ["", "4711"], ids=["first", "again"])
