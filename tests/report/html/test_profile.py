@@ -151,6 +151,7 @@ def test_the_timeline_is_looked_at_closer_by_dragging(one: Callable[..., Page]) 
 def test_entries_stand_one_by_one(one: Callable[..., Page]) -> None:
     page = one()
     page.click("summary:has-text('210 entries one by one')")
+    page.wait_for_selector(".entries tbody tr")
     rows = texts(page.locator(".entries tbody tr"))
     assert any(row.startswith("step ") and "batch=32" in row for row in rows[:2])
 
