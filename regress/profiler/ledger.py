@@ -166,7 +166,7 @@ class Ledger:
         if not isinstance(self.backend, DeviceBackend):
             self.why_no_breakdown = "there is no device"
             return
-        self.timeline = Timeline(self.backend)
+        self.timeline = Timeline(self.backend, self.now)
         self.memory = Memory(self.backend) if self._with_memory else None
         self.why_no_breakdown = "it was not asked for"
         if self._with_breakdown:

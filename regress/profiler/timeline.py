@@ -12,6 +12,7 @@ Once its events have passed an entry has its times, and they are used again; the
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,25 +21,28 @@ from regress.measure.backend import DeviceBackend
 ANCHOR_S, ANCHOR_ENTRIES = 0.25, 500
 """A new anchor after so long, or after so many entries."""
 SPIN_S = 40e-6
-"""Long enough for the anchor's event to be enqueued while it still runs: then the event passes right after it."""
+"""Long enough for the anchor's event to be enqueued while it still runs: then the event passes right after it. Whether it was,
+the host's clock tells: the device cannot begin before it is told to."""
+CLOSING_SPIN_S, CLOSING_TRIES = 200e-6, 3
+"""Of the anchor behind everything, on which all that is left depends."""
 EVENT_S = 0.6e-6
 """From the end of work to the event behind it: half of an empty window of events on an H100."""
 
 
 class Timed(NamedTuple):
-    """An anchor with a spin, once it has a time; `width_s` is from the event before the spin to the one behind it."""
+    """An anchor with a spin, once it has a time; `prompt` is whether its event was enqueued before the spin can have ended."""
 
     time_s: float
-    width_s: float
+    prompt: bool
 
 
 class Anchor:
-    """An event with a time on the profile's clock, once it has passed. `spun` is the event before its spin; -1: it has none."""
+    """An event with a time on the profile's clock, once it has passed. `spun`: there is a spin before it."""
 
-    __slots__ = ("event", "made_s", "spun", "time_s", "users")
+    __slots__ = ("event", "made_s", "prompt", "spun", "time_s", "users")
 
-    def __init__(self, event: int, spun: int, made_s: float) -> None:
-        self.event, self.spun, self.made_s = event, spun, made_s
+    def __init__(self, event: int, spun: bool, prompt: bool, made_s: float) -> None:
+        self.event, self.spun, self.prompt, self.made_s = event, spun, prompt, made_s
         self.time_s: float | None = None
         self.users = 0
 
@@ -50,7 +54,7 @@ class Mark:
 
     def __init__(self, anchor: Anchor, start: int, stream: int) -> None:
         self.anchor, self.start, self.end, self.stream = anchor, start, -1, stream
-        self.traced = anchor.spun >= 0
+        self.traced = anchor.spun
         self.start_s: float | None = None
         self.span_s: float | None = None
 
@@ -60,6 +64,8 @@ class Timeline:
     """The caller holds a lock around every call, and has made the device the current one."""
 
     backend: DeviceBackend
+    now: Callable[[], float]
+    """The host's clock."""
     traced: bool = False
     """Whether anchors have a spin before them."""
 
@@ -102,24 +108,31 @@ class Timeline:
         self.backend.record(mark.end)
         return True
 
-    def anchor(self, now_s: float) -> Anchor:
+    def anchor(self, now_s: float, spin_s: float = SPIN_S) -> Anchor:
         """A new anchor in the stream that is held."""
-        event, spun = self._event(), self._event() if self.traced else -1
-        if self.traced:  # the events are there by now: nothing may come between the spin and the event behind it
-            self.backend.record(spun)
-            self.backend.spin(SPIN_S)
+        event = self._event()  # it is there by now: nothing may come between the spin and the event behind it
+        begun_s = self.now()
+        if self.traced:
+            self.backend.spin(spin_s)
         self.backend.record(event)
-        anchor = Anchor(event, spun, now_s)
+        prompt = self.now() - begun_s < spin_s
+        anchor = Anchor(event, self.traced, prompt, now_s)
         anchor.users = 2  # the newest one is kept, and so is one until the next has a time
         self._untimed.append(anchor)
         if self._anchor is not None:
             self._leave(self._anchor)
-        self._anchor, self._since = anchor, 0
+        self._anchor, self._since = anchor, 0 if prompt or not self.traced else ANCHOR_ENTRIES
         return anchor
 
     def closing_anchor(self, now_s: float) -> Anchor | None:
         """An anchor behind all entries; None where the current stream takes none."""
-        return self.anchor(now_s) if self._hold() else None
+        if not self._hold():
+            return None
+        for _ in range(CLOSING_TRIES):
+            anchor = self.anchor(now_s, CLOSING_SPIN_S)
+            if anchor.prompt:
+                break
+        return anchor
 
     def begun(self, mark: Mark) -> bool:
         """Whether the device has reached the entry's beginning; `start_s` is there then."""
@@ -159,9 +172,8 @@ class Timeline:
                 self._leave(last)
             self._untimed.popleft()
             self._last = first
-            if first.spun >= 0:
-                self.timed.append(Timed(first.time_s, self.backend.elapsed(first.spun, first.event)))
-                self._free.append(first.spun)
+            if first.spun:
+                self.timed.append(Timed(first.time_s, first.prompt))
         return True
 
     def _release(self, mark: Mark) -> None:

@@ -16,10 +16,6 @@ from typing import NamedTuple
 from regress.measure.backend import MARKER, Activity, Tracer
 from regress.profiler.timeline import EVENT_S, Timed
 
-SLACK_S = 20e-6
-"""Between the events around a spin, beside the spin. More: the event behind it came late, and does not mark its end."""
-
-
 APART_S, APART = 2e-3, 2e-4
 """A spin further from where its anchor is expected, and by this share of the time since the last one, is another anchor's."""
 SHORT_S = 0.01
@@ -95,7 +91,7 @@ class Trace:
                 return
         self._anchors.popleft()
         self._markers.popleft()
-        if anchor.width_s - (spin.end_s - spin.start_s) <= SLACK_S:
+        if anchor.prompt:
             self._ties.append((anchor.time_s - EVENT_S, spin.end_s))
 
     def covers(self, time_s: float) -> bool:

@@ -43,6 +43,31 @@ def entries(profiler: GPUProfiler, folder: Path, operation: str) -> list[Entry]:
 # -- one entry -----------------------------------------------------------------------------------------------------------
 
 
+class HeldUp(Exact):
+    """A host that now and then is held up between the spin of an anchor and the event behind it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spins = 0
+
+    def spin(self, seconds: float) -> None:
+        super().spin(seconds)
+        self.spins += 1
+        if self.spins in (1, 2, 5):
+            self.synchronize()
+            self.host(300 * US)
+
+
+def test_an_event_that_was_late_behind_its_spin_is_no_anchor(tmp_path: Path) -> None:
+    device = HeldUp()
+    profiler = GPUProfiler(backend=device)
+    for _ in range(20):
+        with profiler.profile("step"):
+            device.kernel("gemm", 100 * US)
+    found = entries(profiler, tmp_path, "step")
+    assert [each.busy_s for each in found] == [pytest.approx(100 * US, abs=SLACK_S)] * 20
+
+
 def test_a_span_is_broken_down(profiler: GPUProfiler, device: Exact, tmp_path: Path) -> None:
     for _ in range(20):
         with profiler.profile("step"):

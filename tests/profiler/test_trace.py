@@ -37,10 +37,10 @@ class Case:
         start_at, end_at = self.on_trace(start_s), self.on_trace(start_s + seconds)
         self.tracer.told.append(Activity(kind, name, start_at, end_at, nbytes))
 
-    def anchor(self, time_s: float, width_s: float = SPIN_S + US, marker: bool = True) -> None:
+    def anchor(self, time_s: float, prompt: bool = True, marker: bool = True) -> None:
         if marker:
             self.saw("kernel", time_s - EVENT_S - SPIN_S, SPIN_S, name=MARKER)
-        self.timed.append(Timed(time_s, width_s))
+        self.timed.append(Timed(time_s, prompt))
 
     def collect(self) -> bool:
         return self.trace.collect(self.timed)
@@ -85,7 +85,7 @@ def test_nothing_is_known_beyond_the_last_anchor(case: Case) -> None:
 
 def test_an_event_that_came_late_ties_nothing(case: Case) -> None:
     case.anchor(1.0)
-    case.anchor(2.0, width_s=SPIN_S + 500 * US)
+    case.anchor(2.0, prompt=False)
     case.anchor(3.0)
     case.saw("kernel", 2.5, 100 * US)
     assert case.collect()
