@@ -54,7 +54,7 @@
         "p",
         {class: "lede"},
         open.length ? `${text.counted(open.length, "open regression")}: ${news}. ` : "",
-        `${text.counted(rows.length, "case")}${index.places.length > 1 ? ` in ${text.counted(places.places.length, "place")}` : ""}: ${text.listed(counts)}.`,
+        `${rows.length} series (a case and a metric)${index.places.length > 1 ? ` in ${text.counted(places.places.length, "place")}` : ""}: ${text.listed(counts)}.`,
         " ",
         overall(places, since),
       ),
