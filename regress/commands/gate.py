@@ -149,8 +149,14 @@ def _bisect(
     changes: Sequence[Changed], drift: Sequence[Comparison], release: Side | None, head: Side
 ) -> list[tuple[str, str]]:
     """The commands that find who did it, where the history does not say so already."""
-    ranges = [(str(each.case), each.point.good[:8], each.blamed[-1].short) for each in changes if len(each.blamed) > 1]
+    ranges = [
+        (str(each.case), each.point.good[:8], each.blamed[-1].short, "--metric", each.metric.name)
+        for each in changes
+        if len(each.blamed) > 1
+    ]
     if release is not None:
         worst = max((each for each in drift if each.exit_code()), key=lambda each: each.ratio or 0.0, default=None)
-        ranges += [(str(worst.case), release.commit.short, head.commit.short)] if worst is not None else []
-    return [("bisect", quoted("regress", "bisect", *each)) for each in ranges[:2]]
+        if worst is not None:
+            ends = release.commit.short, head.commit.short
+            ranges.append((str(worst.case), *ends, "--metric", worst.metric.name))
+    return [("find", quoted("regress", "bisect", *each)) for each in ranges[:2]]

@@ -48,10 +48,7 @@ def _levels(
 
 
 def _largest(series: Series) -> dict[int, tuple[float, ...]]:
-    ways = [way for way, rounds in zip(series.ways, series.rounds, strict=True) if rounds]
-    usual = max(ways, key=ways.count, default=None)
+    usual = max(series.by_way.values(), key=len, default=[])
     return {
-        place: tuple(map(math.log, rounds))
-        for place, (way, rounds) in enumerate(zip(series.ways, series.rounds, strict=True))
-        if rounds and way == usual and min(rounds) > 0
+        series.at[item]: tuple(map(math.log, series.rounds[item])) for item in usual if min(series.rounds[item]) > 0
     }
