@@ -32,6 +32,12 @@ declare other ones are told apart by them."""
 SYNCHRONIZES = "synchronizes: no device time"
 """The flag of a visit whose function waits for the device itself."""
 
+CALL_MARK = "regress.call"
+"""Name of the range around each profiled call in a trace."""
+CALLS_SKIPPED = 1
+"""How many marked calls at the start of a trace do not count: in the first one a profiler asks for its buffers, which took
+2.3 ms on an H200."""
+
 T = TypeVar("T")
 
 
@@ -220,6 +226,16 @@ class MeasureCeilings:
 
 
 @dataclass(frozen=True)
+class Record:
+    """Profile at most so many calls of a case into a Chrome trace; answered by `Recorded`."""
+
+    task: Task = nested(Task)
+    calls: int = 20
+    trace: str = ""
+    """The file to write; ends in .json.gz."""
+
+
+@dataclass(frozen=True)
 class Visit:
     """Measure these tasks one after the other."""
 
@@ -366,6 +382,20 @@ class Round:
 
 
 @dataclass(frozen=True)
+class Recorded:
+    """What was profiled. The trace has `calls` marked calls after the ones that are skipped; none where it failed."""
+
+    calls: int = 0
+    seconds: float = 0.0
+    """A call without the profiler, from its start until the device is done; of many in a row, where nothing has to run between
+    them."""
+    failure: Optional[Failure] = nested(Failure, default=None)
+    facts: Dict[str, Any] = field(default_factory=dict)
+    """As those of a round: `bytes`, `flops`, `precision`, `loaded`."""
+    flags: List[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class WrongCode:
     """The project was imported from elsewhere: nothing this worker measures counts."""
 
@@ -404,6 +434,7 @@ MESSAGES = {
         Probe,
         SetupCache,
         MeasureCeilings,
+        Record,
         Visit,
         Opened,
         Importing,
@@ -418,6 +449,7 @@ MESSAGES = {
         Begin,
         Proposal,
         Round,
+        Recorded,
         WrongCode,
         End,
         Broken,

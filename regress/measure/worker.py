@@ -37,6 +37,8 @@ from .wire import (
     Open,
     Opened,
     Probe,
+    Record,
+    Recorded,
     Round,
     SetupCache,
     Visit,
@@ -93,6 +95,8 @@ class Worker:
             self._channel.send(ceilings.measure(self._backend))
         elif isinstance(command, Visit):
             self._visit(command)
+        elif isinstance(command, Record):
+            self._record(command)
         else:
             raise ValueError(f"unknown command {type(command).__name__}")
 
@@ -100,10 +104,7 @@ class Worker:
         for index, task in enumerate(visit.tasks):
             self._channel.send(Begin(index))
             reply: Any = self._visitor.propose(task) if task.protocol is None else self._visitor.measure(task)
-            foreign = self._code.foreign()
-            if foreign is not None:
-                self._channel.send(WrongCode(*foreign, expected=self._roots))
-                raise SystemExit(1)
+            self._refuse_foreign()
             broken = self._visitor.broken()
             if broken is not None and reply.failure is None:
                 # What the device did wrong shows late; until the next case begins it can only have been this one.
@@ -114,6 +115,21 @@ class Worker:
                 self._channel.send(Broken(Failure("error", f"the device context is lost: {broken}")))
                 raise SystemExit(1)
         self._channel.send(End(self._code.imported(), self._visitor.late(), self._visitor.opening_s))
+
+    def _record(self, command: Record) -> None:
+        reply = self._visitor.record(command)
+        self._refuse_foreign()
+        broken = self._visitor.broken()
+        if broken is not None and reply.failure is None:
+            reply = Recorded(failure=Failure("error", f"the device context is lost: {broken}"))
+        self._channel.send(reply)
+
+    def _refuse_foreign(self) -> None:
+        """End where the project was imported from elsewhere."""
+        foreign = self._code.foreign()
+        if foreign is not None:
+            self._channel.send(WrongCode(*foreign, expected=self._roots))
+            raise SystemExit(1)
 
     def _with_project(self, round: Round) -> Round:
         """The round with the files that the project was imported from, where the process did not have them from the start."""
