@@ -544,6 +544,40 @@ def profile(
     finish(report, options)
 
 
+@regress.command()
+@click.argument("case", metavar="CASE")
+@click.argument("revision", nargs=-1, metavar="[REV]")
+@stack(where, placing)
+@click.option("--calls", type=click.IntRange(min=1), default=1, show_default=True, help="Calls after the warm-up.")
+@click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
+def once(case: str, revision: tuple[str, ...], calls: int, environment: str, **options: Any) -> None:
+    """Set one case up, warm it up and call it in this process, for nsys, ncu, compute-sanitizer or a debugger.
+
+    The calls lie between cudaProfilerStart and cudaProfilerStop, each in an NVTX range `regress.call`. The process becomes the
+    one that runs the case: what the case prints is printed, and of regress one line on stderr.
+
+    \b
+    Examples:
+      nsys profile -c cudaProfilerApi regress once softmax.Softmax.cudatime_forward --calls 20
+      ncu --profile-from-start off --target-processes all regress once 'ops.Linear.cudatime_forward(2048)'
+      compute-sanitizer --target-processes all regress once 'ops.Linear.cudatime_forward(2048)' HEAD~1
+
+    \b
+    Exit codes:
+      0  called
+      2  usage, configuration, an unknown revision, or several cases match
+      3  the case fails
+      5  no case matches, or it cannot be run here
+    """
+    options["patterns"], options["quiet"] = (case,), True
+    with invoked(options) as (request, progress):
+        from regress.commands.once import once as command
+
+        program = command(request({}), revision, progress, calls, environment)
+    sys.stdout.flush()
+    os.execve(program.words[0], program.words, dict(program.variables))
+
+
 @regress.command("list")
 @stack(where, selecting, tagging, placing, output)
 def list_(**options: Any) -> None:
