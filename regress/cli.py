@@ -490,7 +490,12 @@ def report(open_: bool, since: str | None, single_file: Path | None, **options: 
 @stack(where, placing, holding, deciding, output)
 @click.option("--calls", type=click.IntRange(min=1), default=20, show_default=True, help="Calls of a case, at most.")
 @click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
-@click.option("--against", metavar="EXPORT", multiple=True, help="Exports of the base; each is a round. Repeatable.")
+@click.option(
+    "--against",
+    metavar="CASE|EXPORT",
+    multiple=True,
+    help="What the case is held against: the raw operation below a wrapper. Or exports of the base, each a round; repeatable.",
+)
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write an export's page.")
 @click.option("--record", metavar="REV", help="Record the exports as results of that commit.")
 def profile(
@@ -514,6 +519,7 @@ def profile(
     Examples:
       regress profile softmax.Softmax.cudatime_forward
       regress profile attention.Components HEAD~1
+      regress profile "layers.Norm.cudatime_ours" --against "layers.Norm.cudatime_torch"
       regress profile run.json --html run.html
       regress profile new-1.json new-2.json new-3.json --against old-1.json --against old-2.json --against old-3.json
       regress profile run.json --record HEAD
@@ -534,11 +540,11 @@ def profile(
         from regress.commands.profile import profile as command
         from regress.commands.profiled import profile_cases
 
-        if is_export(words, against, record):
+        if is_export(words, record):
             report = command(request({}), words, against, record)
         else:
             options["patterns"] = words[:1]
-            report = profile_cases(request({}), words[1:], progress, calls, environment)
+            report = profile_cases(request({}), words[1:], progress, calls, environment, against)
         if html is not None:
             publish_profile(report, html)
     finish(report, options)

@@ -930,7 +930,9 @@ class Report:
     """Where something is to be added to the configuration, and its lines."""
     settings: tuple[Setting, ...] = ()
     profiled: tuple[CallProfile, ...] = ()
-    """Cases that were profiled."""
+    """Cases that were profiled; of two that are held against each other the base first."""
+    profiled_difference: Explanation | None = None
+    """Between the two."""
     profile: Profile | None = None
     """What was profiled; of a comparison the head."""
     counts: dict[str, int] = field(default_factory=dict)

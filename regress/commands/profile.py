@@ -56,9 +56,9 @@ def profile(request: Request, words: Sequence[str], against: Sequence[str], reco
     )
 
 
-def is_export(words: Sequence[str], against: Sequence[str], record: str | None) -> bool:
+def is_export(words: Sequence[str], record: str | None) -> bool:
     """Whether the words name exports, not a case: files, or what only exports can be asked for."""
-    return bool(against) or record is not None or Path(words[0]).exists() or words[0].endswith(".json")
+    return record is not None or Path(words[0]).exists() or words[0].endswith(".json")
 
 
 def _export(word: str) -> Path:

@@ -10,14 +10,15 @@ from typing import Any
 
 from regress.commands.session import Request, Session, counted, device_line
 from regress.commands.throughput import declares_work, throughput, work_of
-from regress.errors import NothingMeasured, ProfileError, RevisionError
+from regress.errors import NothingMeasured, ProfileError, RegressError, RevisionError
 from regress.measure.wire import CALL_MARK, CALLS_SKIPPED, Ceilings
-from regress.model import Benchmark, CallProfile, Case, Failure, Report, Round, Throughput
+from regress.model import Benchmark, CallProfile, Case, Explanation, Failure, Report, Round, Throughput
 from regress.profiling import chrome
 from regress.profiling.calls import call_profile, of_components
-from regress.profiling.timeline import between
+from regress.profiling.kernels import explain
+from regress.profiling.timeline import Timeline, between
 from regress.run.execute import Job, Watcher, discover
-from regress.run.plan import select
+from regress.run.plan import Selection, select
 from regress.run.profiled import Profiled, profiled
 
 COMPONENT = "component"
@@ -40,23 +41,36 @@ class _Seen:
     """What was profiled, as far as it got."""
 
     found: list[CallProfile] = field(default_factory=list)
+    timelines: dict[Case, Timeline] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     ceilings: Ceilings = field(default_factory=Ceilings)
     interrupted: bool = False
 
 
 def profile_cases(
-    request: Request, revisions: Sequence[str], watcher: Watcher, calls: int, environment: str = ""
+    request: Request,
+    revisions: Sequence[str],
+    watcher: Watcher,
+    calls: int,
+    environment: str = "",
+    against: Sequence[str] = (),
 ) -> Report:
-    """Profile the cases that match, with the code of one revision (none: the working tree).
+    """Profile the cases that match, with the code of one revision (none: the working tree). `against` has the name of a case
+    that the other is held against: the raw operation below a wrapper.
 
-    Raises NothingMeasured where no case matches.
+    Raises NothingMeasured where no case matches, RegressError where several do that are to be held against one.
     """
     start = time.monotonic()
     revision = only(revisions)
-    session = Session(request)
+    if len(against) > 1:
+        why = "of exports it can name several, a case is held against one"
+        raise RegressError(f"--against names {len(against)} cases", why=why, fix="name one")
+    words = request.patterns
+    session = Session(replace(request, patterns=(*words, *against)) if against else request)
     side = session.one_side(revision, environment)
     chosen = choose(session, session.job((session.prepare(side, watcher),), 1))
+    if against:
+        chosen = replace(chosen, cases=[_one(chosen, *against), _one(chosen, *words)])
     seen = _Seen()
     with session.device(watcher) as locked:
         _profile(session, chosen, seen, watcher, calls)
@@ -70,7 +84,8 @@ def profile_cases(
         machine=session.machine,
         device=device_line(seen.facts, [_round(seen.facts)]),
         plan=", ".join(filter(None, [cases, f"up to {counted(calls, 'call')} of each", locked])),
-        profiled=tuple(_with_shares(seen.found, chosen.benchmarks)),
+        profiled=tuple(seen.found if against else _with_shares(seen.found, chosen.benchmarks)),
+        profiled_difference=_difference(session, chosen, seen) if against else None,
         cases=len(seen.found),
         warnings=tuple(_warnings(session, chosen.job, seen)),
         duration_s=time.monotonic() - start,
@@ -104,6 +119,18 @@ def choose(session: Session, job: Job) -> Chosen:
     return Chosen(job, {each.name: each for each in suite.benchmarks}, cases)
 
 
+def _one(chosen: Chosen, pattern: str) -> Case:
+    """The one case of that name. Raises RegressError."""
+    cases = select(chosen.benchmarks.values(), Selection((pattern,)))
+    if len(cases) != 1:
+        raise RegressError(
+            f"{counted(len(cases), 'case')} match {pattern!r}, and one is held against another",
+            why=", ".join(map(str, cases[:3])) + (", …" if len(cases) > 3 else ""),
+            fix="name one case: regress list",
+        )
+    return cases[0]
+
+
 def _near(words: Iterable[str], benchmarks: Iterable[Benchmark]) -> list[str]:
     names = {each.name for each in benchmarks}
     by_last = {name.rpartition(".")[2]: name for name in names}
@@ -125,13 +152,21 @@ def _profile(session: Session, chosen: Chosen, seen: _Seen, watcher: Watcher, ca
             if declares_work(recorded.facts) and seen.ceilings == Ceilings():
                 seen.ceilings = session.device_ceilings(chosen.job, recorded.facts)
             seen.facts = {**seen.facts, **recorded.facts}
-            seen.found.append(told(recorded, chosen.benchmarks[case.name], seen.ceilings))
+            seen.found.append(_told(recorded, chosen.benchmarks[case.name], seen))
             watcher.advance(str(case))
     except KeyboardInterrupt:
         seen.interrupted = True
 
 
-def told(recorded: Profiled, benchmark: Benchmark, ceilings: Ceilings) -> CallProfile:
+def _difference(session: Session, chosen: Chosen, seen: _Seen) -> Explanation | None:
+    """Where the difference between the two cases goes; None where one of them has no trace."""
+    base, head = (seen.timelines.get(case) for case in chosen.cases)
+    if base is None or head is None:
+        return None
+    return explain(base, head, session.config.settings.time_threshold)
+
+
+def _told(recorded: Profiled, benchmark: Benchmark, seen: _Seen) -> CallProfile:
     """What the trace of a case says, or why there is none."""
     case = recorded.case
     component = ""
@@ -142,12 +177,13 @@ def told(recorded: Profiled, benchmark: Benchmark, ceilings: Ceilings) -> CallPr
 
     def rate(seconds: float) -> Throughput | None:
         facts = recorded.facts
-        return throughput(seconds, work_of(case, benchmark, facts), ceilings) if declares_work(facts) else None
+        return throughput(seconds, work_of(case, benchmark, facts), seen.ceilings) if declares_work(facts) else None
 
     try:
         timeline = between(chrome.read(recorded.trace), CALL_MARK, CALLS_SKIPPED)
     except (ProfileError, KeyError) as error:
         return CallProfile(case, component=component, failure=Failure("error", f"its trace cannot be read: {error}"))
+    seen.timelines[case] = timeline
     found = call_profile(case, timeline, CALL_MARK, recorded.seconds, rate)
     flags = (*recorded.flags, *found.flags)
     return replace(found, trace=str(recorded.trace), component=component, flags=flags)

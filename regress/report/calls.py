@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from regress.model import CallProfile, KernelUse, Report, Totals
+from regress.model import CallProfile, Explanation, KernelUse, Report, Totals
 from regress.report.failures import failure_lines
 from regress.report.style import Style, pad, paint, visible
 from regress.report.table import Layout, Row
-from regress.units import format_bytes, format_number, format_percent, format_time
+from regress.units import format_bytes, format_change, format_number, format_percent, format_time
 
 __all__ = ["call_profiles"]
 
@@ -19,10 +19,10 @@ _FEW = 8
 def call_profiles(report: Report, style: Style) -> list[str]:
     """Several cases as a table, a row each; one case, or with -v each of them, in full. Then what failed."""
     good = [each for each in report.profiled if each.totals is not None]
+    if report.profiled_difference is not None:
+        return [*_against(good, report.profiled_difference, style), *_fully(good, style)]
     lines = _side_by_side(good, style) if len(good) > 1 else []
-    if len(good) == 1 or style.verbose:
-        for each in good:
-            lines += _in_full(each, style)
+    lines += _fully(good, style)
     for each in report.profiled:
         if each.failure is not None:
             word, color = ("/", "dim") if each.failure.kind == "skipped" else ("!", "bold red")
@@ -62,6 +62,45 @@ def _side_by_side(found: list[CallProfile], style: Style) -> list[str]:
             )
         )
     return [*_table(rows, "lrrrrrll", style), ""]
+
+
+def _fully(found: list[CallProfile], style: Style) -> list[str]:
+    return [line for each in found if len(found) == 1 or style.verbose for line in _in_full(each, style)]
+
+
+def _against(found: list[CallProfile], difference: Explanation, style: Style) -> list[str]:
+    """Two cases in columns: totals, then kernels and copies, the largest difference first."""
+    base, head = found
+    lines = [f"  base  {visible(str(base.case))}", f"  head  {visible(str(head.case))}", ""]
+    rows: list[tuple[str, ...]] = [("of a call", "base", "head", "difference")]
+    rows.append(_difference("without the profiler", base.call_s, head.call_s))
+    for name, key in (("under the profiler", "span_s"), ("device busy", "device_busy_s"), ("device idle", "idle_s")):
+        rows.append(_difference(name, getattr(base.totals, key), getattr(head.totals, key)))
+    rows.append(_difference("the host's part", base.host_s, head.host_s))
+    for key in ("launches", "copies", "synchronizations"):
+        before, after = getattr(base.totals, key), getattr(head.totals, key)
+        rows.append((key, _count(before), _count(after), f"{'+' * (after >= before)}{_count(after - before)}"))
+    lines += [*_table(_rows(rows), "lrrr", style), ""]
+    short_names = {**base.short_names, **head.short_names}
+    uses = [*difference.kernels, *difference.copies]
+    shown = uses if style.verbose else uses[:_FEW]
+    rows = [("kernel or copy", "base", "head", "difference")]
+    for each in shown:
+        named = [visible(short_names.get(use.name, use.name)) for use in (each.base, each.head) if use is not None]
+        seconds = (use.seconds if use is not None else 0.0 for use in (each.base, each.head))
+        rows.append(_difference(" -> ".join(dict.fromkeys(named)), *seconds))
+    if len(rows) > 1:
+        lines += [*_table([*_rows(rows), *_more(len(uses) - len(shown), 4)], "lrrr", style), ""]
+    lines += [f"  {visible(each.text)}" for each in difference.causes]
+    lines += [f"  note  {visible(each)}" for each in difference.warnings]
+    return [*lines, ""] if lines[-1] else lines
+
+
+def _difference(name: str, before: float, after: float) -> tuple[str, ...]:
+    before, after = round(before, 10), round(after, 10)
+    sign = "+" if after >= before else "-"
+    share = f" ({format_change(after / before)})" if before > 0 and after > 0 else ""
+    return name, _time(before), _time(after), f"{sign}{_time(abs(after - before))}{share}"
 
 
 def _in_full(found: CallProfile, style: Style) -> list[str]:

@@ -177,7 +177,17 @@ def _profile(report: Report) -> dict[str, Any]:
 
 
 def _profiled(report: Report) -> dict[str, Any]:
-    return _measured(report) | {"verdict": report.state, "profiles": [_call_profile(each) for each in report.profiled]}
+    return _measured(report) | {
+        "verdict": report.state,
+        "profiles": [_call_profile(each) for each in report.profiled],
+        "difference": _difference(report),
+    }
+
+
+def _difference(report: Report) -> dict[str, Any] | None:
+    """Between two profiles that were held against each other."""
+    found = report.profiled_difference
+    return None if found is None else dataclasses.asdict(found)
 
 
 def _call_profile(each: CallProfile) -> dict[str, Any]:

@@ -80,6 +80,24 @@ def test_several_cases_stand_side_by_side() -> None:
     assert "operator, alone" in invoke("LayerNorm", "-v").stdout
 
 
+def test_one_case_against_another() -> None:
+    raw = "ops.Softmax.cudatime_forward(4096)"
+    data = document("ops.Softmax.cudatime_forward(8192)", "--against", raw)
+    base, head = data["profiles"]
+    assert (base["params"], head["params"]) == (["4096"], ["8192"])
+    found = data["difference"]
+    assert set(found) == set(schema()["$defs"]["profile_difference"]["properties"])
+    assert found["head_s"] - found["base_s"] == pytest.approx(found["kernels_s"] + found["idle_s"], rel=0.01)
+    assert {each["matched"] for each in found["kernels"]} == {"name"}
+    assert {each["kind"] for each in found["kernels"]} == {"slower"}
+    lines = [
+        line.split() for line in invoke("ops.Softmax.cudatime_forward(8192)", "--against", raw).stdout.splitlines()
+    ]
+    assert ["base", raw] in lines
+    assert ["launches", "5", "5", "+0"] in lines
+    assert any(line[:1] == ["exp"] and line[-1] == "%)" for line in lines)
+
+
 def test_another_commit() -> None:
     (first,) = document(CASE, "HEAD~11")["profiles"]
     assert first["totals"]["launches"] >= 1
@@ -99,6 +117,9 @@ def test_markdown_has_the_tables() -> None:
         (("cudatime_forwrd",), 5, "did you mean "),
         (("zzz",), 5, "fix:   regress list"),
         ((CASE, "nosuch"), 2, "nosuch"),
+        ((CASE, "--against", "Softmax"), 2, "2 cases match 'Softmax', and one is held against another"),
+        ((CASE, "--against", "zzz"), 2, "0 cases match 'zzz'"),
+        ((CASE, "--against", "a", "--against", "b"), 2, "--against names 2 cases"),
         ((CASE, "HEAD", "HEAD~1"), 2, "2 revisions and one case"),
     ],
 )
