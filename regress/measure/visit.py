@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
 import time
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from dataclasses import replace
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar
 
-from .backend import Backend, DeviceBackend, DeviceError
+from .backend import Backend, DeviceBackend, DeviceError, NoProfiler
 from .calibration import calibrate
 from .company import Company
 from .declared import bound, ready, work
@@ -18,7 +20,11 @@ from .precision import flags as precision_flags
 from .precision import restored_flags
 from .state import forget_compilations, restored, seed
 from .suite import Suite, choose_params, load_cache, metric_of, needs_device
-from .wire import Failure, Proposal, Round, Task
+from .wire import Failure, Once, Proposal, Ran, Record, Recorded, Round, Task
+
+T = TypeVar("T")
+By = Callable[[Any, Task, float], T]
+"""What is done with a benchmark that is set up; the last argument is the backend's clock before it was imported."""
 
 FRAMEWORKS = ("torch", "cupy", "jax", "triton", "numpy")
 
@@ -47,7 +53,7 @@ class Visitor:
     def propose(self, task: Task) -> Proposal:
         """The unmeasured visit: whether the case works here, and the protocol this side would measure it with."""
         start, known = time.perf_counter(), len(self.late())
-        found, failure, leaves = self._visit(task)
+        found, failure, leaves = self._visit(task, self._by_method)
         return Proposal(
             task.name,
             task.params,
@@ -64,7 +70,7 @@ class Visitor:
     def measure(self, task: Task) -> Round:
         """The measured visit, by the task's protocol."""
         started, start = time.time(), time.perf_counter()
-        found, failure, leaves = self._visit(task)
+        found, failure, leaves = self._visit(task, self._by_method)
         left = {"leaves": leaves} if leaves else {}
         return Round(
             name=task.name,
@@ -81,6 +87,22 @@ class Visitor:
             flags=_flags(found, leaves),
         )
 
+    def record(self, asked: Record) -> Recorded:
+        """The case's calls under a profiler."""
+        found, failure, leaves = self._visit(
+            asked.task, lambda benchmark, task, started: self._recorded(benchmark, asked)
+        )
+        if found is None:
+            return Recorded(failure=failure)
+        return replace(
+            found, flags=[*found.flags, *_left(leaves)], facts={**found.facts, "loaded": loaded_frameworks()}
+        )
+
+    def once(self, asked: Once) -> Ran:
+        """The case's calls, marked for tools from outside."""
+        found, failure, _ = self._visit(asked.task, lambda benchmark, task, started: self._once(benchmark, asked.calls))
+        return Ran(found or 0.0, failure)
+
     def late(self) -> List[str]:
         """Modules of the frameworks that the visits have imported, in their order."""
         return [name for name in sys.modules if name not in self._early and name.partition(".")[0] in FRAMEWORKS]
@@ -95,18 +117,19 @@ class Visitor:
 
     # -- one case --------------------------------------------------------------------------------------------------------
 
-    def _visit(self, task: Task) -> Tuple[Optional[Visited], Optional[Failure], List[str]]:
+    def _visit(self, task: Task, by: By[T]) -> Tuple[Optional[T], Optional[Failure], List[str]]:
         """What was found or why nothing was, and what the case has changed in the process and left so."""
         started = self._backend.now()
         leaves: List[List[str]] = []
-        found, failure = None, None
+        found: Optional[T] = None
+        failure = None
         try:
             # What a module sets when it is imported is the module's, and stays: only the case's own changes are put back.
             seed(self._seed)
             benchmark = self._suite.get(task.name)
             with restored(self._home, task.cache_dir) as changed, restored_flags() as flags:
                 leaves = [flags, changed]  # filled when the block ends, however it does
-                found = self._measured(benchmark, task, started)
+                found = self._set_up(benchmark, task, started, by)
         except Skipped as skipped:
             failure = Failure("skipped", str(skipped))
         except BaseException as error:  # whatever a benchmark raises is data
@@ -119,7 +142,7 @@ class Visitor:
             gc.freeze()
         return found if failure is None else None, failure, [name for names in leaves for name in names]
 
-    def _measured(self, benchmark: Any, task: Task, started: float) -> Visited:
+    def _set_up(self, benchmark: Any, task: Task, started: float, by: By[T]) -> T:
         if needs_device(benchmark) and not self._backend.has_device:
             raise Skipped(f"needs a CUDA device: {self._backend.why_no_device}")
         choose_params(benchmark, task.params)
@@ -135,13 +158,13 @@ class Visitor:
         try:
             if benchmark.do_setup():
                 raise Skipped("skipped by its setup (NotImplementedError) or by skip_params")
-            visited = self._by_method(benchmark, task, started)
+            found = by(benchmark, task, started)
         except BaseException:
             # The first error is the cause; what teardown makes of a case that failed half way is not.
             self._end(benchmark, task, tolerant=True)
             raise
         self._end(benchmark, task)
-        return visited
+        return found
 
     def _end(self, benchmark: Any, task: Task, tolerant: bool = False) -> None:
         try:
@@ -166,16 +189,27 @@ class Visitor:
             self._calibrated = True
             self.opening_s = time.perf_counter() - start
         visited = measured(benchmark, call, task, backend, metric, started)
-        try:
-            visited.facts.update(work(benchmark))
-        except Exception as error:  # the values are good whatever the author says of them
-            visited.flags.append(f"bytes or flops cannot be read: {type(error).__name__}: {error}")
+        declared, doubts = _work(benchmark)
+        visited.facts.update(declared)
+        visited.flags += doubts
         if needs_device(benchmark):
             visited.facts.update(self._circumstances())
             others, doubts = self._company.seen()
             visited.facts.update(others)
             visited.flags += doubts
         return visited
+
+    def _recorded(self, benchmark: Any, asked: Record) -> Recorded:
+        with _profilable() as profiling:
+            found: Recorded = profiling.record(benchmark, self._backend, asked)
+        declared, doubts = _work(benchmark)
+        device = self._circumstances() if needs_device(benchmark) else {}
+        return replace(found, facts={**declared, **device}, flags=[*found.flags, *doubts])
+
+    def _once(self, benchmark: Any, calls: int) -> float:
+        with _profilable() as profiling:
+            seconds: float = profiling.run_marked(benchmark, self._backend, calls)
+        return seconds
 
     def _circumstances(self) -> Dict[str, Any]:
         """What else may explain a device's time."""
@@ -184,10 +218,32 @@ class Visitor:
         return {**device, "precision": precision}
 
 
+@contextlib.contextmanager
+def _profilable() -> Iterator[Any]:
+    """The module that profiles; what cannot be profiled is skipped."""
+    from . import profiling  # most workers are never asked
+
+    try:
+        yield profiling
+    except NoProfiler as why:
+        raise Skipped(f"cannot be profiled: {why}") from None
+
+
+def _work(benchmark: Any) -> Tuple[Dict[str, float], List[str]]:
+    """The work of a call as it is declared, and what is wrong with it."""
+    try:
+        return work(benchmark), []
+    except Exception as error:  # the values are good whatever the author says of them
+        return {}, [f"bytes or flops cannot be read: {type(error).__name__}: {error}"]
+
+
 def _flags(found: Optional[Visited], leaves: Sequence[str]) -> List[str]:
     """The doubts about what was found, and what the case was like to those after it."""
-    left = [f"changes {', '.join(leaves)} and leaves it so; it was put back"] if leaves else []
-    return [*(found.flags if found is not None else ()), *left]
+    return [*(found.flags if found is not None else ()), *_left(leaves)]
+
+
+def _left(leaves: Sequence[str]) -> List[str]:
+    return [f"changes {', '.join(leaves)} and leaves it so; it was put back"] if leaves else []
 
 
 def loaded_frameworks() -> List[str]:

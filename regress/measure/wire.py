@@ -32,6 +32,14 @@ declare other ones are told apart by them."""
 SYNCHRONIZES = "synchronizes: no device time"
 """The flag of a visit whose function waits for the device itself."""
 
+ONCE = "--once"
+"""First word to a process that has no driver."""
+CALL_MARK = "regress.call"
+"""Name of the range around each profiled call in a trace."""
+CALLS_SKIPPED = 1
+"""How many marked calls at the start of a trace do not count: in the first one a profiler asks for its buffers, which took
+2.3 ms on an H200."""
+
 T = TypeVar("T")
 
 
@@ -220,6 +228,26 @@ class MeasureCeilings:
 
 
 @dataclass(frozen=True)
+class Record:
+    """Profile at most so many calls of a case into a Chrome trace; answered by `Recorded`."""
+
+    task: Task = nested(Task)
+    calls: int = 20
+    trace: str = ""
+    """The file to write; ends in .json.gz."""
+
+
+@dataclass(frozen=True)
+class Once:
+    """To a process of its own, which has no pipes: run so many calls of a case, and end."""
+
+    task: Task = nested(Task)
+    calls: int = 1
+    setup_cache: bool = False
+    """Run the benchmark's `setup_cache` first."""
+
+
+@dataclass(frozen=True)
 class Visit:
     """Measure these tasks one after the other."""
 
@@ -366,6 +394,28 @@ class Round:
 
 
 @dataclass(frozen=True)
+class Recorded:
+    """What was profiled. The trace has `calls` marked calls after the ones that are skipped; none where it failed."""
+
+    calls: int = 0
+    seconds: float = 0.0
+    """A call without the profiler, from its start until the device is done; of many in a row, where nothing has to run between
+    them."""
+    failure: Optional[Failure] = nested(Failure, default=None)
+    facts: Dict[str, Any] = field(default_factory=dict)
+    """As those of a round: `bytes`, `flops`, `precision`, `loaded`."""
+    flags: List[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """Seconds a call, or why there are none."""
+
+    seconds: float = 0.0
+    failure: Optional[Failure] = nested(Failure, default=None)
+
+
+@dataclass(frozen=True)
 class WrongCode:
     """The project was imported from elsewhere: nothing this worker measures counts."""
 
@@ -404,6 +454,8 @@ MESSAGES = {
         Probe,
         SetupCache,
         MeasureCeilings,
+        Record,
+        Once,
         Visit,
         Opened,
         Importing,
@@ -418,6 +470,8 @@ MESSAGES = {
         Begin,
         Proposal,
         Round,
+        Recorded,
+        Ran,
         WrongCode,
         End,
         Broken,

@@ -37,6 +37,8 @@ from .wire import (
     Open,
     Opened,
     Probe,
+    Record,
+    Recorded,
     Round,
     SetupCache,
     Visit,
@@ -86,13 +88,15 @@ class Worker:
             probe.tried(self._backend if command.device else None, self._channel.send)
             self._channel.send(Works())
         elif isinstance(command, SetupCache):
-            self._channel.send(self._setup_cache(command))
+            self._channel.send(set_up_cache(self._suite, command, self._seed))
         elif isinstance(command, MeasureCeilings):
             from . import ceilings  # most workers are never asked
 
             self._channel.send(ceilings.measure(self._backend))
         elif isinstance(command, Visit):
             self._visit(command)
+        elif isinstance(command, Record):
+            self._record(command)
         else:
             raise ValueError(f"unknown command {type(command).__name__}")
 
@@ -100,10 +104,7 @@ class Worker:
         for index, task in enumerate(visit.tasks):
             self._channel.send(Begin(index))
             reply: Any = self._visitor.propose(task) if task.protocol is None else self._visitor.measure(task)
-            foreign = self._code.foreign()
-            if foreign is not None:
-                self._channel.send(WrongCode(*foreign, expected=self._roots))
-                raise SystemExit(1)
+            self._refuse_foreign()
             broken = self._visitor.broken()
             if broken is not None and reply.failure is None:
                 # What the device did wrong shows late; until the next case begins it can only have been this one.
@@ -115,6 +116,21 @@ class Worker:
                 raise SystemExit(1)
         self._channel.send(End(self._code.imported(), self._visitor.late(), self._visitor.opening_s))
 
+    def _record(self, command: Record) -> None:
+        reply = self._visitor.record(command)
+        self._refuse_foreign()
+        broken = self._visitor.broken()
+        if broken is not None and reply.failure is None:
+            reply = Recorded(failure=Failure("error", f"the device context is lost: {broken}"))
+        self._channel.send(reply)
+
+    def _refuse_foreign(self) -> None:
+        """End where the project was imported from elsewhere."""
+        foreign = self._code.foreign()
+        if foreign is not None:
+            self._channel.send(WrongCode(*foreign, expected=self._roots))
+            raise SystemExit(1)
+
     def _with_project(self, round: Round) -> Round:
         """The round with the files that the project was imported from, where the process did not have them from the start."""
         if not self._says_it:
@@ -122,18 +138,20 @@ class Worker:
         self._imported = self._imported or self._code.imported()
         return dataclasses.replace(round, facts={**round.facts, "project_files": self._imported})
 
-    def _setup_cache(self, command: SetupCache) -> CacheReady:
-        start = time.perf_counter()
-        try:
-            os.chdir(command.directory)
-            benchmark = self._suite.get(command.name)
-            seed(self._seed)
-            cache = benchmark.do_setup_cache()
-            with open("cache.pickle", "wb") as file:
-                pickle.dump(cache, file)
-        except BaseException as error:  # whatever a suite raises is data
-            return CacheReady(command.name, time.perf_counter() - start, failure_of(error, self._suite.places))
-        return CacheReady(command.name, time.perf_counter() - start)
+
+def set_up_cache(suite: Suite, command: SetupCache, number: int) -> CacheReady:
+    """Run a `setup_cache` in its folder, which becomes the current one. `number` is the seed."""
+    start = time.perf_counter()
+    try:
+        os.chdir(command.directory)
+        benchmark = suite.get(command.name)
+        seed(number)
+        cache = benchmark.do_setup_cache()
+        with open("cache.pickle", "wb") as file:
+            pickle.dump(cache, file)
+    except BaseException as error:  # whatever a suite raises is data
+        return CacheReady(command.name, time.perf_counter() - start, failure_of(error, suite.places))
+    return CacheReady(command.name, time.perf_counter() - start)
 
 
 @functools.lru_cache(maxsize=None)

@@ -17,6 +17,7 @@ from regress.model import (
     Acknowledgement,
     Bisection,
     Built,
+    CallProfile,
     Case,
     Changed,
     Commit,
@@ -192,6 +193,27 @@ def _profile(report: Report) -> dict[str, Any]:
     return dataclasses.asdict(report.profile) if report.profile is not None else {}
 
 
+def _profiled(report: Report) -> dict[str, Any]:
+    return _measured(report) | {
+        "verdict": report.state,
+        "profiles": [_call_profile(each) for each in report.profiled],
+        "difference": _difference(report),
+    }
+
+
+def _difference(report: Report) -> dict[str, Any] | None:
+    """Between two profiles that were held against each other."""
+    found = report.profiled_difference
+    return None if found is None else dataclasses.asdict(found)
+
+
+def _call_profile(each: CallProfile) -> dict[str, Any]:
+    named = {"name": each.case.name, "params": list(each.case.params)}
+    failure = _failure(each.failure) if each.failure is not None else None
+    values = dataclasses.asdict(each) | {"failure": failure}
+    return named | {key: value for key, value in values.items() if key not in ("case", "short_names")}
+
+
 def _merge(report: Report) -> dict[str, Any]:
     return {"folders": [dataclasses.asdict(each) for each in report.merged]}
 
@@ -219,6 +241,7 @@ _BODIES: dict[str, Callable[[Report], dict[str, Any]]] = {
     "merge": _merge,
     "ack": _ack,
     "profile": _profile,
+    "profiled": _profiled,
     "config": _config,
 }
 """Command -> what its document has beyond the envelope; a command that is not here has the envelope only."""
@@ -458,6 +481,9 @@ def _failures(report: Report) -> Iterator[tuple[Case, str, Failure]]:
         for side, failure in (("base", comparison.base_failure), ("head", comparison.head_failure)):
             if failure is not None:
                 yield comparison.case, side, failure
+    for profile in report.profiled:
+        if profile.failure is not None:
+            yield profile.case, "head", profile.failure
     for measurement in report.measurements:
         if measurement.failure is not None:
             yield measurement.case, "head", measurement.failure

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from regress.model import Comparison, Report, Verdict
 from regress.report import changes, listings, summary, verdicts
 from regress.report.bisection import bisection
+from regress.report.calls import call_profiles
 from regress.report.failures import without_values
 from regress.report.gfm import Part, code, fence, fit, fold, table, words
 from regress.report.profile import profile
@@ -176,6 +177,7 @@ def _listings(report: Report) -> Iterator[Part]:
         listings.fineness,
         profile,
         bisection,
+        call_profiles,
     )
     for part in parts:
         lines = part(report, Style())

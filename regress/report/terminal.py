@@ -9,6 +9,7 @@ from regress.errors import RegressError
 from regress.model import Report
 from regress.report import listings, summary, verdicts
 from regress.report.bisection import bisection
+from regress.report.calls import call_profiles
 from regress.report.changes import changes
 from regress.report.profile import profile
 from regress.report.style import Style, pad, paint, visible
@@ -50,6 +51,7 @@ def render(report: Report, style: Style) -> str:
             *listings.acknowledgements(report, style),
             *listings.block(report, style),
             *listings.measurements(report, style),
+            *call_profiles(report, style),
             *profile(report, style),
             *bisection(report, style),
             *verdicts.sections(report, style),

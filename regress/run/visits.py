@@ -22,6 +22,8 @@ from regress.measure.wire import (
     Open,
     Probe,
     Proposal,
+    Record,
+    Recorded,
     SetupCache,
     Task,
     Trying,
@@ -41,6 +43,8 @@ T = TypeVar("T")
 GRACE_S = 10.0
 """Beyond a case's timeout: what the worker may need around it."""
 CEILINGS_TIMEOUT_S = 60.0
+RECORD_GRACE_S = 120.0
+"""Beyond a case's timeout, where it is profiled: for calling it several times as often, and for writing the trace."""
 PROBE_STEP_S = 10.0
 """What a step of the probe may take in a forked process. Work on all processors takes milliseconds, or for ever."""
 HANGS = "hangs in a forked process"
@@ -267,6 +271,22 @@ class Visits:
             return Ceilings(failure=Failure("error", died.reason, detail=died.log))
         return found if isinstance(found, Ceilings) else Ceilings(failure=Failure("error", found.failure.message))
 
+    def record(self, side: Prepared, record: Record) -> Recorded:
+        """What came of profiling a case in a process of its own."""
+        limit_s = record.task.timeout_s + RECORD_GRACE_S
+        try:
+            with self._server(side, alone=True) as server:
+                server.send(record)
+                found = server.receive(limit_s)
+        except TimedOut:
+            return Recorded(failure=Failure("timeout", f"took longer than {limit_s:.3g} s"))
+        except Died as died:
+            kind = "signal" if died.returncode < 0 else "error"
+            return Recorded(failure=Failure(kind, died.reason, detail=died.log))
+        if isinstance(found, WrongCode):
+            raise _wrong_code(side, found)
+        return found if isinstance(found, Recorded) else Recorded(failure=found.failure)
+
     # -- cases -----------------------------------------------------------------------------------------------------------
 
     def visit(
@@ -361,12 +381,12 @@ class Visits:
         """A fork of the process that has imported the side's suite, which is started anew where something has ended it."""
         parent = self._parents[side.side.name]
         try:
-            return self._known(side, Server(parent.fork, self._opening(side), self._reaper, self.interrupt))
+            return self._known(side, Server(parent.fork, self.opening(side), self._reaper, self.interrupt))
         except (Died, TimedOut):
             pass
         parent = self._restart(side)
         try:
-            return self._known(side, Server(parent.fork, self._opening(side), self._reaper, self.interrupt))
+            return self._known(side, Server(parent.fork, self.opening(side), self._reaper, self.interrupt))
         except (Died, TimedOut) as error:
             raise _not_started(side, error) from None
 
@@ -402,11 +422,12 @@ class Visits:
             # All rounds of a side share its hashes then, so both sides have to have the same: a set's order is no difference.
             variables.setdefault("PYTHONHASHSEED", str(self.settings.seed))
         try:
-            return kind(self.start_file, side.python, variables, self._opening(side), self._reaper, self.interrupt)
+            return kind(self.start_file, side.python, variables, self.opening(side), self._reaper, self.interrupt)
         except (Died, TimedOut) as error:
             raise _not_started(side, error) from None
 
-    def _opening(self, side: Prepared) -> Open:
+    def opening(self, side: Prepared) -> Open:
+        """What a process of the side is told first."""
         return Open(
             suite_dir=str(self.own_suites.get(side.side.name, self.suite)),
             import_roots=[str(root) for root in side.import_roots],

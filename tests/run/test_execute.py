@@ -56,7 +56,7 @@ class Bench:
             (self.root / side / "proj").mkdir(parents=True)
             (self.root / side / "proj" / "__init__.py").write_text(code)
 
-    def run(self, rounds: int = 2, patterns: tuple[str, ...] = (), **job: Any) -> Measured:
+    def job(self, rounds: int = 2, patterns: tuple[str, ...] = (), **job: Any) -> Job:
         present = [side for side in ("base", "head") if (self.root / side).exists()]
         sides = tuple(
             Prepared(
@@ -70,12 +70,14 @@ class Bench:
         )
         settings = Settings(**{"device": "fake", **job.pop("settings", {})})
         start = ship(Path(os.environ["REGRESS_CACHE_DIR"]))
+        return Job(sides, self.root / "benchmarks", start, settings, rounds, Selection(patterns), **job)
+
+    def run(self, rounds: int = 2, patterns: tuple[str, ...] = (), **job: Any) -> Measured:
         steps, sink = (
             job.pop("steps", None),
             job.pop("sink", lambda round, facts, benchmark: self.kept.append((round, facts))),
         )
-        whole = Job(sides, self.root / "benchmarks", start, settings, rounds, Selection(patterns), **job)
-        return execute(whole, sink, self.watch, steps)
+        return execute(self.job(rounds, patterns, **job), sink, self.watch, steps)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Optional
 
 from .base import MARKER, Activity, Backend, DeviceBackend, DeviceError, MemoryProbe, Tracer
+from .recording import NoProfiler
 
 __all__ = [
     "KINDS",
@@ -14,6 +15,7 @@ __all__ = [
     "DeviceBackend",
     "DeviceError",
     "MemoryProbe",
+    "NoProfiler",
     "Tracer",
     "choose",
     "imported_by_suites",

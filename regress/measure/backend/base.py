@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from .nvml import Foreign
+from .recording import Profiler, TorchProfiler
 
 
 class DeviceError(RuntimeError):
@@ -172,6 +173,10 @@ class Backend:
     def processes(self) -> List[Foreign]:
         """Other processes that compute on the device."""
         return []
+
+    def profiler(self) -> Profiler:
+        """A profiler for one recording. Raises NoProfiler."""
+        return TorchProfiler()
 
 
 class DeviceBackend(Backend):

@@ -41,6 +41,7 @@ from .base import (
     Tracer,
 )
 from .nvml import Foreign
+from .recording import Profiler, ScriptedProfiler
 
 LAUNCH_S = 4e-6
 RECORD_S = 2e-6
@@ -75,6 +76,12 @@ class Buffer:
 
 class ScriptedMemory(ReckonedMemory):
     name = "scripted"
+    profiler: Optional[ScriptedProfiler] = None
+
+    def change(self, nbytes: int) -> None:
+        super().change(nbytes)
+        if self.profiler is not None:
+            self.profiler.changed(nbytes, self._current)
 
 
 TRACE_EPOCH_S, TRACE_RATE = 5000.0, 1 + 20e-6
@@ -146,6 +153,8 @@ class FakeBackend(DeviceBackend):
         self._until_lost = 0
         self._lost = False
         self._tracer = ScriptedTracer(self)
+        self._profiler = ScriptedProfiler(self, "scripted device")
+        self.probe.profiler = self._profiler
         self.begin_case("", -1)
 
     def begin_case(self, name: str, order: int) -> None:
@@ -177,7 +186,9 @@ class FakeBackend(DeviceBackend):
 
     def host(self, seconds: float) -> None:
         """Let the host work for `seconds`."""
+        start_s = self.host_s
         self.host_s += seconds * self._host_level
+        self._profiler.hosted(start_s)
 
     def alloc(self, nbytes: int) -> Buffer:
         """Device memory of that many bytes."""
@@ -209,7 +220,9 @@ class FakeBackend(DeviceBackend):
         if self._lost:
             raise DeviceError("an illegal memory access was encountered", sticky=True)
         self._calls.synchronizations += 1
+        start_s = self.host_s
         self.host_s = max(self.host_s, *self._busy_until.values()) + SYNCHRONIZE_S * self._host_level
+        self._profiler.waited(start_s)
 
     # -- what the measuring loop calls -----------------------------------------------------------------------------------
 
@@ -270,6 +283,9 @@ class FakeBackend(DeviceBackend):
     def tracer(self) -> Tracer:
         return self._tracer
 
+    def profiler(self) -> Profiler:
+        return self._profiler
+
     def stream_reader(self) -> Callable[[], int]:
         return lambda: self._stream
 
@@ -299,9 +315,11 @@ class FakeBackend(DeviceBackend):
         return {"gpu": "scripted device", "gpu_uuid": first if first in UUIDS else UUIDS[0], "scripted": True}
 
     def _enqueue(self, kind: str, name: str, seconds: float, stream: Optional[int] = None, nbytes: int = 0) -> None:
+        asked_s, stream = self.host_s, self._stream if stream is None else stream
         self.host_s += LAUNCH_S * self._host_level
-        end_s = self._append(seconds, self._stream if stream is None else stream)
+        end_s = self._append(seconds, stream)
         self._tracer.saw(kind, name, end_s - seconds, end_s, nbytes)
+        self._profiler.worked(kind, name, asked_s, end_s - seconds, end_s, stream, nbytes)
 
     def _append(self, seconds: float, stream: int) -> float:
         """Put device work into a stream, and tell when it will be done."""

@@ -1,0 +1,79 @@
+"""A case profiled in a process of its own: a Chrome trace of its calls, and what they take without the profiler."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regress.measure.wire import Record, Recorded, Task
+from regress.model import Benchmark, Case, Failure
+from regress.run import plan
+from regress.run.environments import Prepared
+from regress.run.job import Job
+
+CALLS = 20
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """Calls of a case under the profiler. `timeline.between(chrome.read(trace), CALL_MARK, CALLS_SKIPPED)` has them."""
+
+    case: Case
+    trace: Path | None
+    """None where it failed."""
+    calls: int = 0
+    seconds: float = 0.0
+    """A call without the profiler, in the same process, from its start until the device is done."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Of the process, and those of a round: `bytes`, `flops`, `precision`, `loaded`."""
+    flags: tuple[str, ...] = ()
+    failure: Failure | None = None
+
+
+def profiled(
+    prepared: Prepared, job: Job, benchmark: Benchmark, case: Case, folder: Path, calls: int = CALLS
+) -> Profiled:
+    """Profile at most so many calls of the case with the side's code, in a fresh process; the trace is written into `folder`.
+
+    A case that fails, crashes or hangs has a failure and no trace. Raises NothingMeasured where no process can be started, or
+    the project was imported from elsewhere.
+    """
+    failure = plan.refusal(benchmark, len(job.gpus))
+    if failure is not None:
+        return Profiled(case, None, failure=failure)
+    folder.mkdir(parents=True, exist_ok=True)
+    trace = folder / trace_name(case, prepared)
+    trace.unlink(missing_ok=True)
+    visits = job.visits(job.gpus)
+    try:
+        with tempfile.TemporaryDirectory(prefix="regress-caches-", ignore_cleanup_errors=True) as cache:
+            if benchmark.setup_cache_key is not None:
+                failure = visits.setup_cache(prepared, benchmark, Path(cache))
+            found = Recorded(failure=failure)
+            if failure is None:
+                timeout_s = plan.timeout_of(benchmark, job.default_timeout_s)
+                cached = cache if benchmark.setup_cache_key is not None else ""
+                task = Task(case.name, list(case.params), prepared.side.name, cache_dir=cached, timeout_s=timeout_s)
+                found = visits.record(prepared, Record(task, calls, str(trace)))
+        facts = {**visits.facts, **found.facts}
+    finally:
+        visits.close()
+    return Profiled(
+        case,
+        trace if found.failure is None else None,
+        calls=found.calls,
+        seconds=found.seconds,
+        facts=facts,
+        flags=tuple(found.flags),
+        failure=found.failure,
+    )
+
+
+def trace_name(case: Case, prepared: Prepared) -> str:
+    """A file name that tells case and commit."""
+    word = re.sub(r"[^\w.=-]+", "-", str(case)).strip("-")[:120]
+    return f"{word}-{prepared.side.commit.short}{'-tree' if prepared.side.dirty else ''}.json.gz"
