@@ -35,7 +35,7 @@ def _side_by_side(found: list[CallProfile], style: Style) -> list[str]:
     parts = any(each.component for each in found)
     heads = (
         "component" if parts else "profiled",
-        "share",
+        "share" if parts else "",
         "call",
         "busy",
         "idle",
@@ -54,7 +54,7 @@ def _side_by_side(found: list[CallProfile], style: Style) -> list[str]:
                     "" if each.share is None else format_percent(each.share),
                     _time(each.call_s),
                     _time(totals.device_busy_s) if each.on_device else "",
-                    _share(totals.idle_s, totals) if each.on_device else "",
+                    _idle(each) if each.on_device else "",
                     _count(totals.launches),
                     _bottleneck(each),
                     each.bound.kind if each.bound is not None else "",
@@ -126,7 +126,8 @@ def _totals(found: CallProfile) -> list[Row]:
     assert totals is not None
     rows = [(f"of {_whole(found)}", "time", "share", "")]
     if found.call_s:
-        rows.append(("without the profiler", _time(found.call_s), "", ""))
+        idle = f"the device idle for {_idle(found)} of it" if found.on_device else ""
+        rows.append(("without the profiler", _time(found.call_s), "", idle))
     rows.append(
         ("under the profiler", _time(totals.span_s), "100 %", f"mean of {found.calls}" if found.calls > 1 else "")
     )
@@ -217,6 +218,12 @@ def _verdict(found: CallProfile) -> Iterator[str]:
         lines.append(("trace", f"{visible(found.trace)} (opens in https://ui.perfetto.dev)"))
     width = max((len(word) for word, _ in lines), default=0)
     return (f"  {pad(word, width)}  {text}" for word, text in lines)
+
+
+def _idle(found: CallProfile) -> str:
+    """Share of a call without the profiler, if one was timed."""
+    assert found.totals is not None
+    return format_percent(round(found.idle_s, 10) / (found.call_s or found.totals.span_s))
 
 
 def _whole(found: CallProfile) -> str:

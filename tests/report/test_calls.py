@@ -35,6 +35,7 @@ FOUND = CallProfile(
     calls=20,
     trace=f"/traces/{HOSTILE}.json.gz",
     host_s=40 * US,
+    idle_s=15 * US,
     totals=TOTALS,
     parts=(PartUse(HOSTILE, 1, 20 * US, 60 * US, 2),),
     operators=tuple(OperatorUse(f"aten::op{n}{HOSTILE}", 1, 5 * US, 4 * US, 20 * US, 20 * US, 1) for n in range(10)),
