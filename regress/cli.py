@@ -542,7 +542,7 @@ def report(open_: bool, since: str | None, single_file: Path | None, **options: 
 
 
 @regress.command()
-@click.argument("words", nargs=-1, required=True, metavar="CASE [REV] | EXPORT...")
+@click.argument("words", nargs=-1, required=True, metavar="CASE [REV] | SCRIPT [-- ARGUMENT...] | EXPORT...")
 @stack(where, placing, holding, deciding, output)
 @click.option("--calls", type=click.IntRange(min=1), default=20, show_default=True, help="Calls of a case, at most.")
 @click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
@@ -563,10 +563,12 @@ def profile(
     record: str | None,
     **options: Any,
 ) -> None:
-    """Profile a case with torch.profiler in a process of its own, or show what GPUProfiler exported.
+    """Profile a case or a script with torch.profiler in a process of its own, or show what GPUProfiler exported.
 
     CASE: name of a benchmark or case, or a regular expression; of a benchmark with a parameter `component` the components are
     shown as parts of the whole. REV: any commit; without it the working tree. The Chrome traces are kept.
+
+    SCRIPT: a Python file, run as a whole; what it prints goes to stderr.
 
     EXPORT: a JSON file of regress.profiler.GPUProfiler. Entries of one run are alike, so a run is one round, however many
     entries it has: give several exports a side for verdicts.
@@ -576,6 +578,7 @@ def profile(
       regress profile softmax.Softmax.cudatime_forward
       regress profile attention.Components HEAD~1
       regress profile "layers.Norm.cudatime_ours" --against "layers.Norm.cudatime_torch"
+      regress profile train.py -- --steps 10
       regress profile run.json --html run.html
       regress profile new-1.json new-2.json new-3.json --against old-1.json --against old-2.json --against old-3.json
       regress profile run.json --record HEAD
@@ -595,8 +598,11 @@ def profile(
         from regress.commands.profile import is_export
         from regress.commands.profile import profile as command
         from regress.commands.profiled import profile_cases
+        from regress.commands.script import is_script, profile_script
 
-        if is_export(words, record):
+        if is_script(words):
+            report = profile_script(request({}), words)
+        elif is_export(words, record):
             report = command(request({}), words, against, record)
         else:
             options["patterns"] = words[:1]

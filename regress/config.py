@@ -574,6 +574,15 @@ def _cache_base(config: Config) -> tuple[Path, str]:
     if config.settings.cache_dir:
         source = config.sources.get("cache_dir", "default")
         return (config.root / Path(config.settings.cache_dir).expanduser()).resolve(), source
+    return _usual_cache()
+
+
+def usual_cache() -> Path:
+    """The folder above all caches, where no configuration says another one."""
+    return _usual_cache()[0]
+
+
+def _usual_cache() -> tuple[Path, str]:
     if os.environ.get("REGRESS_CACHE_DIR"):
         return Path(os.environ["REGRESS_CACHE_DIR"]).expanduser().resolve(), "$REGRESS_CACHE_DIR"
     shared = Path(os.environ.get("XDG_CACHE_HOME", ""))

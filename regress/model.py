@@ -935,6 +935,9 @@ class CallProfile:
     """Of the whole that the components make up, by device time; by the span where there is no device."""
     host_s: float = 0.0
     """The host's part of a call: until it has asked for all the work, and has waited where it waits."""
+    idle_s: float = 0.0
+    """The device was not busy, in a call without the profiler: the busy time is nearly the same with it, the idle time is not.
+    Of the profiled calls where none was timed."""
     totals: Totals | None = None
     parts: tuple[PartUse, ...] = ()
     operators: tuple[OperatorUse, ...] = ()

@@ -1,6 +1,8 @@
 """Where a process of ours begins: `--read N --write M` are the ends of its pipes, `--socket K` makes it a fork server.
 
-`--once OPEN ONCE`, two messages, is a process without a driver: it runs one case and ends as any program does."""
+Two kinds have no driver, and end as any program does: `--once OPEN ONCE`, two messages, runs one case, and
+`--script TRACE FILE ARGUMENT...` profiles a script.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import sys
 from typing import List
 
 from .channel import Channel, moved
-from .wire import ONCE, decode
+from .wire import ONCE, SCRIPT, decode
 from .worker import converse
 
 
@@ -35,6 +37,10 @@ def start() -> None:
         from .once import run
 
         sys.exit(run(decode(sys.argv[2].encode()), decode(sys.argv[3].encode())))  # tools write their files at the exit
+    if sys.argv[1] == SCRIPT:
+        from . import script
+
+        sys.exit(script.run(sys.argv[2], sys.argv[3:]))
     code = main(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # a benchmark may have closed it

@@ -34,6 +34,8 @@ SYNCHRONIZES = "synchronizes: no device time"
 
 ONCE = "--once"
 """First word to a process that has no driver."""
+SCRIPT = "--script"
+"""First word to a process that profiles a script; the others are the trace, the script and its arguments."""
 CALL_MARK = "regress.call"
 """Name of the range around each profiled call in a trace."""
 CALLS_SKIPPED = 1

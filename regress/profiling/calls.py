@@ -27,15 +27,18 @@ def call_profile(
     kernels = totals.by_kernel(timeline)
     copies = totals.by_copy(timeline)
     on_device = bool(kernels or copies)
+    # The profiler slows the host down and hardly the device: what binds a call is told by how long it takes without it.
+    usual = replace(found, span_s=call_s, idle_s=max(0.0, call_s - found.device_busy_s)) if call_s else found
     throughput = rate(found.device_busy_s) if on_device else None
     flags = []
     if call_s and found.span_s > SLOWED * call_s:
-        flags.append("slower under the profiler than without: the host's times and the idle time are too long")
+        flags.append("slower under the profiler than without: its host times, gaps and idle time are too long")
     return CallProfile(
         case,
         call_s=call_s,
         calls=timeline.calls,
         host_s=fsum(each.duration_s for each in timeline.ranges if each.name == mark) / timeline.calls,
+        idle_s=usual.idle_s,
         totals=found,
         parts=totals.by_range(timeline, mark),
         operators=totals.by_operator(timeline),
@@ -43,8 +46,8 @@ def call_profile(
         copies=copies,
         gaps=totals.gaps(timeline, LEAST_GAP_S, GAPS) if on_device else (),
         memory=totals.memory(timeline),
-        bottleneck=totals.bottleneck(timeline),
-        bound=bound.of_call(found, throughput) if on_device else None,
+        bottleneck=totals.bottleneck(timeline, usual),
+        bound=bound.of_call(usual, throughput) if on_device else None,
         throughput=throughput,
         on_device=on_device,
         short_names=_short_names((*kernels, *copies)),

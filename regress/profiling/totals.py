@@ -208,17 +208,19 @@ def memory(timeline: Timeline) -> MemoryUse | None:
     )
 
 
-def bottleneck(timeline: Timeline) -> Bottleneck | None:
-    """None where neither device nor operators were recorded. Work side by side may have shares of more than one in all."""
-    span_s = timeline.span_s / timeline.calls
+def bottleneck(timeline: Timeline, call: Totals | None = None) -> Bottleneck | None:
+    """None where neither device nor operators were recorded. Work side by side may have shares of more than one in all.
+
+    `call` is what the shares are of, if not of the calls as they were recorded: a call without the profiler."""
+    call = call or totals(timeline)
+    span_s = call.span_s
     if span_s <= 0:
         return None
     kernels, copied = by_kernel(timeline)[:1], by_copy(timeline)[:1]
     found = [Bottleneck("kernel", use.name, use.seconds / span_s) for use in kernels]
     found += [Bottleneck("copies", use.name, use.seconds / span_s) for use in copied]
     if found:
-        idle_s = span_s - length(device_busy(timeline)) / timeline.calls
-        found.append(Bottleneck("idle", "the device waits for the host", idle_s / span_s))
+        found.append(Bottleneck("idle", "the device waits for the host", call.idle_s / span_s))
     else:
         found = [Bottleneck("operator", use.name, use.own_host_s / span_s) for use in by_operator(timeline)]
     return max(found, key=lambda each: each.share, default=None)

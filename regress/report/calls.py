@@ -35,7 +35,7 @@ def _side_by_side(found: list[CallProfile], style: Style) -> list[str]:
     parts = any(each.component for each in found)
     heads = (
         "component" if parts else "profiled",
-        "share",
+        "share" if parts else "",
         "call",
         "busy",
         "idle",
@@ -54,7 +54,7 @@ def _side_by_side(found: list[CallProfile], style: Style) -> list[str]:
                     "" if each.share is None else format_percent(each.share),
                     _time(each.call_s),
                     _time(totals.device_busy_s) if each.on_device else "",
-                    _share(totals.idle_s, totals) if each.on_device else "",
+                    _idle(each) if each.on_device else "",
                     _count(totals.launches),
                     _bottleneck(each),
                     each.bound.kind if each.bound is not None else "",
@@ -124,10 +124,13 @@ def _in_full(found: CallProfile, style: Style) -> list[str]:
 def _totals(found: CallProfile) -> list[Row]:
     totals = found.totals
     assert totals is not None
-    rows = [("of a call", "time", "share", "")]
+    rows = [(f"of {_whole(found)}", "time", "share", "")]
     if found.call_s:
-        rows.append(("without the profiler", _time(found.call_s), "", ""))
-    rows.append(("under the profiler", _time(totals.span_s), "100 %", f"mean of {found.calls}"))
+        idle = f"the device idle for {_idle(found)} of it" if found.on_device else ""
+        rows.append(("without the profiler", _time(found.call_s), "", idle))
+    rows.append(
+        ("under the profiler", _time(totals.span_s), "100 %", f"mean of {found.calls}" if found.calls > 1 else "")
+    )
     if found.on_device:
         asked = f"{_times(totals.launches, 'launch', 'es')}, {_times(totals.copies, 'cop', 'ies', 'y')}"
         rows += [
@@ -136,7 +139,8 @@ def _totals(found: CallProfile) -> list[Row]:
         ]
         waits = _times(totals.synchronizations, "synchronization", "s")
         rows.append(("host waiting", _time(totals.waiting_s), _share(totals.waiting_s, totals), waits))
-    rows.append(("the host's part", _time(found.host_s), _share(found.host_s, totals), ""))
+    if found.host_s:
+        rows.append(("the host's part", _time(found.host_s), _share(found.host_s, totals), ""))
     if totals.profiler_s:
         own = _time(totals.profiler_s), _share(totals.profiler_s, totals)
         rows.append(("profiler itself", *own, "in the times above"))
@@ -153,7 +157,7 @@ def _parts(found: CallProfile) -> list[Row]:
     rows = [("component", "uses", "device", "share", "host", "launches")]
     for each in found.parts:
         share = _share(each.device_s if found.on_device else each.host_s, totals)
-        numbers = _time(each.device_s), share, _time(each.host_s), _count(each.launches)
+        numbers = _time(each.device_s) if found.on_device else "", share, _time(each.host_s), _count(each.launches)
         rows.append((visible(each.name), _count(each.uses), *numbers))
     return _rows(rows)
 
@@ -206,7 +210,7 @@ def _gaps(found: CallProfile) -> list[Row]:
 
 def _verdict(found: CallProfile) -> Iterator[str]:
     """What takes the most, what holds it back, what to try, and where the trace is."""
-    lines = [("bottleneck", f"{_bottleneck(found)} of a call")] if found.bottleneck is not None else []
+    lines = [("bottleneck", f"{_bottleneck(found)} of {_whole(found)}")] if found.bottleneck is not None else []
     if found.bound is not None:
         lines += [(found.bound.kind, visible(found.bound.why)), ("try", visible(found.bound.advice))]
     lines += [("note", visible(flag)) for flag in found.flags]
@@ -214,6 +218,17 @@ def _verdict(found: CallProfile) -> Iterator[str]:
         lines.append(("trace", f"{visible(found.trace)} (opens in https://ui.perfetto.dev)"))
     width = max((len(word) for word, _ in lines), default=0)
     return (f"  {pad(word, width)}  {text}" for word, text in lines)
+
+
+def _idle(found: CallProfile) -> str:
+    """Share of a call without the profiler, if one was timed."""
+    assert found.totals is not None
+    return format_percent(round(found.idle_s, 10) / (found.call_s or found.totals.span_s))
+
+
+def _whole(found: CallProfile) -> str:
+    """What was profiled; a script is not called."""
+    return "a call" if found.call_s else "the program"
 
 
 def _bottleneck(found: CallProfile) -> str:

@@ -190,3 +190,46 @@ def test_what_fails_is_told_beside_the_rest(layer: Path) -> None:
     assert "not today" in done.stdout
     assert "projection" in done.stdout
     assert invoke("time_fails").exit_code == 5
+
+
+PROGRAM = """
+import sys, pathlib, torch
+import beside
+print("arguments", sys.argv[1:])
+x = torch.randn(64, 64)
+for _ in range(3):
+    x = torch.softmax(x @ x, -1)
+sys.exit(beside.code)
+"""
+
+
+def script(folder: Path, *words: str, code: int = 0) -> Result:
+    (folder / "beside.py").write_text(f"code = {code}\n")
+    (folder / "program.py").write_text(PROGRAM)
+    return invoke("program.py", *words)
+
+
+def test_a_script_is_profiled_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)  # there is no configuration here
+    done = script(tmp_path, "--format", "json", "--", "--steps", "3")
+    assert done.exit_code == 0, done.output
+    data = json.loads(done.stdout)
+    jsonschema.Draft202012Validator(schema()).validate(data)
+    (found,) = data["profiles"]
+    calls = {each["name"]: each["calls"] for each in found["operators"]}
+    assert calls["aten::softmax"] == calls["aten::mm"] == 3
+    assert Path(found["trace"]).is_file()
+    assert "arguments ['--steps', '3']" in capfd.readouterr().err
+    assert "of the program" in script(tmp_path).stdout
+
+
+def test_a_script_that_fails_is_told_with_what_was_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    done = script(tmp_path, code=7)
+    assert done.exit_code == 3
+    assert "the script ended with exit code 7" in done.stdout
+    assert "aten::softmax" in done.stdout
