@@ -11,6 +11,7 @@ from typing import Literal
 
 from regress.model import KernelUse
 from regress.profiling.intervals import Interval, complement, intersection, length, union, without
+from regress.profiling.names import short
 from regress.profiling.timeline import Copy, DeviceWork, Event, HostEvent, Launch, Timeline
 
 LARGEST_GAPS = 20
@@ -122,6 +123,7 @@ def _by_name(timeline: Timeline, work: Iterable[DeviceWork]) -> tuple[KernelUse,
                 operators=group[0].operators,
                 shapes=group[0].shapes,
                 dtypes=group[0].dtypes,
+                short=short(name) if launch else "",
             )
         )
     return tuple(sorted(uses, key=lambda use: (-use.seconds, use.name)))

@@ -9,6 +9,7 @@
     rows.py       the cells of a row
     failures.py   what failed or was skipped, which has no cells
     listings.py   its tables of the other commands
+    explained.py  what differences come from: the cause, where the time went, the kernels
     profile.py    what was profiled: operations, and what holds back those that take the most
     json.py       the versioned document of regress.check.schema.json
     markdown.py   a comment for a pull request

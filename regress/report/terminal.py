@@ -9,6 +9,7 @@ from regress.errors import RegressError
 from regress.model import Report
 from regress.report import listings, summary, verdicts
 from regress.report.changes import changes
+from regress.report.explained import explained, sentences
 from regress.report.profile import profile
 from regress.report.style import Style, pad, paint, visible
 from regress.report.table import align
@@ -30,6 +31,7 @@ def render(report: Report, style: Style) -> str:
             *listings.checks(report, style),
             *listings.builds(report, style),
             *listings.acknowledgements(report, style),
+            *sentences(report, style),
         ]
         lines = rows if report.listed else [*rows, *_verdict(report, style)[:1]]
     else:
@@ -45,6 +47,7 @@ def render(report: Report, style: Style) -> str:
             *listings.measurements(report, style),
             *profile(report, style),
             *verdicts.sections(report, style),
+            *explained(report, style),
             *changes(report, style),
             *listings.fineness(report, style),
             *_problems(report, style),
