@@ -76,6 +76,7 @@ def _nothing(report: Report) -> Report:
         comparisons=_without_alarm(report.comparisons),
         counts={},
         cases=0,
+        geomean=None,
         suggestions=(),
         error=Stopped(
             "can't explain: the difference does not reproduce",
