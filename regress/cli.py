@@ -16,7 +16,7 @@ import click
 
 from regress import __version__
 from regress.errors import RegressError
-from regress.invocation import finish, invoked, publish, publish_profile, say, write_table
+from regress.invocation import finish, invoked, publish, publish_explained, publish_profile, say, write_table
 from regress.options import (
     Duration,
     Level,
@@ -117,6 +117,7 @@ def check(
 @stack(where, suite, placing, holding, deciding, stepping, output)
 @click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, of those in the configuration.")
 @click.option("--head-env", metavar="NAME", default="", help="Environment of HEAD.")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the page too.")
 def explain(
     case: str,
     base: str,
@@ -125,6 +126,7 @@ def explain(
     budget: float | None,
     base_env: str,
     head_env: str,
+    html: Path | None,
     **options: Any,
 ) -> None:
     """Which kernels made CASE slower on HEAD, or faster?
@@ -150,6 +152,8 @@ def explain(
 
         wanted = request({"check_rounds": rounds, "budget_s": budget})
         report = command(wanted, case, base, head, progress, environments=(base_env, head_env))
+        if html is not None:
+            publish_explained(report, html)
     finish(report, options)
 
 

@@ -21,7 +21,7 @@ from regress.units import (
     format_time,
 )
 
-__all__ = ["block", "explained", "kernel_rows", "part_rows", "sentence", "sentences"]
+__all__ = ["block", "configuration_lines", "count", "explained", "part_rows", "sentence", "sentences"]
 
 KERNELS = ("kernel", "before", "after", "difference", "launches", "what", "found by", "for")
 ALIGNS = "lrrrrlll"
@@ -125,7 +125,7 @@ def _range(each: Explained) -> str:
 
 
 def _kernels(found: Explanation, style: Style) -> list[str]:
-    rows = kernel_rows(found, style)
+    rows = _kernel_rows(found, style)
     if not rows:
         return []
     table = [Row(KERNELS, color="bold", accent=0), *rows]
@@ -136,7 +136,7 @@ def _kernels(found: Explanation, style: Style) -> list[str]:
     return [*lines, *_configurations(found), ""]
 
 
-def kernel_rows(found: Explanation, style: Style) -> list[Row]:
+def _kernel_rows(found: Explanation, style: Style) -> list[Row]:
     """Kernels and copies; unless verbose those that changed."""
     shown = sorted((*found.kernels, *found.copies), key=lambda each: -abs(each.difference_s))
     if not style.verbose:
@@ -148,7 +148,7 @@ def _row(each: KernelDiff) -> Row:
     use = each.head or each.base
     assert use is not None
     before, after = format_pair(each.base.seconds if each.base else None, each.head.seconds if each.head else None, "s")
-    launches = [_count(one.launches) if one else "0" for one in (each.base, each.head)]
+    launches = [count(one.launches) if one else "0" for one in (each.base, each.head)]
     worse = each.difference_s > 0
     cells = (
         visible(use.label),
@@ -165,20 +165,31 @@ def _row(each: KernelDiff) -> Row:
     return Row(cells, mark, ("red" if worse else "green") if changed else "", accent=3)
 
 
-def _count(number: float) -> str:
+def count(number: float) -> str:
     return str(round(number)) if number == round(number) else format_number(number)
 
 
 def _configurations(found: Explanation) -> Iterator[str]:
-    """Of those that were replaced or became slower: name, launch configuration, registers, shared memory, occupancy."""
+    """Of those that were replaced or take longer: what they were before, launch configuration, registers, shared memory."""
     for each in found.kernels:
-        if each.base and each.head and each.kind in ("slower", "replaced", "more launches") and each.difference_s > 0:
+        lines = configuration_lines(each)
+        if lines and each.head is not None:
             yield f"    {visible(each.head.label)}"
-            one, other = each.base, each.head
-            if one.name != other.name:
-                yield f"      was {visible(one.label)}"
-            rows = align([(word, *values) for word, *values in _configuration(one, other)])
-            yield from (f"      {line}" for line in rows)
+            yield from (f"      {line}" for line in lines)
+
+
+def configuration_lines(each: KernelDiff) -> list[str]:
+    """Of a kernel that was replaced or takes longer, what of it changed and what did not; else empty."""
+    one, other = each.base, each.head
+    if (
+        one is None
+        or other is None
+        or each.kind not in ("slower", "replaced", "more launches")
+        or each.difference_s <= 0
+    ):
+        return []
+    was = [f"was {visible(one.label)}"] if one.name != other.name else []
+    return [*was, *align(list(_configuration(one, other)))]
 
 
 def _configuration(base: KernelUse, head: KernelUse) -> Iterator[tuple[str, str]]:
