@@ -73,6 +73,7 @@ __all__ = [
     "Fineness",
     "KernelDiff",
     "KernelUse",
+    "Lane",
     "Listed",
     "Machine",
     "Matched",
@@ -756,11 +757,14 @@ class Explanation:
         return self.difference_s - (self.kernels_s + self.copies_s + self.idle_s)
 
 
+Lane = Literal["host", "kernels", "copies"]
+
+
 @dataclass(frozen=True)
 class Span:
     """Something on the timeline of a profile, in seconds from its start."""
 
-    lane: Literal["host", "kernels", "copies"]
+    lane: Lane
     name: str
     start_s: float
     duration_s: float

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,13 +20,14 @@ from regress.model import (
     Commit,
     Comparison,
     Explained,
+    Lane,
     ProfiledSide,
     Span,
     Verdict,
 )
 from regress.profiling import chrome
 from regress.profiling.kernels import explain
-from regress.profiling.timeline import Timeline, between
+from regress.profiling.timeline import Event, Timeline, between
 from regress.run.execute import Job, Measured, Watcher
 from regress.run.profiled import profiled
 from regress.units import format_time
@@ -132,17 +133,21 @@ def _side(profiles: Sequence[Profile], chosen: Profile) -> ProfiledSide:
 
 
 def _spans(timeline: Timeline) -> tuple[Span, ...]:
-    """The first calls of a timeline, for people: outermost operators and waiting, kernels, copies."""
-    marks = sorted(each.start_s for each in timeline.ranges if each.name == CALL_MARK)[: SHOWN_CALLS + 1]
-    start_s = marks[0] if marks else timeline.start_s
-    end_s = marks[SHOWN_CALLS] if len(marks) > SHOWN_CALLS else timeline.end_s
-    host = [each for each in timeline.operators if len(each.path) == 1]
-    lanes = (("host", (*host, *timeline.syncs)), ("kernels", timeline.launches), ("copies", timeline.copies))
+    """The first calls of a timeline, for people: outermost operators and waiting, and the kernels and copies they asked for."""
+    marks = sorted((each for each in timeline.ranges if each.name == CALL_MARK), key=lambda each: each.start_s)
+    start_s, end_s = marks[0].start_s, marks[:SHOWN_CALLS][-1].end_s
+    asked = {each.correlation for each in timeline.api_calls if start_s <= each.start_s <= end_s}
+    host: list[Event] = [each for each in timeline.operators if len(each.path) == 1]
+    host += timeline.syncs
+    lanes: dict[Lane, Iterable[Event]] = {
+        "host": (each for each in host if start_s <= each.start_s <= end_s),
+        "kernels": (each for each in timeline.launches if each.correlation in asked),
+        "copies": (each for each in timeline.copies if each.correlation in asked),
+    }
     return tuple(
-        Span(lane, each.name, each.start_s - start_s, each.duration_s)  # type: ignore[arg-type]
-        for lane, events in lanes
-        for each in sorted(events, key=lambda each: each.start_s)
-        if start_s <= each.start_s < end_s
+        Span(lane, each.name, each.start_s - start_s, each.duration_s)
+        for lane, events in lanes.items()
+        for each in events
     )
 
 

@@ -112,12 +112,15 @@ def test_what_does_not_reproduce_is_not_profiled(project: Make) -> None:
 
 def test_what_became_faster_is_explained_too(project: Make) -> None:
     p = planted(project)
-    result = p.regress("explain", "adds", "HEAD", "HEAD~1")
+    page = p.root.parent / "why.html"
+    result = p.regress("explain", "adds", "HEAD", "HEAD~1", "--html", str(page))
     assert result.code == 0
     assert re.search(
         r"b\.cudatime_adds is \S+ % faster: mask was dropped in scripted::mask: 10.\d us a call less", result.out
     )
     assert "- mask" in result.out
+    shown = re.findall(r'"side":"(\w+)","lane":"kernels","name":"(\w+)"', page.read_text())
+    assert shown == [("base", "norm"), ("base", "mask")] * 3 + [("head", "norm")] * 3
 
 
 def test_of_several_cases_the_one_that_changed_most(project: Make) -> None:

@@ -32,7 +32,7 @@
                 h("th", {scope: "row"}, name),
                 h("td", {class: "n"}, amount),
                 h("td", null, more),
-                h("td", {class: "track"}, share !== null && h("i", {class: share < 0 ? "less" : "more", style: `width:${Math.min(100, Math.abs(100 * share))}%`})),
+                h("td", {class: "share"}, share !== null && h("i", {class: share < 0 ? "less" : "more", style: `width:${Math.min(100, Math.abs(100 * share))}%`})),
               ),
             ),
           ),
