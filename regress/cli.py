@@ -537,43 +537,96 @@ def report(open_: bool, since: str | None, single_file: Path | None, **options: 
 
 
 @regress.command()
-@click.argument("exports", nargs=-1, required=True, metavar="EXPORT...")
-@stack(where, deciding, output)
+@click.argument("words", nargs=-1, required=True, metavar="CASE [REV] | EXPORT...")
+@stack(where, placing, holding, deciding, output)
+@click.option("--calls", type=click.IntRange(min=1), default=20, show_default=True, help="Calls of a case, at most.")
+@click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
 @click.option("--against", metavar="EXPORT", multiple=True, help="Exports of the base; each is a round. Repeatable.")
-@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the page too.")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write an export's page.")
 @click.option("--record", metavar="REV", help="Record the exports as results of that commit.")
-@click.option("--machine", metavar="NAME", help="Name of their machine in the history.")
 def profile(
-    exports: tuple[str, ...], against: tuple[str, ...], html: Path | None, record: str | None, **options: Any
+    words: tuple[str, ...],
+    calls: int,
+    environment: str,
+    against: tuple[str, ...],
+    html: Path | None,
+    record: str | None,
+    **options: Any,
 ) -> None:
-    """Show what regress.profiler.GPUProfiler exported, or judge it against other exports.
+    """Profile a case with torch.profiler in a process of its own, or show what GPUProfiler exported.
 
-    Entries of one run are alike, so a run is one round, however many entries it has: give several exports a side for
-    verdicts.
+    CASE: name of a benchmark or case, or a regular expression; of a benchmark with a parameter `component` the components are
+    shown as parts of the whole. REV: any commit; without it the working tree. The Chrome traces are kept.
+
+    EXPORT: a JSON file of regress.profiler.GPUProfiler. Entries of one run are alike, so a run is one round, however many
+    entries it has: give several exports a side for verdicts.
 
     \b
     Examples:
+      regress profile softmax.Softmax.cudatime_forward
+      regress profile attention.Components HEAD~1
       regress profile run.json --html run.html
       regress profile new-1.json new-2.json new-3.json --against old-1.json --against old-2.json --against old-3.json
       regress profile run.json --record HEAD
 
     \b
     Exit codes:
-      0  shown, or nothing regressed
+      0  profiled, shown, or nothing regressed
       1  something regressed
-      2  usage, configuration, or a file that is no export
+      2  usage, configuration, an unknown revision, or a file that is no export
+      3  a case fails, the rest is profiled
       4  undecided, with --strict
-      5  nothing could be compared
+      5  nothing could be profiled or compared
     """
     if against and record:
         raise click.UsageError("--record goes without --against", click.get_current_context())
-    with invoked(options) as (request, _):
+    with invoked(options) as (request, progress):
+        from regress.commands.profile import is_export
         from regress.commands.profile import profile as command
+        from regress.commands.profiled import profile_cases
 
-        report = command(request({}), exports, against, record)
+        if is_export(words, against, record):
+            report = command(request({}), words, against, record)
+        else:
+            options["patterns"] = words[:1]
+            report = profile_cases(request({}), words[1:], progress, calls, environment)
         if html is not None:
             publish_profile(report, html)
     finish(report, options)
+
+
+@regress.command()
+@click.argument("case", metavar="CASE")
+@click.argument("revision", nargs=-1, metavar="[REV]")
+@stack(where, placing)
+@click.option("--calls", type=click.IntRange(min=1), default=1, show_default=True, help="Calls after the warm-up.")
+@click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
+def once(case: str, revision: tuple[str, ...], calls: int, environment: str, **options: Any) -> None:
+    """Set one case up, warm it up and call it in this process, for nsys, ncu, compute-sanitizer or a debugger.
+
+    The calls lie between cudaProfilerStart and cudaProfilerStop, each in an NVTX range `regress.call`. The process becomes the
+    one that runs the case: what the case prints is printed, and of regress one line on stderr.
+
+    \b
+    Examples:
+      nsys profile -c cudaProfilerApi regress once softmax.Softmax.cudatime_forward --calls 20
+      ncu --profile-from-start off --target-processes all regress once 'ops.Linear.cudatime_forward(2048)'
+      compute-sanitizer --target-processes all regress once 'ops.Linear.cudatime_forward(2048)' HEAD~1
+
+    \b
+    Exit codes:
+      0  called
+      2  usage, configuration, an unknown revision, or several cases match
+      3  the case fails
+      5  no case matches, or it cannot be run here
+    """
+    options["patterns"], options["quiet"] = (case,), True
+    with invoked(options) as (request, progress):
+        from regress.commands.once import once as command
+
+        program = command(request({}), revision, progress, calls, environment)
+    sys.stdout.flush()
+    os.execve(program.words[0], program.words, dict(program.variables))
 
 
 @regress.command("list")

@@ -15,6 +15,8 @@
     KernelDiff  a kernel before and after: launches and seconds a call, and how the two were matched
     Explanation where the difference between two profiles went: kernels, copies, idle time
     Explained   a comparison with its explanation: the difference as measured, and as profiles of both sides show it
+    Totals      where the time of a profiled call went: device busy, idle, launches, copies, waiting
+    CallProfile a profiled case: totals, operators, kernels, gaps, and what holds it back
     Bound       what holds a kernel back: memory, arithmetic, launches, latency
     Check       one line of `doctor` or `init`
     SelfCheck   a side against itself ("A/A"): what is claimed there is a false alarm
@@ -56,8 +58,10 @@ __all__ = [
     "Acknowledgement",
     "Anchor",
     "Benchmark",
+    "Bottleneck",
     "Bound",
     "Built",
+    "CallProfile",
     "Case",
     "Cause",
     "ChangePoint",
@@ -71,6 +75,7 @@ __all__ = [
     "Explanation",
     "Failure",
     "Fineness",
+    "Gap",
     "KernelDiff",
     "KernelUse",
     "Lane",
@@ -79,8 +84,11 @@ __all__ = [
     "Matched",
     "Measured",
     "Measurement",
+    "MemoryUse",
     "Merged",
     "Metric",
+    "OperatorUse",
+    "PartUse",
     "ProfiledSide",
     "Protocol",
     "Report",
@@ -95,6 +103,7 @@ __all__ = [
     "SuiteProblem",
     "Summary",
     "Throughput",
+    "Totals",
     "Verdict",
     "Way",
     "declared_words",
@@ -817,6 +826,128 @@ class Bound:
 
 
 @dataclass(frozen=True)
+class Totals:
+    """Where the time of a call went. Host and device work side by side: their times do not add up to the span."""
+
+    span_s: float
+    """From the start on the host until the device is done."""
+    device_busy_s: float
+    """With a kernel, a copy or a memset running, side by side or not."""
+    idle_s: float
+    """The rest of the span."""
+    kernels_s: float
+    copies_s: float
+    host_busy_s: float
+    """In operators and API calls, without waiting for the device. What runs between them is not recorded."""
+    waiting_s: float
+    """The host was waiting for the device."""
+    overlap_s: float
+    """Host and device were busy at the same time."""
+    profiler_s: float
+    """The profiler itself was at work; this is in the other times too."""
+    launches: float
+    copies: float
+    synchronizations: float
+
+
+@dataclass(frozen=True)
+class OperatorUse:
+    """What one operator comes to in a call. Times without "own" include the operators inside it."""
+
+    name: str
+    calls: float
+    host_s: float
+    own_host_s: float
+    device_s: float
+    own_device_s: float
+    launches: float
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A time in which the device had nothing to do."""
+
+    start_s: float
+    duration_s: float
+    after: str
+    """The work that ended there; empty at the start."""
+    before: str
+    """The work that ended the gap; empty at the end."""
+    host: str
+    """What the host did for most of it: an operator, an API call; empty where it was in neither."""
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """What the allocator of the device did over the whole timeline."""
+
+    peak_bytes: int
+    """The most that was allocated at a time."""
+    allocated_bytes: int
+    """Asked for in all."""
+    left_bytes: int
+    """More than at the start; negative where less."""
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """What takes the largest share of the span: a kernel, copying, or the device's waiting; without a device, an operator."""
+
+    kind: Literal["kernel", "copies", "idle", "operator"]
+    name: str
+    share: float
+
+
+@dataclass(frozen=True)
+class PartUse:
+    """What a part of a call comes to that the program itself marked (record_function, an NVTX range)."""
+
+    name: str
+    uses: float
+    host_s: float
+    device_s: float
+    """Of the work that was asked for in it."""
+    launches: float
+
+
+@dataclass(frozen=True)
+class CallProfile:
+    """Where the time of a case's calls goes, as a profiler saw it. Without totals there is a failure, or nothing was seen."""
+
+    case: Case
+    call_s: float = 0.0
+    """A call without the profiler, in the same process; zero where it was not timed."""
+    calls: int = 0
+    """How many were profiled."""
+    trace: str = ""
+    """Where the Chrome trace is kept."""
+    component: str = ""
+    """Which part of a whole the case is, where its benchmark has a parameter of that name."""
+    share: float | None = None
+    """Of the whole that the components make up, by device time; by the span where there is no device."""
+    host_s: float = 0.0
+    """The host's part of a call: until it has asked for all the work, and has waited where it waits."""
+    totals: Totals | None = None
+    parts: tuple[PartUse, ...] = ()
+    operators: tuple[OperatorUse, ...] = ()
+    kernels: tuple[KernelUse, ...] = ()
+    copies: tuple[KernelUse, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    memory: MemoryUse | None = None
+    bottleneck: Bottleneck | None = None
+    bound: Bound | None = None
+    """None without device work."""
+    throughput: Throughput | None = None
+    """The declared work over the time in which the device was busy."""
+    on_device: bool = False
+    """Whether work of a device was recorded."""
+    short_names: Mapping[str, str] = field(default_factory=dict)
+    """Of kernels, for people."""
+    flags: tuple[str, ...] = ()
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True)
 class Setting:
     """One effective setting as `config` prints it."""
 
@@ -858,6 +989,8 @@ class Report:
     block: tuple[str, str] | None = None
     """Where something is to be added to the configuration, and its lines."""
     settings: tuple[Setting, ...] = ()
+    profiled: tuple[CallProfile, ...] = ()
+    """Cases that were profiled."""
     profile: Profile | None = None
     """What was profiled; of a comparison the head."""
     explained: tuple[Explained, ...] = ()

@@ -56,14 +56,18 @@ def profile(request: Request, words: Sequence[str], against: Sequence[str], reco
     )
 
 
+def is_export(words: Sequence[str], against: Sequence[str], record: str | None) -> bool:
+    """Whether the words name exports, not a case: files, or what only exports can be asked for."""
+    return bool(against) or record is not None or Path(words[0]).exists() or words[0].endswith(".json")
+
+
 def _export(word: str) -> Path:
     path = Path(word)
     if path.is_file():
         return path
-    why = "it is a folder" if path.is_dir() else "there is no such file"
     raise RegressError(
         f"{word} is no export of GPUProfiler",
-        why=f"{why}, and only exports can be shown so far: neither a benchmark nor a script is run",
+        why="it is a folder" if path.is_dir() else "there is no such file",
         fix="write one in the program: regress.profiler.get_profiler().export_json('profile.json')",
     )
 

@@ -27,11 +27,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
             fix=f"git rev-list {quoted(revision)} | xargs -n 1 regress run",
         )
     session = Session(request)
-    side = (
-        session.tree_side("head", environment)
-        if revision is None
-        else session.revision_side("head", revision, "", environment)
-    )
+    side = session.one_side(revision, environment)
     prepared = (session.prepare(side, watcher),)
     job = session.job(prepared, session.config.settings.run_rounds)
     recorder = Recorder(session, session.config.results_dir, prepared)

@@ -104,6 +104,12 @@ class Session:
         head = self.repository.resolve("HEAD")
         return Side(name, head, "the working tree" if dirty else "HEAD, clean", environment, dirty=dirty)
 
+    def one_side(self, revision: str | None, environment: str = "") -> Side:
+        """The side of a command that measures one: that revision, or the working tree (None)."""
+        if revision is None:
+            return self.tree_side("head", environment)
+        return self.revision_side("head", revision, "", environment)
+
     def prepare(self, side: Side, watcher: Watcher) -> Prepared:
         return prepare(side, self.config, self.repository, self.cache, watcher.note)
 
@@ -214,9 +220,12 @@ class Session:
 
     def ceilings(self, job: Job, measured: Measured) -> Ceilings:
         """What the device of the head does at most, where a benchmark declares work to hold against it; none after Ctrl-C."""
-        if measured.interrupted or not any(map(declares_work, measured.rounds)):
+        if measured.interrupted or not any(declares_work(each.facts) for each in measured.rounds):
             return Ceilings()
-        facts = measured.facts.get("head", {})
+        return self.device_ceilings(job, measured.facts.get("head", {}))
+
+    def device_ceilings(self, job: Job, facts: Mapping[str, Any]) -> Ceilings:
+        """What the device that these facts of a process name does at most, by a process of the job's last side."""
         visits = job.visits([each for each in job.gpus if each.uuid == facts.get("gpu_uuid")])
         try:
             return ceilings_of(facts, self.cache.parent, lambda: visits.ceilings(job.sides[-1]))

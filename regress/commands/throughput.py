@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from regress.measure.wire import Ceilings
 from regress.model import Benchmark, Case, Metric, Round, Summary, Throughput
@@ -53,9 +54,8 @@ class Rates:
         for each in rounds:
             case = Case(each.name, tuple(each.params))
             time = next((name for name in TIMES if name in each.values), "")
-            if time and case not in works and declares_work(each):
-                product = product_of(case, benchmarks.get(case.name), each.facts.get("precision"))
-                works[case] = Work(_amount(each, "bytes"), _amount(each, "flops"), product, time)
+            if time and case not in works and declares_work(each.facts):
+                works[case] = work_of(case, benchmarks.get(case.name), each.facts, time)
         return cls(works, ceilings)
 
     def of_time(self, case: Case, metric: Metric, summary: Summary | None) -> Throughput | None:
@@ -99,13 +99,19 @@ def product_of(case: Case, benchmark: Benchmark | None, precision: object) -> st
     return {True: "tf32", False: "float32"}.get(tf32, "") if isinstance(tf32, bool) else ""
 
 
-def declares_work(round: Round) -> bool:
-    """Whether the round says what work a call does."""
-    return _amount(round, "bytes") is not None or _amount(round, "flops") is not None
+def work_of(case: Case, benchmark: Benchmark | None, facts: Mapping[str, Any], time: str = DEVICE_TIME) -> Work:
+    """What a round's facts say of a call's work, to be held against that time."""
+    product = product_of(case, benchmark, facts.get("precision"))
+    return Work(_amount(facts, "bytes"), _amount(facts, "flops"), product, time)
 
 
-def _amount(round: Round, fact: str) -> float | None:
-    value = round.facts.get(fact)
+def declares_work(facts: Mapping[str, Any]) -> bool:
+    """Whether a round's facts say what work a call does."""
+    return _amount(facts, "bytes") is not None or _amount(facts, "flops") is not None
+
+
+def _amount(facts: Mapping[str, Any], fact: str) -> float | None:
+    value = facts.get(fact)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return float(value) if 0 < value < math.inf else None

@@ -1,4 +1,6 @@
-"""Where a process of ours begins: `--read N --write M` are the ends of its pipes, `--socket K` makes it a fork server."""
+"""Where a process of ours begins: `--read N --write M` are the ends of its pipes, `--socket K` makes it a fork server.
+
+`--once OPEN ONCE`, two messages, is a process without a driver: it runs one case and ends as any program does."""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ import sys
 from typing import List
 
 from .channel import Channel, moved
+from .wire import ONCE, decode
 from .worker import converse
 
 
@@ -28,6 +31,10 @@ def main(argv: List[str]) -> int:
 
 def start() -> None:
     """Run `main` and leave at once: what a suite registered for the interpreter's exit is not part of the protocol."""
+    if sys.argv[1] == ONCE:
+        from .once import run
+
+        sys.exit(run(decode(sys.argv[2].encode()), decode(sys.argv[3].encode())))  # tools write their files at the exit
     code = main(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # a benchmark may have closed it

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
 import time
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar
 
 from .backend import Backend, DeviceBackend, DeviceError, NoProfiler
 from .calibration import calibrate
@@ -19,7 +20,7 @@ from .precision import flags as precision_flags
 from .precision import restored_flags
 from .state import forget_compilations, restored, seed
 from .suite import Suite, choose_params, load_cache, metric_of, needs_device
-from .wire import Failure, Proposal, Record, Recorded, Round, Task
+from .wire import Failure, Once, Proposal, Ran, Record, Recorded, Round, Task
 
 T = TypeVar("T")
 By = Callable[[Any, Task, float], T]
@@ -96,6 +97,11 @@ class Visitor:
         return replace(
             found, flags=[*found.flags, *_left(leaves)], facts={**found.facts, "loaded": loaded_frameworks()}
         )
+
+    def once(self, asked: Once) -> Ran:
+        """The case's calls, marked for tools from outside."""
+        found, failure, _ = self._visit(asked.task, lambda benchmark, task, started: self._once(benchmark, asked.calls))
+        return Ran(found or 0.0, failure)
 
     def late(self) -> List[str]:
         """Modules of the frameworks that the visits have imported, in their order."""
@@ -194,21 +200,33 @@ class Visitor:
         return visited
 
     def _recorded(self, benchmark: Any, asked: Record) -> Recorded:
-        from . import profiling  # most workers are never asked
-
-        try:
-            found = profiling.record(benchmark, self._backend, asked)
-        except NoProfiler as why:
-            raise Skipped(f"cannot be profiled: {why}") from None
+        with _profilable() as profiling:
+            found: Recorded = profiling.record(benchmark, self._backend, asked)
         declared, doubts = _work(benchmark)
         device = self._circumstances() if needs_device(benchmark) else {}
         return replace(found, facts={**declared, **device}, flags=[*found.flags, *doubts])
+
+    def _once(self, benchmark: Any, calls: int) -> float:
+        with _profilable() as profiling:
+            seconds: float = profiling.run_marked(benchmark, self._backend, calls)
+        return seconds
 
     def _circumstances(self) -> Dict[str, Any]:
         """What else may explain a device's time."""
         precision = {name: value for name, value in precision_flags().items() if name in PRECISION}
         device = {} if self._named else self._backend.facts()
         return {**device, "precision": precision}
+
+
+@contextlib.contextmanager
+def _profilable() -> Iterator[Any]:
+    """The module that profiles; what cannot be profiled is skipped."""
+    from . import profiling  # most workers are never asked
+
+    try:
+        yield profiling
+    except NoProfiler as why:
+        raise Skipped(f"cannot be profiled: {why}") from None
 
 
 def _work(benchmark: Any) -> Tuple[Dict[str, float], List[str]]:

@@ -32,6 +32,8 @@ declare other ones are told apart by them."""
 SYNCHRONIZES = "synchronizes: no device time"
 """The flag of a visit whose function waits for the device itself."""
 
+ONCE = "--once"
+"""First word to a process that has no driver."""
 CALL_MARK = "regress.call"
 """Name of the range around each profiled call in a trace."""
 CALLS_SKIPPED = 1
@@ -236,6 +238,16 @@ class Record:
 
 
 @dataclass(frozen=True)
+class Once:
+    """To a process of its own, which has no pipes: run so many calls of a case, and end."""
+
+    task: Task = nested(Task)
+    calls: int = 1
+    setup_cache: bool = False
+    """Run the benchmark's `setup_cache` first."""
+
+
+@dataclass(frozen=True)
 class Visit:
     """Measure these tasks one after the other."""
 
@@ -396,6 +408,14 @@ class Recorded:
 
 
 @dataclass(frozen=True)
+class Ran:
+    """Seconds a call, or why there are none."""
+
+    seconds: float = 0.0
+    failure: Optional[Failure] = nested(Failure, default=None)
+
+
+@dataclass(frozen=True)
 class WrongCode:
     """The project was imported from elsewhere: nothing this worker measures counts."""
 
@@ -435,6 +455,7 @@ MESSAGES = {
         SetupCache,
         MeasureCeilings,
         Record,
+        Once,
         Visit,
         Opened,
         Importing,
@@ -450,6 +471,7 @@ MESSAGES = {
         Proposal,
         Round,
         Recorded,
+        Ran,
         WrongCode,
         End,
         Broken,

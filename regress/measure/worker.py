@@ -88,7 +88,7 @@ class Worker:
             probe.tried(self._backend if command.device else None, self._channel.send)
             self._channel.send(Works())
         elif isinstance(command, SetupCache):
-            self._channel.send(self._setup_cache(command))
+            self._channel.send(set_up_cache(self._suite, command, self._seed))
         elif isinstance(command, MeasureCeilings):
             from . import ceilings  # most workers are never asked
 
@@ -138,18 +138,20 @@ class Worker:
         self._imported = self._imported or self._code.imported()
         return dataclasses.replace(round, facts={**round.facts, "project_files": self._imported})
 
-    def _setup_cache(self, command: SetupCache) -> CacheReady:
-        start = time.perf_counter()
-        try:
-            os.chdir(command.directory)
-            benchmark = self._suite.get(command.name)
-            seed(self._seed)
-            cache = benchmark.do_setup_cache()
-            with open("cache.pickle", "wb") as file:
-                pickle.dump(cache, file)
-        except BaseException as error:  # whatever a suite raises is data
-            return CacheReady(command.name, time.perf_counter() - start, failure_of(error, self._suite.places))
-        return CacheReady(command.name, time.perf_counter() - start)
+
+def set_up_cache(suite: Suite, command: SetupCache, number: int) -> CacheReady:
+    """Run a `setup_cache` in its folder, which becomes the current one. `number` is the seed."""
+    start = time.perf_counter()
+    try:
+        os.chdir(command.directory)
+        benchmark = suite.get(command.name)
+        seed(number)
+        cache = benchmark.do_setup_cache()
+        with open("cache.pickle", "wb") as file:
+            pickle.dump(cache, file)
+    except BaseException as error:  # whatever a suite raises is data
+        return CacheReady(command.name, time.perf_counter() - start, failure_of(error, suite.places))
+    return CacheReady(command.name, time.perf_counter() - start)
 
 
 @functools.lru_cache(maxsize=None)

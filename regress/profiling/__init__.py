@@ -9,6 +9,7 @@
     ncu_run     the command that runs a program under Nsight Compute, and what its failures mean
     intervals   sets of times
     totals      Timeline -> busy and idle time, overlap, transfers, gaps, uses of operators and kernels, the bottleneck
+    calls       Timeline -> CallProfile, all that is told of a case's calls
     names       a kernel's short name, and what its words tell
     kernels     two Timelines -> KernelDiffs, and where the difference went
     change      the difference turned so that rules can look at it

@@ -6,9 +6,8 @@ A share of a measured ceiling is of what a large copy or product reaches; the pr
 
 from __future__ import annotations
 
-from regress.model import Bound, Throughput
+from regress.model import Bound, Throughput, Totals
 from regress.profiling.ncu import KernelMetrics
-from regress.profiling.totals import Totals
 from regress.units import format_percent
 
 NEAR = 0.6

@@ -5,41 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import fsum
-from typing import Literal
 
-from regress.model import KernelUse
+from regress.model import Bottleneck, Gap, KernelUse, MemoryUse, OperatorUse, PartUse, Totals
 from regress.profiling.intervals import Interval, complement, intersection, length, union, without
 from regress.profiling.names import short
-from regress.profiling.timeline import Copy, DeviceWork, Event, HostEvent, Launch, Timeline
+from regress.profiling.timeline import Copy, DeviceWork, Event, HostEvent, Launch, Timeline, between
 
 LARGEST_GAPS = 20
-
-
-@dataclass(frozen=True)
-class Totals:
-    """Where the time of a call went. Host and device work side by side: their times do not add up to the span."""
-
-    span_s: float
-    """From the start on the host until the device is done."""
-    device_busy_s: float
-    """With a kernel, a copy or a memset running, side by side or not."""
-    idle_s: float
-    """The rest of the span."""
-    kernels_s: float
-    copies_s: float
-    host_busy_s: float
-    """In operators and API calls, without waiting for the device. What runs between them is not recorded."""
-    waiting_s: float
-    """The host was waiting for the device."""
-    overlap_s: float
-    """Host and device were busy at the same time."""
-    profiler_s: float
-    """The profiler itself was at work; this is in the other times too."""
-    launches: float
-    copies: float
-    synchronizations: float
 
 
 def totals(timeline: Timeline) -> Totals:
@@ -133,19 +106,6 @@ def _correlations(group: Iterable[DeviceWork]) -> list[int]:
     return [each.correlation for each in group if each.correlation is not None]
 
 
-@dataclass(frozen=True)
-class OperatorUse:
-    """What one operator comes to in a call. Times without "own" include the operators inside it."""
-
-    name: str
-    calls: float
-    host_s: float
-    own_host_s: float
-    device_s: float
-    own_device_s: float
-    launches: float
-
-
 def by_operator(timeline: Timeline) -> tuple[OperatorUse, ...]:
     """The operators, the one with the most time of its own on the device first, then on the host."""
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0] * 6)
@@ -179,21 +139,28 @@ def _time_inside(timeline: Timeline) -> list[float]:
     return inside
 
 
+def by_range(timeline: Timeline, leave_out: str = "") -> tuple[PartUse, ...]:
+    """The ranges that the program marked, the one with the most device time first. `leave_out` are those of that name."""
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for each in timeline.ranges:
+        if each.name != leave_out:
+            seconds[each.name].append(each.duration_s)
+    uses = []
+    for name, spent in seconds.items():
+        part = between(timeline, name)
+        uses.append(
+            PartUse(
+                name,
+                uses=len(spent) / timeline.calls,
+                host_s=fsum(spent) / timeline.calls,
+                device_s=_sum(part.work) / timeline.calls,
+                launches=len(part.launches) / timeline.calls,
+            )
+        )
+    return tuple(sorted(uses, key=lambda use: (-use.device_s, -use.host_s, use.name)))
+
+
 # -- idle time -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Gap:
-    """A time in which the device had nothing to do."""
-
-    start_s: float
-    duration_s: float
-    after: str
-    """The work that ended there; empty at the start."""
-    before: str
-    """The work that ended the gap; empty at the end."""
-    host: str
-    """What the host did for most of it: an operator, an API call; empty where it was in neither."""
 
 
 def gaps(timeline: Timeline, least_s: float = 0.0, most: int = LARGEST_GAPS) -> tuple[Gap, ...]:
@@ -230,18 +197,6 @@ def _before(events: Sequence[HostEvent], end: float) -> Sequence[HostEvent]:
 # -- memory and the bottleneck -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class MemoryUse:
-    """What the allocator of the device did over the whole timeline."""
-
-    peak_bytes: int
-    """The most that was allocated at a time."""
-    allocated_bytes: int
-    """Asked for in all."""
-    left_bytes: int
-    """More than at the start; negative where less."""
-
-
 def memory(timeline: Timeline) -> MemoryUse | None:
     """None where no allocation was recorded: profile_memory was off, or there was none."""
     found = [each for each in timeline.allocations if each.on_device]
@@ -253,15 +208,6 @@ def memory(timeline: Timeline) -> MemoryUse | None:
         allocated_bytes=sum(each.bytes for each in found if each.bytes > 0),
         left_bytes=found[-1].allocated_bytes - before,
     )
-
-
-@dataclass(frozen=True)
-class Bottleneck:
-    """What takes the largest share of the span: a kernel, copying, or the device's waiting; without a device, an operator."""
-
-    kind: Literal["kernel", "copies", "idle", "operator"]
-    name: str
-    share: float
 
 
 def bottleneck(timeline: Timeline) -> Bottleneck | None:

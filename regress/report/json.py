@@ -16,6 +16,7 @@ from typing import Any
 from regress.model import (
     Acknowledgement,
     Built,
+    CallProfile,
     Case,
     Changed,
     Comparison,
@@ -184,6 +185,17 @@ def _profile(report: Report) -> dict[str, Any]:
     return dataclasses.asdict(report.profile) if report.profile is not None else {}
 
 
+def _profiled(report: Report) -> dict[str, Any]:
+    return _measured(report) | {"verdict": report.state, "profiles": [_call_profile(each) for each in report.profiled]}
+
+
+def _call_profile(each: CallProfile) -> dict[str, Any]:
+    named = {"name": each.case.name, "params": list(each.case.params)}
+    failure = _failure(each.failure) if each.failure is not None else None
+    values = dataclasses.asdict(each) | {"failure": failure}
+    return named | {key: value for key, value in values.items() if key not in ("case", "short_names")}
+
+
 def _merge(report: Report) -> dict[str, Any]:
     return {"folders": [dataclasses.asdict(each) for each in report.merged]}
 
@@ -211,6 +223,7 @@ _BODIES: dict[str, Callable[[Report], dict[str, Any]]] = {
     "merge": _merge,
     "ack": _ack,
     "profile": _profile,
+    "profiled": _profiled,
     "config": _config,
 }
 """Command -> what its document has beyond the envelope; a command that is not here has the envelope only."""
@@ -315,8 +328,8 @@ def _explained(each: Explained) -> dict[str, Any]:
         "sentence": sentence(each),
         "measured_s": each.measured_s,
         "explanation": _explanation(each.explanation) if each.explanation is not None else None,
-        "base": _profiled(each.base),
-        "head": _profiled(each.head),
+        "base": _profiled_side(each.base),
+        "head": _profiled_side(each.head),
         "files": each.files,
         "commits": [
             {"sha": one.sha, "subject": one.subject, "author": one.author, "date": one.date} for one in each.commits
@@ -347,7 +360,7 @@ def _kernel_diff(each: KernelDiff) -> dict[str, Any]:
     }
 
 
-def _profiled(side: ProfiledSide | None) -> dict[str, Any] | None:
+def _profiled_side(side: ProfiledSide | None) -> dict[str, Any] | None:
     return None if side is None else {"calls_s": side.calls_s, "traces": side.traces}
 
 
@@ -450,6 +463,9 @@ def _failures(report: Report) -> Iterator[tuple[Case, str, Failure]]:
         for side, failure in (("base", comparison.base_failure), ("head", comparison.head_failure)):
             if failure is not None:
                 yield comparison.case, side, failure
+    for profile in report.profiled:
+        if profile.failure is not None:
+            yield profile.case, "head", profile.failure
     for measurement in report.measurements:
         if measurement.failure is not None:
             yield measurement.case, "head", measurement.failure

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from regress.model import Comparison, Report, Verdict
 from regress.report import changes, explained, listings, summary, verdicts
+from regress.report.calls import call_profiles
 from regress.report.failures import without_values
 from regress.report.gfm import Part, code, fence, fit, fold, table, words
 from regress.report.rows import ALIGNS, row
@@ -182,6 +183,7 @@ def _listings(report: Report) -> Iterator[Part]:
         listings.acknowledgements,
         listings.block,
         listings.fineness,
+        call_profiles,
     )
     for part in parts:
         lines = part(report, Style())

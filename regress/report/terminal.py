@@ -8,6 +8,7 @@ from __future__ import annotations
 from regress.errors import RegressError
 from regress.model import Report
 from regress.report import listings, summary, verdicts
+from regress.report.calls import call_profiles
 from regress.report.changes import changes
 from regress.report.explained import explained, sentences
 from regress.report.profile import profile
@@ -45,6 +46,7 @@ def render(report: Report, style: Style) -> str:
             *listings.acknowledgements(report, style),
             *listings.block(report, style),
             *listings.measurements(report, style),
+            *call_profiles(report, style),
             *profile(report, style),
             *verdicts.sections(report, style),
             *explained(report, style),

@@ -381,12 +381,12 @@ class Visits:
         """A fork of the process that has imported the side's suite, which is started anew where something has ended it."""
         parent = self._parents[side.side.name]
         try:
-            return self._known(side, Server(parent.fork, self._opening(side), self._reaper, self.interrupt))
+            return self._known(side, Server(parent.fork, self.opening(side), self._reaper, self.interrupt))
         except (Died, TimedOut):
             pass
         parent = self._restart(side)
         try:
-            return self._known(side, Server(parent.fork, self._opening(side), self._reaper, self.interrupt))
+            return self._known(side, Server(parent.fork, self.opening(side), self._reaper, self.interrupt))
         except (Died, TimedOut) as error:
             raise _not_started(side, error) from None
 
@@ -422,11 +422,12 @@ class Visits:
             # All rounds of a side share its hashes then, so both sides have to have the same: a set's order is no difference.
             variables.setdefault("PYTHONHASHSEED", str(self.settings.seed))
         try:
-            return kind(self.start_file, side.python, variables, self._opening(side), self._reaper, self.interrupt)
+            return kind(self.start_file, side.python, variables, self.opening(side), self._reaper, self.interrupt)
         except (Died, TimedOut) as error:
             raise _not_started(side, error) from None
 
-    def _opening(self, side: Prepared) -> Open:
+    def opening(self, side: Prepared) -> Open:
+        """What a process of the side is told first."""
         return Open(
             suite_dir=str(self.own_suites.get(side.side.name, self.suite)),
             import_roots=[str(root) for root in side.import_roots],

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Project, interrupted, start
+from tests.profiling.exports import export
 
 ROOT = Path(__file__).parents[2]
 TABLE = (ROOT / "docs" / "exit-codes.md").read_text().partition("| code | when |")[2]
@@ -50,7 +51,7 @@ def two(make: Make, base: str = FAST, head: str = FAST, suite: str = SUITE, **se
 
 
 def code(p: Project, *arguments: str) -> int:
-    result = p.regress(*arguments, "-q") if arguments[0] not in ("export", "report") else p.regress(*arguments)
+    result = p.regress(*arguments, "-q") if arguments[0] not in ("export", "report", "once") else p.regress(*arguments)
     assert "Traceback" not in result.err
     return result.code
 
@@ -372,6 +373,42 @@ def _(make: Make) -> int:
     assert code(p, "report") == 5
     code(p, "run")
     return code(p, "export", "--csv", "-b", "nothing")
+
+
+@row("`profile`: a case is profiled, or an export shown")
+def _(make: Make) -> int:
+    p = two(make)
+    export(p.root / "run.json", 1)
+    assert code(p, "profile", "run.json") == 0
+    return code(p, "profile", "cudatime_work")
+
+
+@row("`profile`: a case fails, the rest is profiled")
+def _(make: Make) -> int:
+    return code(two(make, FAST, FAILING), "profile", "cudatime")
+
+
+@row("`profile`, `once`: no case matches, or none can be run here")
+def _(make: Make) -> int:
+    p = two(make, suite=SUITE + "def timeraw_text(): return 'pass'\n")
+    for words in (["profile", "nothing"], ["profile", "timeraw_text"], ["once", "nothing"]):
+        assert code(p, *words) == 5
+    return code(p, "once", "b.timeraw_text")
+
+
+@row("`once`: the case was called")
+def _(make: Make) -> int:
+    return code(two(make), "once", "b.cudatime_work")
+
+
+@row("`once`: several cases match")
+def _(make: Make) -> int:
+    return code(two(make), "once", "cudatime")
+
+
+@row("`once`: the case fails")
+def _(make: Make) -> int:
+    return two(make, FAST, FAILING).regress("once", "b.cudatime_work").code  # it prints the case's traceback
 
 
 @row("`list`, `init`: a benchmark file cannot be imported")

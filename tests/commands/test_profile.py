@@ -98,8 +98,8 @@ def test_swapping_the_sides_mirrors_the_verdict() -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (("ops.Softmax.cudatime_fwd",), "ops.Softmax.cudatime_fwd is no export of GPUProfiler"),
-        (("train.py", "old-1.json"), "train.py is no export of GPUProfiler"),
+        (("nothing.json",), "nothing.json is no export of GPUProfiler"),
+        (("old-1.json", "--against", "old.js"), "old.js is no export of GPUProfiler"),
         ((".",), ". is no export of GPUProfiler"),
         (("old-1.json", "old-2.json"), "2 exports and nothing to compare them with"),
         (("broken.json",), "broken.json is not an export of GPUProfiler"),

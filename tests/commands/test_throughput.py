@@ -83,7 +83,7 @@ def test_a_declared_dtype_wins_over_parameters() -> None:
     + [({"flops": value}, False) for value in (-1, math.nan, math.inf, "8", None)],
 )
 def test_only_a_positive_number_is_work(facts: dict[str, Any], declares: bool) -> None:
-    assert declares_work(visited(**facts)) is declares
+    assert declares_work(visited(**facts).facts) is declares
 
 
 def test_rates_of_a_side() -> None:

@@ -10,6 +10,8 @@ import os
 from typing import Any, ContextManager, Dict, Iterator, List, Protocol
 
 MICRO = 1e6
+BETWEEN_S = 1e-9
+"""From the end of what the host did to what it did next, which would else seem to lie inside it."""
 COPY_NAME = "Memcpy HtoD (Pinned -> Device)"
 """The scripted device says of no copy where it goes."""
 
@@ -139,7 +141,8 @@ class ScriptedProfiler(Profiler):
 
     def _span(self, category: str, name: str, start_s: float, end_s: float, thread: int, args: Dict[str, Any]) -> None:
         if self._on:
-            times = {"ts": start_s * MICRO, "dur": (end_s - start_s) * MICRO}
+            short = BETWEEN_S if category in ("cpu_op", "cuda_runtime") else 0.0
+            times = {"ts": start_s * MICRO, "dur": max(0.0, end_s - start_s - short) * MICRO}
             self._events.append({"ph": "X", "cat": category, "name": name, "tid": thread, "args": args, **times})
 
     def write(self, path: str) -> None:

@@ -1,0 +1,195 @@
+"""`regress profile CASE`: cases run under the profiler, each in a process of its own."""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from regress.commands.session import Request, Session, counted, device_line
+from regress.commands.throughput import declares_work, throughput, work_of
+from regress.errors import NothingMeasured, ProfileError, RevisionError
+from regress.measure.wire import CALL_MARK, CALLS_SKIPPED, Ceilings
+from regress.model import Benchmark, CallProfile, Case, Failure, Report, Round, Throughput
+from regress.profiling import chrome
+from regress.profiling.calls import call_profile, of_components
+from regress.profiling.timeline import between
+from regress.run.execute import Job, Watcher, discover
+from regress.run.plan import select
+from regress.run.profiled import Profiled, profiled
+
+COMPONENT = "component"
+"""The parameter by which a benchmark names the parts of a whole."""
+FOLDER = "profiles"
+"""Of the cache: traces, a file for each case and commit."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The cases that were asked for, and what is needed to run them."""
+
+    job: Job
+    benchmarks: Mapping[str, Benchmark]
+    cases: list[Case]
+
+
+@dataclass
+class _Seen:
+    """What was profiled, as far as it got."""
+
+    found: list[CallProfile] = field(default_factory=list)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    ceilings: Ceilings = field(default_factory=Ceilings)
+    interrupted: bool = False
+
+
+def profile_cases(
+    request: Request, revisions: Sequence[str], watcher: Watcher, calls: int, environment: str = ""
+) -> Report:
+    """Profile the cases that match, with the code of one revision (none: the working tree).
+
+    Raises NothingMeasured where no case matches.
+    """
+    start = time.monotonic()
+    revision = only(revisions)
+    session = Session(request)
+    side = session.one_side(revision, environment)
+    chosen = choose(session, session.job((session.prepare(side, watcher),), 1))
+    seen = _Seen()
+    with session.device(watcher) as locked:
+        _profile(session, chosen, seen, watcher, calls)
+    cases = counted(len(chosen.cases), "case")
+    codes = exit_codes(seen.found, seen.interrupted)
+    return Report(
+        command="profiled",
+        exit_codes=codes,
+        state={0: "PASS", 5: "NOTHING", 130: "INTERRUPTED"}.get(codes[0], "FAIL"),
+        head=side,
+        machine=session.machine,
+        device=device_line(seen.facts, [_round(seen.facts)]),
+        plan=", ".join(filter(None, [cases, f"up to {counted(calls, 'call')} of each", locked])),
+        profiled=tuple(_with_shares(seen.found, chosen.benchmarks)),
+        cases=len(seen.found),
+        warnings=tuple(_warnings(session, chosen.job, seen)),
+        duration_s=time.monotonic() - start,
+    )
+
+
+def only(revisions: Sequence[str]) -> str | None:
+    """The one revision that was given, if any. Raises RevisionError for more."""
+    if len(revisions) > 1:
+        raise RevisionError(
+            f"{counted(len(revisions), 'revision')} and one case: {', '.join(revisions)}",
+            why="a case is profiled at one commit",
+            fix="name one, or none for the working tree",
+        )
+    return revisions[0] if revisions else None
+
+
+def choose(session: Session, job: Job) -> Chosen:
+    """The cases that match what was asked for. Raises NothingMeasured, with names that are near, where none does."""
+    suite = discover(job, job.sides[0])
+    cases = select(suite.benchmarks, job.selection)
+    if not cases:
+        broken = [each for each in suite.problems if each.fatal]
+        why = f"{broken[0].where}: {broken[0].message}" if broken else f"searched in {session.config.benchmark_dir}"
+        near = _near(session.request.patterns, suite.benchmarks)
+        raise NothingMeasured(
+            f"no benchmark matches {job.selection.words}",
+            why=why,
+            fix=f"did you mean {', '.join(near)}?" if near else "regress list",
+        )
+    return Chosen(job, {each.name: each for each in suite.benchmarks}, cases)
+
+
+def _near(words: Iterable[str], benchmarks: Iterable[Benchmark]) -> list[str]:
+    names = {each.name for each in benchmarks}
+    by_last = {name.rpartition(".")[2]: name for name in names}
+    found: list[str] = []
+    for word in words:
+        found += sorted(name for name in names if word.lower() in name.lower())
+        found += difflib.get_close_matches(word, names, 3)
+        found += [by_last[last] for last in difflib.get_close_matches(word.rpartition(".")[2], by_last, 3)]
+    return list(dict.fromkeys(found))[:3]
+
+
+def _profile(session: Session, chosen: Chosen, seen: _Seen, watcher: Watcher, calls: int) -> None:
+    """Case after case. What is there at Ctrl-C is kept."""
+    watcher.start(len(chosen.cases), "profiling")
+    (side,), folder = chosen.job.sides, session.cache / FOLDER
+    try:
+        for case in chosen.cases:
+            recorded = profiled(side, chosen.job, chosen.benchmarks[case.name], case, folder, calls)
+            if declares_work(recorded.facts) and seen.ceilings == Ceilings():
+                seen.ceilings = session.device_ceilings(chosen.job, recorded.facts)
+            seen.facts = {**seen.facts, **recorded.facts}
+            seen.found.append(told(recorded, chosen.benchmarks[case.name], seen.ceilings))
+            watcher.advance(str(case))
+    except KeyboardInterrupt:
+        seen.interrupted = True
+
+
+def told(recorded: Profiled, benchmark: Benchmark, ceilings: Ceilings) -> CallProfile:
+    """What the trace of a case says, or why there is none."""
+    case = recorded.case
+    component = ""
+    if COMPONENT in benchmark.param_names:
+        component = case.params[benchmark.param_names.index(COMPONENT)].strip("'\"")
+    if recorded.trace is None:
+        return CallProfile(case, component=component, failure=recorded.failure)
+
+    def rate(seconds: float) -> Throughput | None:
+        facts = recorded.facts
+        return throughput(seconds, work_of(case, benchmark, facts), ceilings) if declares_work(facts) else None
+
+    try:
+        timeline = between(chrome.read(recorded.trace), CALL_MARK, CALLS_SKIPPED)
+    except (ProfileError, KeyError) as error:
+        return CallProfile(case, component=component, failure=Failure("error", f"its trace cannot be read: {error}"))
+    found = call_profile(case, timeline, CALL_MARK, recorded.seconds, rate)
+    flags = (*recorded.flags, *found.flags)
+    return replace(found, trace=str(recorded.trace), component=component, flags=flags)
+
+
+def _with_shares(found: list[CallProfile], benchmarks: Mapping[str, Benchmark]) -> list[CallProfile]:
+    """The cases, those of one whole together, the largest component first."""
+    wholes: dict[tuple[Any, ...], list[CallProfile]] = {}
+    for each in found:
+        names = benchmarks[each.case.name].param_names
+        others = [value for name, value in zip(names, each.case.params, strict=False) if name != COMPONENT]
+        key = (each.case.name, *others) if each.component else (each.case,)
+        wholes.setdefault(key, []).append(each)
+    shared = []
+    for group in wholes.values():
+        parts = of_components(group) if group[0].component else group
+        shared += sorted(parts, key=lambda each: -(each.share or 0.0))
+    return shared
+
+
+def exit_codes(found: Iterable[CallProfile], interrupted: bool) -> tuple[int, ...]:
+    """130 interrupted, 5 nothing was profiled, 3 something failed."""
+    found = list(found)
+    codes = [130] if interrupted else []
+    if all(each.totals is None for each in found):
+        codes.append(5)
+    if any(each.failure is not None and each.failure.kind != "skipped" for each in found):
+        codes.append(3)
+    return tuple(codes) or (0,)
+
+
+def _round(facts: Mapping[str, Any]) -> Round:
+    return Round("", [], "head", 0, facts=dict(facts))
+
+
+def _warnings(session: Session, job: Job, seen: _Seen) -> list[str]:
+    warnings = [*session.config.warnings, *(text for each in job.sides for text in each.warnings)]
+    if any(each.totals is not None and not each.on_device for each in seen.found):
+        why = seen.facts.get("no_device")
+        warnings.append(f"no work of a device was recorded, operators on the host only{f': {why}' if why else ''}")
+    if seen.ceilings.failure is not None:
+        warnings.append(f"shares of what the device does at most are not all known: {seen.ceilings.failure.message}")
+    if seen.facts.get("scripted"):
+        warnings.append("the device is scripted: times are stated by the code, not measured")
+    return warnings

@@ -1,0 +1,215 @@
+"""Cases that were profiled: several side by side, or one in full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from regress.model import CallProfile, KernelUse, Report, Totals
+from regress.report.failures import failure_lines
+from regress.report.style import Style, pad, paint, visible
+from regress.report.table import Layout, Row
+from regress.units import format_bytes, format_number, format_percent, format_time
+
+__all__ = ["call_profiles"]
+
+_FEW = 8
+"""Operators and kernels that are shown without -v."""
+
+
+def call_profiles(report: Report, style: Style) -> list[str]:
+    """Several cases as a table, a row each; one case, or with -v each of them, in full. Then what failed."""
+    good = [each for each in report.profiled if each.totals is not None]
+    lines = _side_by_side(good, style) if len(good) > 1 else []
+    if len(good) == 1 or style.verbose:
+        for each in good:
+            lines += _in_full(each, style)
+    for each in report.profiled:
+        if each.failure is not None:
+            word, color = ("/", "dim") if each.failure.kind == "skipped" else ("!", "bold red")
+            lines.append(f"{paint(word, color, style)} {visible(str(each.case))}")
+            lines += [*failure_lines([("", each.failure)], style), ""]
+    return lines
+
+
+def _side_by_side(found: list[CallProfile], style: Style) -> list[str]:
+    parts = any(each.component for each in found)
+    heads = (
+        "component" if parts else "profiled",
+        "share",
+        "call",
+        "busy",
+        "idle",
+        "launches",
+        "bottleneck",
+        "bound by",
+    )
+    rows = [Row(heads, color="bold", accent=0)]
+    for each in found:
+        totals = each.totals
+        assert totals is not None
+        rows.append(
+            Row(
+                (
+                    visible(each.component or str(each.case)),
+                    "" if each.share is None else format_percent(each.share),
+                    _time(each.call_s),
+                    _time(totals.device_busy_s) if each.on_device else "",
+                    _share(totals.idle_s, totals) if each.on_device else "",
+                    _count(totals.launches),
+                    _bottleneck(each),
+                    each.bound.kind if each.bound is not None else "",
+                )
+            )
+        )
+    return [*_table(rows, "lrrrrrll", style), ""]
+
+
+def _in_full(found: CallProfile, style: Style) -> list[str]:
+    lines = [f"  {paint(visible(str(found.case)), 'bold', style)}", ""]
+    for rows, aligns in (
+        (_totals(found), "lrrl"),
+        (_parts(found), "lrrrrr"),
+        (_operators(found, style), "lrrrrr"),
+        (_kernels(found, found.kernels, "kernel", style), "lrrrrll"),
+        (_kernels(found, found.copies, "copy", style), "lrrrrll"),
+        (_gaps(found), "lrl"),
+    ):
+        if len(rows) > 1:
+            lines += [*_table(rows, aligns, style), ""]
+    return [*lines, *_verdict(found), ""]
+
+
+# -- tables --------------------------------------------------------------------------------------------------------------
+
+
+def _totals(found: CallProfile) -> list[Row]:
+    totals = found.totals
+    assert totals is not None
+    rows = [("of a call", "time", "share", "")]
+    if found.call_s:
+        rows.append(("without the profiler", _time(found.call_s), "", ""))
+    rows.append(("under the profiler", _time(totals.span_s), "100 %", f"mean of {found.calls}"))
+    if found.on_device:
+        asked = f"{_times(totals.launches, 'launch', 'es')}, {_times(totals.copies, 'cop', 'ies', 'y')}"
+        rows += [
+            ("device busy", _time(totals.device_busy_s), _share(totals.device_busy_s, totals), asked),
+            ("device idle", _time(totals.idle_s), _share(totals.idle_s, totals), ""),
+        ]
+        waits = _times(totals.synchronizations, "synchronization", "s")
+        rows.append(("host waiting", _time(totals.waiting_s), _share(totals.waiting_s, totals), waits))
+    rows.append(("the host's part", _time(found.host_s), _share(found.host_s, totals), ""))
+    if totals.profiler_s:
+        own = _time(totals.profiler_s), _share(totals.profiler_s, totals)
+        rows.append(("profiler itself", *own, "in the times above"))
+    if found.memory is not None:
+        used = f"{format_bytes(found.memory.allocated_bytes / found.calls)} allocated a call"
+        left = f", {format_bytes(found.memory.left_bytes)} left" if found.memory.left_bytes else ""
+        rows.append(("device memory", format_bytes(found.memory.peak_bytes), "", f"peak; {used}{left}"))
+    return _rows(rows)
+
+
+def _parts(found: CallProfile) -> list[Row]:
+    totals = found.totals
+    assert totals is not None
+    rows = [("component", "uses", "device", "share", "host", "launches")]
+    for each in found.parts:
+        share = _share(each.device_s if found.on_device else each.host_s, totals)
+        numbers = _time(each.device_s), share, _time(each.host_s), _count(each.launches)
+        rows.append((visible(each.name), _count(each.uses), *numbers))
+    return _rows(rows)
+
+
+def _operators(found: CallProfile, style: Style) -> list[Row]:
+    totals = found.totals
+    assert totals is not None
+    shown = found.operators if style.verbose else found.operators[:_FEW]
+    rows = [("operator, alone", "calls", "device", "share", "host", "launches")]
+    for each in shown:
+        share = _share(each.own_device_s if found.on_device else each.own_host_s, totals)
+        device = _time(each.own_device_s) if found.on_device else ""
+        times = device, share, _time(each.own_host_s), _count(each.launches)
+        rows.append((visible(each.name), _count(each.calls), *times))
+    return [*_rows(rows), *_more(len(found.operators) - len(shown), len(rows[0]))]
+
+
+def _kernels(found: CallProfile, uses: tuple[KernelUse, ...], title: str, style: Style) -> list[Row]:
+    totals = found.totals
+    assert totals is not None
+    shown = uses if style.verbose else uses[:_FEW]
+    rows = [(title, "launches" if title == "kernel" else "times", "device", "share", "host", "", "in")]
+    for each in shown:
+        what = format_bytes(each.bytes) if each.bytes else _launch(each)
+        times = _time(each.seconds), _share(each.seconds, totals), _time(each.host_s)
+        name = visible(found.short_names.get(each.name, each.name))
+        rows.append((name, _count(each.launches), *times, what, visible(each.operators[0]) if each.operators else ""))
+    return [*_rows(rows), *_more(len(uses) - len(shown), len(rows[0]))]
+
+
+def _launch(use: KernelUse) -> str:
+    """Grid and block of its longest launch, and its occupancy."""
+    sizes = [" x ".join(str(each) for each in size) for size in (use.grid, use.block) if size is not None]
+    occupancy = f", occupancy {format_percent(use.occupancy)}" if use.occupancy is not None else ""
+    return f"<{', '.join(sizes)}>{occupancy}" if sizes else ""
+
+
+def _gaps(found: CallProfile) -> list[Row]:
+    rows = [("largest gaps", "idle", "")]
+    for each in found.gaps:
+        after = f"after {visible(found.short_names.get(each.after, each.after))}" if each.after else "at the start"
+        before = f"before {visible(found.short_names.get(each.before, each.before))}" if each.before else "to the end"
+        host = f"the host was in {visible(each.host)}" if each.host else "the host was in nothing that is recorded"
+        rows.append((f"{after}, {before}", _time(each.duration_s), host))
+    return _rows(rows)
+
+
+# -- words ---------------------------------------------------------------------------------------------------------------
+
+
+def _verdict(found: CallProfile) -> Iterator[str]:
+    """What takes the most, what holds it back, what to try, and where the trace is."""
+    lines = [("bottleneck", f"{_bottleneck(found)} of a call")] if found.bottleneck is not None else []
+    if found.bound is not None:
+        lines += [(found.bound.kind, visible(found.bound.why)), ("try", visible(found.bound.advice))]
+    lines += [("note", visible(flag)) for flag in found.flags]
+    if found.trace:
+        lines.append(("trace", f"{visible(found.trace)} (opens in https://ui.perfetto.dev)"))
+    width = max((len(word) for word, _ in lines), default=0)
+    return (f"  {pad(word, width)}  {text}" for word, text in lines)
+
+
+def _bottleneck(found: CallProfile) -> str:
+    if found.bottleneck is None:
+        return ""
+    name = found.short_names.get(found.bottleneck.name, found.bottleneck.name)
+    return f"{visible(name)}, {format_percent(found.bottleneck.share)}"
+
+
+def _time(seconds: float) -> str:
+    """Times of a trace have whole nanoseconds: what is far below is what is left of subtracting them."""
+    return format_time(round(seconds, 10))
+
+
+def _count(number: float) -> str:
+    """A mean number a call: "2", "0.333"."""
+    return str(round(number)) if abs(number - round(number)) < 1e-9 else format_number(number)
+
+
+def _times(number: float, noun: str, several: str, one: str = "") -> str:
+    return f"{_count(number)} {noun}{one if number == 1 else several}"
+
+
+def _share(seconds: float, totals: Totals) -> str:
+    return format_percent(round(seconds, 10) / totals.span_s) if totals.span_s > 0 else ""
+
+
+def _rows(cells: Iterable[tuple[str, ...]]) -> list[Row]:
+    return [Row(each, color="bold" if number == 0 else "", accent=0) for number, each in enumerate(cells)]
+
+
+def _more(count: int, columns: int) -> list[Row]:
+    return [Row((f"… and {count} more with -v", *("",) * (columns - 1)))] if count > 0 else []
+
+
+def _table(rows: list[Row], aligns: str, style: Style) -> list[str]:
+    layout = Layout.of(rows, aligns, style)
+    return [line for row in rows for line in layout.lines(row, style)]

@@ -1,0 +1,39 @@
+"""The command that runs a case in a plain process, without a driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from regress.measure.wire import ONCE, Once, Task, encode
+from regress.model import Benchmark, Case, Failure
+from regress.run import plan
+from regress.run.environments import Prepared
+from regress.run.job import Job
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A program to be run in place of this one: its words, and its whole environment."""
+
+    words: tuple[str, ...]
+    variables: Mapping[str, str]
+
+
+def plain(prepared: Prepared, job: Job, benchmark: Benchmark, case: Case, calls: int) -> Plain | Failure:
+    """What runs so many calls of the case with the side's code, or why it cannot be run here."""
+    failure = plan.refusal(benchmark, len(job.gpus))
+    if failure is not None:
+        return failure
+    visits = job.visits(job.gpus)
+    try:
+        opening = visits.opening(prepared)
+    finally:
+        visits.close()
+    task = Task(case.name, list(case.params), prepared.side.name)
+    asked = Once(task, calls, benchmark.setup_cache_key is not None)
+    variables = dict(prepared.variables)
+    if job.gpus:
+        variables["CUDA_VISIBLE_DEVICES"] = visits.visible
+    messages = (encode(each).decode() for each in (opening, asked))
+    return Plain((prepared.python, "-X", "faulthandler", str(job.start_file), ONCE, *messages), variables)
