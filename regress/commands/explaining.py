@@ -102,7 +102,7 @@ class Explaining:
             head=_side(head, after),
             warnings=explanation.warnings,
         )
-        return _doubted(found, base, head)
+        return doubted(found, base, head)
 
     def _profiles(self, compared: Comparison) -> tuple[list[Profile], list[Profile]]:
         """Those of base and of head, taken in turn. Raises RegressError where one cannot be taken."""
@@ -154,7 +154,7 @@ def _spans(timeline: Timeline) -> tuple[Span, ...]:
 # -- doubts --------------------------------------------------------------------------------------------------------------
 
 
-def _doubted(found: Explained, base: Sequence[Profile], head: Sequence[Profile]) -> Explained:
+def doubted(found: Explained, base: Sequence[Profile], head: Sequence[Profile]) -> Explained:
     """With what speaks against the explanation; a cause of a difference that the profiles do not show has low confidence."""
     explanation, measured_s = found.explanation, found.measured_s
     assert explanation is not None
