@@ -16,7 +16,7 @@ import click
 
 from regress import __version__
 from regress.errors import RegressError
-from regress.invocation import finish, invoked, publish, publish_profile, say, write_table
+from regress.invocation import finish, invoked, publish, publish_explained, publish_profile, say, write_table
 from regress.options import (
     Duration,
     Level,
@@ -64,6 +64,7 @@ def regress() -> None:
 @stack(where, selecting, tagging)
 @click.option("--affected", is_flag=True, help="Benchmarks whose `covers`, or whose own file, match the changed files.")
 @stack(suite, measuring, deciding, stepping, output)
+@click.option("--explain", is_flag=True, help="Profile what regressed on both sides: which kernels did it.")
 @click.option("--record", is_flag=True, help="Keep the results in results_dir, not only in the cache.")
 @click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, of those in the configuration.")
 @click.option("--head-env", metavar="NAME", default="", help="Environment of HEAD; without BASE both are one commit.")
@@ -72,6 +73,7 @@ def check(
     head: str | None,
     rounds: int | None,
     budget: float | None,
+    explain: bool,
     record: bool,
     base_env: str,
     head_env: str,
@@ -99,10 +101,59 @@ def check(
     """
     with invoked(options) as (request, progress):
         from regress.commands.check import check as command
+        from regress.commands.explaining import regressions
 
         environments = base_env, head_env
         wanted = request({"check_rounds": rounds, "budget_s": budget})
-        report = command(wanted, base, head, progress, environments=environments, record=record)
+        choose = regressions if explain else None
+        report = command(wanted, base, head, progress, environments=environments, record=record, choose=choose)
+    finish(report, options)
+
+
+@regress.command()
+@click.argument("case")
+@click.argument("base")
+@click.argument("head", required=False)
+@stack(where, suite, placing, holding, deciding, stepping, output)
+@click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, of those in the configuration.")
+@click.option("--head-env", metavar="NAME", default="", help="Environment of HEAD.")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the page too.")
+def explain(
+    case: str,
+    base: str,
+    head: str | None,
+    rounds: int | None,
+    budget: float | None,
+    base_env: str,
+    head_env: str,
+    html: Path | None,
+    **options: Any,
+) -> None:
+    """Which kernels made CASE slower on HEAD, or faster?
+
+    First it is measured again, without a profiler: what does not reproduce is not explained. Then both sides are profiled in
+    turn, and the difference is laid out: kernels, copies, idle time; which kernels are new, gone, replaced or slower; and what
+    it most likely comes from. CASE is a name or a regular expression; of several cases, the one that changed most.
+
+    \b
+    Examples:
+      regress explain 'softmax.cudatime_fwd(4096, fp16)' v1.4 v1.5
+      regress explain softmax HEAD~1                    the working tree
+
+    \b
+    Exit codes:
+      0  explained
+      2  usage, configuration, or unknown revision
+      3  it fails on HEAD
+      5  it does not reproduce, or could not be measured or profiled
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.explain import explain as command
+
+        wanted = request({"check_rounds": rounds, "budget_s": budget})
+        report = command(wanted, case, base, head, progress, environments=(base_env, head_env))
+        if html is not None:
+            publish_explained(report, html)
     finish(report, options)
 
 

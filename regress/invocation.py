@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from regress.report.progress import Progress
     from regress.report.style import Style
 
-__all__ = ["finish", "invoked", "publish", "publish_profile", "say", "write_table"]
+__all__ = ["finish", "invoked", "publish", "publish_explained", "publish_profile", "say", "write_table"]
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """Names the file that a step of GitHub Actions adds to the summary of its run; 1 MiB of it are shown, or nothing."""
@@ -217,6 +217,15 @@ def publish_profile(report: Report, file: Path) -> None:
 
     write_profile(report, file)
     click.echo(f"{file}", err=True)
+
+
+def publish_explained(report: Report, file: Path) -> None:
+    """Write the page of what was explained, if anything was, and say where it is."""
+    from regress.report.html import write_explained
+
+    if report.explained:
+        write_explained(report, file)
+        click.echo(f"{file}", err=True)
 
 
 def _printed(text: str, color: bool) -> RegressError | None:

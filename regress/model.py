@@ -14,6 +14,7 @@
     Acknowledgement  an entry of the acknowledgement file: a change that was seen and, until further notice, is no alarm
     KernelDiff  a kernel before and after: launches and seconds a call, and how the two were matched
     Explanation where the difference between two profiles went: kernels, copies, idle time
+    Explained   a comparison with its explanation: the difference as measured, and as profiles of both sides show it
     Totals      where the time of a profiled call went: device busy, idle, launches, copies, waiting
     CallProfile a profiled case: totals, operators, kernels, gaps, and what holds it back
     Bound       what holds a kernel back: memory, arithmetic, launches, latency
@@ -74,12 +75,14 @@ __all__ = [
     "Confidence",
     "Contrast",
     "DiffKind",
+    "Explained",
     "Explanation",
     "Failure",
     "Fineness",
     "Gap",
     "KernelDiff",
     "KernelUse",
+    "Lane",
     "Listed",
     "Machine",
     "Matched",
@@ -91,6 +94,7 @@ __all__ = [
     "OperatorUse",
     "PartUse",
     "Probe",
+    "ProfiledSide",
     "Protocol",
     "Report",
     "Reviewed",
@@ -99,6 +103,7 @@ __all__ = [
     "Series",
     "Settings",
     "Side",
+    "Span",
     "Stopped",
     "SuiteProblem",
     "Summary",
@@ -758,6 +763,12 @@ class KernelUse:
     shapes: str = ""
     dtypes: str = ""
     """Of the arguments of the outermost one."""
+    short: str = ""
+    """The name without template arguments and parameters."""
+
+    @property
+    def label(self) -> str:
+        return self.short or self.name
 
 
 Matched = Literal["name", "template", "operator", "position", "nothing"]
@@ -821,6 +832,55 @@ class Explanation:
     @property
     def unexplained_s(self) -> float:
         return self.difference_s - (self.kernels_s + self.copies_s + self.idle_s)
+
+
+Lane = Literal["host", "kernels", "copies"]
+
+
+@dataclass(frozen=True)
+class Span:
+    """Something on the timeline of a profile, in seconds from its start."""
+
+    lane: Lane
+    name: str
+    start_s: float
+    duration_s: float
+
+
+@dataclass(frozen=True)
+class ProfiledSide:
+    """The profiles of one side: seconds a call of each, the files of their traces, and the timeline of the one explained."""
+
+    calls_s: tuple[float, ...]
+    traces: tuple[str, ...]
+    timeline: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A difference that was measured without a profiler, and what profiles of both sides say that it comes from."""
+
+    comparison: Comparison
+    explanation: Explanation | None
+    """Of the profiles whose calls took the median time of their side; None where the case could not be profiled."""
+    base: ProfiledSide | None = None
+    head: ProfiledSide | None = None
+    files: tuple[str, ...] = ()
+    """What differs between the sides."""
+    commits: tuple[Commit, ...] = ()
+    """After the base, up to the head; the oldest first."""
+    warnings: tuple[str, ...] = ()
+    """What speaks against the explanation; or why there is none."""
+
+    @property
+    def case(self) -> Case:
+        return self.comparison.case
+
+    @property
+    def measured_s(self) -> float | None:
+        """What the head takes more, without a profiler."""
+        base, head = self.comparison.base, self.comparison.head
+        return head.center - base.center if base and head else None
 
 
 @dataclass(frozen=True)
@@ -1008,6 +1068,8 @@ class Report:
     """Between the two."""
     profile: Profile | None = None
     """What was profiled; of a comparison the head."""
+    explained: tuple[Explained, ...] = ()
+    """What differences of the comparisons come from, the largest first."""
     counts: dict[str, int] = field(default_factory=dict)
     """Cases by verdict. A case counts once, with the most serious of its gating metrics."""
     acknowledged: dict[str, int] = field(default_factory=dict)

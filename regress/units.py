@@ -8,6 +8,7 @@ that a log in any encoding shows it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 __all__ = [
     "MISSING",
@@ -21,6 +22,7 @@ __all__ = [
     "format_pair",
     "format_percent",
     "format_rate",
+    "format_sum",
     "format_time",
     "format_value",
 ]
@@ -88,6 +90,23 @@ def format_pair(first: float | None, second: float | None, unit: str) -> tuple[s
     """Two values for one row, in one scale, so that the eye can compare them: "980 us", "1015 us"."""
     scale = _scale_of((first, second), unit)
     return _scaled(first, scale), _scaled(second, scale)
+
+
+def format_sum(parts: Sequence[float], *wholes: float | None, unit: str) -> list[str]:
+    """Parts, then wholes, signed and in one scale with the same digits. The printed parts add up to the first whole: the last
+    part takes up what rounding loses."""
+    values = [each for each in (*parts, *wholes) if each is not None and math.isfinite(each)]
+    largest = max(values, key=abs, default=0.0)
+    name, factor = _scale_of((largest,), unit)
+    digits = min(9, _decimals(largest / factor)) if largest else 0
+    rounded = [None if each is None else round(each / factor, digits) for each in (*parts, *wholes)]
+    first = rounded[len(parts)] if wholes and parts else None
+    if first is not None:
+        rounded[len(parts) - 1] = first - math.fsum(each or 0.0 for each in rounded[: len(parts) - 1])
+    signed = (None if each is None else f"{each:+.{digits}f}" for each in rounded)
+    return [
+        MISSING if text is None else f"{text if text.strip('+-0.') else text[1:]} {name}".rstrip() for text in signed
+    ]
 
 
 def format_estimate(center: float | None, low: float | None, high: float | None, unit: str) -> str:

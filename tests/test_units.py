@@ -242,3 +242,21 @@ def test_the_terminal_shows_ascii_units(center: float | None, low: float | None,
     assert all(re.fullmatch(r"[ -~]+", text) for text in texts)
     assert units.format_estimate(center, low, high, unit) is not None
     assert units.format_interval(low, high)
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole", "shown"),
+    [
+        ((9.94e-6, -1e-9, 0.052e-6, 0.0), 1e-5, ["+9.9 us", "0.0 us", "+0.1 us", "0.0 us", "+10.0 us"]),
+        ((1.4e-6, 1.4e-6, 0.0), 2.8e-6, ["+1.40 us", "+1.40 us", "0.00 us", "+2.80 us"]),
+        ((0.0,), 0.0, ["0 s", "0 s"]),
+    ],
+)
+def test_a_sum_is_in_one_scale(parts: tuple[float, ...], whole: float, shown: list[str]) -> None:
+    assert units.format_sum(parts, whole, unit="s") == shown
+
+
+@given(st.lists(st.floats(-1e-3, 1e-3), min_size=2, max_size=5))
+def test_the_printed_parts_add_up(parts: list[float]) -> None:
+    *texts, whole = (each.split()[0] for each in units.format_sum(parts, math.fsum(parts), unit="s"))
+    assert math.fsum(map(float, texts)) == pytest.approx(float(whole), rel=1e-9, abs=1e-9)

@@ -12,6 +12,7 @@ from typing import Any
 
 from regress.commands.acknowledging import accept, complaints, is_whole, review, unsteady
 from regress.commands.bisect.line import line_between
+from regress.commands.explaining import MOST, Choose, Explaining, can_explain
 from regress.commands.recorder import Recorder
 from regress.commands.session import Request, Session, counted, device_line, device_uuid, quoted, require_values
 from regress.commands.throughput import Rates
@@ -32,12 +33,14 @@ def check(
     *,
     environments: tuple[str, str] = ("", ""),
     record: bool = False,
+    choose: Choose | None = None,
 ) -> Report:
     """Measure base and head in turn and judge the head.
 
     `base` None: with uncommitted changes HEAD, on a branch the merge base with the default branch, else HEAD~1; in another
     environment than the head's, what the head is. `head` None: the working tree. `environments` are the names of the base's
-    and the head's, empty for the usual one. Results go into the cache; with `record` into results_dir.
+    and the head's, empty for the usual one. Results go into the cache; with `record` into results_dir. `choose` says of which
+    comparisons it is found out what they come from; None: of none.
     """
     start = time.monotonic()
     session = Session(request)
@@ -65,6 +68,8 @@ def check(
         report = _judged(session, sides, entries, recorder, measured, job, ceilings, steps, asked)
         extra = [f"affected by {counted(len(changed), 'changed file')}"] if changed is not None else []
         report = replace(report, plan=", ".join([report.plan, *extra, *filter(None, [locked])]))
+        if choose is not None and not measured.interrupted:
+            report = _explained(report, choose(report.comparisons), Explaining(session, job, measured, watcher))
     return replace(report, duration_s=time.monotonic() - start)
 
 
@@ -164,6 +169,22 @@ def _judged(
     )
 
 
+def _explained(report: Report, chosen: Sequence[Comparison], explaining: Explaining) -> Report:
+    """The report with what the chosen ones come from. The verdicts stay, whatever becomes of that."""
+    explaining.explain(chosen[:MOST])
+    warnings = list(report.warnings)
+    if len(chosen) > MOST:
+        warnings.append(f"{MOST} of {len(chosen)} regressions are explained, the largest")
+    codes, state = report.exit_codes, report.state
+    if explaining.interrupted:
+        done = f"{len(explaining.explained)} of {len(chosen[:MOST])}"
+        warnings.append(f"interrupted: the verdicts are complete, {done} explained")
+        codes, state = (130, *(code for code in codes if code)), "INTERRUPTED"
+    return replace(
+        report, explained=tuple(explaining.explained), warnings=tuple(warnings), exit_codes=codes, state=state
+    )
+
+
 def _last_aa(session: Session, measured: Measured, comparisons: Sequence[Comparison]) -> SelfCheck | None:
     """The last A/A check on the device that was measured on, if any case of this check was in it."""
     last = last_aa(session.cache, session.machine.name, device_uuid(measured))
@@ -211,40 +232,34 @@ def policy(settings: Settings, strict: bool) -> dict[str, Any]:
 def suggestions(
     command: str, base: Side, head: Side, comparisons: Sequence[Comparison], options: Sequence[str] = ()
 ) -> list[tuple[str, str]]:
-    """What to run next: the worst case again, by itself, or a way to live with it."""
-    worst = _worst(comparisons)
-    if worst is None:
+    """What to run next: what made the worst case slower, the case again, by itself, or a way to live with it."""
+    worst = _alarming(comparisons)
+    if not worst:
         return []
     words = ["regress", command, base.commit.short]
     if not head.dirty:
         words.append(head.commit.short)
-    again = [("again", quoted(*words, *options, "-b", str(worst.case)))]
-    return again + accept(
-        [(each.case, each.metric) for each in _alarming(comparisons) if each.verdict is Verdict.REGRESSED]
-    )
-
-
-def _worst(comparisons: Sequence[Comparison]) -> Comparison | None:
-    """The largest regression that gates, or else what fails on the head only."""
-    found = _alarming(comparisons)
-    return max(
-        found, key=lambda each: abs(math.log(each.ratio)) if each.ratio else 0.0, default=None
-    )  # worse may be less
+    again = [("again", quoted(*words, *options, "-b", str(worst[0].case)))]
+    slower = next((each for each in worst if can_explain(each)), None)
+    if slower is not None:
+        again.insert(0, ("why", quoted("regress", "explain", str(slower.case), *words[2:], *options)))
+    return again + accept([(each.case, each.metric) for each in worst if each.verdict is Verdict.REGRESSED])
 
 
 def _alarming(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """What regressed, or fails on the head only."""
-    return [
+    """What regressed, or fails on the head only, the farthest first."""
+    found = [
         each
         for each in comparisons
         if each.alarms
         and (each.verdict is Verdict.REGRESSED or (each.verdict is Verdict.FAILED and not each.base_failure))
     ]
+    return sorted(found, key=lambda each: -abs(math.log(each.ratio)) if each.ratio else 0.0)  # worse may be less
 
 
 def bisect_hint(session: Session, base: Side, head: Side, comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
     """The command that finds the commit of the worst regression, where several lie between the sides."""
-    worst = _worst(comparisons)
+    worst = next(iter(_alarming(comparisons)), None)
     if worst is None or head.dirty or base.environment != head.environment:
         return []
     try:

@@ -109,6 +109,21 @@ def _fusion(change: Change) -> Cause | None:
     return Cause("fusion", text, "high" if len(simple) >= max(FEW, MOST * len(new)) else "medium")
 
 
+def _added(change: Change) -> Cause | None:
+    """Kernels that took nobody's place; around a wait others run on the host, which is for that rule to tell."""
+    waits = abs(change.found.syncs[1] - change.found.syncs[0]) >= MOST
+    new = [each.head for each in change.new if each.head and not fills(each.head.name)]
+    part_s = sum(use.seconds for use in new)
+    if waits or change.gone or not new or change.share(part_s) < MOST:
+        return None
+    use, others = new[0], f" and {len(new) - 1} more" if len(new) > 1 else ""
+    text = change.say(
+        f"{short(use.name)}{others} was added{_within(use)}: {format_time(part_s)} a call more",
+        f"{short(use.name)}{others} was dropped{_within(use)}: {format_time(part_s)} a call less",
+    )
+    return Cause("added kernel", text, "high")
+
+
 def _precision(change: Change) -> Cause | None:
     """A product, or an attention, on another path of the hardware."""
     for before, after in _changed_paths(change):
@@ -226,6 +241,7 @@ RULES: tuple[Callable[[Change], Cause | None], ...] = (
     _copies,
     _precision,
     _fusion,
+    _added,
     _clock,
     _slower,
     _host,

@@ -9,6 +9,7 @@ from math import fsum
 
 from regress.model import Bottleneck, Gap, KernelUse, MemoryUse, OperatorUse, PartUse, Totals
 from regress.profiling.intervals import Interval, complement, intersection, length, union, without
+from regress.profiling.names import short
 from regress.profiling.timeline import Copy, DeviceWork, Event, HostEvent, Launch, Timeline, between
 
 LARGEST_GAPS = 20
@@ -95,6 +96,7 @@ def _by_name(timeline: Timeline, work: Iterable[DeviceWork]) -> tuple[KernelUse,
                 operators=group[0].operators,
                 shapes=group[0].shapes,
                 dtypes=group[0].dtypes,
+                short=short(name) if launch else "",
             )
         )
     return tuple(sorted(uses, key=lambda use: (-use.seconds, use.name)))

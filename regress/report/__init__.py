@@ -11,6 +11,7 @@
     bisection.py  ends and probes of a bisection
     failures.py   what failed or was skipped, which has no cells
     listings.py   its tables of the other commands
+    explained.py  what differences come from: the cause, where the time went, the kernels
     profile.py    what was profiled: operations, and what holds back those that take the most
     calls.py      cases that were profiled, side by side or in full
     json.py       the versioned document of regress.check.schema.json

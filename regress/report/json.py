@@ -23,11 +23,15 @@ from regress.model import (
     Commit,
     Comparison,
     Contrast,
+    Explained,
+    Explanation,
     Failure,
     Fineness,
+    KernelDiff,
     Listed,
     Measurement,
     Metric,
+    ProfiledSide,
     Report,
     Reviewed,
     SelfCheck,
@@ -35,6 +39,7 @@ from regress.model import (
     Summary,
     Throughput,
 )
+from regress.report.explained import sentence
 from regress.report.style import Style
 from regress.report.summary import again
 
@@ -110,6 +115,10 @@ def _judged(report: Report) -> dict[str, Any]:
         "acknowledgements": [_reviewed(each) for each in report.acknowledgements],
         "benchmarks": [_comparison(report, each) for each in report.comparisons],
     }
+
+
+def _explain(report: Report) -> dict[str, Any]:
+    return _judged(report) | {"explained": [_explained(each) for each in report.explained]}
 
 
 def _run(report: Report) -> dict[str, Any]:
@@ -228,7 +237,8 @@ def _config(report: Report) -> dict[str, Any]:
 
 
 _BODIES: dict[str, Callable[[Report], dict[str, Any]]] = {
-    "check": _judged,
+    "check": _explain,
+    "explain": _explain,
     "compare": _judged,
     "run": _run,
     "gate": _gate,
@@ -379,6 +389,48 @@ def _changed(each: Changed) -> dict[str, Any]:
         "acknowledged": _acknowledgement(point.acknowledged),
         "new": each.new,
     }
+
+
+def _explained(each: Explained) -> dict[str, Any]:
+    return {
+        **_identity(each.comparison),
+        "sentence": sentence(each),
+        "measured_s": each.measured_s,
+        "explanation": _explanation(each.explanation) if each.explanation is not None else None,
+        "base": _profiled_side(each.base),
+        "head": _profiled_side(each.head),
+        "files": each.files,
+        "commits": [
+            {"sha": one.sha, "subject": one.subject, "author": one.author, "date": one.date} for one in each.commits
+        ],
+        "warnings": each.warnings,
+    }
+
+
+def _explanation(found: Explanation) -> dict[str, Any]:
+    return {
+        **{name: getattr(found, name) for name in ("base_s", "head_s", "difference_s")},
+        **{name: getattr(found, name) for name in ("kernels_s", "copies_s", "idle_s", "unexplained_s")},
+        "kernels": [_kernel_diff(each) for each in found.kernels],
+        "copies": [_kernel_diff(each) for each in found.copies],
+        "synchronizations": {"base": found.syncs[0], "head": found.syncs[1]},
+        "causes": [dataclasses.asdict(each) for each in found.causes],
+        "warnings": found.warnings,
+    }
+
+
+def _kernel_diff(each: KernelDiff) -> dict[str, Any]:
+    return {
+        "base": dataclasses.asdict(each.base) if each.base else None,
+        "head": dataclasses.asdict(each.head) if each.head else None,
+        "difference_s": each.difference_s,
+        "matched": each.matched,
+        "kind": each.kind,
+    }
+
+
+def _profiled_side(side: ProfiledSide | None) -> dict[str, Any] | None:
+    return None if side is None else {"calls_s": side.calls_s, "traces": side.traces}
 
 
 def _measurement(report: Report, each: Measurement) -> dict[str, Any]:

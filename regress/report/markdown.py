@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from regress.model import Comparison, Report, Verdict
-from regress.report import changes, listings, summary, verdicts
+from regress.report import changes, explained, listings, summary, verdicts
 from regress.report.bisection import bisection
 from regress.report.calls import call_profiles
 from regress.report.failures import without_values
@@ -46,6 +46,7 @@ def render(report: Report, style: Style) -> str:
         parts += [
             *_measured(report, plain),
             *_compared(report, plain),
+            *_explained(report, plain),
             *_changes(report, plain),
             *_folded(report, plain),
         ]
@@ -154,6 +155,15 @@ def _measured(report: Report, style: Style) -> Iterator[Part]:
         yield table(rows, listings.MEASURED)
     for title, blocks in listings.unmeasured(report, style):
         yield _titled(title, fence(blocks))
+
+
+def _explained(report: Report, style: Style) -> Iterator[Part]:
+    """The cause of each as a line, where the time went folded below it."""
+    for each in report.explained:
+        yield Part(f"**{words(explained.sentence(each))}**\n\n")
+        lines = explained.block(each, style)
+        if lines:
+            yield fold("where the time went", fence([line] for line in lines))
 
 
 def _changes(report: Report, style: Style) -> Iterator[Part]:

@@ -11,6 +11,7 @@ from regress.report import listings, summary, verdicts
 from regress.report.bisection import bisection
 from regress.report.calls import call_profiles
 from regress.report.changes import changes
+from regress.report.explained import explained, sentences
 from regress.report.profile import profile
 from regress.report.style import Style, pad, paint, visible
 from regress.report.table import align
@@ -38,6 +39,7 @@ def render(report: Report, style: Style) -> str:
             *listings.checks(report, style),
             *listings.builds(report, style),
             *listings.acknowledgements(report, style),
+            *sentences(report, style),
         ]
         lines = rows if report.listed else [*rows, *_verdict(report, style)[:1]]
     else:
@@ -55,6 +57,7 @@ def render(report: Report, style: Style) -> str:
             *profile(report, style),
             *bisection(report, style),
             *verdicts.sections(report, style),
+            *explained(report, style),
             *changes(report, style),
             *listings.fineness(report, style),
             *_problems(report, style),

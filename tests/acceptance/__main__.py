@@ -20,7 +20,7 @@ from regress.measure.backend.cuda import CudaBackend
 from .table import Row, Table, write
 
 # The last ones open a context in this process: to the workers of the others it would be a foreign process on the device.
-PARTS = ("spread", "memory", "side-by-side", "attribution", "profiler", "spin", "continuity")
+PARTS = ("spread", "memory", "side-by-side", "attribution", "explaining", "profiler", "spin", "continuity")
 
 
 def chosen(only: str) -> list[str]:

@@ -22,6 +22,9 @@ FAST, SLOW = CODE.format(seconds=50e-6), CODE.format(seconds=60e-6)
 FAILING = CODE.format(seconds=50e-6).replace("work(): d", "work(): d.nothing; d")
 BOTH_FAIL = CODE.format(seconds=50e-6).replace("(): d", "(): d.nothing; d")
 SUITE = "import proj\ndef cudatime_work(): proj.work()\ndef cudatime_other(): proj.other()\n"
+UNPROFILED = "import sys\n" + SLOW.replace(
+    "work(): d", "work(): '_regress_measure.profiling' in sys.modules and d.nothing; d"
+)
 CRITICAL = SUITE + "cudatime_other.critical = True\n"
 
 Make = Callable[..., Project]
@@ -212,6 +215,34 @@ def _(make: Make) -> int:
 
 
 # -- gate ----------------------------------------------------------------------------------------------------------------
+
+
+@row("`check --explain`: as `check`, whether or not it can be explained")
+def _(make: Make) -> int:
+    assert code(two(make, head=SLOW, name="explained"), "check", "--explain") == 1
+    return code(two(make, head=UNPROFILED), "check", "--explain")
+
+
+@row("`explain`: explained, whichever way it changed")
+def _(make: Make) -> int:
+    p = two(make, head=SLOW)
+    assert code(p, "explain", "b.cudatime_work", "HEAD", "HEAD~1") == 0
+    return code(p, "explain", "b.cudatime_work", "HEAD~1")
+
+
+@row("`explain`: it fails on head")
+def _(make: Make) -> int:
+    return code(two(make, head=FAILING), "explain", "b.cudatime_work", "HEAD~1")
+
+
+@row("`explain`: the difference does not reproduce")
+def _(make: Make) -> int:
+    return code(two(make), "explain", "b.cudatime_work", "HEAD~1")
+
+
+@row("`explain`: it changed, and cannot be profiled")
+def _(make: Make) -> int:
+    return code(two(make, head=UNPROFILED), "explain", "b.cudatime_work", "HEAD~1")
 
 
 @row("`gate`: what regressed is acknowledged")

@@ -96,6 +96,12 @@ def test_a_slower_kernel_with_another_launch() -> None:
     assert text == "k takes 20.0 us instead of 10.0 us (+100 %); registers 40 → 128"
 
 
+def test_a_kernel_more() -> None:
+    base, head = in_turn(launch("k", 0, 10)), in_turn(launch("k", 0, 10), launch("mask", 0, 5, "aten::mul"))
+    assert only(causes(base, head), "added kernel", "high") == "mask was added in aten::mul: 5.00 us a call more"
+    assert only(causes(head, base), "added kernel", "high") == "mask was dropped in aten::mul: 5.00 us a call less"
+
+
 def test_more_launches_of_one_kernel() -> None:
     base, head = in_turn(launch("k", 0, 10)), in_turn(*[launch("k", 0, 10)] * 3)
     assert only(causes(base, head), "more launches", "high") == "k is launched 3 times a call instead of once"

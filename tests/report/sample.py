@@ -12,25 +12,32 @@ from regress.model import (
     Bisection,
     Built,
     Case,
+    Cause,
     Changed,
     ChangePoint,
     Check,
     Commit,
     Comparison,
     Contrast,
+    Explained,
+    Explanation,
     Failure,
     Fineness,
+    KernelDiff,
+    KernelUse,
     Listed,
     Machine,
     Measurement,
     Merged,
     Metric,
     Probe,
+    ProfiledSide,
     Report,
     Reviewed,
     SelfCheck,
     Setting,
     Side,
+    Span,
     Stopped,
     SuiteProblem,
     Summary,
@@ -641,4 +648,84 @@ def many(count: int = 5_000) -> Report:
         counts={"regressed": count, "failed": count},
         cases=2 * count,
         warnings=tuple(f"warning {n}" for n in range(100)),
+    )
+
+
+def use(name: str, seconds: float, launches: float = 1.0, **more: Any) -> KernelUse:
+    short = name.partition("<")[0].removeprefix("void ")
+    return KernelUse(name, launches, seconds, 4e-6, short=short, **{"operators": ("aten::softmax",), **more})
+
+
+def explanation() -> Explanation:
+    """A kernel of each kind, copies, and two causes."""
+    shape: dict[str, Any] = {
+        "grid": (4096, 1, 1),
+        "block": (128, 1, 1),
+        "registers": 40,
+        "shared_bytes": 1024,
+        "occupancy": 0.75,
+    }
+    slow = {**shape, "block": (64, 1, 1), "registers": 96, "shared_bytes": 49152, "occupancy": 0.25}
+    operator: dict[str, Any] = {"shapes": "[4096, 4096]", "dtypes": "c10::Half"}
+    kernels = (
+        KernelDiff(None, use("void softmax::rest<float, 4>(int)", 2.0e-6, 2.0, **operator), "nothing", "new"),
+        KernelDiff(
+            use("void softmax::wide<c10::Half>(int)", 20.0e-6, **shape, **operator),
+            use("void softmax::narrow\x1b[2J<float>(int)", 21.1e-6, **slow, **operator),
+            *("operator", "replaced"),
+        ),
+        KernelDiff(use("scale", 1.0e-6), use("scale", 0.5e-6), "name", "faster"),
+        KernelDiff(use("mask", 4.0e-6), use("mask", 4.02e-6), "name", "same"),
+    )
+    reset = dataclasses.replace(use("Memset (Device)", 0.4e-6), bytes=4096.0, short="")
+    return Explanation(
+        base_s=27.5e-6,
+        head_s=30.2e-6,
+        kernels_s=2.62e-6,
+        copies_s=0.4e-6,
+        idle_s=-0.3e-6,
+        kernels=kernels,
+        copies=(KernelDiff(None, reset, "nothing", "new"),),
+        syncs=(0.0, 1.0),
+        causes=(
+            Cause("fusion", "a fusion was lost: softmax::wide became 3 launches a call", "high"),
+            Cause("memset", "a memset of 4.00 KiB was added in aten::softmax: 400 ns a call more", "medium"),
+        ),
+    )
+
+
+def explain() -> Report:
+    """What one case comes from, and a second one that no profile is of."""
+    timeline = (Span("host", "aten::softmax", 0.0, 9e-6), Span("kernels", "softmax::wide", 4e-6, 20e-6))
+    softmax, other = (dataclasses.replace(comparisons()[at], gates=False) for at in (0, 7))
+    return dataclasses.replace(
+        check(),
+        command="explain",
+        exit_codes=(0,),
+        state="",
+        head=HEAD,
+        plan="1 case, interleaved, 12 rounds a side; 3 profiles a side of 10 calls, in turn",
+        comparisons=(softmax,),
+        explained=(
+            Explained(
+                softmax,
+                explanation(),
+                ProfiledSide((27.4e-6, 27.5e-6, 27.9e-6), ("base-1.json.gz", "base-2.json.gz"), timeline),
+                ProfiledSide((30.0e-6, 30.2e-6, 33.0e-6), ("head-1.json.gz",), timeline),
+                ("softmax/forward.cu", "softmax/\u202eevil.py"),
+                (BASE.commit, HEAD.commit),
+                ("the profiler itself took 1.00 us of 30.2 us a call",),
+            ),
+            Explained(other, None, files=("io.py",), warnings=("no trace was written: out of memory",)),
+        ),
+        counts={},
+        cases=0,
+        geomean=None,
+        noise_floor=None,
+        min_detectable=None,
+        last_aa=None,
+        problems=(),
+        warnings=(),
+        suggestions=(("page", "regress explain softmax 3f2c1ab0 9d41e770 --html why.html"),),
+        duration_s=0.0,
     )

@@ -25,6 +25,7 @@ REPORTS: list[Callable[[], Report]] = [
     sample.acknowledged,
     sample.acknowledged_changes,
     sample.ack,
+    sample.explain,
     sample.passed,
     sample.run,
     sample.sweep,
@@ -79,13 +80,13 @@ def test_the_schema_knows_every_key(report: Callable[[], Report]) -> None:
         for name, row in (*parts, *(("probe", each) for each in search["probes"])):
             assert set(row) == set(described["$defs"][name]["properties"]), name
     for name, row in (*rows(data), *rows(nested)):
-        target = name if name == "fineness" else name[:-1]
+        target = name if name in ("fineness", "explained") else name[:-1]
         target = kind.get(report().command, "comparison") if name == "benchmarks" else target
         assert set(row) == set(described["$defs"][target]["properties"]), name
 
 
 def rows(data: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for name in ("benchmarks", "errors", "suggestions", "checks", "settings", "fineness"):
+    for name in ("benchmarks", "errors", "suggestions", "checks", "settings", "fineness", "explained"):
         for row in data.get(name, []):
             yield name, row
 

@@ -3,9 +3,10 @@
     folder.py      the folder: whether it is ours, what of it is out of date, and writing it
     script.py      data as scripts, whatever text stands in it
     profile.py     the page of a profile: one file
+    explained.py   the page of an explanation: both timelines, the sums, the kernels
     page.py        pages: template, style and scripts in one
-    page.html.j2   the template of index.html; profile.html.j2 that of a profile's page
-    style.css      how they look; profile.css what only a profile's page has
+    page.html.j2   the template of index.html; profile.html.j2 and explained.html.j2 those of the single pages
+    style.css      how they look; profile.css and explained.css what only those have
     dark.css       its colours in the dark, which stand at two places of it
     js/            what it does, a job a file; page.py has the order
     vendor/        uPlot, which draws the charts, with its licence
@@ -15,7 +16,8 @@ Nothing here computes: what a page says is in the data (regress/pages.py), and t
 
 from __future__ import annotations
 
+from regress.report.html.explained import write_explained
 from regress.report.html.folder import Written, write_file, write_folder
 from regress.report.html.profile import write_profile
 
-__all__ = ["Written", "write_file", "write_folder", "write_profile"]
+__all__ = ["Written", "write_explained", "write_file", "write_folder", "write_profile"]

@@ -56,6 +56,12 @@ PROFILE_SCRIPTS = (
 )
 """Of the page of a profile."""
 
+EXPLAINED_SCRIPTS = (
+    *("start", "text", "dom", "state", "words", "search", "export", "table", "theme"),
+    *("profile/timeline", "profile/explained"),
+)
+"""Of the page of an explanation."""
+
 
 def page(title: str, data: Sequence[str] = (), sources: Sequence[str] = ()) -> str:
     """The page of a report with the data in it, or with the files that it loads them from."""
@@ -65,6 +71,12 @@ def page(title: str, data: Sequence[str] = (), sources: Sequence[str] = ()) -> s
 def profile_page(title: str, data: Sequence[str]) -> str:
     """The page of a profile, with the data in it."""
     return _rendered("profile.html.j2", "style.css profile.css", PROFILE_SCRIPTS, title=title, data=data)
+
+
+def explained_page(title: str, data: Sequence[str]) -> str:
+    """The page of an explanation, with the data in it."""
+    styles = "style.css profile.css explained.css"
+    return _rendered("explained.html.j2", styles, EXPLAINED_SCRIPTS, title=title, data=data)
 
 
 def _rendered(template: str, styles: str, scripts: Sequence[str], **more: object) -> str:

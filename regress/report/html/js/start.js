@@ -7,6 +7,7 @@ var regress = (() => {
   R.take = (kind, name, data) => {
     if (kind === "index") R.index = data;
     else if (kind === "profile") R.profile = data;
+    else if (kind === "explained") R.explained = data;
     else shards.set(name, data);
   };
   return R;

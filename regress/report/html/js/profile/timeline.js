@@ -37,7 +37,7 @@
     return Array.from({length: Math.floor(to / step) - first + 1}, (_, at) => (first + at) * step);
   };
 
-  R.timelineChart = (entries, operations) => {
+  R.timelineChart = (entries, operations, title = "Timeline") => {
     if (!entries.length) return null;
     const rank = new Map(operations.map((each, at) => [each.operation, at % COLORS]));
     const lanes = lanesOf(entries),
@@ -53,7 +53,7 @@
       labels = h("div", {class: "lanes", "aria-hidden": "true"}, lanes.map(each => h("span", {title: each.label}, each.label)));
     const about = each => {
       const when = `${text.value(each.duration_s, "s")} from ${text.value(each.start_s, "s")}`,
-        parts = [`${each.operation}: ${when}`, `${each.device}, thread ${each.thread}`];
+        parts = [`${each.operation}: ${when}`, each.place ?? `${each.device}, thread ${each.thread}`];
       if (typeof each.busy_s === "number")
         parts.push(
           `kernels ${text.value(each.busy_s, "s")}, copies ${text.value(each.transfer_s, "s")}, idle ${text.value(each.idle_s, "s")}`,
@@ -170,7 +170,7 @@
         tabindex: "0",
         role: "application",
         "aria-label":
-          `Timeline of ${text.counted(entries.length, "entry", "entries")} in ${text.counted(lanes.length, "lane")}. ` +
+          `${title} of ${text.counted(entries.length, "entry", "entries")} in ${text.counted(lanes.length, "lane")}. ` +
           "Arrow keys go from entry to entry, plus and minus zoom, Escape shows all.",
         onkeydown: event => {
           const act = {
@@ -192,7 +192,7 @@
     const node = h(
       "section",
       null,
-      h("h2", null, "Timeline"),
+      h("h2", null, title),
       h(
         "div",
         {class: "actions"},

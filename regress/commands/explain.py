@@ -1,0 +1,99 @@
+"""`regress explain`: what makes one case slower on the head, or faster, down to the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from regress.commands.check import check
+from regress.commands.explaining import TRACES, farthest
+from regress.commands.session import Request
+from regress.model import Comparison, Report, Stopped, Verdict
+from regress.run.execute import Watcher
+from regress.units import format_change, format_interval
+
+NOTHING = 5
+
+
+def explain(
+    request: Request,
+    case: str,
+    base: str,
+    head: str | None,
+    watcher: Watcher,
+    *,
+    environments: tuple[str, str] = ("", ""),
+) -> Report:
+    """Check the case by itself, without a profiler; if it changed, profile both sides in turn and say where the difference
+    went.
+
+    Of several cases that match, the one that changed most. Nothing fails here but what cannot be explained, or measured.
+    """
+    asked = replace(request, patterns=(case,))
+    report = replace(check(asked, base, head, watcher, environments=environments, choose=farthest), command="explain")
+    if not report.comparisons or report.state == "INTERRUPTED":
+        return report
+    if not report.explained:
+        return _nothing(report)
+    (found,) = report.explained
+    plan = f"{report.plan}; {TRACES} profiles a side, in turn" if found.base is not None else report.plan
+    done = found.explanation is not None
+    return replace(
+        report,
+        exit_codes=(0,) if done else (NOTHING,),
+        state="" if done else "NOTHING",
+        plan=plan,
+        comparisons=_without_alarm([each for each in report.comparisons if each.case == found.case]),
+        counts={},
+        acknowledged={},
+        cases=0,
+        geomean=None,
+        noise_floor=None,
+        min_detectable=None,
+        error=None if done else Stopped("it could not be profiled", "; ".join(found.warnings)),
+        suggestions=(),
+    )
+
+
+def _without_alarm(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """As they are, but none fails anything: the command answers a question."""
+    return tuple(replace(each, gates=False) for each in comparisons)
+
+
+def _nothing(report: Report) -> Report:
+    """Why there is nothing to explain: no time changed, or it fails."""
+    failed = next((each for each in report.comparisons if each.verdict is Verdict.FAILED), None)
+    if failed is not None:
+        failure = failed.head_failure or failed.base_failure
+        side = "head" if failed.head_failure is not None else "base"
+        stopped = Stopped(f"can't explain: {failed.case} fails on {side}", failure.message if failure else "")
+        return replace(report, state="FAIL" if 3 in report.exit_codes else "NOTHING", error=stopped)
+    code = (NOTHING,) if 3 not in report.exit_codes else (NOTHING, 3)
+    return replace(
+        report,
+        exit_codes=code,
+        state="NOTHING",
+        comparisons=_without_alarm(report.comparisons),
+        counts={},
+        cases=0,
+        geomean=None,
+        suggestions=(),
+        error=Stopped(
+            "can't explain: the difference does not reproduce",
+            "measured again, without a profiler: " + "; ".join(_seen(each) for each in _times(report.comparisons)),
+            "look at what differed then: clocks, other work on the machine, versions (regress doctor)",
+        ),
+    )
+
+
+def _times(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """The times that gate, else all there is."""
+    found = [each for each in comparisons if each.metric.kind == "time" and each.gates]
+    return found or list(comparisons)
+
+
+def _seen(each: Comparison) -> str:
+    """ "softmax.cudatime_fwd gpu_time unchanged, +0.1 % (-0.3 … +0.5)"."""
+    change = f", {format_change(each.ratio)}" if each.ratio is not None else ""
+    interval = f" ({format_interval(each.low, each.high)})" if each.low is not None else ""
+    return f"{each.case} {each.metric.name} {each.verdict}{change}{interval}"

@@ -1,0 +1,240 @@
+"""What differences come from: a sentence of cause, where the time went, the kernels, and what was changed.
+
+The parts of a difference are printed in one scale with the digits of the smallest, so that the eye can add them up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from regress.model import Explained, Explanation, KernelDiff, KernelUse, Report
+from regress.report.style import Style, cut, paint, visible
+from regress.report.table import Layout, Row, align
+from regress.units import (
+    format_bytes,
+    format_change,
+    format_interval,
+    format_number,
+    format_pair,
+    format_percent,
+    format_sum,
+    format_time,
+)
+
+__all__ = ["block", "configuration_lines", "count", "explained", "part_rows", "sentence", "sentences"]
+
+KERNELS = ("kernel", "before", "after", "difference", "launches", "what", "found by", "for")
+ALIGNS = "lrrrrlll"
+_FEW = 12
+"""Kernels, files and commits that are shown unless verbose."""
+_NAME = 60
+
+
+def explained(report: Report, style: Style) -> list[str]:
+    """A section for each, the sentence first."""
+    lines = []
+    for each in report.explained:
+        color = "bold red" if _slower(each) else "bold green"
+        lines += [f"  {paint(sentence(each), color, style)}", *block(each, style), ""]
+    return lines
+
+
+def sentences(report: Report, style: Style) -> list[str]:
+    return [sentence(each) for each in report.explained]
+
+
+def sentence(each: Explained) -> str:
+    """ "softmax.cudatime_fwd: 9.4 % slower: a fusion was lost (high confidence)"."""
+    found = each.explanation
+    said = f"{visible(str(each.case))} is {amount(each)}"
+    if found is None:
+        return f"{said}: it could not be profiled"
+    if not found.causes:
+        return f"{said}: no cause is recognized"
+    cause = found.causes[0]
+    return f"{said}: {visible(cause.text)} ({cause.confidence} confidence)"
+
+
+def amount(each: Explained) -> str:
+    """ "9.4 % slower", "2.1 times as slow"."""
+    ratio, host = each.comparison.ratio or 1.0, each.comparison.metric.kind == "host"
+    where = " on the host" if host else ""
+    if ratio >= 2:
+        return f"{format_number(ratio)} times as slow{where}"
+    return f"{format_percent(abs(ratio - 1))} {'slower' if ratio > 1 else 'faster'}{where}"
+
+
+def block(each: Explained, style: Style) -> list[str]:
+    """All of it but the sentence, as lines."""
+    found = each.explanation
+    lines: list[str] = []
+    if found is not None:
+        lines += [f"    {line}" for line in align(part_rows(each))]
+        lines += [f"  also {visible(one.text)} ({one.confidence} confidence)" for one in found.causes[1:]]
+        lines += _kernels(found, style)
+    lines += [f"  {paint('doubt', 'yellow', style)} {visible(text)}" for text in each.warnings]
+    lines += _listed("file", "files", [visible(name) for name in each.files], style)
+    commits = [f"{one.short} {cut(visible(one.subject), _NAME)}" for one in reversed(each.commits)]
+    lines += _listed("commit", "commits", commits, style)
+    sides = (("base", each.base), ("head", each.head))
+    if style.verbose:
+        lines += [f"  trace {name} {visible(trace)}" for name, side in sides if side for trace in side.traces]
+    return lines
+
+
+# -- where it went -------------------------------------------------------------------------------------------------------
+
+
+def part_rows(each: Explained) -> list[tuple[str, str, str]]:
+    """The parts of the profiled difference, their sum, and beside it what was measured."""
+    found = each.explanation
+    assert found is not None
+    parts = (found.kernels_s, found.copies_s, found.idle_s, found.unexplained_s)
+    *texts, whole, measured = format_sum(parts, found.difference_s, each.measured_s, unit="s")
+    rows = [
+        (name, text, _share(part, found.difference_s))
+        for name, text, part in zip(("kernels", "copies", "idle", "unexplained"), texts, parts, strict=True)
+    ]
+    before, after = format_pair(found.base_s, found.head_s, "s")
+    base, head = each.comparison.base, each.comparison.head
+    rows.append(("a call, profiled", whole, f"{before} -> {after}{_range(each)}"))
+    if base is not None and head is not None:
+        before, after = format_pair(base.center, head.center, "s")
+        compared = each.comparison
+        change = f"{format_change(compared.ratio)} ({format_interval(compared.low, compared.high)})"
+        how = f"{compared.metric.name} without a profiler, {base.n}+{head.n} rounds"
+        rows.append(("measured", measured, f"{before} -> {after}, {change}, {how}"))
+    return rows
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{round(100 * part / whole)} %" if whole else ""
+
+
+def _range(each: Explained) -> str:
+    """Between which values the profiles of a side lie."""
+    words = []
+    for side in (each.base, each.head):
+        if side is None or len(side.calls_s) < 2:
+            return ""
+        words.append(" to ".join(format_pair(min(side.calls_s), max(side.calls_s), "s")))
+    return f" ({words[0]}; {words[1]})"
+
+
+# -- kernels -------------------------------------------------------------------------------------------------------------
+
+
+def _kernels(found: Explanation, style: Style) -> list[str]:
+    rows = _kernel_rows(found, style)
+    if not rows:
+        return []
+    table = [Row(KERNELS, color="bold", accent=0), *rows]
+    layout = Layout.of(table, ALIGNS, style)
+    lines = ["", *(line for row in table for line in layout.lines(row, style))]
+    left = len(found.kernels) + len(found.copies) - len(rows)
+    lines += [f"    {left} more that did not change, or hardly (-v lists them)"] if left else []
+    return [*lines, *_configurations(found), ""]
+
+
+def _kernel_rows(found: Explanation, style: Style) -> list[Row]:
+    """Kernels and copies; unless verbose those that changed."""
+    shown = sorted((*found.kernels, *found.copies), key=lambda each: -abs(each.difference_s))
+    if not style.verbose:
+        shown = [each for each in shown if each.kind != "same"][:_FEW]
+    return [_row(each) for each in shown]
+
+
+def _row(each: KernelDiff) -> Row:
+    use = each.head or each.base
+    assert use is not None
+    before, after = format_pair(each.base.seconds if each.base else None, each.head.seconds if each.head else None, "s")
+    launches = [count(one.launches) if one else "0" for one in (each.base, each.head)]
+    worse = each.difference_s > 0
+    cells = (
+        visible(use.label),
+        before,
+        after,
+        format_sum((), each.difference_s, unit="s")[0],
+        " -> ".join(launches) if launches[0] != launches[1] else launches[0],
+        each.kind,
+        each.matched if each.base and each.head else "",
+        visible(" ".join([*use.operators[:1], use.shapes]).strip()),
+    )
+    changed = each.kind != "same"
+    mark = ("+" if worse else "-") if changed else " "
+    return Row(cells, mark, ("red" if worse else "green") if changed else "", accent=3)
+
+
+def count(number: float) -> str:
+    return str(round(number)) if number == round(number) else format_number(number)
+
+
+def _configurations(found: Explanation) -> Iterator[str]:
+    """Of those that were replaced or take longer: what they were before, launch configuration, registers, shared memory."""
+    for each in found.kernels:
+        lines = configuration_lines(each)
+        if lines and each.head is not None:
+            yield f"    {visible(each.head.label)}"
+            yield from (f"      {line}" for line in lines)
+
+
+def configuration_lines(each: KernelDiff) -> list[str]:
+    """Of a kernel that was replaced or takes longer, what of it changed and what did not; else empty."""
+    one, other = each.base, each.head
+    if (
+        one is None
+        or other is None
+        or each.kind not in ("slower", "replaced", "more launches")
+        or each.difference_s <= 0
+    ):
+        return []
+    was = [f"was {visible(one.label)}"] if one.name != other.name else []
+    return [*was, *align(list(_configuration(one, other)))]
+
+
+def _configuration(base: KernelUse, head: KernelUse) -> Iterator[tuple[str, str]]:
+    rows: tuple[tuple[str, object, object], ...] = (
+        ("grid", _size(base.grid), _size(head.grid)),
+        ("block", _size(base.block), _size(head.block)),
+        ("registers", base.registers, head.registers),
+        ("shared memory", _bytes(base.shared_bytes), _bytes(head.shared_bytes)),
+        ("occupancy", _percent(base.occupancy), _percent(head.occupancy)),
+        ("time a launch", _each(base), _each(head)),
+    )
+    for word, one, other in rows:
+        if one is not None or other is not None:
+            before, after = ("-" if value is None else str(value) for value in (one, other))
+            yield word, before if before == after else f"{before} -> {after}"
+
+
+def _size(size: tuple[int, int, int] | None) -> str | None:
+    return None if size is None else " x ".join(map(str, size))
+
+
+def _bytes(size: int | None) -> str | None:
+    return None if size is None else format_bytes(size)
+
+
+def _percent(share: float | None) -> str | None:
+    return None if share is None else format_percent(share)
+
+
+def _each(use: KernelUse) -> str | None:
+    return format_time(use.seconds / use.launches) if use.launches else None
+
+
+# -- what was changed ----------------------------------------------------------------------------------------------------
+
+
+def _listed(one: str, several: str, lines: Sequence[str], style: Style) -> list[str]:
+    shown = lines if style.verbose else lines[:_FEW]
+    word = one if len(lines) == 1 else several
+    found = [f"  {word if at == 0 else '':7} {line}" for at, line in enumerate(shown)]
+    return [
+        *found,
+        *([f"          … and {len(lines) - len(shown)} more; -v shows them"] if len(lines) > len(shown) else []),
+    ]
+
+
+def _slower(each: Explained) -> bool:
+    return (each.comparison.ratio or 1.0) > 1

@@ -1,0 +1,161 @@
+"""What a change comes from, on the scripted device: real checks, real profiles, each in processes of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Project, interrupted, start
+
+BASE = """
+import regress_scripted as d
+def adds(): d.kernel("norm", 50e-6)
+def replaces(): d.kernel("before", 5e-6); d.kernel("tensor_gemm", 50e-6); d.kernel("after", 5e-6)
+def waits(): d.kernel("sum", 50e-6)
+def host(): d.kernel("scale", 50e-6); d.host(10e-6)
+def same(): d.kernel("same", 50e-6)
+"""
+HEAD = """
+import regress_scripted as d
+def adds(): d.kernel("norm", 50e-6); d.kernel("mask", 10e-6)
+def replaces(): d.kernel("before", 5e-6); d.kernel("plain_gemm", 80e-6); d.kernel("after", 5e-6)
+def waits(): d.kernel("sum", 50e-6); d.synchronize(); d.host(30e-6)
+def host(): d.kernel("scale", 50e-6); d.host(100e-6)
+def same(): d.kernel("same", 50e-6)  # as before
+"""
+NAMES = ("adds", "replaces", "waits", "host", "same")
+SUITE = "import proj\n" + "".join(f"def cudatime_{name}(): proj.{name}()\n" for name in NAMES)
+
+Make = Callable[..., Project]
+
+
+def planted(make: Make, **settings: object) -> Project:
+    p = make(check_rounds=3, memory_rounds=0, **settings)
+    p.commit({"proj/__init__.py": BASE, "benchmarks/b.py": SUITE, "notes.md": ""}, "base")
+    p.commit({"notes.md": "more"}, "notes")
+    p.commit({"proj/__init__.py": HEAD}, "slower in each way")
+    return p
+
+
+def explained(p: Project, name: str, *more: str) -> dict[str, Any]:
+    """The document of `regress explain`."""
+    result = p.regress("explain", f"b.cudatime_{name}", "HEAD~2", "HEAD", "--format", "json", *more)
+    assert "Traceback" not in result.err
+    document: dict[str, Any] = json.loads(result.out)
+    assert result.code == document["exit_code"]
+    return document
+
+
+def only(document: dict[str, Any]) -> dict[str, Any]:
+    (found,) = document["explained"]
+    explanation = found["explanation"]
+    parts = sum(explanation[name] for name in ("kernels_s", "copies_s", "idle_s", "unexplained_s"))
+    assert parts == pytest.approx(explanation["head_s"] - explanation["base_s"])
+    assert all(Path(trace).is_file() for side in ("base", "head") for trace in found[side]["traces"])
+    return dict(found)
+
+
+def kinds(found: dict[str, Any]) -> dict[str, str]:
+    return {(each["head"] or each["base"])["name"]: each["kind"] for each in found["explanation"]["kernels"]}
+
+
+def test_a_kernel_that_was_added(project: Make) -> None:
+    document = explained(planted(project), "adds")
+    found = only(document)
+    assert document["exit_code"] == 0
+    assert kinds(found) == {"norm": "same", "mask": "new"}
+    assert found["explanation"]["causes"][0]["kind"] == "added kernel"
+    assert found["explanation"]["kernels_s"] == pytest.approx(10e-6, rel=0.1)
+    assert found["measured_s"] == pytest.approx(10e-6, rel=0.1)
+    assert (found["files"], [each["subject"] for each in found["commits"]]) == (
+        ["notes.md", "proj/__init__.py"],
+        ["notes", "slower in each way"],
+    )
+    assert [len(found[side]["calls_s"]) for side in ("base", "head")] == [3, 3]
+
+
+def test_a_kernel_that_was_replaced_is_found_by_its_place(project: Make) -> None:
+    found = only(explained(planted(project), "replaces"))
+    (replaced,) = (each for each in found["explanation"]["kernels"] if each["kind"] != "same")
+    assert (replaced["kind"], replaced["matched"]) == ("replaced", "position")
+    assert [replaced[side]["name"] for side in ("base", "head")] == ["tensor_gemm", "plain_gemm"]
+    assert found["explanation"]["causes"][0]["kind"] == "replaced kernel"
+    assert " slower: plain_gemm runs in place of tensor_gemm in scripted::plain_gemm (medium" in found["sentence"]
+
+
+def test_a_wait(project: Make) -> None:
+    found = only(explained(planted(project), "waits"))
+    assert found["explanation"]["synchronizations"] == {"base": 0, "head": 1}
+    assert found["explanation"]["causes"][0]["kind"] == "synchronization"
+    assert found["explanation"]["idle_s"] > 0.9 * found["explanation"]["difference_s"]
+
+
+def test_a_slower_host(project: Make) -> None:
+    found = only(explained(planted(project), "host"))
+    assert found["explanation"]["causes"][0]["kind"] == "host"
+    assert set(kinds(found).values()) == {"same"}
+
+
+def test_what_does_not_reproduce_is_not_profiled(project: Make) -> None:
+    p = planted(project)
+    document = explained(p, "same")
+    assert (document["exit_code"], document["explained"]) == (5, [])
+    (error,) = document["errors"]
+    assert error["message"] == "can't explain: the difference does not reproduce"
+    assert "b.cudatime_same gpu_time unchanged" in error["detail"]
+
+
+def test_what_became_faster_is_explained_too(project: Make) -> None:
+    p = planted(project)
+    page = p.root.parent / "why.html"
+    result = p.regress("explain", "adds", "HEAD", "HEAD~1", "--html", str(page))
+    assert result.code == 0
+    assert re.search(
+        r"b\.cudatime_adds is \S+ % faster: mask was dropped in scripted::mask: 10.\d us a call less", result.out
+    )
+    assert "- mask" in result.out
+    shown = re.findall(r'"side":"(\w+)","lane":"kernels","name":"(\w+)"', page.read_text())
+    assert shown == [("base", "norm"), ("base", "mask")] * 3 + [("head", "norm")] * 3
+
+
+def test_of_several_cases_the_one_that_changed_most(project: Make) -> None:
+    p = planted(project)
+    result = p.regress("explain", "adds|replaces|same", "HEAD~1", "-q")
+    assert result.out.startswith("b.cudatime_replaces is ")
+
+
+def test_a_check_explains_what_makes_it_fail(project: Make) -> None:
+    p = planted(project)
+    result = p.regress("check", "HEAD~1", "--explain", "--format", "json", "--output", f"markdown={p.root / 'c.md'}")
+    document = json.loads(result.out)
+    assert result.code == document["exit_code"] == 1
+    regressed = {each["name"] for each in document["benchmarks"] if each["verdict"] == "regressed" and each["gates"]}
+    assert {each["name"] for each in document["explained"]} == regressed >= {"b.cudatime_adds", "b.cudatime_replaces"}
+    assert "b.cudatime_same" not in regressed
+    assert document["suggestions"][0]["command"].startswith("regress explain b.cudatime_")
+    text = (p.root / "c.md").read_text()
+    assert "plain_gemm runs in place of tensor_gemm" in text
+    assert text.count("<summary>where the time went</summary>") == len(regressed)
+
+
+def test_the_verdicts_outlive_ctrl_c_while_profiles_are_taken(project: Make) -> None:
+    p = planted(project)
+    mark = p.root.parent / "profiling"
+    stops = f"""
+def hold():
+    import sys, time
+    if "_regress_measure.profiling" in sys.modules:
+        open({str(mark)!r}, "w").close()
+        time.sleep(60)
+"""
+    p.commit({"proj/__init__.py": HEAD.replace("def adds(): d", "def adds(): hold(); d") + stops})
+    result = interrupted(start(p.root, "check", "HEAD~3", "-b", "adds", "--explain", "--format", "json"), mark)
+    document = json.loads(result.out)
+    assert (result.code, document["exit_codes"]) == (130, [130, 1])
+    assert [each["verdict"] for each in document["benchmarks"] if each["metric"] == "gpu_time"] == ["regressed"]
+    assert "interrupted: the verdicts are complete, 0 of 1 explained" in document["warnings"]
