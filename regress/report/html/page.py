@@ -58,7 +58,7 @@ PROFILE_SCRIPTS = (
 
 EXPLAINED_SCRIPTS = (
     *("start", "text", "dom", "state", "words", "search", "export", "table", "theme"),
-    *("profile/timeline", "profile/explained"),
+    *("profile/timeline", "explained/main"),
 )
 """Of the page of an explanation."""
 
