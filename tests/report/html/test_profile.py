@@ -56,6 +56,15 @@ def both(visit: Visit, folder: Path) -> Callable[..., Page]:
     return lambda **options: visit("", path=folder / "both.html", **options)
 
 
+def until(page: Page, wanted: str, *arguments: str) -> None:
+    """Wait until it is true of the page, whose policy forbids what Playwright waits with."""
+    for _ in range(200):
+        if page.evaluate(wanted, *arguments):
+            return
+        page.wait_for_timeout(25)
+    raise AssertionError(f"never: {wanted} {arguments}")
+
+
 def sections(page: Page) -> list[str]:
     return page.locator("main h2").all_inner_texts()
 
@@ -175,8 +184,8 @@ def test_two_sides_have_verdicts(both: Callable[..., Page]) -> None:
 def test_another_export_is_dropped_onto_it(one: Callable[..., Page], folder: Path) -> None:
     page = one()
     page.evaluate(DROP, ["new-1.json", (folder / "new-1.json").read_text()])
-    page.wait_for_function("regress.live.data.document.operations[0].mean_s > 0 && !regress.live.data.plan")
-    page.wait_for_function("document.getElementById('said').textContent === 'new-1.json is shown'")
+    until(page, "regress.live.data.document.operations[0].mean_s > 0 && !regress.live.data.plan")
+    until(page, "document.getElementById('said').textContent === 'new-1.json is shown'")
     wanted = read(folder / "new-1.json")
     assert page.evaluate("regress.live.data.document.started_at") == wanted.started_at
 
@@ -184,7 +193,7 @@ def test_another_export_is_dropped_onto_it(one: Callable[..., Page], folder: Pat
 def test_another_export_is_opened_by_keyboard_too(both: Callable[..., Page], folder: Path) -> None:
     page = both()
     page.set_input_files("#file", folder / "old-2.json")
-    page.wait_for_function("document.getElementById('said').textContent === 'old-2.json is shown'")
+    until(page, "document.getElementById('said').textContent === 'old-2.json is shown'")
     assert page.locator("#comparison").count() == 0
 
 
@@ -207,7 +216,7 @@ def test_a_broken_export_is_answered_with_a_message(one: Callable[..., Page], fo
     before = page.inner_text("h1")
     for text, words in wrong.items():
         page.evaluate(DROP, ["x.json", text])
-        page.wait_for_function("words => document.querySelector('.banner.bad')?.textContent.includes(words)", arg=words)
+        until(page, "words => document.querySelector('.banner.bad')?.textContent.includes(words)", words)
         assert page.locator("[role=alert]").count() == 1
         assert page.inner_text(".banner.bad").startswith("x.json cannot be shown: ")
         assert page.inner_text("h1") == before
@@ -219,7 +228,7 @@ def test_an_export_without_entries_can_be_shown(one: Callable[..., Page], folder
         read(folder / "old-0.json"), entries=(), operations=(), bottlenecks=(), variants=(), entries_total=0
     )
     page.evaluate(DROP, ["empty.json", json.dumps(asdict(empty))])
-    page.wait_for_function("document.querySelector('h1').textContent === 'Nothing was profiled.'")
+    until(page, "document.querySelector('h1').textContent === 'Nothing was profiled.'")
 
 
 # -- every reader --------------------------------------------------------------------------------------------------------
