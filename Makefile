@@ -5,13 +5,17 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 BIN := .venv/bin
 
-.PHONY: check test lint browser gpu acceptance clean
+.PHONY: check test test-all lint browser gpu acceptance clean
 
 check: .venv/ready
 	@$(BIN)/regress check HEAD~1 --budget 90s; code=$$?; \
 	case $$code in 0|1|4) echo "regress check works here (exit code $$code is its verdict)" ;; *) exit $$code ;; esac
 
 test: .venv/ready browser lint
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not gpu and not slow"
+
+# Those too that start many real processes
+test-all: .venv/ready browser lint
 	$(BIN)/pytest -n 2 --dist loadgroup -m "not gpu"
 
 # What the pages of the report are looked at with; where it cannot be installed, those tests are skipped and say so.

@@ -25,6 +25,8 @@ from tests.commands.test_check import document
 from tests.conftest import Project, Result, start
 from tests.report.test_json import validate
 
+pytestmark = pytest.mark.slow
+
 CASE = "b.cudatime_work"
 SUITE = "import proj\ndef cudatime_work(): proj.work()\ndef cudatime_other(): proj.other()\n"
 NOISY = """\

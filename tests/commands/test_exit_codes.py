@@ -56,6 +56,7 @@ def code(p: Project, *arguments: str) -> int:
     return result.code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} {row[1]}")
 def test_the_table(row: tuple[str, str], project: Make) -> None:
     assert RUNS[row[1]](project) == int(row[0])
