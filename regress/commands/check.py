@@ -241,7 +241,7 @@ def suggestions(
         words.append(head.commit.short)
     again = [("again", quoted(*words, *options, "-b", str(worst[0].case)))]
     slower = next((each for each in worst if can_explain(each)), None)
-    if slower is not None:
+    if slower is not None and command == "check":  # what can be measured again
         again.insert(0, ("why", quoted("regress", "explain", str(slower.case), *words[2:], *options)))
     return again + accept([(each.case, each.metric) for each in worst if each.verdict is Verdict.REGRESSED])
 
