@@ -48,15 +48,16 @@ def replace_file(path: Path, data: bytes) -> None:
     """Make `data` the content of `path`: at every moment a reader finds the old content or the new, whole.
 
     The caller holds the lock of the folder, so the temporary file can have one fixed name, and what a killed writer left is
-    overwritten. Nothing is written where nothing changes. Raises StoreError.
+    overwritten, or taken away. Nothing is written where nothing changes. Raises StoreError.
     """
+    temporary = path.with_name(f".{path.name}.tmp")
     with explained(path):
         try:
             if path.read_bytes() == data:
+                temporary.unlink(missing_ok=True)
                 return
         except FileNotFoundError:
             path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.tmp")
         try:
             with open(temporary, "wb") as file:
                 file.write(data)

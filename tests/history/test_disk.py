@@ -244,3 +244,12 @@ def test_a_read_only_folder_cannot_be_locked_and_says_so() -> None:
         with disk.locked(folder, 1):
             pytest.fail("locked without a file")
     assert "chmod -R u+w" in caught.value.fix
+
+
+def test_what_a_killed_writer_left_goes_even_where_nothing_changes(tmp_path: Path) -> None:
+    path, left = tmp_path / "a.json", tmp_path / ".a.json.tmp"
+    disk.replace_file(path, b"{}")
+    left.write_bytes(b"{")
+    disk.replace_file(path, b"{}")
+    assert path.read_bytes() == b"{}"
+    assert not left.exists()
