@@ -1012,10 +1012,12 @@ class CallProfile:
     """The declared work over the time in which the device was busy."""
     on_device: bool = False
     """Whether work of a device was recorded."""
-    short_names: Mapping[str, str] = field(default_factory=dict)
-    """Of kernels, for people."""
     flags: tuple[str, ...] = ()
     failure: Failure | None = None
+
+    def label(self, name: str) -> str:
+        """A kernel's name for people."""
+        return next((each.label for each in (*self.kernels, *self.copies) if each.name == name), name)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import fsum
 
-from regress.model import CallProfile, Case, KernelUse, Throughput
+from regress.model import CallProfile, Case, Throughput
 from regress.profiling import bound, totals
-from regress.profiling.names import short
 from regress.profiling.timeline import Timeline
 
 GAPS = 5
@@ -50,7 +49,6 @@ def call_profile(
         bound=bound.of_call(usual, throughput) if on_device else None,
         throughput=throughput,
         on_device=on_device,
-        short_names=_short_names((*kernels, *copies)),
         flags=tuple(flags),
     )
 
@@ -68,7 +66,3 @@ def _seconds(found: CallProfile) -> float:
     if found.totals is None:
         return 0.0
     return found.totals.device_busy_s if found.on_device else found.totals.span_s
-
-
-def _short_names(uses: tuple[KernelUse, ...]) -> dict[str, str]:
-    return {use.name: short(use.name) for use in uses}

@@ -81,12 +81,11 @@ def _against(found: list[CallProfile], difference: Explanation, style: Style) ->
         before, after = getattr(base.totals, key), getattr(head.totals, key)
         rows.append((key, _count(before), _count(after), f"{'+' * (after >= before)}{_count(after - before)}"))
     lines += [*_table(_rows(rows), "lrrr", style), ""]
-    short_names = {**base.short_names, **head.short_names}
     uses = [*difference.kernels, *difference.copies]
     shown = uses if style.verbose else uses[:_FEW]
     rows = [("kernel or copy", "base", "head", "difference")]
     for each in shown:
-        named = [visible(short_names.get(use.name, use.name)) for use in (each.base, each.head) if use is not None]
+        named = [visible(use.label) for use in (each.base, each.head) if use is not None]
         seconds = (use.seconds if use is not None else 0.0 for use in (each.base, each.head))
         rows.append(_difference(" -> ".join(dict.fromkeys(named)), *seconds))
     if len(rows) > 1:
@@ -183,7 +182,7 @@ def _kernels(found: CallProfile, uses: tuple[KernelUse, ...], title: str, style:
     for each in shown:
         what = format_bytes(each.bytes) if each.bytes else _launch(each)
         times = _time(each.seconds), _share(each.seconds, totals), _time(each.host_s)
-        name = visible(found.short_names.get(each.name, each.name))
+        name = visible(each.label)
         rows.append((name, _count(each.launches), *times, what, visible(each.operators[0]) if each.operators else ""))
     return [*_rows(rows), *_more(len(uses) - len(shown), len(rows[0]))]
 
@@ -198,8 +197,8 @@ def _launch(use: KernelUse) -> str:
 def _gaps(found: CallProfile) -> list[Row]:
     rows = [("largest gaps", "idle", "")]
     for each in found.gaps:
-        after = f"after {visible(found.short_names.get(each.after, each.after))}" if each.after else "at the start"
-        before = f"before {visible(found.short_names.get(each.before, each.before))}" if each.before else "to the end"
+        after = f"after {visible(found.label(each.after))}" if each.after else "at the start"
+        before = f"before {visible(found.label(each.before))}" if each.before else "to the end"
         host = f"the host was in {visible(each.host)}" if each.host else "the host was in nothing that is recorded"
         rows.append((f"{after}, {before}", _time(each.duration_s), host))
     return _rows(rows)
@@ -234,8 +233,7 @@ def _whole(found: CallProfile) -> str:
 def _bottleneck(found: CallProfile) -> str:
     if found.bottleneck is None:
         return ""
-    name = found.short_names.get(found.bottleneck.name, found.bottleneck.name)
-    return f"{visible(name)}, {format_percent(found.bottleneck.share)}"
+    return f"{visible(found.label(found.bottleneck.name))}, {format_percent(found.bottleneck.share)}"
 
 
 def _time(seconds: float) -> str:

@@ -220,7 +220,7 @@ def _call_profile(each: CallProfile) -> dict[str, Any]:
     named = {"name": each.case.name, "params": list(each.case.params)}
     failure = _failure(each.failure) if each.failure is not None else None
     values = dataclasses.asdict(each) | {"failure": failure}
-    return named | {key: value for key, value in values.items() if key not in ("case", "short_names")}
+    return named | {key: value for key, value in values.items() if key != "case"}
 
 
 def _merge(report: Report) -> dict[str, Any]:

@@ -39,14 +39,17 @@ FOUND = CallProfile(
     totals=TOTALS,
     parts=(PartUse(HOSTILE, 1, 20 * US, 60 * US, 2),),
     operators=tuple(OperatorUse(f"aten::op{n}{HOSTILE}", 1, 5 * US, 4 * US, 20 * US, 20 * US, 1) for n in range(10)),
-    kernels=(KernelUse(NAME, 3, 78 * US, 9 * US, 0, (8, 1, 1), (256, 1, 1), 32, 0, 0.5, (HOSTILE,)),),
+    kernels=(
+        KernelUse(
+            *(NAME, 3, 78 * US, 9 * US, 0, (8, 1, 1), (256, 1, 1), 32, 0, 0.5, (HOSTILE,)), short=f"softmax{HOSTILE}"
+        ),
+    ),
     copies=(KernelUse("Memcpy HtoD", 1, 4 * US, 2 * US, 4096),),
     gaps=(Gap(0, 10 * US, NAME, "", HOSTILE),),
     memory=MemoryUse(1 << 20, 20 << 20, 64),
     bottleneck=Bottleneck("kernel", NAME, 0.78),
     bound=Bound("memory-bound", 0.9, "90 % of the bandwidth of a large copy", "move fewer bytes"),
     on_device=True,
-    short_names={NAME: f"softmax{HOSTILE}"},
     flags=(HOSTILE,),
 )
 FAILED = CallProfile(Case("b.cudatime_fails"), failure=Failure("error", HOSTILE, "b.py:3", HOSTILE))

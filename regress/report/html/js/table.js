@@ -73,4 +73,16 @@
       table,
     };
   };
+
+  // A section with such a table, that is drawn anew where a head is pressed.
+  R.tabled = (title, options) => {
+    const section = R.h("section", null, R.h("h2", null, title));
+    const draw = sort => {
+      const table = R.table({...options, sort, onsort: draw});
+      section.replaceChildren(section.firstChild, table.node, table.exports);
+      section.querySelector("th[aria-sort] button")?.focus({preventScroll: true});
+    };
+    draw("");
+    return section;
+  };
 })(regress);

@@ -82,21 +82,8 @@
       {key: "matched", label: "found by", hide: true, value: one => one.matched, cell: one => one.matched},
       {key: "for", label: "for", hide: true, value: one => one.operator, cell: one => one.operator},
     ];
-    const section = h("section", null, h("h2", null, "Kernels and copies"));
-    const draw = sort => {
-      const table = R.table({
-        columns,
-        rows: each.kernels,
-        caption: "Kernels and copies of both sides",
-        name: "kernels",
-        sort,
-        onsort: again => draw(again),
-      });
-      section.replaceChildren(section.firstChild, table.node, table.exports);
-      section.querySelector("th[aria-sort] button")?.focus({preventScroll: true});
-    };
-    draw("");
-    return section;
+    const caption = "Kernels and copies of both sides";
+    return R.tabled("Kernels and copies", {columns, rows: each.kernels, caption, name: "kernels"});
   };
 
   const list = (title, lines) =>

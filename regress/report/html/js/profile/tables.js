@@ -174,23 +174,13 @@
       cell: each => (each.bandwidth_bytes_s ? `${text.number(each.bandwidth_bytes_s / 1e9)} GB/s` : text.MISSING),
     },
   ];
-  const operations = document => {
-    const section = h("section", null, h("h2", null, "Operations"));
-    const draw = sort => {
-      const table = R.table({
-        columns: COLUMNS,
-        rows: document.operations,
-        caption: "Totals of every operation",
-        name: "operations",
-        sort,
-        onsort: again => draw(again),
-      });
-      section.replaceChildren(section.firstChild, table.node, table.exports);
-      section.querySelector("th[aria-sort] button")?.focus({preventScroll: true});
-    };
-    draw("");
-    return section;
-  };
+  const operations = document =>
+    R.tabled("Operations", {
+      columns: COLUMNS,
+      rows: document.operations,
+      caption: "Totals of every operation",
+      name: "operations",
+    });
   const entries = document => {
     const count = text.counted(document.entries.length, "entry", "entries"),
       details = h("details", {class: "entries"}, h("summary", null, `The ${count} one by one`));
