@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from regress.commands.acknowledging import review
 from regress.commands.check import check
-from regress.commands.session import Request, Session, counted, quoted
+from regress.commands.session import Request, Session, quoted
 from regress.commands.sweep.changes import changes_on
 from regress.compare import Anchors, drifts, past_of, state_of
 from regress.errors import RevisionError
@@ -56,7 +56,7 @@ def gate(
     warnings = [*report.warnings, *unknown_release]
     if unknown and release:
         why = "not measured alike, or not at both ends; the release measured again tells: regress sweep"
-        warnings.append(f"the drift since {release.revision} of {counted(unknown, 'series')} is not known: {why}")
+        warnings.append(f"the drift since {release.revision} of {unknown} series is not known: {why}")
     return replace(
         report,
         exit_codes=tuple(codes),

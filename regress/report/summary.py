@@ -83,7 +83,7 @@ def verdict(report: Report, style: Style) -> list[str]:
     words = counts(report)
     parts = [f"{cases}: {words}" if report.cases and words else words or cases]
     if report.drift:
-        worse = sum(each.exit_code(report.strict) > 0 for each in report.drift)
+        worse = sum(each.exit_code() == 1 for each in report.drift)
         parts[0] += f"; {worse} of {len(report.drift)} drifted since {visible(report.drift_since)}"
     if report.command == "gate" and report.changes:
         parts[0] += f"; {len(report.changes)} open in the history"

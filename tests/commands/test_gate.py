@@ -74,6 +74,15 @@ def test_what_is_acknowledged_passes_until_its_date_and_up_to_its_level(project:
     assert p.regress("gate", "v1", "-q").code == 1
 
 
+def test_of_what_nobody_can_tell_the_drift_is_said(project: Callable[..., Project]) -> None:
+    p, shas = filled(project, [50e-6] * 3)
+    p.git("tag", "v1", shas[0])
+    assert p.regress("sweep", f"{shas[0]}..", "-q").code == 0  # not of the release itself
+    result = p.regress("gate", shas[1], shas[2])
+    assert result.code == 0, result.out
+    assert "warning: the drift since v1 of 4 series is not known: not measured alike, or not at both ends" in result.out
+
+
 def test_the_policy_says_what_a_release_may_lose(project: Callable[..., Project]) -> None:
     p, shas = filled(project, [50e-6, 54e-6], gate_thresholds={r"b\.cudatime_w": {"gpu_time": "10%"}})
     assert p.regress("check", shas[0], shas[1], "-q").code == 1
