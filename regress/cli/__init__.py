@@ -1,0 +1,60 @@
+"""The command line: the commands with their options and help, and how the program begins and ends. Only this folder and
+invocation.py, which is around every command, print or exit.
+
+program     the program itself
+judging     check, gate, bisect, compare, ack
+recording   run, sweep, merge, export, report
+profiling   profile, explain, once
+project     init, build, list, config, doctor, demo
+
+Nothing heavy is imported here: each command imports what it needs when it is called.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import click
+
+from regress.cli import judging, profiling, project, recording
+from regress.cli.program import regress
+from regress.errors import RegressError
+from regress.invocation import say
+
+__all__ = ["main", "regress"]
+
+USAGE = 2
+INTERRUPTED = 130
+
+_COMMANDS = (judging, profiling, project, recording)
+"""Whoever imports them has registered their commands."""
+
+
+def _hold_standard_streams() -> None:
+    """Open those that are closed, or else a pipe to a worker gets the number of one, and is lost when the worker starts."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
+
+
+def main() -> None:
+    """Run the command line and exit.
+
+    Not with click's own endings: after Ctrl-C it would exit with 1, which means "regressed" here.
+    """
+    _hold_standard_streams()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # being told to end keeps what was measured
+    try:
+        code = regress(prog_name="regress", standalone_mode=False)
+    except click.UsageError as error:
+        if error.ctx is None or isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+            error.show()
+        else:
+            say(RegressError(error.format_message(), fix=f"{error.ctx.command_path} --help"), {})
+        code = USAGE
+    except click.Abort:
+        click.echo("interrupted", err=True)
+        code = INTERRUPTED
+    sys.exit(code)

@@ -1,0 +1,265 @@
+"""Judging commits: two of them, a release, or which of many did it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from regress.cli.program import regress
+from regress.invocation import finish, invoked
+from regress.options import (
+    Duration,
+    Level,
+    deciding,
+    holding,
+    measuring,
+    output,
+    placing,
+    selecting,
+    stack,
+    stepping,
+    suite,
+    tagging,
+    where,
+)
+
+
+@regress.command()
+@click.argument("base", required=False)
+@click.argument("head", required=False)
+@stack(where, selecting, tagging)
+@click.option("--affected", is_flag=True, help="Benchmarks whose `covers`, or whose own file, match the changed files.")
+@stack(suite, measuring, deciding, stepping, output)
+@click.option("--explain", is_flag=True, help="Profile what regressed on both sides: which kernels did it.")
+@click.option("--record", is_flag=True, help="Keep the results in results_dir, not only in the cache.")
+@click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, of those in the configuration.")
+@click.option("--head-env", metavar="NAME", default="", help="Environment of HEAD; without BASE both are one commit.")
+def check(
+    base: str | None,
+    head: str | None,
+    rounds: int | None,
+    budget: float | None,
+    explain: bool,
+    record: bool,
+    base_env: str,
+    head_env: str,
+    **options: Any,
+) -> None:
+    """Measure BASE and HEAD side by side and judge HEAD.
+
+    BASE: with uncommitted changes HEAD, on a branch the merge base with the default branch, else HEAD~1. HEAD: the working
+    tree.
+
+    \b
+    Examples:
+      regress check                     this branch, or what is not committed
+      regress check HEAD~1 --budget 2m  the last commit, in two minutes
+      regress check v1.4 --prove        before a release: everything has to be shown not to be slower
+
+    \b
+    Exit codes:
+      0  nothing regressed
+      1  something regressed
+      2  usage, configuration, or unknown revision
+      3  something fails on HEAD that worked on BASE
+      4  undecided, with --strict or --prove or for a critical benchmark
+      5  nothing could be measured or compared
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.check import check as command
+        from regress.commands.explaining import regressions
+
+        environments = base_env, head_env
+        wanted = request({"check_rounds": rounds, "budget_s": budget})
+        choose = regressions if explain else None
+        report = command(wanted, base, head, progress, environments=environments, record=record, choose=choose)
+    finish(report, options)
+
+
+@regress.command()
+@click.argument("base")
+@click.argument("head", required=False)
+@stack(where, selecting, tagging, suite, measuring, deciding, stepping, output)
+@click.option("--record", is_flag=True, help="Keep the results in results_dir, not only in the cache.")
+@click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, e.g. one with the released wheel.")
+@click.option("--head-env", metavar="NAME", default="", help="Environment of HEAD.")
+def gate(
+    base: str,
+    head: str | None,
+    rounds: int | None,
+    budget: float | None,
+    record: bool,
+    base_env: str,
+    head_env: str,
+    **options: Any,
+) -> None:
+    """May HEAD be released, after BASE?
+
+    Measures both side by side, as `check` does, and asks the recorded history of this machine: what all steps since the last
+    release add up to, and which regressions between BASE and HEAD are open. `gate_thresholds`, `critical` and `gate_release`
+    in the configuration are the policy; what is acknowledged fails nothing.
+
+    \b
+    Examples:
+      regress gate v1.4                              the working tree
+      regress gate v1.4 v1.5-rc1 --output markdown=gate.md
+      regress gate v1.4 --base-env released --prove  against the wheel; all has to be shown not to be slower
+
+    \b
+    Exit codes:
+      0  may be released
+      1  regressed, drifted, or open in the history
+      2  usage, configuration, or unknown revision
+      3  something fails on HEAD that worked on BASE
+      4  undecided, with --strict or --prove or for a critical benchmark
+      5  nothing could be measured or compared
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.gate import gate as command
+
+        wanted = request({"check_rounds": rounds, "budget_s": budget})
+        report = command(wanted, base, head, progress, environments=(base_env, head_env), record=record)
+    finish(report, options)
+
+
+@regress.command()
+@click.argument("case")
+@click.argument("good")
+@click.argument("bad")
+@click.option("--metric", metavar="NAME", default="", help="What to look at [what gates and is worst].")
+@click.option("--restart", is_flag=True, help="Forget what an interrupted bisection has measured.")
+@click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
+@stack(where, suite, placing, holding)
+@click.option("--budget", type=Duration(), metavar="TIME", help="Measure no longer than that [no bound].")
+@output
+def bisect(
+    case: str,
+    good: str,
+    bad: str,
+    metric: str,
+    restart: bool,
+    environment: str,
+    budget: float | None,
+    **options: Any,
+) -> None:
+    """Find the commit that made CASE slower, faster, hungrier or fail, after GOOD and up to BAD.
+
+    CASE: a name, or a pattern that matches one case. Each commit that is measured is measured in turn with GOOD, until the odds
+    say on which side of the change it is; what was found is measured against its parent once more. Commits that do not build
+    are passed over, and a merge is looked into. A bisection that was interrupted goes on when it is started again.
+
+    \b
+    Examples:
+      regress bisect 'softmax.cudatime_fwd(4096)' v1.4 main
+      regress bisect Attention v1.4 main --metric peak_memory
+
+    \b
+    Exit codes:
+      0  found and confirmed
+      2  usage, configuration, unknown revision, or BAD does not come after GOOD
+      3  BAD does not build
+      4  not down to one commit, or not confirmed
+      5  GOOD and BAD do not differ, or nothing could be measured
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.bisect import bisect as command
+
+        report = command(
+            request({}),
+            case,
+            good,
+            bad,
+            progress,
+            metric=metric,
+            environment=environment,
+            budget_s=budget or float("inf"),
+            restart=restart,
+        )
+    finish(report, options)
+
+
+@regress.command()
+@click.argument("base")
+@click.argument("head")
+@stack(where, selecting, deciding, output)
+@click.option("--machine", metavar="NAME", help="Whose results [this machine's].")
+@click.option("--environment", metavar="NAME", help="Which environment's results, where there are several.")
+def compare(base: str, head: str, environment: str | None, **options: Any) -> None:
+    """The verdicts of check from recorded results, measuring nothing.
+
+    \b
+    Example:
+      regress run v1.4 && regress run v1.5 && regress compare v1.4 v1.5
+
+    Exit codes are those of check; 5 where one of the two has no results on this machine.
+    """
+    with invoked(options) as (request, _):
+        from regress.commands.compare import compare_recorded
+
+        report = compare_recorded(request({}), base, head, environment)
+    finish(report, options)
+
+
+@regress.command()
+@click.argument("case", required=False)
+@stack(where)
+@click.option(
+    "--kind",
+    type=click.Choice(["accepted", "noise", "quarantine"]),
+    default="accepted",
+    show_default=True,
+    help="Worse up to a level; listed but proof of nothing; or measured and listed apart.",
+)
+@click.option("--reason", metavar="TEXT", help="Why it is no alarm.")
+@click.option(
+    "--until",
+    metavar="TAG|DATE",
+    default="",
+    help='Or "lifted": until it is removed [the next tag; of quarantine: lifted].',
+)
+@click.option("--metric", metavar="NAME", default="", help="Of that metric alone [accepted: of what has regressed].")
+@click.option("--link", metavar="URL", default="", help="Where more is said about it.")
+@click.option("--level", type=Level(), metavar="+9%", help="What is accepted, against --since [as last checked].")
+@click.option("--since", metavar="REV", default="", help="A commit before the change.")
+@click.option("--replace", is_flag=True, help="In place of the entry that is there.")
+@click.option("--remove", is_flag=True, help="Take the entry of CASE out of the file.")
+@click.option("--list", "list_", is_flag=True, help="The entries: active, expired or unused.")
+@stack(output)
+def ack(case: str | None, reason: str | None, remove: bool, list_: bool, **options: Any) -> None:
+    """Acknowledge that CASE is worse: it is listed, and fails nothing.
+
+    CASE is a benchmark or case, or a regular expression. The entry stands in regress-acks.toml, with its reason and an end;
+    commit it with the change that it is about. Accepted is what the last check here has measured: above it alarms again.
+
+    \b
+    Examples:
+      regress ack 'softmax.cudatime_fwd(4096, fp16)' --reason "one pass now, exact for long rows"
+      regress ack io.time_load --kind quarantine --reason "waits for the disk" --link https://example.org/41
+      regress ack --list
+
+    \b
+    Exit codes:
+      0  written, removed or listed
+      2  usage, an unknown benchmark, or no level to accept
+    """
+    context = click.get_current_context()
+    if list_ == (case is not None) or (list_ and remove):
+        raise click.UsageError("name one CASE, or --list alone", context)
+    if (reason is None) == (case is not None and not remove) or (reason is not None and not reason.strip()):
+        raise click.UsageError("--reason says why CASE is no alarm, and goes with that only", context)
+    if options["level"] is not None and options["kind"] != "accepted":
+        raise click.UsageError("--level goes with --kind accepted", context)
+    given = {name: options.pop(name) for name in ("kind", "until", "metric", "link", "level", "since", "replace")}
+    with invoked(options) as (request, _):
+        from regress.commands.ack import Wanted, listed
+        from regress.commands.ack import ack as command
+        from regress.commands.ack import remove as take_out
+
+        if case is None:
+            report = listed(request({}))
+        elif remove:
+            report = take_out(request({}), case, given["metric"])
+        else:
+            report = command(request({}), Wanted(case, reason=reason or "", **given))
+    finish(report, options)

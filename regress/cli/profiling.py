@@ -1,0 +1,175 @@
+"""Where the time goes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from regress.cli.program import regress
+from regress.invocation import finish, invoked, publish_explained, publish_profile
+from regress.options import (
+    deciding,
+    holding,
+    output,
+    placing,
+    stack,
+    stepping,
+    suite,
+    where,
+)
+
+
+@regress.command()
+@click.argument("case")
+@click.argument("base")
+@click.argument("head", required=False)
+@stack(where, suite, placing, holding, deciding, stepping, output)
+@click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, of those in the configuration.")
+@click.option("--head-env", metavar="NAME", default="", help="Environment of HEAD.")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the page too.")
+def explain(
+    case: str,
+    base: str,
+    head: str | None,
+    rounds: int | None,
+    budget: float | None,
+    base_env: str,
+    head_env: str,
+    html: Path | None,
+    **options: Any,
+) -> None:
+    """Which kernels made CASE slower on HEAD, or faster?
+
+    First it is measured again, without a profiler: what does not reproduce is not explained. Then both sides are profiled in
+    turn, and the difference is laid out: kernels, copies, idle time; which kernels are new, gone, replaced or slower; and what
+    it most likely comes from. CASE is a name or a regular expression; of several cases, the one that changed most.
+
+    \b
+    Examples:
+      regress explain 'softmax.cudatime_fwd(4096, fp16)' v1.4 v1.5
+      regress explain softmax HEAD~1                    the working tree
+
+    \b
+    Exit codes:
+      0  explained
+      2  usage, configuration, or unknown revision
+      3  it fails on HEAD
+      5  it does not reproduce, or could not be measured or profiled
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.explain import explain as command
+
+        wanted = request({"check_rounds": rounds, "budget_s": budget})
+        report = command(wanted, case, base, head, progress, environments=(base_env, head_env))
+        if html is not None:
+            publish_explained(report, html)
+    finish(report, options)
+
+
+@regress.command()
+@click.argument("words", nargs=-1, required=True, metavar="CASE [REV] | SCRIPT [-- ARGUMENT...] | EXPORT...")
+@stack(where, placing, holding, deciding, output)
+@click.option("--calls", type=click.IntRange(min=1), default=20, show_default=True, help="Calls of a case, at most.")
+@click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
+@click.option(
+    "--against",
+    metavar="CASE|EXPORT",
+    multiple=True,
+    help="What the case is held against: the raw operation below a wrapper. Or exports of the base, each a round; repeatable.",
+)
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write an export's page.")
+@click.option("--record", metavar="REV", help="Record the exports as results of that commit.")
+def profile(
+    words: tuple[str, ...],
+    calls: int,
+    environment: str,
+    against: tuple[str, ...],
+    html: Path | None,
+    record: str | None,
+    **options: Any,
+) -> None:
+    """Profile a case or a script with torch.profiler in a process of its own, or show what GPUProfiler exported.
+
+    CASE: name of a benchmark or case, or a regular expression; of a benchmark with a parameter `component` the components are
+    shown as parts of the whole. REV: any commit; without it the working tree. The Chrome traces are kept.
+
+    SCRIPT: a Python file, run as a whole; what it prints goes to stderr.
+
+    EXPORT: a JSON file of regress.profiler.GPUProfiler. Entries of one run are alike, so a run is one round, however many
+    entries it has: give several exports a side for verdicts.
+
+    \b
+    Examples:
+      regress profile softmax.Softmax.cudatime_forward
+      regress profile attention.Components HEAD~1
+      regress profile "layers.Norm.cudatime_ours" --against "layers.Norm.cudatime_torch"
+      regress profile train.py -- --steps 10
+      regress profile run.json --html run.html
+      regress profile new-1.json new-2.json new-3.json --against old-1.json --against old-2.json --against old-3.json
+      regress profile run.json --record HEAD
+
+    \b
+    Exit codes:
+      0  profiled, shown, or nothing regressed
+      1  something regressed
+      2  usage, configuration, an unknown revision, or a file that is no export
+      3  a case fails, the rest is profiled
+      4  undecided, with --strict
+      5  nothing could be profiled or compared
+    """
+    if against and record:
+        raise click.UsageError("--record goes without --against", click.get_current_context())
+    with invoked(options) as (request, progress):
+        from regress.commands.profile import is_export
+        from regress.commands.profile import profile as command
+        from regress.commands.profiled import profile_cases
+        from regress.commands.script import is_script, profile_script
+
+        if is_script(words):
+            report = profile_script(request({}), words)
+        elif is_export(words, record):
+            report = command(request({}), words, against, record)
+        else:
+            options["patterns"] = words[:1]
+            report = profile_cases(request({}), words[1:], progress, calls, environment, against)
+        if html is not None:
+            publish_profile(report, html)
+    finish(report, options)
+
+
+@regress.command()
+@click.argument("case", metavar="CASE")
+@click.argument("revision", nargs=-1, metavar="[REV]")
+@stack(where, placing)
+@click.option("--calls", type=click.IntRange(min=1), default=1, show_default=True, help="Calls after the warm-up.")
+@click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
+def once(case: str, revision: tuple[str, ...], calls: int, environment: str, **options: Any) -> None:
+    """Set one case up, warm it up and call it in this process, for nsys, ncu, compute-sanitizer or a debugger.
+
+    The calls lie between cudaProfilerStart and cudaProfilerStop, each in an NVTX range `regress.call`. The process becomes the
+    one that runs the case: what the case prints is printed, and of regress one line on stderr.
+
+    \b
+    Examples:
+      nsys profile -c cudaProfilerApi regress once softmax.Softmax.cudatime_forward --calls 20
+      ncu --profile-from-start off --target-processes all regress once 'ops.Linear.cudatime_forward(2048)'
+      compute-sanitizer --target-processes all regress once 'ops.Linear.cudatime_forward(2048)' HEAD~1
+
+    \b
+    Exit codes:
+      0  called
+      2  usage, configuration, an unknown revision, or several cases match
+      3  the case fails
+      5  no case matches, or it cannot be run here
+    """
+    options["patterns"], options["quiet"] = (case,), True
+    with invoked(options) as (request, progress):
+        from regress.commands.once import once as command
+
+        program = command(request({}), revision, progress, calls, environment)
+    sys.stdout.flush()
+    os.execve(program.words[0], program.words, dict(program.variables))

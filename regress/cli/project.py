@@ -1,0 +1,173 @@
+"""The project, its suite, and this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from regress.cli.program import regress
+from regress.invocation import finish, invoked
+from regress.options import (
+    budgeting,
+    holding,
+    output,
+    placing,
+    selecting,
+    stack,
+    tagging,
+    thresholds,
+    where,
+)
+
+
+@regress.command()
+@click.argument("directory", type=click.Path(path_type=Path), default=".", metavar="[DIR]")
+@stack(where, placing, output)
+@click.option("--write", is_flag=True, help='Add the block to an asv.conf.json that has no key "regress".')
+def init(directory: Path, write: bool, **options: Any) -> None:
+    """Set a repository up, or look an existing asv suite over.
+
+    Where there is none it writes an asv.conf.json, a suite that runs and lines of .gitignore; a file that is there is never
+    overwritten. An existing suite is measured once: which cases are CPU, which CUDA, and which of those belong under the
+    device protocol. The block for asv.conf.json is printed; --write adds it and keeps everything else as it is.
+
+    \b
+    Examples:
+      regress init                       here
+      regress init mylib --write         another folder's suite, and its asv.conf.json
+
+    \b
+    Exit codes:
+      0  set up, or looked over
+      2  usage, configuration, or no git repository
+      3  a benchmark file cannot be imported
+      5  nothing of the suite can be measured
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.init import init as command
+
+        report = command(request({}), directory, progress, write=write)
+    finish(report, options)
+
+
+@regress.command()
+@click.argument("revisions", nargs=-1, required=True, metavar="REV...")
+@stack(where, output)
+@click.option("--env", "environments", metavar="NAME", multiple=True, help="Environment to build in; repeatable.")
+def build(revisions: tuple[str, ...], environments: tuple[str, ...], **options: Any) -> None:
+    """Build commits without measuring; a later check or run finds them built.
+
+    \b
+    Examples:
+      regress build v1.4 v1.5
+      git rev-list v1.4..main | xargs regress build
+
+    \b
+    Exit codes:
+      0  all are built
+      2  usage, configuration, or unknown revision
+      3  a commit does not build; the others are
+      5  no interpreter, or no wheel
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.build import build as command
+
+        report = command(request({}), revisions, progress, environments)
+    finish(report, options)
+
+
+@regress.command("list")
+@stack(where, selecting, tagging, placing, output)
+def list_(**options: Any) -> None:
+    """The cases of the suite, with metric, tags, and what a round of each took.
+
+    \b
+    Example:
+      regress list -q -b softmax    names alone
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.list import list_cases
+
+        report = list_cases(request({}), progress)
+    finish(report, options)
+
+
+@regress.command()
+@stack(where, placing, thresholds, output)
+def config(**options: Any) -> None:
+    """Effective settings, and where each came from: default, asv.conf.json or the command line.
+
+    \b
+    Example:
+      regress config --time-threshold 3%
+    """
+    with invoked(options) as (request, _):
+        from regress.commands.config import show_config
+
+        report = show_config(request({}))
+    finish(report, options)
+
+
+@regress.command()
+@stack(where, placing, output)
+@click.option("--aa", is_flag=True, help="Measure HEAD, or the working tree, against itself.")
+@stack(selecting, tagging, budgeting, holding)
+def doctor(aa: bool, budget: float | None, **options: Any) -> None:
+    """Is this machine fit to measure? With --aa: how well does it measure?
+
+    --aa is a check in which no change is possible. It gives its false alarms, what it could not decide, and of each case the
+    noise and the smallest regression that could be confirmed. Later checks on the device show what it came to.
+
+    \b
+    Examples:
+      regress doctor
+      regress doctor --aa --budget 5m
+
+    \b
+    Exit codes:
+      0  fit, perhaps with warnings; with --aa no false alarm
+      1  with --aa: a false alarm
+      5  unfit; with --aa nothing could be measured
+    """
+    about_aa = ("patterns", "tags", "lock_clocks", "wait_lock")
+    if not aa and (budget is not None or any(options[name] for name in about_aa)):
+        raise click.UsageError(
+            "-b, --tag, --budget, --lock-clocks and --wait-lock go with --aa", click.get_current_context()
+        )
+    with invoked(options) as (request, progress):
+        from regress.commands.doctor import check_itself
+        from regress.commands.doctor import doctor as look
+
+        report = check_itself(request({"budget_s": budget}), progress) if aa else look(request({}), progress)
+    finish(report, options)
+
+
+@regress.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--commits", type=int, default=12, show_default=True, help="How many commits the repository gets.")
+@click.option("--scripted/--cuda", default=None, help="Scripted device or real CUDA [whether there is a GPU].")
+@click.option("--debug", is_flag=True, help="Show tracebacks.")
+def demo(directory: Path, commits: int, scripted: bool | None, **options: Any) -> None:
+    """Make a small git repository with planted regressions in DIRECTORY.
+
+    A torch library of a dozen commits; some make it slower, hungrier or synchronous. On a machine without a GPU it runs on a
+    scripted device, whose times are stated by the code, not measured.
+
+    \b
+    Example:
+      regress demo d && cd d && regress check HEAD~1
+    """
+    with invoked(options):
+        from regress.commands.demo import create
+
+        made = create(directory, commits, scripted)
+    device = (
+        "a scripted device: its times are stated by the code, not measured"
+        if made.scripted
+        else "the GPU of this machine"
+    )
+    click.echo(f"{made.commits} commits in {made.directory}, for {device}")
+    click.echo(f"what is planted where: {made.directory}/README.md")
+    click.echo(f"try   {made.next_command}")

@@ -1,0 +1,213 @@
+"""Measuring for the history, and what is made of it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from regress.cli.program import regress
+from regress.invocation import finish, invoked, publish, write_table
+from regress.options import (
+    Duration,
+    measuring,
+    output,
+    selecting,
+    stack,
+    suite,
+    tagging,
+    where,
+)
+
+
+@regress.command()
+@click.argument("revision", required=False, metavar="[REV]")
+@stack(where, selecting, tagging, suite, measuring, output)
+@click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case [5].")
+@click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
+def run(revision: str | None, rounds: int | None, environment: str, **options: Any) -> None:
+    """Measure one side, print it, and record it in results_dir.
+
+    REV: any commit; without it the working tree, which is recorded only when nothing is changed in it.
+
+    \b
+    Examples:
+      regress run                    this commit
+      regress run v1.4 -b softmax    a release, the benchmarks that match
+
+    \b
+    Exit codes:
+      0  measured
+      2  usage, configuration, or unknown revision
+      3  something failed, the rest is measured
+      5  nothing could be measured
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.run import run as command
+
+        report = command(request({"run_rounds": rounds}), revision, progress, environment)
+    finish(report, options)
+
+
+@regress.command()
+@click.argument("commits", required=False, default="NEW", metavar="[COMMITS]")
+@stack(where, selecting, tagging, measuring, output)
+@click.option("--since", metavar="REV|DATE", help="Only that commit and what comes after it, or what is not older.")
+@click.option("--steps", type=click.IntRange(min=1), help="So many of them, evenly spread [all].")
+@click.option(
+    "--first-parent", "only", flag_value="first-parent", help="What was merged counts as one, with its merge."
+)
+@click.option("--merges", "only", flag_value="merges", help="Merges only.")
+@click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case and commit [2].")
+@click.option(
+    "--budget", type=Duration(), metavar="TIME", help="Begin nothing that would end later: 90m, 5h [no bound]."
+)
+@click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
+@click.option("--retry", is_flag=True, help="Also what did not build, or failed, in an earlier sweep.")
+def sweep(
+    commits: str,
+    since: str | None,
+    steps: int | None,
+    only: str | None,
+    rounds: int | None,
+    budget: float | None,
+    environment: str,
+    retry: bool,
+    **options: Any,
+) -> None:
+    """Measure many commits, record them, and say what changed among them and since when.
+
+    COMMITS: a range (v1.4..main), one commit, or
+    NEW       what came after the newest measured commit (the default)
+    ALL       all commits of "branches" in asv.conf.json
+    TAGS      tagged commits
+    EXISTING  commits that have results: for benchmarks that are new
+
+    What is measured already is not measured again, so a sweep that was stopped goes on where it was. The range is covered
+    coarsely at first, and more finely where something changed. Where commits are new, the last measured head and the last
+    release are measured again beside them: a machine that has become slower is told from code that has.
+
+    \b
+    Examples:
+      regress sweep --budget 5h                 every night
+      regress sweep v1.0..main --steps 30       a first overview
+      regress sweep v1.4..v1.5 -b softmax       when did that happen?
+
+    \b
+    Exit codes:
+      0  measured, or nothing to measure
+      1  a regression is new
+      2  usage, configuration, or unknown revision
+      3  a commit could not be built or measured, the others are
+      5  nothing could be measured
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.sweep import sweep as command
+
+        report = command(
+            request({"sweep_rounds": rounds}),
+            commits,
+            progress,
+            since=since,
+            steps=steps or 0,
+            only=only or "",
+            environment=environment,
+            budget_s=budget or float("inf"),
+            retry=retry,
+        )
+    finish(report, options)
+
+
+@regress.command()
+@click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path))
+@stack(where, output)
+@click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="In place of results_dir.")
+def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
+    """Take the results of other folders into results_dir: of shards of a run, or of other machines.
+
+    Rounds of one commit on one machine in one environment become one result; what is there already is not taken twice, so a
+    merge can be run again. What was measured on different machines stands side by side.
+
+    \b
+    Example:
+      regress merge shards/*
+
+    \b
+    Exit codes:
+      0  merged
+      2  usage, configuration, or results that would be mixed with others: nothing is written
+      3  some files could not be read, the rest is merged
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.merge import merge as command
+
+        report = command(request({}), folders, progress, into)
+    finish(report, options)
+
+
+@regress.command()
+@stack(where, selecting)
+@click.option("--csv", "file", metavar="[FILE]", is_flag=False, flag_value="-", required=True, help="As CSV [stdout].")
+@click.option("--since", metavar="REV|DATE", help="Only commits that are not older.")
+@click.option("--machine", metavar="NAME", help="Results of that machine alone.")
+@click.option("--environment", metavar="NAME", help="Results in that environment alone.")
+def export(file: str, since: str | None, machine: str | None, environment: str | None, **options: Any) -> None:
+    """Write recorded results as a table.
+
+    A row for each commit, machine, environment, device, case and metric: value and interval in base units (seconds, bytes),
+    over n rounds; or how it failed.
+
+    \b
+    Examples:
+      regress export --csv > all.csv
+      regress export --csv softmax.csv -b softmax --since v1.4
+
+    \b
+    Exit codes:
+      0  written
+      2  usage or configuration
+      5  nothing is recorded, or nothing matches
+    """
+    shown = file == "-" and sys.stdout is not None and sys.stdout.isatty()
+    with invoked({**options, "quiet": shown}) as (request, progress):
+        from regress.commands.export import export as command
+
+        write_table(command(request({}), progress, machine, environment, since), file)
+
+
+@regress.command()
+@stack(where)
+@click.option("--open", "open_", is_flag=True, help="Open it in the browser.")
+@click.option("--since", metavar="REV|DATE", help="Begin with that commit, or at that date [all that is recorded].")
+@click.option(
+    "--single-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Everything in one file, to send or to attach [the folder report/].",
+)
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def report(open_: bool, since: str | None, single_file: Path | None, **options: Any) -> None:
+    """Write the history as pages that open from a file: what is worse, since when, whose commit, how sure.
+
+    Into the folder report/, or what "report_dir" says. Only what has changed is made again. It needs no server and no network.
+
+    \b
+    Examples:
+      regress report --open
+      regress report --since v1.4 --single-file history.html
+
+    \b
+    Exit codes:
+      0  written
+      2  usage, configuration, or a folder that is not a report's
+      5  nothing is recorded of this branch
+    """
+    with invoked(options) as (request, progress):
+        from regress.commands.report import report as command
+
+        site, folder = command(request({}), progress, since, regress.commands)
+        page = publish(site, folder, single_file, progress)
+    if open_:
+        click.launch(page.resolve().as_uri())
