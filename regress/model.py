@@ -830,6 +830,13 @@ class Explanation:
         return self.head_s - self.base_s
 
     @property
+    def launches(self) -> tuple[float, float]:
+        """Kernels, copies and memsets a call, before and after."""
+        rows = (*self.kernels, *self.copies)
+        before = sum(each.base.launches for each in rows if each.base)
+        return before, sum(each.head.launches for each in rows if each.head)
+
+    @property
     def unexplained_s(self) -> float:
         return self.difference_s - (self.kernels_s + self.copies_s + self.idle_s)
 
@@ -871,6 +878,8 @@ class Explained:
     """After the base, up to the head; the oldest first."""
     warnings: tuple[str, ...] = ()
     """What speaks against the explanation; or why there is none."""
+    shown: bool = True
+    """Whether the profiles show the measured difference too."""
 
     @property
     def case(self) -> Case:
@@ -881,6 +890,29 @@ class Explained:
         """What the head takes more, without a profiler."""
         base, head = self.comparison.base, self.comparison.head
         return head.center - base.center if base and head else None
+
+    @property
+    def whole_s(self) -> float | None:
+        """What `parts` adds up to: a measured time of the device, else the difference of the profiles."""
+        if self.comparison.metric.name == "gpu_time":
+            return self.measured_s
+        return self.explanation.difference_s if self.explanation is not None else None
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """What the difference is made of, in seconds a call; empty where there is no explanation.
+
+        A time of the device is measured with the launches waiting in its queue, so the host that a profiler slows down has no
+        part in it: what the kernels and copies do not make up is the gaps between launches, and what a profile does not show.
+        Of other times the device's waiting for the host is a part, as the profiles have it.
+        """
+        found = self.explanation
+        if found is None:
+            return {}
+        work = {"kernels": found.kernels_s, "copies": found.copies_s}
+        if self.comparison.metric.name == "gpu_time" and self.whole_s is not None:
+            return {**work, "the rest": self.whole_s - sum(work.values())}
+        return {**work, "idle": found.idle_s, "unexplained": found.unexplained_s}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from regress.commands.check import check
 from regress.commands.explaining import TRACES, farthest
 from regress.commands.session import Request
-from regress.model import Comparison, Report, Stopped, Verdict
+from regress.model import Comparison, Explained, Report, Stopped, Verdict
 from regress.run.execute import Watcher
 from regress.units import format_change, format_interval
 
@@ -36,6 +36,8 @@ def explain(
     if not report.explained:
         return _nothing(report)
     (found,) = report.explained
+    if found.explanation is not None and not found.shown and not found.comparison.gates:
+        return _not_shown(report, found)
     plan = f"{report.plan}; {TRACES} profiles a side, in turn" if found.base is not None else report.plan
     done = found.explanation is not None
     return replace(
@@ -58,6 +60,27 @@ def explain(
 def _without_alarm(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     """As they are, but none fails anything: the command answers a question."""
     return tuple(replace(each, gates=False) for each in comparisons)
+
+
+def _not_shown(report: Report, found: Explained) -> Report:
+    """Seen once, of a time that fails no check and so is not confirmed by fresh rounds, and not seen again."""
+    return replace(
+        report,
+        exit_codes=(NOTHING,),
+        state="NOTHING",
+        comparisons=_without_alarm([each for each in report.comparisons if each.case == found.case]),
+        counts={},
+        acknowledged={},
+        cases=0,
+        geomean=None,
+        explained=(),
+        suggestions=(),
+        error=Stopped(
+            "can't explain: the profiles do not show the difference",
+            f"without a profiler: {_seen(found.comparison)}; with one, {found.warnings[-1]}",
+            "take more rounds (--rounds), and look at what else runs on this machine (regress doctor)",
+        ),
+    )
 
 
 def _nothing(report: Report) -> Report:

@@ -20,6 +20,7 @@ from regress.model import (
     Commit,
     Comparison,
     Explained,
+    Explanation,
     Lane,
     ProfiledSide,
     Span,
@@ -30,7 +31,7 @@ from regress.profiling.kernels import explain
 from regress.profiling.timeline import Event, Timeline, between
 from regress.run.execute import Job, Measured, Watcher
 from regress.run.profiled import profiled
-from regress.units import format_time
+from regress.units import format_pair, format_time
 
 TRACES = 3
 """Profiles a side: the median of fewer says nothing of their range."""
@@ -156,20 +157,44 @@ def _spans(timeline: Timeline) -> tuple[Span, ...]:
 
 def doubted(found: Explained, base: Sequence[Profile], head: Sequence[Profile]) -> Explained:
     """With what speaks against the explanation; a cause of a difference that the profiles do not show has low confidence."""
-    explanation, measured_s = found.explanation, found.measured_s
+    explanation = found.explanation
     assert explanation is not None
-    doubts = [*_unlike("base", base), *_unlike("head", head)]
-    if measured_s:
-        device_s = explanation.kernels_s + explanation.copies_s
-        shown = max(explanation.difference_s / measured_s, device_s / measured_s)
-        if shown < SHOWN:
-            doubts.append(
-                f"the profiles show {format_time(explanation.difference_s)} of the measured {format_time(measured_s)}"
-            )
-            explanation = replace(explanation, causes=tuple(_lowered(each) for each in explanation.causes))
-        elif explanation.difference_s / measured_s < SHOWN:
-            doubts.append("under the profiler the device waits for the host, which hides what it does longer itself")
-    return replace(found, explanation=explanation, warnings=(*found.warnings, *doubts))
+    doubt = _hidden(found, explanation, base, head)
+    if doubt:
+        explanation = replace(explanation, causes=tuple(_lowered(each) for each in explanation.causes))
+    doubts = [*_unlike("base", base), *_unlike("head", head), *([doubt] if doubt else [])]
+    return replace(found, explanation=explanation, warnings=(*found.warnings, *doubts), shown=not doubt)
+
+
+def _hidden(found: Explained, explanation: Explanation, base: Sequence[Profile], head: Sequence[Profile]) -> str:
+    """Why the profiles do not show the measured difference; empty where they do.
+
+    A time of the device has to be in what the device does: in its kernels and copies, or in the number of them. Any other has
+    to be in the calls, whose time under a profiler varies from process to process: so the sides may not overlap.
+    """
+    measured_s = found.measured_s
+    if not measured_s:
+        return ""
+    device_s = explanation.kernels_s + explanation.copies_s
+    if device_s / measured_s >= SHOWN:
+        return ""
+    if found.comparison.metric.name == "gpu_time":
+        before, after = explanation.launches
+        if (after - before) * measured_s > 0:
+            return ""
+        return (
+            f"the profiles show {format_time(device_s)} of the measured {format_time(measured_s)} in kernels and copies"
+        )
+    if explanation.difference_s / measured_s < SHOWN:
+        return f"the profiles show {format_time(explanation.difference_s)} of the measured {format_time(measured_s)}"
+    lower, upper = (base, head) if measured_s > 0 else (head, base)
+    if lower and upper and max(each.call_s for each in lower) >= min(each.call_s for each in upper):
+        return f"the calls take {_range(base)} in the profiles of the base, and {_range(head)} in those of the head"
+    return ""
+
+
+def _range(profiles: Sequence[Profile]) -> str:
+    return " to ".join(format_pair(min(each.call_s for each in profiles), max(each.call_s for each in profiles), "s"))
 
 
 def _lowered(cause: Cause) -> Cause:

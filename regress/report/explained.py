@@ -86,28 +86,36 @@ def block(each: Explained, style: Style) -> list[str]:
 
 
 def part_rows(each: Explained) -> list[tuple[str, str, str]]:
-    """The parts of the profiled difference, their sum, and beside it what was measured."""
-    found = each.explanation
+    """The parts of the difference, what they add up to, and beside it the other of the measured and the profiled one."""
+    found, compared = each.explanation, each.comparison
     assert found is not None
-    parts = (found.kernels_s, found.copies_s, found.idle_s, found.unexplained_s)
-    *texts, whole, measured = format_sum(parts, found.difference_s, each.measured_s, unit="s")
-    rows = [
-        (name, text, _share(part, found.difference_s))
-        for name, text, part in zip(("kernels", "copies", "idle", "unexplained"), texts, parts, strict=True)
-    ]
+    parts = each.parts
     before, after = format_pair(found.base_s, found.head_s, "s")
-    base, head = each.comparison.base, each.comparison.head
-    rows.append(("a call, profiled", whole, f"{before} -> {after}{_range(each)}"))
+    sums = [("a call, profiled", found.difference_s, f"{before} -> {after}{_range(each)}")]
+    base, head = compared.base, compared.head
     if base is not None and head is not None:
         before, after = format_pair(base.center, head.center, "s")
-        compared = each.comparison
         change = f"{format_change(compared.ratio)} ({format_interval(compared.low, compared.high)})"
         how = f"{compared.metric.name} without a profiler, {base.n}+{head.n} rounds"
-        rows.append(("measured", measured, f"{before} -> {after}, {change}, {how}"))
-    return rows
+        row = ("measured", each.measured_s or 0.0, f"{before} -> {after}, {change}, {how}")
+        sums.insert(0 if each.whole_s == each.measured_s else 1, row)
+    texts = format_sum(tuple(parts.values()), *(whole for _, whole, _ in sums), unit="s")
+    shares = [_share(part, each.whole_s) for part in parts.values()]
+    if "the rest" in parts:
+        shares[-1] = f"{shares[-1]}  {_between(found)}".lstrip()
+    words = [*shares, *(text for _, _, text in sums)]
+    names = [*parts, *(name for name, _, _ in sums)]
+    return list(zip(names, texts, words, strict=True))
 
 
-def _share(part: float, whole: float) -> str:
+def _between(found: Explanation) -> str:
+    """What the kernels and copies do not make up of a time of the device."""
+    before, after = (count(number) for number in found.launches)
+    launches = before if before == after else f"{before} -> {after}"
+    return f"between launches ({launches} a call), and what a profile does not show"
+
+
+def _share(part: float, whole: float | None) -> str:
     return f"{round(100 * part / whole)} %" if whole else ""
 
 

@@ -396,6 +396,8 @@ def _explained(each: Explained) -> dict[str, Any]:
         **_identity(each.comparison),
         "sentence": sentence(each),
         "measured_s": each.measured_s,
+        "parts": [{"name": name, "seconds": seconds} for name, seconds in each.parts.items()],
+        "shown": each.shown,
         "explanation": _explanation(each.explanation) if each.explanation is not None else None,
         "base": _profiled_side(each.base),
         "head": _profiled_side(each.head),

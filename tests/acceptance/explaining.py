@@ -59,7 +59,13 @@ def clear(x):
 cuda = None
 """
 TF32 = "import torch\ndef f(x, w):\n    torch.set_float32_matmul_precision({!r})\n    return x @ w\n"
-CLIP = "def f(x, w): return x * (1.0 / (x.norm(){} + 1e-6))\n"
+CHECKED = """
+def f(x, w):
+    norm = x.norm()
+{}    for _ in range(6): x = x * 0.5
+    return x * norm
+"""
+RAISE = '    if not norm.isfinite().item(): raise ValueError("not finite")\n'
 DELAY = "import time\ndef f(x, w):\n{}    return x * 2.0\n"
 WAIT = "    until = time.perf_counter() + 200e-6\n    while time.perf_counter() < until: pass\n"
 
@@ -72,7 +78,7 @@ PLANTED = (
         "def f(x, w): return x @ w\n",
         ("precision", "replaced kernel"),
     ),
-    Planted("wait", "a hidden .item()", CLIP.format(""), CLIP.format(".item()"), ("synchronization",)),
+    Planted("wait", "a hidden .item()", CHECKED.format(""), CHECKED.format(RAISE), ("synchronization",)),
     Planted("host", "200 us of Python", DELAY.format(""), DELAY.format(WAIT), ("host",)),
     Planted("tf32", "TF32 switched off", TF32.format("high"), TF32.format("highest"), ("precision",)),
     Planted("nothing", "a comment", LAYER, "# As before.\n" + LAYER, ()),
@@ -112,7 +118,7 @@ def row(planted: Planted, document: Mapping[str, Any]) -> Row:
         said = "; ".join(each["message"] for each in document["errors"])
         return Row((planted.words, "", "", "", "", said), not planted.causes and document["exit_code"] == 5)
     (found,) = document["explained"]
-    explanation = found["explanation"] or {"causes": [], "difference_s": None}
+    explanation = found["explanation"] or {"causes": []}
     first = next(iter(explanation["causes"]), {"kind": "", "confidence": "", "text": found["sentence"]})
     ratio = next(
         each["ratio"]
@@ -120,7 +126,8 @@ def row(planted: Planted, document: Mapping[str, Any]) -> Row:
         if (each["name"], each["metric"]) == (found["name"], found["metric"])
     )
     share = ""
-    if found["measured_s"] and explanation["difference_s"] is not None:
-        share = f"{explanation['difference_s'] / found['measured_s']:.2f}"
+    if found["measured_s"]:
+        profiled_s = sum(each["seconds"] for each in found["parts"] if each["name"] != "the rest")
+        share = f"{profiled_s / found['measured_s']:.2f}"
     cells = (planted.words, format_change(ratio), first["kind"], first["confidence"], share, first["text"])
-    return Row(cells, first["kind"] in planted.causes, {"explained": found})
+    return Row(cells, first["kind"] in planted.causes and found["shown"], {"explained": found})

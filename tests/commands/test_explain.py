@@ -110,6 +110,18 @@ def test_what_does_not_reproduce_is_not_profiled(project: Make) -> None:
     assert "b.cudatime_same gpu_time unchanged" in error["detail"]
 
 
+def test_a_time_of_the_host_that_the_profiles_do_not_show_is_not_explained(project: Make) -> None:
+    p = planted(project)
+    unseen = "d.host(10e-6 if any(name.endswith('.profiling') for name in sys.modules) else 100e-6)"
+    p.commit({"proj/__init__.py": "import sys\n" + BASE.replace("d.host(10e-6)", unseen)}, "slower when not looked at")
+    result = p.regress("explain", "host", "HEAD~2", "HEAD", "--rounds", "4")
+    assert result.code == 5
+    assert "can't explain: the profiles do not show the difference" in result.out
+    assert re.search(
+        r"without a profiler: b.cudatime_host host_time regressed, .*; with one, the profiles show", result.out
+    )
+
+
 def test_what_became_faster_is_explained_too(project: Make) -> None:
     p = planted(project)
     page = p.root.parent / "why.html"

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
-from regress.commands.explaining import doubted, farthest, regressions
-from regress.model import Case, Cause, Explained, Explanation, Verdict
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regress.commands.explaining import Profile, doubted, farthest, regressions
+from regress.model import Case, Cause, Comparison, Explained, Explanation, KernelDiff, KernelUse, Verdict
+from regress.profiling.timeline import Timeline
 from tests.acceptance.explaining import PLANTED, row
 from tests.report.sample import compared, explain, explanation
 
@@ -56,8 +62,45 @@ def test_a_profile_without_the_difference_is_doubted() -> None:
 
 def test_idle_time_under_the_profiler_does_not_hide_the_kernels() -> None:
     shown = doubted(found(0.0, 30e-6), [], [])
-    assert confidence(shown) == "high"
-    assert "the device waits for the host" in shown.warnings[0]
+    assert (confidence(shown), shown.warnings, shown.shown) == ("high", (), True)
+
+
+def test_more_launches_show_a_time_of_the_device_that_is_between_them() -> None:
+    small = KernelUse("k", 1.0, 1e-6)
+    more = KernelDiff(small, replace(small, launches=20.0, seconds=10e-6), "name", "more launches")
+    profiled = found(9e-6, 9e-6)
+    assert profiled.explanation is not None
+    assert not doubted(profiled, [], []).shown
+    assert doubted(replace(profiled, explanation=replace(profiled.explanation, kernels=(more,))), [], []).shown
+
+
+def profiles(*calls_s: float) -> list[Profile]:
+    return [Profile(Path(), Timeline(0.0, each)) for each in calls_s]
+
+
+def test_a_time_of_the_host_is_shown_where_the_sides_do_not_overlap() -> None:
+    explanation = Explanation(100e-6, 180e-6, 0.0, 0.0, 80e-6, causes=(Cause("host", "it waits", "high"),))
+    host = Explained(HOST, explanation)
+    apart = doubted(host, profiles(90e-6, 100e-6, 110e-6), profiles(170e-6, 180e-6, 190e-6))
+    assert (confidence(apart), apart.warnings, apart.shown) == ("high", (), True)
+    mixed = doubted(host, profiles(90e-6, 100e-6, 175e-6), profiles(170e-6, 180e-6, 190e-6))
+    assert (confidence(mixed), mixed.shown) == ("low", False)
+    assert mixed.warnings == (
+        "the calls take 90.0 us to 175 us in the profiles of the base, and 170 us to 190 us in those of the head",
+    )
+
+
+times_s = st.floats(-1e-3, 1e-3)
+
+
+@given(times_s, times_s, times_s, times_s, st.sampled_from([B, HOST]))
+def test_the_parts_add_up(
+    difference_s: float, kernels_s: float, copies_s: float, idle_s: float, compared: Comparison
+) -> None:
+    explained = Explained(compared, Explanation(1e-3, 1e-3 + difference_s, kernels_s, copies_s, idle_s))
+    assert sum(explained.parts.values()) == pytest.approx(explained.whole_s, abs=1e-12)
+    measured = explained.measured_s if compared is B else explained.explanation and explained.explanation.difference_s
+    assert explained.whole_s == measured
 
 
 def test_acceptance_wants_the_planted_cause_first() -> None:

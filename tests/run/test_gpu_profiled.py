@@ -135,7 +135,7 @@ def regress(folder: Path, *words: str, under: tuple[str, ...] = ()) -> subproces
     return subprocess.run(
         [*under, sys.executable, "-m", "regress", *words],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
         capture_output=True,
         text=True,
         check=False,

@@ -51,11 +51,10 @@ def _parts(each: Explained) -> list[tuple[str, str, str, float | None]]:
     found = each.explanation
     if found is None:
         return []
-    parts = [found.kernels_s, found.copies_s, found.idle_s, found.unexplained_s]
-    whole = found.difference_s
-    shares = [part / whole if whole else 0.0 for part in parts]
+    whole = each.whole_s
+    shares = [part / whole if whole else 0.0 for part in each.parts.values()]
     rows = part_rows(each)
-    return [(*row, share) for row, share in zip(rows, [*shares, *[None] * (len(rows) - 4)], strict=True)]
+    return [(*row, share) for row, share in zip(rows, [*shares, *[None] * (len(rows) - len(shares))], strict=True)]
 
 
 def _kernel(each: KernelDiff) -> dict[str, Any]:
