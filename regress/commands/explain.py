@@ -63,7 +63,7 @@ def _without_alarm(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
 
 
 def _not_shown(report: Report, found: Explained) -> Report:
-    """Seen once, of a time that fails no check and so is not confirmed by fresh rounds, and not seen again."""
+    """A time that fails no check, and that the profiles do not show: the host of a few processes was slow by itself."""
     return replace(
         report,
         exit_codes=(NOTHING,),

@@ -7,7 +7,9 @@ would claim changes that are none.
 
 Confirmation. A case whose estimate reaches 0.6 of the change that counts is measured again from processes started anew, with
 the sides in the other order, and judged on these rounds alone, with Holm's adjustment over the cases that are confirmed. How
-many rounds that takes follows from its spread: at 1.4 times the threshold the estimate lies 2.4 standard errors above it.
+many rounds that takes follows from its spread: at 1.4 times the threshold the estimate lies 2.4 standard errors above it. What
+gates nothing does not keep a case in the screening, but is claimed after a confirmation only, too: the host has slow and fast
+processes, and a few of each on one side look like a change.
 
 The budget bounds the time: critical cases come first, what cannot be reached is undecided and says so, and the time that
 confirming takes is kept back.
@@ -89,6 +91,8 @@ class Standing:
     state: State = State.OPEN
     confirming: int = 0
     """Rounds a side that its confirmation takes."""
+    matters: bool = True
+    """Whether what is to be confirmed gates."""
     cost_s: float = 0.0
     """Seconds of one round, both sides together, as far as it makes the check longer."""
 
@@ -178,31 +182,33 @@ class Steps:
         spent_s, before = self._clock() - self._asked_at_s, {case: standings[case].rounds for case in asked}
         pairs = {case: (base, head) for case, base, head in self._pairs(found.rounds) if case in asked}
         measured = [each for sides in pairs.values() for side in sides for each in side]
-        gating: dict[Case, list[Comparison]] = {}
+        tested: dict[Case, list[Comparison]] = {}
         for comparison in self._compared(measured):
-            if comparison.gates:
-                gating.setdefault(comparison.case, []).append(comparison)
+            if comparison.p is not None:
+                tested.setdefault(comparison.case, []).append(comparison)
         for case, rounds in asked.items():
             standing = standings[case]
             base, head = pairs.get(case, ((), ()))
             standing.cost_s = sum(each.duration_s for each in (*base, *head)) / rounds / self._gpus
             standing.rounds = rounds
-            self._settle(standing, gating.get(case, ()))
+            self._settle(standing, tested.get(case, ()))
             spent_s -= standing.cost_s * (rounds - before[case])
         if asked:
             self._between_s = max(0.0, spent_s / max(asked[case] - before[case] for case in asked))
 
-    def _settle(self, standing: Standing, gating: Iterable[Comparison]) -> None:
-        tested = [each for each in gating if each.p is not None and each.verdict is not Verdict.UNCHANGED]
-        suspects = [each for each in tested if _suspicious(each)]
+    def _settle(self, standing: Standing, tested: Sequence[Comparison]) -> None:
+        unsettled = [each for each in tested if each.gates and each.verdict is not Verdict.UNCHANGED]
+        suspects = [each for each in unsettled if _suspicious(each)]
         if suspects:
             standing.state, standing.confirming = State.SUSPECT, max(map(confirming_rounds, suspects))
-        elif not tested or standing.rounds >= LOOKS[-1]:
-            standing.state = State.DONE
+        elif not unsettled or standing.rounds >= LOOKS[-1]:
+            claimed = any(each.verdict in CLAIMS for each in tested if not each.gates)
+            standing.state, standing.confirming = (State.SUSPECT, FEWEST) if claimed else (State.DONE, 0)
+            standing.matters = not claimed
 
     def _affordable(self, waiting: Sequence[Standing], all_of_them: Mapping[Case, Standing]) -> list[Standing]:
         """Those that there is time for until their next look, critical ones first; the very first one in any case."""
-        suspects = [each for each in all_of_them.values() if each.state is State.SUSPECT]
+        suspects = [each for each in all_of_them.values() if each.state is State.SUSPECT and each.matters]
         longest = max(each.next_look - each.rounds for each in waiting)
         left_s = self._left_s() - self._confirming_s(suspects) - longest * self._between_s
         nothing_yet = not any(each.rounds for each in all_of_them.values())
@@ -216,7 +222,7 @@ class Steps:
 
     def _confirmable(self, suspects: Sequence[Standing]) -> list[Standing]:
         left_s, chosen = self._left_s(), list[Standing]()
-        for each in sorted(suspects, key=lambda each: not each.critical):
+        for each in sorted(suspects, key=lambda each: (not each.matters, not each.critical)):
             if self._confirming_s([*chosen, each]) <= left_s:
                 chosen.append(each)
         return chosen
@@ -319,8 +325,12 @@ def spread_of(comparison: Comparison) -> float:
 def _screened(comparison: Comparison, level: float) -> Comparison:
     """A comparison of the screening: it claims nothing that rests on a test. How fine the check could see is how fine its
     confirmation would have seen, at the level that one more case would have been tested with."""
-    if comparison.p is None or not comparison.gates:
+    if comparison.p is None:
         return comparison
+    unconfirmed = ("large, but not confirmed before measuring ended", *comparison.reasons)
+    if not comparison.gates:
+        claims = comparison.verdict in CLAIMS
+        return replace(comparison, verdict=Verdict.UNDECIDED, reasons=unconfirmed) if claims else comparison
     rounds = confirming_rounds(comparison)
     error = spread_of(comparison) * math.sqrt(2 / rounds)
     noise = smallest_significant(error, 2 * rounds - 2, level)
@@ -329,7 +339,7 @@ def _screened(comparison: Comparison, level: float) -> Comparison:
     told = replace(comparison, noise=noise, min_detectable=detectable)
     reasons = comparison.reasons
     if comparison.verdict in CLAIMS:
-        reasons = ("large, but not confirmed before measuring ended", *reasons)
+        reasons = unconfirmed
     elif comparison.verdict is not Verdict.UNDECIDED:
         return told
     hint = f"about {deciding_rounds(comparison)} rounds a side would decide"
@@ -337,7 +347,7 @@ def _screened(comparison: Comparison, level: float) -> Comparison:
 
 
 def _confirmed(comparison: Comparison) -> Comparison:
-    tested = comparison.p is not None and comparison.gates and comparison.verdict in CLAIMS
+    tested = comparison.p is not None and comparison.verdict in CLAIMS
     return replace(comparison, reasons=("confirmed", *comparison.reasons)) if tested else comparison
 
 

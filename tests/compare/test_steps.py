@@ -219,12 +219,11 @@ def test_bytes_need_no_confirmation_and_counters_explain_a_confirmed_time() -> N
     own = known(benchmark(ADD.name))
     found = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]})
     steps = Steps(Settings(), lambda: 0.0)
-    wiggle = (1.0, 1.002, 0.998, 1.001, 0.999, 1.0005)
     while (batch := steps.next(found)) is not None:
         for index in range(batch.rounds[ADD]):
             for side, factor in (("base", 1.0), ("head", 1.1)):
                 order = batch.first + index
-                values = {"gpu_time": timed(1e-3 * factor * wiggle[index % 6])}
+                values = {"gpu_time": timed(1e-3 * factor * WIGGLE[index % 6])}
                 if order < 2:
                     values["peak_memory"] = exact(2.0**24 * (1 if side == "base" else 1.2), "B")
                 if order == 0:
@@ -234,6 +233,46 @@ def test_bytes_need_no_confirmation_and_counters_explain_a_confirmed_time() -> N
     assert by_metric["gpu_time"].reasons == ("confirmed", "kernel launches 3 -> 5 a call")
     memory = by_metric["peak_memory"]
     assert (memory.verdict, memory.exact, memory.reasons) == (Verdict.REGRESSED, True, ())
+
+
+WIGGLE = (1.0, 1.002, 0.998, 1.001, 0.999, 1.0005)
+
+
+@pytest.mark.parametrize(
+    ("again", "verdict", "reasons"),
+    [(1.5, Verdict.REGRESSED, ("confirmed",)), (1.0, Verdict.UNCHANGED, ())],
+    ids=["a change", "a slow process"],
+)
+def test_what_gates_nothing_is_claimed_on_fresh_rounds_too(
+    again: float, verdict: Verdict, reasons: tuple[str, ...]
+) -> None:
+    own = known(benchmark(ADD.name))
+    found = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]})
+    steps = Steps(Settings(), lambda: 0.0)
+    batches = []
+    while (batch := steps.next(found)) is not None:
+        batches.append(batch)
+        for order in range(batch.first, batch.first + batch.rounds[ADD]):
+            wiggle = WIGGLE[order % 6]
+            for side, factor in (("base", 1.0), ("head", again if batch.afresh else 1.5)):
+                values = {"gpu_time": timed(1e-3 * wiggle), "host_time": timed(1e-4 * factor * wiggle)}
+                found.rounds.append(one_round(ADD.name, side, order, **values))
+    assert batches[1:] == [Batch({ADD: FEWEST}, CONFIRMING, "confirming 1 case", afresh=True)]
+    by_metric = {each.metric.name: each for each in steps.verdicts(found)}
+    assert by_metric["gpu_time"].verdict is Verdict.UNCHANGED
+    assert (by_metric["host_time"].verdict, by_metric["host_time"].reasons) == (verdict, reasons)
+
+
+def test_what_gates_nothing_is_not_claimed_where_there_is_no_time_to_confirm_it() -> None:
+    own = known(benchmark(ADD.name))
+    found = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]})
+    for order, wiggle in enumerate(WIGGLE[: LOOKS[0]]):
+        for side, factor in (("base", 1.0), ("head", 1.5)):
+            values = {"gpu_time": timed(1e-3 * wiggle), "host_time": timed(1e-4 * factor * wiggle)}
+            found.rounds.append(one_round(ADD.name, side, order, **values))
+    by_metric = {each.metric.name: each for each in Steps(Settings(), lambda: 0.0).verdicts(found)}
+    assert by_metric["host_time"].verdict is Verdict.UNDECIDED
+    assert by_metric["host_time"].reasons == ("large, but not confirmed before measuring ended",)
 
 
 def test_a_case_that_has_failed_before_is_tried_on_the_other_side() -> None:

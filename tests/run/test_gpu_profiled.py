@@ -75,7 +75,8 @@ def test_a_product_is_one_kernel_that_keeps_the_device_busy(bench: Bench) -> Non
     found = on_device(bench, "Product.cudatime_product")
     calls = timeline(found)
     sums = totals(calls)
-    assert (calls.calls, sums.launches, sums.copies, sums.synchronizations) == (10, 1, 0, 0)
+    assert (calls.calls, sums.launches, sums.synchronizations) == (10, 1, 0)
+    assert {each.kind for each in calls.copies} <= {"memset"}, "cuBLAS may clear its workspace"
     (use,) = by_kernel(calls)
     assert use.operators[0] == "aten::matmul"
     assert "4096, 4096" in use.shapes
