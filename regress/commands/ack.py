@@ -6,13 +6,13 @@ import contextlib
 import datetime
 import difflib
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from regress import acks
 from regress.commands.acknowledging import recorded_cases, review
-from regress.commands.regressed import regressed
+from regress.commands.regressed import Regressed, regressed
 from regress.commands.session import Request, Session, counted, quoted
 from regress.config import acks_file
 from regress.errors import RegressError
@@ -40,8 +40,8 @@ class Wanted:
 
 
 def ack(request: Request, wanted: Wanted) -> Report:
-    """Write an entry. The level of what is accepted is the one of the last check on this machine that called it regressed, else
-    the one of what is open in the recorded history.
+    """Write an entry; of what is accepted, one for each metric that regressed. The level is the one of the last check on this
+    machine that called it regressed, else the one of what is open in the recorded history.
 
     Raises RegressError for a benchmark that is not known, an entry that is there already, and where there is no level.
     """
@@ -53,20 +53,18 @@ def ack(request: Request, wanted: Wanted) -> Report:
     until = _until(wanted)
     entry = Acknowledgement(wanted.pattern, wanted.kind, wanted.reason, wanted.metric, until=until, link=wanted.link)
     if wanted.kind == "accepted":
-        entry = _with_level(session, entry, wanted, matched)
+        new = _with_levels(session, entry, wanted, matched)
     else:
-        entry = replace(entry, since=_sha(session, wanted.since or "HEAD"))
-    old = next((each for each in acks.named(entries, entry.pattern) if each.metric == entry.metric), None)
-    if old is not None and not wanted.replace:
-        what = f"{path.name}:{old.line} has {entry.pattern} already: {old.words}"
+        new = [replace(entry, since=_sha(session, wanted.since or "HEAD"))]
+    of_metric = {each.metric: each for each in acks.named(entries, entry.pattern)}
+    old = [of_metric[each.metric] for each in new if each.metric in of_metric]
+    if old and not wanted.replace:
+        what = f"{path.name}:{old[0].line} has {entry.pattern} already: {old[0].words}"
         raise RegressError(what, why="one entry says one thing", fix="the same with --replace")
-    _change(
-        path, lambda text: acks.replaced(text, old, entry, path.name) if old else acks.added(text, entry, path.name)
-    )
-    done = "replaced in" if old is not None else "added to"
-    return _written(
-        session, path, [Reviewed(entry, "active")], f"{done} {path.name}: commit it with the change it is about"
-    )
+    _change(path, lambda text: _with_entries(text, new, path.name))
+    done = "replaced in" if len(old) == len(new) else "added to"
+    written = [Reviewed(each, "active") for each in new]
+    return _written(session, path, written, f"{done} {path.name}: commit it with the change it is about")
 
 
 def remove(request: Request, pattern: str, metric: str) -> Report:
@@ -122,6 +120,16 @@ def _change(path: Path, change: Callable[[str], str]) -> None:
         replace_file(path, change(text).encode())
 
 
+def _with_entries(text: str, new: Sequence[Acknowledgement], name: str) -> str:
+    """The text with each entry, in the place of the one about the same."""
+    for entry in new:
+        old = next(
+            (each for each in acks.named(acks.parse(text, name), entry.pattern) if each.metric == entry.metric), None
+        )
+        text = acks.replaced(text, old, entry, name) if old else acks.added(text, entry, name)
+    return text
+
+
 # -- what the entry says -------------------------------------------------------------------------------------------------
 
 
@@ -168,15 +176,18 @@ def _sha(session: Session, revision: str) -> str:
     return session.repository.resolve(revision).sha[:SHA_DIGITS]
 
 
-def _with_level(session: Session, entry: Acknowledgement, wanted: Wanted, cases: Collection[str]) -> Acknowledgement:
-    """The entry with what is accepted, of which metric, and since when."""
+def _with_levels(
+    session: Session, entry: Acknowledgement, wanted: Wanted, cases: Collection[str]
+) -> list[Acknowledgement]:
+    """The entry for each metric that regressed, with what is accepted of it, and since when."""
     if wanted.level is not None:
         since = _sha(session, wanted.since or _before(session))
-        return replace(entry, level=wanted.level, since=since)
+        return [replace(entry, level=wanted.level, since=since)]
     since = session.repository.resolve(wanted.since).sha if wanted.since else ""
-    found = regressed(session, cases, entry.metric, since)
-    metrics = dict.fromkeys(each.metric for each in found)
-    if not found:
+    worst: dict[str, Regressed] = {}
+    for each in regressed(session, cases, entry.metric, since):
+        worst.setdefault(each.metric, each)
+    if not worst:
         words = [f"in {entry.metric}"] * bool(entry.metric) + [f"since {wanted.since}"] * bool(since)
         what = " ".join([f"{entry.pattern} has not regressed", *words])
         raise RegressError(
@@ -184,10 +195,10 @@ def _with_level(session: Session, entry: Acknowledgement, wanted: Wanted, cases:
             why="neither in the last check on this machine nor in what is recorded: there is no level to accept",
             fix=f"{quoted('regress', 'check', '-b', entry.pattern)}, or name it: --level +9% --since REV",
         )
-    if len(metrics) > 1:
-        raise RegressError(f"{entry.pattern} has regressed in {' and '.join(metrics)}",
-                           why="a level is one of one metric", fix=f"--metric {found[0].metric}")  # fmt: skip
-    worst = found[0]
+    return [_with_level(session, entry, each) for each in worst.values()]
+
+
+def _with_level(session: Session, entry: Acknowledgement, worst: Regressed) -> Acknowledgement:
     entry = replace(entry, metric=worst.metric, since=worst.since[:SHA_DIGITS], seen=worst.seen[:SHA_DIGITS])
     if worst.ratio is None:
         return replace(entry, value=worst.value)

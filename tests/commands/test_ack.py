@@ -9,7 +9,7 @@ import pytest
 
 from regress import acks
 from regress.model import Acknowledgement
-from tests.commands.test_check import SUITE, code, document
+from tests.commands.test_check import OTHER, SUITE, code, document
 from tests.commands.test_sweep import filled
 from tests.conftest import Project, Result
 
@@ -65,6 +65,23 @@ def test_an_accepted_regression_passes_until_it_gets_worse(slower: Project) -> N
     assert p.regress("check").code == 1, "the base has what was accepted, and this is on top"
     result = p.regress("check", base)
     assert (result.code, "above what is accepted, +" in result.out) == (1, True)
+
+
+def test_what_is_slower_and_hungrier_is_accepted_in_one_call(project: Callable[..., Project]) -> None:
+    p = project()
+    work = "import regress_scripted as d\ndef work():\n    d.kernel('w', {}e-6)\n    return d.alloc({} << 20)\n" + OTHER
+    p.commit({"proj/__init__.py": work.format(50, 8), "benchmarks/b.py": SUITE})
+    p.commit({"proj/__init__.py": work.format(60, 16)})
+    assert p.regress("check").code == 1
+    acked(p)
+    assert {each.metric: each.level for each in entries(p)} == {
+        "peak_memory": 2.0,
+        "gpu_time": pytest.approx(1.2, rel=0.02),
+    }
+    assert p.regress("check").code == 0
+    assert p.regress("ack", WORK, "--reason", "again").code == 2
+    acked(p, "--replace")
+    assert len(entries(p)) == 2
 
 
 def test_a_comparison_of_what_is_recorded_heeds_it_too(slower: Project) -> None:
