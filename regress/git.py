@@ -201,8 +201,9 @@ class Repository:
 
         With uncommitted changes HEAD; away from the default branch the merge base with it; else HEAD~1. Where the merge
         base is HEAD itself (a branch without commits of its own) it is HEAD~1 too, as a commit says nothing beside itself.
+        Untracked files are no changes here: what a build leaves behind would turn a check of a branch into one of nothing.
         """
-        if self.is_dirty(ignore):
+        if self.changed_files(ignore, untracked=False):
             return "HEAD", "HEAD, without the uncommitted changes"
         branch = self.default_branch()
         if branch is not None and branch != self.current_branch():
@@ -219,12 +220,13 @@ class Repository:
         """Whether the working tree differs from HEAD outside the ignored folders."""
         return bool(self.changed_files(ignore))
 
-    def changed_files(self, ignore: Sequence[Path] = ()) -> list[str]:
+    def changed_files(self, ignore: Sequence[Path] = (), *, untracked: bool = True) -> list[str]:
         """Tracked files that differ from HEAD and untracked files that git does not ignore, relative to the root.
 
         `ignore` are folders (or files) whose content does not count, such as results_dir.
         """
-        out = _git(self.root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
+        files = f"--untracked-files={'all' if untracked else 'no'}"
+        out = _git(self.root, "status", "--porcelain", "-z", "--no-renames", files)
         return self._outside([entry[3:] for entry in out.split(b"\0") if entry], ignore)
 
     def ignores(self, name: str) -> bool:

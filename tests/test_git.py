@@ -336,6 +336,17 @@ def test_g4_the_base_of_uncommitted_changes_is_head(project: Project) -> None:
     assert repository.default_base()[0] == "HEAD"
 
 
+def test_what_git_does_not_know_changes_no_base(project: Project) -> None:
+    project.commit("one", code="1")
+    project.commit("two", code="2")
+    (project.root / "left-by-a-build.txt").write_text("")
+    repository = project.open()
+    assert repository.is_dirty()
+    assert repository.default_base() == ("HEAD~1", "HEAD~1")
+    (project.root / "code.py").write_text("3")
+    assert repository.default_base()[0] == "HEAD"
+
+
 def test_the_base_of_a_branch_without_commits_is_the_parent(project: Project) -> None:
     project.commit("one")
     project.commit("two")
