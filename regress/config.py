@@ -385,7 +385,7 @@ _RULES = {
 }
 """By regular expression of the setting's name. The first that matches the whole name counts."""
 
-_PATTERNS = frozenset({"critical", "cuda", "gate_thresholds", "thresholds"})
+_PATTERNS = frozenset({"critical", "cuda", "gate_thresholds", "release_tags", "thresholds"})
 """Settings that are regular expressions, or are by one."""
 
 _METRICS = (*THRESHOLD_KINDS, "value", *METRICS)
@@ -430,7 +430,7 @@ def _checked(name: str, value: Any, kind: Any, source: str) -> Any:
             f'"{name}" is {_shown(value)} ({source})', why=f"expected {expected}", fix=f'correct "{name}"'
         )
     if name in _PATTERNS:
-        _check_patterns(name, converted, source)
+        _check_patterns(name, [converted] if isinstance(converted, str) else converted, source)
     return converted
 
 

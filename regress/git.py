@@ -39,8 +39,9 @@ _LOCK_TRIES = 100
 _HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
 
 
-def open_repository(path: Path) -> Repository:
-    """The repository that `path` lies in. Raises RegressError if there is none, it is bare, or git will not read it.
+def open_repository(path: Path, release_tags: str = ".*") -> Repository:
+    """The repository that `path` lies in; its releases are the tags whose whole name matches the regular expression. Raises
+    RegressError if there is none, it is bare, or git will not read it.
 
     Drops GIT_DIR, GIT_INDEX_FILE and the like from this process: where regress is started by a hook they are set, and would
     send every later git command, ours and those of a build in a worktree, to the wrong tree or index.
@@ -59,7 +60,7 @@ def open_repository(path: Path) -> Repository:
     root = _top(path)
     git_dir = os.fsdecode(_git(root, "rev-parse", "--absolute-git-dir"))
     common_dir = os.fsdecode(_git(root, "rev-parse", "--git-common-dir"))
-    return Repository(root.resolve(), Path(git_dir), (root / common_dir).resolve())
+    return Repository(root.resolve(), Path(git_dir), (root / common_dir).resolve(), release_tags)
 
 
 class Repository:
@@ -68,8 +69,9 @@ class Repository:
     Keep the object for as long as a path that `worktree` returned is in use: it holds a lock on it.
     """
 
-    def __init__(self, root: Path, git_dir: Path, common_dir: Path) -> None:
+    def __init__(self, root: Path, git_dir: Path, common_dir: Path, release_tags: str) -> None:
         self.root, self.git_dir, self.common_dir = root, git_dir, common_dir
+        self._release_tags = re.compile(release_tags)
         self._held: dict[Path, int] = {}
         weakref.finalize(self, _close_all, self._held)
 
@@ -121,18 +123,22 @@ class Repository:
         """The commits up to `bad` that descend from `good`, the oldest first; empty where `bad` does not, or is `good`."""
         return self._log("--topo-order", "--reverse", "--ancestry-path", bad.sha, f"^{good.sha}")
 
-    def tags(self) -> dict[str, tuple[str, ...]]:
-        """Names of the tags of each commit that has some, by its full hash."""
+    def releases(self) -> dict[str, tuple[str, ...]]:
+        """Names of the tags of each commit that was released, by its full hash."""
         out = _git(self.root, "for-each-ref", "--format=%(objectname) %(*objectname) %(refname:strip=2)", "refs/tags")
         found: dict[str, tuple[str, ...]] = {}
         for line in _text(out).splitlines():
             own, peeled, name = line.split(" ", 2)
-            found[peeled or own] = (*found.get(peeled or own, ()), name)
+            if self._release_tags.fullmatch(name):
+                found[peeled or own] = (*found.get(peeled or own, ()), name)
         return found
 
-    def last_tag(self, sha: str, *, itself: bool = False) -> str | None:
-        """The tag that is nearest among those of the commit's ancestors; with `itself` the commit's own too."""
-        status, out, _ = _try(self.root, "describe", "--tags", "--abbrev=0", sha if itself else f"{sha}^")
+    def last_release(self, sha: str, *, itself: bool = False) -> str | None:
+        """The tag of the release that is nearest among the commit's ancestors; with `itself` the commit's own too."""
+        known = [f"--match={name}" for names in self.releases().values() for name in names]
+        if not known:
+            return None
+        status, out, _ = _try(self.root, "describe", "--tags", "--abbrev=0", *known, sha if itself else f"{sha}^")
         return None if status else _text(out)
 
     def is_ancestor(self, old: str, new: str) -> bool:

@@ -1203,7 +1203,10 @@ class Settings:
     gate_thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """What a release may lose against the one before it, as `thresholds` say it; they count after those, in `gate` only."""
     gate_release: str = ""
-    """The release that `gate` holds the recorded history against; empty: the newest tag before the head."""
+    """The release that `gate` holds the recorded history against; empty: the newest one before the head."""
+    release_tags: str = r"(?:[\w./-]*[-_/](?=v?\d+\.))?v?\d+(?:\.\d+)*(?:[-._+]?[A-Za-z][\w.+-]*)?"
+    """Which tags are releases: a regular expression of the whole name. The usual one takes v1, 2.4.0rc1 and jax-v0.4.30, and
+    leaves out what services mark commits with, such as ciflow/inductor/12345."""
     alpha: float = 0.05
     confidence: float = 0.95
     time_floor_s: float = 0.2e-6

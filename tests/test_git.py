@@ -13,6 +13,7 @@ import pytest
 
 from regress.errors import RegressError, RevisionError
 from regress.git import Repository, open_repository
+from regress.model import Settings
 
 ROOT = Path(__file__).parents[1]
 DAY = 86400
@@ -186,23 +187,45 @@ def test_g2_every_way_to_name_a_commit(project: Project) -> None:
 
 def test_tags_of_both_kinds_by_their_commits(project: Project) -> None:
     assert project.commit("first")
-    assert project.open().tags() == {}
+    assert project.open().releases() == {}
     project.git("tag", "v1")
     project.git("tag", "-a", "-m", "annotated", "release/ü")
     first, second = project.git("rev-parse", "HEAD"), project.commit("second")
     project.git("tag", "v2")
-    assert project.open().tags() == {first: ("release/ü", "v1"), second: ("v2",)}
+    assert project.open().releases() == {first: ("release/ü", "v1"), second: ("v2",)}
 
 
-def test_the_last_tag_is_the_nearest_of_the_ancestors(project: Project) -> None:
+@pytest.mark.parametrize(
+    "name", ["v1", "1.2", "2.4.0rc1", "v2.0.0-rc.1", "jax-v0.4.30", "release/1.2", "13.0.0a1.dev3"]
+)
+def test_a_version_is_a_release(project: Project, name: str) -> None:
+    first = project.commit("first")
+    project.git("tag", name)
+    assert open_repository(project.root, Settings().release_tags).releases() == {first: (name,)}
+
+
+@pytest.mark.parametrize("name", ["ciflow/inductor/12345", "viable/strict/1762", "nightly", "nightly-2026-03-03", "v"])
+def test_what_a_service_marks_commits_with_is_no_release(project: Project, name: str) -> None:
+    project.commit("first")
+    project.git("tag", name)
+    project.git("tag", "-a", "-m", "annotated", "v1")
+    second = project.commit("second")
+    project.git("tag", f"{name}x")
+    repository = open_repository(project.root, Settings().release_tags)
+    assert list(repository.releases().values()) == [("v1",)]
+    assert repository.last_release(project.commit("third")) == "v1"
+    assert repository.last_release(second) == "v1"
+
+
+def test_the_last_release_is_the_nearest_of_the_ancestors(project: Project) -> None:
     first, repository = project.commit("first"), project.open()
     project.git("tag", "v1")
-    assert repository.last_tag(first) is None
-    assert repository.last_tag(first, itself=True) == "v1"
+    assert repository.last_release(first) is None
+    assert repository.last_release(first, itself=True) == "v1"
     second = project.commit("second")
     project.git("tag", "-a", "-m", "annotated", "v2")
-    assert repository.last_tag(second) == "v1"
-    assert repository.last_tag(project.commit("third")) == "v2"
+    assert repository.last_release(second) == "v1"
+    assert repository.last_release(project.commit("third")) == "v2"
 
 
 def test_ancestors_are_those_that_are_here(project: Project) -> None:

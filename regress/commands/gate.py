@@ -83,9 +83,9 @@ def _with_policy(request: Request) -> Request:
 
 
 def _release(session: Session, base: Side, line: Sequence[Commit]) -> tuple[Side | None, list[str]]:
-    """What drift is held against, named by its tag: the setting, else the base if it is tagged, else the newest tag before the
-    head; and what is wrong with it."""
-    named, tags = session.config.settings.gate_release, session.repository.tags()
+    """What drift is held against, named by its tag: the setting, else the base if it is a release, else the newest one before
+    the head; and what is wrong with it."""
+    named, tags = session.config.settings.gate_release, session.repository.releases()
     if named:
         release = session.revision_side("release", named)
         if all(each.sha != release.commit.sha for each in line):
@@ -99,7 +99,7 @@ def _release(session: Session, base: Side, line: Sequence[Commit]) -> tuple[Side
         return replace(base, name="release", revision=tags[base.commit.sha][-1]), []
     tagged = next((each for each in reversed(line[:-1]) if each.sha in tags), None)
     if tagged is None:
-        return None, ['there is no tag before the head, so drift is not judged; "gate_release" can name a commit']
+        return None, ['no release is tagged before the head, so drift is not judged; "gate_release" can name a commit']
     return Side("release", tagged, tags[tagged.sha][-1]), []
 
 

@@ -68,7 +68,7 @@ class Session:
 
     @cached_property
     def repository(self) -> Repository:
-        return open_repository(self.config.repo)
+        return open_repository(self.config.repo, self.config.settings.release_tags)
 
     @cached_property
     def machine(self) -> Machine:

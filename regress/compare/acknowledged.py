@@ -96,8 +96,8 @@ class Review:
         if entry.until == LIFTED:
             return ""
         if entry.until == NEXT_TAG:
-            same = self._last_tag and any(_same(entry, each) for each in self._at(self._last_tag))
-            return f"{self._last_tag} has it" if same else ""
+            same = self._last_release and any(_same(entry, each) for each in self._at(self._last_release))
+            return f"{self._last_release} has it" if same else ""
         if re.fullmatch(r"\d{4}-\d\d-\d\d", entry.until):
             today = datetime.datetime.fromtimestamp(self._now).date()
             return f"{entry.until} is over" if today > datetime.date.fromisoformat(entry.until) else ""
@@ -106,8 +106,8 @@ class Review:
         return f"{entry.until} is there" if self._descends(tag, sha) and not own else ""
 
     @cached_property
-    def _last_tag(self) -> str | None:
-        return self._repository.last_tag(self._head.commit.sha, itself=self._head.dirty)
+    def _last_release(self) -> str | None:
+        return self._repository.last_release(self._head.commit.sha, itself=self._head.dirty)
 
     def _read_at(self, revision: str) -> tuple[Acknowledgement, ...]:
         """The entries that the file had at a commit; one that cannot be read had none."""

@@ -89,7 +89,7 @@ def test_the_policy_says_what_a_release_may_lose(project: Callable[..., Project]
     report = document(p.regress("gate", shas[0], shas[1], "--format", "json"))
     assert (report["exit_code"], report["counts"]) == (0, {"unchanged": 2})
     assert report["policy"]["gate_thresholds"] == {r"b\.cudatime_w": {"gpu_time": 0.1}}
-    assert "there is no tag before the head, so drift is not judged" in " ".join(report["warnings"])
+    assert "no release is tagged before the head, so drift is not judged" in " ".join(report["warnings"])
 
 
 def test_a_critical_case_has_to_be_shown_not_to_be_slower(project: Callable[..., Project]) -> None:

@@ -99,7 +99,7 @@ def branch_of(session: Session, recorded: Collection[str], since: str | None) ->
     unmeasured: Sequence[Commit] = ()
     if measured:
         unmeasured = repository.commits(f"{measured[-1].sha}..{revision}", session.own_paths)
-    return Branch(name, tuple(every), measured, tuple(unmeasured), repository.tags())
+    return Branch(name, tuple(every), measured, tuple(unmeasured), repository.releases())
 
 
 def _first(session: Session, every: Sequence[Commit], since: str | None) -> int:

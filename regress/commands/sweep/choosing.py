@@ -55,7 +55,7 @@ def choose(
     elif words == ALL:
         found, named = repository.commits(branches, own, only), "all commits"
     elif words == TAGS:
-        tags = repository.tags()
+        tags = repository.releases()
         every = repository.commits([*branches, "--tags"])
         found, named = [each for each in every if each.sha in tags], "tags"
     elif words == EXISTING:
