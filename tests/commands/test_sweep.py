@@ -83,12 +83,55 @@ def test_new_commits_are_measured_beside_the_last_head_and_the_last_release(proj
     shas += [p.commit({"proj/__init__.py": code(50e-6 + at * 1e-9)}, f"commit {at}") for at in (3, 4)]
     report = p.regress("sweep", "--output", "json=../seen.json")
     assert f"beside {shas[0][:8]}, {shas[2][:8]} again" in report.out
+    assert re.search(
+        rf"^anchors  v1, {shas[2][:8]}: within [\d.]+ % of when they were recorded$", report.out, re.MULTILINE
+    )
+    assert "note:" not in report.out
+    first, second = json.loads((p.root.parent / "seen.json").read_text())["anchors"]
+    assert [each["commit"]["sha"] for each in (first, second)] == [shas[0], shas[2]]
+    assert {each["beside"]["sha"] for each in (first, second)} == {shas[4]}
+    assert [(each["label"], each["cases"], each["drifted"]) for each in (first, second)] == [
+        ("v1", 2, False),
+        (None, 2, False),
+    ]
+    assert 0 < second["recorded_at"] < first["recorded_at"] < time.time(), "the tag was measured later than the head"
     assert set(rounds_of(p)) == {shas[0], *shas[2:]}
     anchors = {(each.recorded.commit_sha, each.beside): len(each.recorded.rounds) for each in anchors_of(p)}
     assert anchors == {(shas[0], shas[4]): 4, (shas[2], shas[4]): 4}
     assert rounds_of(p)[shas[2]] == Counter(dict.fromkeys(CASES, 2)), "the results of its own are what they were"
     assert swept(p)["remark"] == f"nothing to measure: no commit is new after {shas[4][:8]}"
     assert len(anchors_of(p)) == 2
+
+
+def test_a_machine_that_has_drifted_is_told_of(
+    project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that is measured on takes as much longer as a variable says."""
+    p = project(sweep_rounds=4)
+    slow = "import os, regress_scripted\nSLOW = float(os.environ.get('SLOW', 1))\n"
+    work = "def work(): regress_scripted.kernel('k', SLOW * {})\ndef other(): regress_scripted.kernel('o', 80e-6)\n"
+    sha = p.commit({"proj/__init__.py": slow + work.format(50e-6), "benchmarks/b.py": SUITE}, "one")
+    swept(p)
+    p.commit({"proj/__init__.py": slow + work.format(51e-6)}, "two")
+    monkeypatch.setenv("SLOW", "1.25")
+    report = p.regress("sweep", "--output", "json=../seen.json")
+    name = sha[:8]
+    assert re.search(
+        rf"^note: the machine has drifted since {name} was recorded \(.*\): 1 of 2 cases by \+2\d\.\d %$",
+        report.out,
+        re.MULTILINE,
+    )
+    assert f"note: a change of that case the same way since {name} is large only by what is left" in report.out
+    assert "\nanchors  " not in report.out
+    (anchor,) = json.loads((p.root.parent / "seen.json").read_text())["anchors"]
+    assert anchor["drifted"]
+    (moved,) = anchor["moved"]
+    assert (moved["name"], moved["metric"], moved["ratio"]) == (
+        "b.cudatime_work",
+        "gpu_time",
+        pytest.approx(1.25, rel=0.02),
+    )
+    assert anchor["within"] == pytest.approx(moved["ratio"] - 1)
 
 
 def anchors_of(p: Project) -> tuple[Any, ...]:

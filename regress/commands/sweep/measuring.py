@@ -55,6 +55,8 @@ class Sweep:
         self.measured: list[Commit] = []
         self.anchors: list[str] = []
         """Labels of commits that were measured again."""
+        self.beside: Commit | None = None
+        """The commit beside which they were."""
         self.warnings: list[str] = list(session.config.warnings)
         self.problems: list[SuiteProblem] = []
         self.machine: Machine = session.machine
@@ -196,6 +198,7 @@ class Sweep:
         self.interrupted = found.interrupted
         if not self.anchors:
             self.anchors = [each.side.commit.short for each in prepared if each.side.beside]
+            self.beside = group[-1] if self.anchors else None
         for commit in built:
             self._look_again(commit, found, missing)
 
