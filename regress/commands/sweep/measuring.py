@@ -12,7 +12,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from regress.commands.recorder import Recorder
+from regress.commands.recorder import Recorder, complete
 from regress.commands.session import Session, counted, device_line, require_values
 from regress.commands.sweep.changes import changes_on
 from regress.commands.sweep.choosing import Chosen
@@ -95,6 +95,8 @@ class Sweep:
                     unbuilt[commit.sha] = error
                 continue
             identity = identity_of(prepared, python)
+            for each in (each for each in self._chosen.line if each.sha in self._chosen.wanted):
+                complete(self._session, self._side(each), identity)
             done = Done(self._session, identity.name, benchmarks, self.cases, self.rounds, self._retry)
             for sha, failed in unbuilt.items():
                 if done.missing(sha):
