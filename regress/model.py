@@ -11,6 +11,7 @@
     Series      one case and metric on one machine, device and environment over commits
     ChangePoint a change of level in a series: first commit at the new level, what may be to blame, ratio, state
     Anchor      a commit that was measured again: if it moved, the machine did
+    AnchorCheck  what an anchor shows: which of its values are no longer what they were when it was recorded
     Acknowledgement  an entry of the acknowledgement file: a change that was seen and, until further notice, is no alarm
     KernelDiff  a kernel before and after: launches and seconds a call, and how the two were matched
     Explanation where the difference between two profiles went: kernels, copies, idle time
@@ -59,6 +60,7 @@ __all__ = [
     "THRESHOLD_KINDS",
     "Acknowledgement",
     "Anchor",
+    "AnchorCheck",
     "Benchmark",
     "Bisection",
     "Bottleneck",
@@ -91,6 +93,7 @@ __all__ = [
     "MemoryUse",
     "Merged",
     "Metric",
+    "Move",
     "OperatorUse",
     "PartUse",
     "Probe",
@@ -547,6 +550,40 @@ class Anchor:
     then: tuple[float, ...]
     """Its round values of the time when it was new."""
     now: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Move:
+    """A value of an anchor that is not what it was: the code is the same, so the machine is not."""
+
+    case: Case
+    metric: Metric
+    ratio: float
+    """Now to when it was recorded."""
+    p: float
+
+
+@dataclass(frozen=True)
+class AnchorCheck:
+    """How a commit that was measured again in a sweep stands to when it was recorded, in the values that raise alarms."""
+
+    commit: Commit
+    beside: Commit
+    label: str
+    """Its tag, where it has one."""
+    recorded_at: float | None
+    """When it was measured first."""
+    cases: int
+    """Those that were measured both times."""
+    within: float | None
+    """The largest relative change of any value; None where nothing could be compared."""
+    moved: tuple[Move, ...] = ()
+    """What has moved as far as a single value can tell: significantly, and by `change_threshold` or more. Of many some do by
+    chance."""
+    together: tuple[float, float, float, int] | None = None
+    """Geometric mean of the ratios of its times with its interval, and of how many cases; None where it is no drift."""
+    drifted: bool = False
+    """Whether the machine is another one by now, beyond what chance does in so many values."""
 
 
 @dataclass(frozen=True)
@@ -1083,6 +1120,8 @@ class Report:
     measurements: tuple[Measurement, ...] = ()
     changes: tuple[Changed, ...] = ()
     """Over many commits, the oldest first."""
+    anchors: tuple[AnchorCheck, ...] = ()
+    """What was measured again in a sweep."""
     drift: tuple[Comparison, ...] = ()
     """The recorded history's newest results against the release `drift_since`: what all steps since then add up to."""
     drift_since: str = ""

@@ -3,11 +3,13 @@
     python benchmarks/versus/lanes.py                        the cases of this suite that are tagged `core`, on GPUs 0 and 1
     python benchmarks/versus/lanes.py --gpus all --rounds 40
     python benchmarks/versus/lanes.py -b softmax             other cases: words for `regress run`
+    python benchmarks/versus/lanes.py --scripted 36,4        no GPU: so many cases beside others, and so many that are measured
+                                                             alone, on scripted devices that take the time of real ones
 
 Prints the seconds of `regress run` from start to end with one GPU and with all, and their ratio; then the same for the seconds
 between the first and the last round, which leave out what does not get shorter: the imports, and the unmeasured visits. Then
-how many cases each GPU had: if cases cost alike, the ratio cannot be better than all cases over those of the busiest. Needs
-torch in this Python.
+how many cases each GPU had: if cases cost alike, the ratio cannot be better than all cases over those of the busiest and those
+that are measured alone. Needs torch in this Python, but for `--scripted`.
 """
 
 from __future__ import annotations
@@ -31,6 +33,45 @@ from regress.model import Case
 ROOT = Path(__file__).parents[2]
 CONFIG = {"version": 1, "project": "lanes", "repo": ".", "branches": ["main"], "results_dir": "history"}
 AIM = 1.7
+SCRIPTED = """
+import atexit, glob, os, time
+import regress_scripted as device
+
+HERE, opened = {folder!r}, False
+
+def takes(what, seconds, at_once_s):
+    "Wait so long; longer while another process does such a thing too, as the driver does one after the other."
+    mine = os.path.join(HERE, f"{{what}}-{{os.getpid()}}")
+    open(mine, "w").close()
+    left, before = seconds, time.monotonic()
+    while left > 0:
+        time.sleep(0.005)
+        now = time.monotonic()
+        left -= (now - before) * (seconds / at_once_s if len(glob.glob(os.path.join(HERE, "*-*"))) > 1 else 1)
+        before = now
+    os.remove(mine)
+
+def set_up():
+    global opened
+    if not opened:
+        opened = True
+        takes("opening", 0.42, 0.72)
+        atexit.register(takes, "closing", 0.1, 0.17)
+    time.sleep(0.06)
+
+class Beside:
+    params = [list(range({beside}))]
+    setup = lambda self, n: set_up()
+    def cudatime_it(self, n): device.kernel("k", 50e-6)
+
+class Alone:
+    params = [list(range({alone}))]
+    setup = lambda self, n: set_up()
+    def cudatime_it(self, n):
+        device.kernel("k", 50e-6)
+        device.synchronize()
+"""
+"""A suite whose processes and cases take what they were seen to take on an H200."""
 
 
 class Spent(NamedTuple):
@@ -40,22 +81,27 @@ class Spent(NamedTuple):
     rounds_s: float
     """Between its first and its last round."""
     cases: Counter[str]
-    """By GPU."""
+    """By GPU: those that were measured beside others."""
+    alone: int
+    """Cases that were measured alone."""
 
 
 class Repository:
     """A repository with this suite in it, and a commit for each run."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, scripted: str) -> None:
         self.folder = folder
         identity = {f"GIT_{role}_{what}": "versus" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
         paths = filter(None, (str(ROOT), os.environ.get("PYTHONPATH", "")))
         own = {"HOME": str(folder), "REGRESS_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": os.pathsep.join(paths)}
         self._environment = {**os.environ, **identity, **own}
-        shutil.copytree(
-            ROOT / "benchmarks", folder / "benchmarks", ignore=shutil.ignore_patterns("versus", "__pycache__")
-        )
-        (folder / "asv.conf.json").write_text(json.dumps(CONFIG))
+        if scripted:
+            self._write_scripted(*map(int, scripted.split(",")))
+        else:
+            ignored = shutil.ignore_patterns("versus", "__pycache__")
+            shutil.copytree(ROOT / "benchmarks", folder / "benchmarks", ignore=ignored)
+        device = {"regress": {"device": "fake"}} if scripted else {}
+        (folder / "asv.conf.json").write_text(json.dumps({**CONFIG, **device}))
         (folder / ".gitignore").write_text("__pycache__/\nhistory/\ncache/\n")
         self._command("git", "init", "-q", "-b", "main")
         self._command("git", "add", "-A")
@@ -68,8 +114,19 @@ class Repository:
         (found,) = Store(self.folder / "history").load(self._command("git", "rev-parse", "HEAD").strip()).recorded
         rounds = [each for each in found.rounds if each.values]
         between = max(each.started_at + each.duration_s for each in rounds) - min(each.started_at for each in rounds)
-        homes = {(Case(each.name, tuple(each.params)), str(each.facts["gpu_uuid"])) for each in rounds}
-        return Spent(seconds, between, Counter(uuid for _, uuid in homes))
+        homes = {
+            (Case(each.name, tuple(each.params)), str(each.facts["gpu_uuid"]), "beside" in each.facts)
+            for each in rounds
+        }
+        beside = Counter(uuid for _, uuid, beside in homes if beside)
+        return Spent(seconds, between, beside, len(homes) - beside.total())
+
+    def _write_scripted(self, beside: int, alone: int) -> None:
+        for name in ("benchmarks", "device"):
+            (self.folder / name).mkdir()
+        (self.folder / "benchmarks" / "__init__.py").touch()
+        text = SCRIPTED.format(folder=str(self.folder / "device"), beside=beside, alone=alone)
+        (self.folder / "benchmarks" / "scripted.py").write_text(text)
 
     def _command(self, *words: str) -> str:
         """What it printed. Exits with that where it failed."""
@@ -85,28 +142,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpus", default="0,1", help="those to compare with the first of them [0,1]")
     parser.add_argument("--rounds", default="20", help="of every case [20]")
+    parser.add_argument("--scripted", default="", metavar="BESIDE,ALONE", help="so many cases on scripted devices")
     options, words = parser.parse_known_args()
-    wanted = ("--rounds", options.rounds, *(words or ("--tag", "core")))
+    wanted = ("--rounds", options.rounds, *(words or (() if options.scripted else ("--tag", "core"))))
     first = options.gpus.partition(",")[0].replace("all", "0")
     with tempfile.TemporaryDirectory(prefix="versus-") as folder:
-        repository = Repository(Path(folder))
+        repository = Repository(Path(folder), options.scripted)
         repository.run(first, ("--quick", *wanted[2:]))  # so that neither run is the first to read torch from the disk
         one, several = repository.run(first, wanted), repository.run(options.gpus, wanted)
-    cases, spent = (
-        several.cases,
-        {
-            "the whole command": (one.command_s, several.command_s),
-            "its rounds": (one.rounds_s, several.rounds_s),
-        },
-    )
-    print(f"{cases.total()} cases, {options.rounds} rounds")
+    cases, total = several.cases, several.cases.total() + several.alone
+    spent = {
+        "the whole command": (one.command_s, several.command_s),
+        "its rounds": (one.rounds_s, several.rounds_s),
+    }
+    print(f"{total} cases, {several.alone} of them measured alone, {options.rounds} rounds")
     for name, (before, after) in spent.items():
         print(
             f"{name:20} one GPU {before:7.1f} s   {len(cases)} GPUs {after:7.1f} s   ratio {before / after:.2f} (aim {AIM})"
         )
     for uuid, number in sorted(cases.items()):
-        print(f"{uuid}   {number} cases")
-    print(f"the ratio cannot be more than about {cases.total() / max(cases.values()):.2f}")
+        print(f"{uuid}   {number} cases beside others")
+    print(f"the ratio cannot be more than about {total / (max(cases.values()) + several.alone):.2f}")
 
 
 if __name__ == "__main__":

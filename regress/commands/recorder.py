@@ -20,6 +20,24 @@ DEVICE_FACTS = ("gpu", "gpu_uuid", "driver", "cuda", "torch_built")
 """Facts of a worker that describe the machine; they are kept in machine.json."""
 
 
+def complete(session: Session, side: Side, identity: Identity) -> None:
+    """Write asv's files of a commit whose rounds were kept by a process that was killed before it could."""
+    store, machine = Store(session.config.results_dir), session.machine
+    if not store.is_unfinished(side, machine, identity.name):
+        return
+    found = store.load(side.commit.sha, machine.name, identity.name).recorded
+    told = {key: str(value) for each in found for round in each.rounds for key, value in round.facts.items() if value}
+    store.finish(
+        side,
+        replace(machine, facts={**machine.facts, **{key: told[key] for key in DEVICE_FACTS if key in told}}),
+        identity.name,
+        python=identity.python,
+        benchmarks={},
+        requirements=identity.requirements or None,
+        env_vars=identity.env_vars or None,
+    )
+
+
 class Recorder:
     """Stores each round as it arrives, and asv's files at the end. A dirty side is not a commit's result: it is not kept."""
 

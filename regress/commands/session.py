@@ -28,7 +28,7 @@ from regress.run import clocks, device_lock
 from regress.run.ceilings import ceilings_of
 from regress.run.environments import Prepared, prepare
 from regress.run.execute import Job, Measured, Watcher
-from regress.run.gpus import Gpu, named, shown
+from regress.run.gpus import Gpu, named, scripted, shown
 from regress.run.plan import Selection
 from regress.run.ship import ship
 
@@ -207,6 +207,11 @@ class Session:
             return [str(CudaBackend().facts()["gpu_uuid"])], ""  # asking opens no context
         except DeviceError as error:
             return [], str(error)
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """UUIDs of the devices that are measured on, scripted ones too: what belongs to one card is not another's."""
+        return tuple(self._device_uuids()[0]) or ((scripted(),) if self.config.settings.device == "fake" else ())
 
     def steps(self) -> Steps:
         """The steps of a check that begins now, planned by what past checks on this machine have seen."""

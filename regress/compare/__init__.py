@@ -23,7 +23,7 @@ itself         the comparisons of a side with itself: false alarms, and how fine
 from __future__ import annotations
 
 from regress.compare.acknowledged import Review, acknowledged
-from regress.compare.anchors import Anchors, with_anchors
+from regress.compare.anchors import Anchors, anchor_check, anchors_of, key_of, with_anchors
 from regress.compare.changes import changes_of
 from regress.compare.drifting import drift, drifts
 from regress.compare.itself import fineness, summed_up
@@ -42,11 +42,14 @@ __all__ = [
     "Steps",
     "Unknown",
     "acknowledged",
+    "anchor_check",
+    "anchors_of",
     "changes_of",
     "compare",
     "drift",
     "drifts",
     "fineness",
+    "key_of",
     "overall",
     "past_of",
     "renames",

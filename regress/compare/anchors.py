@@ -13,11 +13,16 @@ from regress.compare.changes import changes_of, series_rule
 from regress.compare.rule import Rule
 from regress.compare.series import series_of
 from regress.history import Remeasured
-from regress.model import Anchor, Case, ChangePoint, Series, Settings
+from regress.model import Anchor, AnchorCheck, Case, ChangePoint, Commit, Move, Series, Settings
+from regress.stats.summary import geomean
 from regress.stats.welch import Welch, welch
 
 Key = tuple[str, str, str, Case, str]
 """Machine, environment, device, case and metric: what makes values one series."""
+
+
+FEWEST_TOGETHER = 5
+"""Cases whose times are taken together: the draws of fewer may agree by chance."""
 
 
 class Again(NamedTuple):
@@ -94,14 +99,70 @@ def with_anchors(
     return tuple(done)
 
 
+def anchor_check(
+    commit: Commit,
+    beside: Commit,
+    label: str,
+    recorded_at: float | None,
+    found: Iterable[tuple[Series, Anchor]],
+    settings: Settings,
+) -> AnchorCheck:
+    """What the values of one anchor say, each with the series that it is of.
+
+    One of many values moves by chance, so the machine has drifted only where one of them is significant among all (Bonferroni).
+    A few rounds seldom prove that of a small drift. So the times are also taken together: where the interval of their geometric
+    mean over at least `FEWEST_TOGETHER` cases leaves out 1, and it is off by `settings.change_threshold` or more, it has too.
+    """
+    seen = [(series, held) for series, anchor in found if (held := _against(anchor, settings)) is not None]
+    moved = [
+        Move(series.case, series.metric, held.ratio, held.p)
+        for series, held in seen
+        if held.p is not None and _moved(held, settings)
+    ]
+    times = [held.ratio for series, held in seen if series.primary and series.metric.kind == "time"]
+    together = _together(times, settings)
+    return AnchorCheck(
+        commit=commit,
+        beside=beside,
+        label=label,
+        recorded_at=recorded_at,
+        cases=len({series.case for series, _ in seen}),
+        within=max((abs(held.ratio - 1) for _, held in seen), default=None),
+        moved=tuple(moved),
+        together=together,
+        drifted=together is not None or any(each.p < settings.alpha / len(seen) for each in moved),
+    )
+
+
+def _together(ratios: Sequence[float], settings: Settings) -> tuple[float, float, float, int] | None:
+    if len(ratios) < FEWEST_TOGETHER:
+        return None
+    mean = geomean(ratios, settings.confidence)
+    if mean.low <= 1 <= mean.high or not _listed(mean.center, settings):
+        return None
+    return mean.center, mean.low, mean.high, mean.n
+
+
 def _move(anchor: Anchor, settings: Settings) -> Welch | None:
     """How an anchor moved; None where it did not, or where nobody can tell."""
+    found = _against(anchor, settings)
+    return found if found is not None and _moved(found, settings) else None
+
+
+def _against(anchor: Anchor, settings: Settings) -> Welch | None:
+    """An anchor's values of now against those of then; None where there is no ratio of them."""
     if not anchor.then or not anchor.now or min(*anchor.then, *anchor.now) <= 0:
         return None
-    found = welch(anchor.then, anchor.now, settings.confidence)
+    return welch(anchor.then, anchor.now, settings.confidence)
+
+
+def _moved(found: Welch, settings: Settings) -> bool:
+    return found.p is not None and found.p < settings.alpha and _listed(found.ratio, settings)
+
+
+def _listed(ratio: float, settings: Settings) -> bool:
     listed = 1 + settings.change_threshold
-    moved = found.p is not None and found.p < settings.alpha and not 1 / listed < found.ratio < listed
-    return found if moved else None
+    return not 1 / listed < ratio < listed
 
 
 def _explained(change: ChangePoint, anchor: Anchor, move: Welch, rule: Rule) -> ChangePoint:

@@ -50,7 +50,7 @@ def replace_file(path: Path, data: bytes) -> None:
     The caller holds the lock of the folder, so the temporary file can have one fixed name, and what a killed writer left is
     overwritten, or taken away. Nothing is written where nothing changes. Raises StoreError.
     """
-    temporary = path.with_name(f".{path.name}.tmp")
+    temporary = _temporary(path)
     with explained(path):
         try:
             if path.read_bytes() == data:
@@ -68,6 +68,15 @@ def replace_file(path: Path, data: bytes) -> None:
             temporary.unlink(missing_ok=True)
             raise
         _sync_folder(path.parent)
+
+
+def is_unfinished(path: Path) -> bool:
+    """Whether a writer was killed while it replaced the file, and nobody has written it since."""
+    return _temporary(path).exists()
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.tmp")
 
 
 def read_kept(path: Path, name: str, version: int) -> dict[str, Any]:

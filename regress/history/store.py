@@ -140,6 +140,14 @@ class Store:
             disk.replace_file(path, serialize_results(after))
             return path
 
+    def is_unfinished(self, side: Side, machine: Machine, environment: str) -> bool:
+        """Whether rounds of the side are on disk, and who appended them was killed before `finish` was done."""
+        header = _header(side, machine, environment)
+        path, common = _path(self.root, header, ".json"), (self.root / BENCHMARKS_FILE, self.root / names.FURTHER_FILE)
+        if not _path(self.root, header, sidecar.ENDING).exists():
+            return False
+        return not path.exists() or any(map(disk.is_unfinished, (path, path.with_name(MACHINE_FILE), *common)))
+
     def _ids(self, path: Path, header: Header) -> frozenset[str]:
         """The ids of lines that the sidecar has; read again where another process has written to it."""
         with disk.explained(path):

@@ -8,6 +8,7 @@
     together.py   cases of one benchmark that moved together, which are one row
     rows.py       the cells of a row
     changes.py    change points of a sweep
+    anchors.py    what its anchors say of the machine
     bisection.py  ends and probes of a bisection
     failures.py   what failed or was skipped, which has no cells
     listings.py   its tables of the other commands

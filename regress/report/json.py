@@ -15,6 +15,7 @@ from typing import Any
 
 from regress.model import (
     Acknowledgement,
+    AnchorCheck,
     Bisection,
     Built,
     CallProfile,
@@ -31,6 +32,7 @@ from regress.model import (
     Listed,
     Measurement,
     Metric,
+    Move,
     ProfiledSide,
     Report,
     Reviewed,
@@ -133,6 +135,7 @@ def _sweep(report: Report) -> dict[str, Any]:
         "device": report.device or None,
         "cases": report.cases,
         "changes": [_changed(each) for each in report.changes],
+        "anchors": [_anchor(each) for each in report.anchors],
     }
 
 
@@ -449,7 +452,21 @@ def _measurement(report: Report, each: Measurement) -> dict[str, Any]:
     }
 
 
-def _identity(each: Comparison | Measurement | Fineness | Changed) -> dict[str, Any]:
+def _anchor(each: AnchorCheck) -> dict[str, Any]:
+    return {
+        "commit": _commit(each.commit),
+        "beside": _commit(each.beside),
+        "label": each.label or None,
+        "recorded_at": each.recorded_at,
+        "cases": each.cases,
+        "within": each.within,
+        "drifted": each.drifted,
+        "moved": [{**_identity(move), "ratio": move.ratio, "p": move.p} for move in each.moved],
+        "together": dict(zip(("ratio", "low", "high", "n"), each.together, strict=True)) if each.together else None,
+    }
+
+
+def _identity(each: Comparison | Measurement | Fineness | Changed | Move) -> dict[str, Any]:
     return {
         "name": each.case.name,
         "params": each.case.params,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from regress.model import Comparison, Report, Verdict
-from regress.report import changes, explained, listings, summary, verdicts
+from regress.report import anchors, changes, explained, listings, summary, verdicts
 from regress.report.bisection import bisection
 from regress.report.calls import call_profiles
 from regress.report.failures import without_values
@@ -172,6 +172,9 @@ def _changes(report: Report, style: Style) -> Iterator[Part]:
     folded = changes.folded_line(report, style)
     if folded:
         yield Part(f"{folded}\n\n")
+    steady = anchors.steady(report, style)
+    for text in (*([f"anchors: {steady}"] if steady else ()), *anchors.notes(report, style)):
+        yield Part(f"{words(text)}\n\n")
 
 
 def _listings(report: Report) -> Iterator[Part]:

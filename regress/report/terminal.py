@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from regress.errors import RegressError
 from regress.model import Report
-from regress.report import listings, summary, verdicts
+from regress.report import anchors, listings, summary, verdicts
 from regress.report.bisection import bisection
 from regress.report.calls import call_profiles
 from regress.report.changes import changes
@@ -61,6 +61,7 @@ def render(report: Report, style: Style) -> str:
             *changes(report, style),
             *listings.fineness(report, style),
             *_problems(report, style),
+            *_anchors(report, style),
             *_warnings(report, style),
             *_verdict(report, style),
             *_footer(report, style),
@@ -106,6 +107,13 @@ def _label(word: str) -> str:
 def _problems(report: Report, style: Style) -> list[str]:
     lines = [line for block in summary.problem_blocks(report, style) for line in block]
     return [f"  {paint('suite problems', 'bold', style)}", *lines, ""] if lines else []
+
+
+def _anchors(report: Report, style: Style) -> list[str]:
+    steady = anchors.steady(report, style)
+    lines = [f"anchors  {steady}"] if steady else []
+    lines += [f"{paint('note:', 'yellow', style)} {text}" for text in anchors.notes(report, style)]
+    return [*lines, ""] if lines else []
 
 
 def _warnings(report: Report, style: Style) -> list[str]:

@@ -7,6 +7,7 @@ servers       a worker process and the pipes to it
 gpus          the GPUs that were named, and the processors of each
 homes         which of them a case is measured on, and what counts of a round beside others (pure functions)
 lanes         a thread and its processes for each of them
+turns         which of them work beside each other, and who is alone
 job           what is to be measured, and what was
 execute       rounds of all sides, as they arrive
 """

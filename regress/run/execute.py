@@ -25,6 +25,7 @@ from regress.run.environments import Prepared
 from regress.run.environments.tree import unbuilt
 from regress.run.job import Job, Measured, Sink, Steps, Watcher
 from regress.run.lanes import Lane, Lanes, at_once
+from regress.run.turns import Turns
 
 __all__ = ["Job", "Measured", "Sink", "Steps", "Watcher", "discover", "execute", "nothing_selected"]
 
@@ -177,14 +178,15 @@ class _Execution:
             own[self._homes[case]].add(case)
         return {lane: those for lane, those in own.items() if those}
 
-    def _each_lane(self, cases: Sequence[Case], work: Callable[[Lane, set[Case], int], None]) -> None:
-        """Have the cases worked on: all lanes at once, then what is to be alone, lane after lane. `work` gets the cases of the
-        lane, and how many lanes are at it."""
-        together = self._by_lane(case for case in cases if case not in self._alone)
-        alone = self._by_lane(case for case in cases if case in self._alone)
-        at_once(list(together), lambda lane: work(lane, together[lane], len(together)))
-        for each in alone:
-            at_once([each], lambda lane: work(lane, alone[lane], 1))
+    def _each_lane(self, cases: Sequence[Case], work: Callable[[Lane, set[Case], Turns], None]) -> None:
+        """Have the cases worked on: all lanes at once that have some which need not be alone, then lane after lane the others.
+        `work` gets the cases of the lane, and the turns of the lanes that are at it."""
+        own = self._by_lane(cases)
+        beside = [lane for lane, those in own.items() if those - self._alone]
+        turns = Turns(len(beside), {case for lane in beside for case in own[lane] & self._alone})
+        at_once(beside, lambda lane: work(lane, own[lane], turns))
+        for each in (lane for lane in own if lane not in beside):
+            at_once([each], lambda lane: work(lane, own[lane], Turns()))
 
     def settle(self) -> None:
         """The unmeasured visit to every case on each side, and the one protocol for both, where it is the same benchmark."""
@@ -192,7 +194,7 @@ class _Execution:
         self._watcher.start(len(cases), "first visits")
         self._each_lane(cases, self._first_visits)
 
-    def _first_visits(self, lane: Lane, cases: set[Case], lanes: int) -> None:
+    def _first_visits(self, lane: Lane, cases: set[Case], turns: Turns) -> None:
         job, proposals = self._job, dict[Case, dict[str, Proposal]]()
         for side in job.sides:
             name, benchmarks = side.side.name, self._measured.benchmarks[side.side.name]
@@ -200,7 +202,7 @@ class _Execution:
             self._refuse(lane, name, own)
             self._setup_caches(lane, side, own)
             tasks = [self._task(lane, case, side) for case in own if (name, case) not in self._dead]
-            with contextlib.closing(lane.visit(side, tasks, benchmarks)) as replies:
+            with contextlib.closing(lane.visit(side, tasks, benchmarks, turns)) as replies:
                 for task, reply in replies:
                     assert isinstance(reply, Proposal)
                     case = Case(task.name, tuple(task.params))
@@ -280,7 +282,7 @@ class _Execution:
         self._watcher.start(sum(batch.rounds[case] for case in wanted), batch.title)
         self._each_lane(wanted, functools.partial(self._rounds, batch))
 
-    def _rounds(self, batch: Batch, lane: Lane, cases: set[Case], lanes: int) -> None:
+    def _rounds(self, batch: Batch, lane: Lane, cases: set[Case], turns: Turns) -> None:
         """Round after round, the sides in turn."""
         sides = {side.side.name: side for side in self._job.sides}
         if batch.afresh:
@@ -296,11 +298,12 @@ class _Execution:
             ]
             tasks = plan.shuffled(tasks, self._job.settings.seed)
             where = f"round {order - batch.first + 1} of {longest}, {name}"
-            with contextlib.closing(lane.visit(sides[name], tasks, self._measured.benchmarks[name])) as replies:
+            benchmarks = self._measured.benchmarks[name]
+            with contextlib.closing(lane.visit(sides[name], tasks, benchmarks, turns)) as replies:
                 for task, reply in replies:
                     assert isinstance(reply, Round)
                     with self._lock:
-                        self._keep(lane, homes.beside_others(self._with_counters(reply), lanes))
+                        self._keep(lane, homes.beside_others(self._with_counters(reply), turns.beside(task)))
                         self._watcher.advance(f"{where}: {Case(task.name, tuple(task.params))}")
             with self._lock:
                 self._watcher.advance("", len(due) - len(tasks))

@@ -37,6 +37,11 @@ def shown(kind: str) -> list[str]:
     return cuda.visible_uuids()
 
 
+def scripted() -> str:
+    """The UUID of the scripted device that is measured on where none is named."""
+    return str(fake.FakeBackend().facts()["gpu_uuid"])
+
+
 def named(words: Sequence[str], shown: Sequence[str], nvml: Any = None) -> tuple[Gpu, ...]:
     """The GPUs of these words, ordered by UUID: each a number as CUDA counts, a UUID or its beginning, or `all`.
 

@@ -21,6 +21,7 @@ from regress.run import plan
 from regress.run.environments import Prepared
 from regress.run.gpus import Gpu
 from regress.run.job import Job
+from regress.run.turns import Turns
 from regress.run.visits import NotStarted, Visits
 
 T = TypeVar("T")
@@ -67,7 +68,7 @@ class Lane:
         return self.lost or failed
 
     def visit(
-        self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark]
+        self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark], turns: Turns
     ) -> Generator[tuple[Task, Proposal | Round], None, None]:
         """Each task and its reply, as `Visits.visit` gives them; that of a lost lane is why it is lost.
 
@@ -75,7 +76,7 @@ class Lane:
         left = list(tasks)
         if self.lost is None:
             try:
-                for task, reply in self.visits.visit(side, tasks, benchmarks):
+                for task, reply in self.visits.visit(side, tasks, benchmarks, turns):
                     left.remove(task)
                     yield task, reply
             except NotStarted as error:

@@ -135,6 +135,11 @@ class Interrupt:
         os.read(self.fd, 1)
         raise KeyboardInterrupt
 
+    def check(self) -> None:
+        """`take`, where the thread waits for something else."""
+        if select.select([self.fd], [], [], 0.0)[0]:
+            self.take()
+
     def close(self) -> None:
         os.close(self.fd)
         os.close(self._write)

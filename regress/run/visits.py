@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from regress.errors import NothingMeasured, RegressError
 from regress.measure.wire import (
@@ -36,7 +35,9 @@ from regress.model import Benchmark, Failure, Round, Settings
 from regress.run import plan
 from regress.run.caches import compile_caches, release_locks
 from regress.run.environments import Prepared
+from regress.run.overhead import Overhead, Spent
 from regress.run.servers import Died, ForkServer, Interrupt, Reaper, Server, TimedOut, discovered, fresh
+from regress.run.turns import Turns
 
 T = TypeVar("T")
 
@@ -56,14 +57,13 @@ class NotStarted(NothingMeasured):
     """No process of a side can be started, or import the suite, any more."""
 
 
-class Overhead(NamedTuple):
-    """What a process has cost beside measuring its cases."""
+class _GaveUp(Exception):
+    """A process cannot go on. `begun`: with a task that it has begun, so that there is no reply to it; else because of the task
+    before."""
 
-    first_s: float
-    """From its start until the device was open and the first case could be measured."""
-    between_s: float
-    """Between its cases and at its end."""
-    cases: int
+    def __init__(self, failure: Failure, begun: bool) -> None:
+        self.failure, self.begun = failure, begun
+        super().__init__(failure.message)
 
 
 @dataclass
@@ -290,23 +290,34 @@ class Visits:
     # -- cases -----------------------------------------------------------------------------------------------------------
 
     def visit(
-        self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark]
+        self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark], turns: Turns | None = None
     ) -> Iterator[tuple[Task, Proposal | Round]]:
         """Each task and its reply. Tasks that need a process of their own come last: by their metric, or because the benchmark
-        was found to change what others in its process would notice."""
+        was found to change what others in its process would notice. Of the others those come last that take a turn alone."""
+        turns = turns or Turns()
         own = {task.name for task in tasks if benchmarks[task.name].metric in plan.ALONE} | self._leaving
-        alone = [task for task in tasks if task.name in own]
-        together = [task for task in tasks if task.name not in own]
-        for group in [together, *([task] for task in alone)]:
-            left = list(group)
-            while left:
-                done = 0
-                for task, reply in self._one_process(side, left, benchmarks):
-                    done += 1
-                    if self._leaves(reply):
-                        self._leaving.add(task.name)
-                    yield task, reply
-                left = left[done:]
+        together = sorted((task for task in tasks if task.name not in own), key=turns.alone)
+        with turns.working(self.interrupt):
+            yield from self._group(side, together, benchmarks, turns)
+            for task in tasks:
+                if task.name in own:
+                    # Its process is its own, and so is the turn: from the start, which is part of what is measured.
+                    with turns.taken(turns.alone(task), self.interrupt):
+                        yield from self._group(side, [task], benchmarks, Turns())
+
+    def _group(
+        self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark], turns: Turns
+    ) -> Iterator[tuple[Task, Proposal | Round]]:
+        """Replies to tasks that share a process, and another one wherever something ends it."""
+        left = list(tasks)
+        while left:
+            done = 0
+            for task, reply in self._one_process(side, left, benchmarks, turns):
+                done += 1
+                if self._leaves(reply):
+                    self._leaving.add(task.name)
+                yield task, reply
+            left = left[done:]
 
     def _leaves(self, reply: Proposal | Round) -> bool:
         """Whether the case changes its process whenever it is visited. What an import does is done for good once the process
@@ -316,36 +327,29 @@ class Visits:
         return bool(reply.leaves) and not (reply.late and self.process != "fresh")
 
     def _one_process(
-        self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark]
+        self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark], turns: Turns
     ) -> Iterator[tuple[Task, Proposal | Round]]:
         """Replies to as many of the tasks as one process lives for; the one that kills it gets the failure as its reply."""
         limits = [plan.timeout_of(benchmarks[task.name], self.default_timeout_s) for task in tasks]
-        current, begun = 0, -1
-        start, first_s, measuring_s = time.monotonic(), 0.0, 0.0
+        current, spent, metric = 0, Spent(), benchmarks[tasks[0].name].metric
         try:
-            metric = benchmarks[tasks[0].name].metric
             with self._server(side, metric == "cold_time", metric in plan.ALONE) as server:
-                server.send(Visit(list(tasks)))
-                while current < len(tasks):
-                    message = server.receive(limits[current] + GRACE_S)
-                    if isinstance(message, Begin):
-                        begun = current
-                        first_s = first_s or time.monotonic() - start
-                    elif isinstance(message, (Proposal, Round)):
-                        current += 1
-                        measuring_s += message.seconds if isinstance(message, Proposal) else message.duration_s
-                        yield tasks[current - 1], message
-                    elif isinstance(message, WrongCode):
-                        raise _wrong_code(side, message)
-                    elif isinstance(message, Broken):
-                        if current != begun + 1 or begun < 0:  # no reply to what it was doing
-                            yield tasks[current], plan.unanswered(tasks[current], message.failure)
-                        return
-                    else:
-                        raise AssertionError(message)
-                opening_s = self._note_end(side, server)
-            between_s = time.monotonic() - start - first_s - measuring_s
-            self.overheads.append(Overhead(first_s + opening_s, between_s, len(tasks)))
+                spent.pause()
+                for step in turns.steps(tasks):
+                    with turns.taken(step.alone, self.interrupt):
+                        spent.resume()
+                        server.send(Visit(list(step.tasks)))
+                        for task in step.tasks:
+                            reply = self._reply(side, server, limits[current] + GRACE_S, spent)
+                            current += 1
+                            yield task, reply
+                        self._note_end(side, server, spent)
+                        spent.pause()
+                spent.resume()
+            self.overheads.append(spent.overhead(len(tasks)))
+        except _GaveUp as ended:
+            if ended.begun or not current:
+                yield tasks[current], plan.unanswered(tasks[current], ended.failure)
         except TimedOut:
             release_locks(Path(self._caches.name))
             if current < len(tasks):
@@ -358,15 +362,30 @@ class Visits:
                 kind = "signal" if died.returncode < 0 else "error"
                 yield tasks[current], plan.unanswered(tasks[current], Failure(kind, died.reason, detail=died.log))
 
-    def _note_end(self, side: Prepared, server: Server) -> float:
-        """Take note of what all cases together have done; the seconds for which one of them opened the device."""
+    def _reply(self, side: Prepared, server: Server, timeout_s: float, spent: Spent) -> Proposal | Round:
+        """What the process answers to the task that comes next. Raises _GaveUp in place of that."""
+        begun = False
+        while not isinstance(message := server.receive(timeout_s), (Proposal, Round)):
+            if isinstance(message, WrongCode):
+                raise _wrong_code(side, message)
+            if isinstance(message, Broken):
+                raise _GaveUp(message.failure, begun)
+            assert isinstance(message, Begin), message
+            begun = True
+            spent.begin()
+        spent.measuring_s += message.seconds if isinstance(message, Proposal) else message.duration_s
+        return message
+
+    def _note_end(self, side: Prepared, server: Server, spent: Spent) -> None:
+        """Take note of what all cases together have done. Raises _GaveUp where the last one was too much for the process."""
         end = server.receive(GRACE_S)
-        if not isinstance(end, End):
-            return 0.0
+        if isinstance(end, Broken):
+            raise _GaveUp(end.failure, begun=False)
+        assert isinstance(end, End), end
         self.imported = bool(self.imported or end.project_files)
         known = self._late.setdefault(side.side.name, {})
         known.update(dict.fromkeys(end.late))
-        return end.opening_s
+        spent.opening_s = end.opening_s
 
     # -- processes -------------------------------------------------------------------------------------------------------
 

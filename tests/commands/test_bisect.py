@@ -379,6 +379,12 @@ def test_a_budget_ends_it_and_restart_forgets(project: Callable[..., Project]) -
     assert len(report["bisection"]["found"]) == 15, "the ends are measured in any case"
     (suggestion,) = report["suggestions"]
     assert suggestion["command"] == f"regress bisect {CASE} {shas[0]} HEAD"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUDA_VISIBLE_DEVICES", "scripted-1")
+        other = p.regress("bisect", CASE, shas[0], "HEAD", "--budget", "0.01s")
+    assert "going on" not in other.err, "rounds of another card are not those of this one"
+    same = p.regress("bisect", CASE, shas[0], "HEAD", "--budget", "0.01s")
+    assert "going on" in same.err
     again = p.regress("bisect", CASE, shas[0], "HEAD", "--restart")
     assert again.code == 0
     assert "going on" not in again.err

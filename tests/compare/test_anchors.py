@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from regress.compare import changes_of, with_anchors
-from regress.model import Anchor, ChangePoint
+from regress.compare import anchor_check, changes_of, with_anchors
+from regress.model import Anchor, AnchorCheck, Case, ChangePoint, Commit
 
 from .rounds import scaled
 from .test_changes import SETTINGS, series
@@ -58,3 +58,73 @@ def test_an_anchor_that_cannot_tell_is_no_reason(unfit: Anchor) -> None:
 
 def test_of_several_anchors_the_newest_speaks() -> None:
     assert "+4.0 %" in judged(anchor(1.04e-3, commit=18), anchor(1.09e-3, commit=3)).reasons[0]
+
+
+# -- all values of an anchor -----------------------------------------------------------------------------------------------
+
+THEN, NOW = (Commit(letter * 40, "subject", "Ada", 0.0) for letter in "ab")
+
+
+def checked(*now: float, rounds: int = 2, primary: bool = True, noise: float = 1.0) -> AnchorCheck:
+    """The check of an anchor whose cases took 1 ms each when it was recorded."""
+    found = [
+        (replace(STEP, case=Case(f"b.case_{at}"), primary=primary), anchor(each * 1e-3, rounds=rounds))
+        for at, each in enumerate(now)
+    ]
+    if noise != 1.0:
+        found = [(one, replace(each, now=(each.now[0] * noise, *each.now[1:]))) for one, each in found]
+    return anchor_check(THEN, NOW, "v1", 12.0, found, SETTINGS)
+
+
+def test_a_machine_that_stayed_is_within_noise() -> None:
+    check = checked(1.002, 0.997, 1.001, 1.003, 0.999, 1.0)
+    assert (check.cases, check.moved, check.together, check.drifted) == (6, (), None, False)
+    assert check.within is not None
+    assert 0.002 < check.within < 0.01
+    assert (check.commit, check.beside, check.label, check.recorded_at) == (THEN, NOW, "v1", 12.0)
+
+
+def test_a_case_that_moved_beyond_chance_is_a_drift() -> None:
+    check = checked(1.001, 1.1, 0.999, rounds=5)
+    assert [(each.case, round(each.ratio, 2)) for each in check.moved] == [(Case("b.case_1"), 1.1)]
+    assert check.drifted
+    assert check.together is None
+
+
+def test_one_of_many_that_may_be_chance_is_none() -> None:
+    few, many = checked(1.0, 1.022), checked(*[1.0] * 59, 1.022)
+    assert [each.case for each in few.moved] == [Case("b.case_1")]
+    assert [each.case for each in many.moved] == [Case("b.case_59")]
+    assert (few.drifted, many.drifted) == (True, False)
+    assert many.within == pytest.approx(0.022)
+
+
+def test_what_no_case_proves_all_of_them_may() -> None:
+    """Two rounds, one of them noisy: no single case is significant."""
+    check = checked(1.024, 1.03, 1.027, 1.022, 1.033, noise=1.02)
+    assert check.moved == ()
+    assert check.together is not None
+    ratio, low, high, over = check.together
+    assert (over, round(ratio, 2)) == (5, 1.04)
+    assert 1 < low < ratio < high
+    assert check.drifted
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        checked(1.024, 1.03, 1.027, 1.022, noise=1.02),  # too few
+        checked(1.004, 1.006, 1.005, 1.005, 1.005),  # by less than is listed
+        checked(1.2, 0.85, 1.1, 0.9, 1.0, noise=1.4),  # this way and that
+        checked(1.024, 1.03, 1.027, 1.022, 1.033, noise=1.02, primary=False),
+    ],
+)
+def test_what_is_no_drift_of_all_of_them(check: AnchorCheck) -> None:
+    assert check.together is None
+
+
+def test_what_cannot_be_compared_says_nothing() -> None:
+    nothing = anchor_check(
+        THEN, NOW, "", None, [(STEP, anchor(1e-3, then=0.0)), (STEP, anchor(1e-3, rounds=0))], SETTINGS
+    )
+    assert (nothing.cases, nothing.within, nothing.drifted) == (0, None, False)

@@ -117,6 +117,24 @@ def test_a_tree_with_changes_is_kept_apart_and_never_the_commits_result(tmp_path
 # -- finishing -----------------------------------------------------------------------------------------------------------
 
 
+def test_what_was_appended_and_never_finished_is_unfinished(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert not store.is_unfinished(side(), BOX, ENV), "nothing is recorded"
+    store.append(side(), BOX, ENV, taken(ADD, gpu_time=1.0), benchmark=benchmark())
+    assert store.is_unfinished(side(), BOX, ENV)
+    path = store.finish(side(), BOX, ENV, python="3.11", benchmarks={})
+    assert path is not None
+    assert not store.is_unfinished(side(), BOX, ENV)
+    assert set(entries(tmp_path)) == {ADD}, "as the rounds say themselves"
+    for file in (path, tmp_path / "gpu-box" / "machine.json", tmp_path / "benchmarks.json"):
+        left = file.with_name(f".{file.name}.tmp")
+        left.write_bytes(b'{"half')
+        assert store.is_unfinished(side(), BOX, ENV), "a writer of it was killed"
+        store.finish(side(), BOX, ENV, python="3.11", benchmarks={})
+        assert not left.exists()
+        assert not store.is_unfinished(side(), BOX, ENV)
+
+
 def test_finishing_writes_the_files_of_asv(tmp_path: Path) -> None:
     rounds = [taken(ADD, order=order, gpu_time=value, wall_time=9.0) for order, value in enumerate([1.0, 3.0, 2.0])]
     store = Store(tmp_path)

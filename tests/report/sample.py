@@ -9,6 +9,7 @@ from typing import Any
 from regress.model import (
     METRICS,
     Acknowledgement,
+    AnchorCheck,
     Bisection,
     Built,
     Case,
@@ -30,6 +31,7 @@ from regress.model import (
     Measurement,
     Merged,
     Metric,
+    Move,
     Probe,
     ProfiledSide,
     Report,
@@ -83,6 +85,7 @@ PROBLEMS = (
     SuiteProblem("benchmarks/broken.py:3", "SyntaxError: invalid syntax", "    def time_x(:\n              ^", True),
     SuiteProblem("benchmarks/base.py: Abstract", "its constructor needs arguments", "", False),
 )
+RELEASE = Commit("0a1b2c3d" + "5" * 32, "Release 1.4", "Ada Lovelace", NOW - 9e6)
 
 
 def summary(center: float, spread: float = 0.012, n: int = 5) -> Summary:
@@ -400,6 +403,21 @@ def sweep() -> Report:
             moved,
             old,
             taken,
+        ),
+        anchors=(
+            AnchorCheck(RELEASE, HEAD.commit, "v1.4", NOW - 9e6, 40, 0.0123),
+            AnchorCheck(
+                BASE.commit,
+                HEAD.commit,
+                "",
+                NOW - 3e5,
+                42,
+                0.19,
+                (Move(SOFTMAX, METRICS["gpu_time"], 1.06, 0.002), Move(HOSTILE, METRICS["gpu_time"], 1.19, 1e-5)),
+                (1.024, 1.018, 1.031, 42),
+                drifted=True,
+            ),
+            AnchorCheck(RELEASE, BASE.commit, "", None, 0, None),
         ),
         remark="5 commits measured, 1 left, 1 failed; 2 new regressions, 1 new tentative change",
         cases=42,

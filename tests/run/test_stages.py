@@ -17,6 +17,7 @@ from regress.run import execute as module
 from regress.run.environments import Prepared
 from regress.run.execute import Job, execute
 from regress.run.plan import Selection
+from regress.run.turns import Turns
 from tests.run.test_execute import Watch
 
 COMMIT = Commit("a" * 40, "subject", "Ada", 0.0)
@@ -53,7 +54,7 @@ class Visits:
         return None
 
     def visit(
-        self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark]
+        self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark], turns: Turns
     ) -> Iterator[tuple[Task, Proposal | Round]]:
         for task in tasks:
             self.visited.append((task.side, task.name, task.order))

@@ -179,6 +179,7 @@ class _Bisect:
             bad.sha,
             self._environment,
             machine,
+            *self._session.devices,
             str(request.own_suite),
         )
         ledger = Ledger(self._session.cache, about)

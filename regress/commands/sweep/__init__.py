@@ -5,7 +5,7 @@ choosing   which commits the words on the command line are about
 order      which of them are measured next
 done       what is measured already, and what cannot be
 measuring  group after group
-changes    the change points of what is recorded, and which of them are new
+changes    the change points of what is recorded, which of them are new, and what the anchors show
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from regress.commands.acknowledging import accept, complaints, is_whole, review
 from regress.commands.session import Request, Session, counted, quoted
-from regress.commands.sweep.changes import changes_on, marked_new
+from regress.commands.sweep.changes import anchors_beside, changes_on, marked_new
 from regress.commands.sweep.choosing import NEW, Chosen, choose
 from regress.commands.sweep.marks import Mark
 from regress.commands.sweep.measuring import Sweep
@@ -123,6 +123,9 @@ def _report(
         *run.warnings,
         *(f"{sha[:8]} was left out: {what}: {why}" for sha, (what, why, _) in run.failed.items()),
     ]
+    anchors = []
+    if run.beside is not None:
+        anchors = anchors_beside(session, chosen.line, run.names, session.machine.name, run.beside)
     if is_whole(session):
         head = Side("head", chosen.line[-1], "")
         warnings += complaints(session, review(session, head).entries_of(run.cases))
@@ -145,6 +148,7 @@ def _report(
         device=run.device,
         plan=", ".join(plan),
         changes=tuple(found),
+        anchors=tuple(anchors),
         remark=_remark(run, found),
         cases=len(run.cases),
         problems=tuple(run.problems),

@@ -1,4 +1,4 @@
-"""What changed over the commits that are recorded, and what of that nobody knew before the sweep."""
+"""What changed over the commits that are recorded, what of that nobody knew before the sweep, and what the machine did."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from regress.commands.acknowledging import review
 from regress.commands.session import Session
-from regress.compare import Anchors, past_of
+from regress.compare import Anchors, anchor_check, anchors_of, key_of, past_of
 from regress.compare.gating import gating, that_gate
 from regress.history import Store
-from regress.model import Changed, ChangePoint, Commit, Series, Side
+from regress.model import Anchor, AnchorCheck, Changed, ChangePoint, Commit, Series, Side
 
 
 def changes_on(session: Session, line: Sequence[Commit], names: Collection[str], machine: str | None) -> list[Changed]:
@@ -39,6 +39,43 @@ def changes_on(session: Session, line: Sequence[Commit], names: Collection[str],
 def _changed(series: Series, point: ChangePoint, commits: dict[str, Commit]) -> Changed:
     blamed = tuple(commits[sha] for sha in point.blamed)
     return Changed(series.case, series.metric, series.machine, series.environment, series.device, point, blamed)
+
+
+def anchors_beside(
+    session: Session, line: Sequence[Commit], names: Collection[str], machine: str, beside: Commit
+) -> list[AnchorCheck]:
+    """What the commits show that were measured again beside that one, in what gates; the oldest first."""
+    config = session.config
+    store = Store(config.results_dir)
+    again = [each for each in store.anchors(machine) if each.beside == beside.sha]
+    anchors, past = (
+        Anchors(again, config.settings),
+        past_of(config.results_dir, session.cache, line, config.settings, machine),
+    )
+    found: dict[str, list[tuple[Series, Anchor]]] = {each.recorded.commit_sha: [] for each in again}
+    for name in (each for each in past.names if each in names):
+        every = past.series(name)
+        for series in (each for each in every if gating(each, every) is None):
+            for anchor in anchors_of(series, anchors.of(name).get(key_of(series), ())):
+                found[anchor.commit].append((series, anchor))
+    tags = session.repository.tags()
+    return [
+        anchor_check(
+            commit,
+            beside,
+            ", ".join(tags.get(commit.sha, ())),
+            _recorded_at(store, commit.sha, machine),
+            found[commit.sha],
+            config.settings,
+        )
+        for commit in line
+        if commit.sha in found
+    ]
+
+
+def _recorded_at(store: Store, sha: str, machine: str) -> float | None:
+    rounds = [round for each in store.load(sha, machine).recorded for round in each.rounds if round.values]
+    return min((each.started_at for each in rounds if each.started_at), default=None)
 
 
 def marked_new(before: Sequence[Changed], after: Sequence[Changed]) -> list[Changed]:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from regress.commands.recorder import Recorder
+from regress.commands.recorder import Recorder, complete
 from regress.commands.session import Session, counted, device_line, require_values
 from regress.commands.sweep.changes import changes_on
 from regress.commands.sweep.choosing import Chosen
@@ -55,6 +55,8 @@ class Sweep:
         self.measured: list[Commit] = []
         self.anchors: list[str] = []
         """Labels of commits that were measured again."""
+        self.beside: Commit | None = None
+        """The commit beside which they were."""
         self.warnings: list[str] = list(session.config.warnings)
         self.problems: list[SuiteProblem] = []
         self.machine: Machine = session.machine
@@ -93,6 +95,8 @@ class Sweep:
                     unbuilt[commit.sha] = error
                 continue
             identity = identity_of(prepared, python)
+            for each in (each for each in self._chosen.line if each.sha in self._chosen.wanted):
+                complete(self._session, self._side(each), identity)
             done = Done(self._session, identity.name, benchmarks, self.cases, self.rounds, self._retry)
             for sha, failed in unbuilt.items():
                 if done.missing(sha):
@@ -196,6 +200,7 @@ class Sweep:
         self.interrupted = found.interrupted
         if not self.anchors:
             self.anchors = [each.side.commit.short for each in prepared if each.side.beside]
+            self.beside = group[-1] if self.anchors else None
         for commit in built:
             self._look_again(commit, found, missing)
 

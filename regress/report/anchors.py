@@ -1,0 +1,59 @@
+"""What the anchors of a sweep say of the machine, in sentences."""
+
+from __future__ import annotations
+
+from regress.model import AnchorCheck, Report
+from regress.report.style import Style, visible
+from regress.report.summary import when
+from regress.units import format_change, format_interval, format_percent
+
+
+def steady(report: Report, style: Style) -> str:
+    """The line of the anchors that are what they were; empty where none is."""
+    found = [each for each in report.anchors if not each.drifted and each.within is not None]
+    if not found:
+        return ""
+    within = format_percent(max(each.within or 0.0 for each in found))
+    return f"{', '.join(map(_name, found))}: within {within} of when they were recorded"
+
+
+def notes(report: Report, style: Style) -> list[str]:
+    """Of each anchor that has drifted how far, and what that does to the changes; of one that tells nothing, that."""
+    return [note for each in report.anchors for note in _notes(each, style)]
+
+
+def _notes(each: AnchorCheck, style: Style) -> list[str]:
+    if each.within is None:
+        return [f"{_name(each)} was measured again, and has no value to hold that against"]
+    if not each.drifted:
+        return []
+    since = f" since {_name(each)} was recorded"
+    if each.recorded_at is not None:
+        since += f" ({when(each.recorded_at, style)})"
+    return [f"the machine has drifted{since}: {_by(each)}", _effect(each)]
+
+
+def _by(each: AnchorCheck) -> str:
+    parts = []
+    if each.moved:
+        least, most = (pick(move.ratio for move in each.moved) for pick in (min, max))
+        far = format_change(most) if least == most else f"{format_interval(least, most)} %"
+        parts.append(f"{len({move.case for move in each.moved})} of {each.cases} cases by {far}")
+    if each.together is not None:
+        ratio, low, high, over = each.together
+        parts.append(f"the times of {over} together by {format_change(ratio)} ({format_interval(low, high)})")
+    return ", ".join(parts)
+
+
+def _effect(each: AnchorCheck) -> str:
+    """What `compare.anchors` does with it."""
+    if not each.moved:
+        return f"no case has for certain by itself, so no change since {_name(each)} is corrected"
+    cases = "those cases" if len({move.case for move in each.moved}) > 1 else "that case"
+    return (
+        f"a change of {cases} the same way since {_name(each)} is large only by what is left; nothing else is corrected"
+    )
+
+
+def _name(each: AnchorCheck) -> str:
+    return visible(each.label or each.commit.short)

@@ -1,0 +1,114 @@
+"""Turns of several lanes: all of them work at once, but for a case that is measured alone.
+
+The driver gives the turns, so whatever becomes of a process, its lane's thread goes on and hands the turn back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from regress.measure.wire import Task
+from regress.model import Case
+from regress.run.servers import Interrupt
+
+POLL_S = 0.2
+"""How long who waits for a turn may not notice Ctrl-C."""
+
+
+class Step(NamedTuple):
+    """What a process is asked to do at a time."""
+
+    tasks: Sequence[Task]
+    alone: bool = False
+
+
+class Turns:
+    """Who may work now. A lane that waits to be alone comes first: the others let it go ahead at the end of their step.
+
+    `alone` are the cases that nothing may be beside, no other case and no process that starts or ends: the host has a part in
+    their values. Where no more than one lane is at it, nobody waits.
+    """
+
+    def __init__(self, lanes: int = 1, alone: Collection[Case] = ()) -> None:
+        self.lanes, self._cases = lanes, alone
+        self._changed = threading.Condition()
+        self._working = self._waiting = 0
+        """Lanes that work beside each other, and those that wait to be alone."""
+        self._alone = False
+
+    def alone(self, task: Task) -> bool:
+        """Whether the task has to wait until no other lane works."""
+        return self.lanes > 1 and Case(task.name, tuple(task.params)) in self._cases
+
+    def beside(self, task: Task) -> int:
+        """How many lanes are at work while the task is."""
+        return 1 if self.alone(task) else self.lanes
+
+    def steps(self, tasks: Sequence[Task]) -> list[Step]:
+        """The tasks of one process, in their order. Between steps another lane may be alone, so one that is not is short;
+        those that are come together, because each turn is waited for."""
+        if self.lanes < 2 or not self._cases:
+            return [Step(tasks)]
+        alone = [task for task in tasks if self.alone(task)]
+        return [
+            *(Step([task]) for task in tasks if not self.alone(task)),
+            *([Step(alone, alone=True)] if alone else ()),
+        ]
+
+    @contextlib.contextmanager
+    def working(self, interrupt: Interrupt) -> Iterator[None]:
+        """The lane works, beside others. Raises KeyboardInterrupt where that was asked for, as all here that wait."""
+        if self.lanes < 2:
+            yield
+            return
+        with self._changed:
+            self._wait(lambda: not self._alone and not self._waiting, interrupt)
+            self._working += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._working -= 1
+                self._changed.notify_all()
+
+    @contextlib.contextmanager
+    def taken(self, alone: bool, interrupt: Interrupt) -> Iterator[None]:
+        """A step of a lane that works; after it those go ahead that wait to be alone."""
+        with self._by_itself(interrupt) if alone else contextlib.nullcontext():
+            yield
+        if self._waiting:
+            with self._changed:
+                self._step_aside(lambda: not self._alone and not self._waiting, interrupt)
+
+    @contextlib.contextmanager
+    def _by_itself(self, interrupt: Interrupt) -> Iterator[None]:
+        with self._changed:
+            self._waiting += 1
+            try:
+                self._step_aside(lambda: not self._alone and not self._working, interrupt)
+                self._alone = True
+            finally:
+                self._waiting -= 1
+                self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._alone = False
+                self._changed.notify_all()
+
+    def _step_aside(self, free: Callable[[], bool], interrupt: Interrupt) -> None:
+        """Be one that does not work until it is free."""
+        self._working -= 1
+        self._changed.notify_all()
+        try:
+            self._wait(free, interrupt)
+        finally:
+            self._working += 1
+
+    def _wait(self, free: Callable[[], bool], interrupt: Interrupt) -> None:
+        while not self._changed.wait_for(free, POLL_S):
+            interrupt.check()

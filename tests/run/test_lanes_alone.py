@@ -1,0 +1,212 @@
+"""What is measured alone while there are several lanes, with real processes: when, by which process, and whatever ends one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from regress.run import visits
+from regress.run.execute import Measured
+from tests.run.test_execute import Bench, alive, failures, good
+from tests.run.test_lanes import FIRST, GPUS, NAMES, SECOND, SUITE, WORK, on
+
+WAITING = [f"cudatime_waits_{letter}" for letter in "abcdefgh"]
+HERE, THERE = on(FIRST, *WAITING)[:2], on(SECOND, *WAITING)[:2]
+ALONE = [*HERE, *THERE]
+BESIDE = [*on(FIRST, *NAMES)[:3], *on(SECOND, *NAMES)[:3]]
+WAIT = "def {}(): device.kernel('k', 50e-6), device.synchronize()\n"
+LOGGED = (
+    SUITE
+    + """
+import atexit, signal, sys, time
+
+LOG, opened = {log!r}, False
+
+def note(*words):
+    with open(LOG, "a") as file:
+        file.write(" ".join([str(os.getpid()), *words]) + "\\n")
+
+def takes(name, seconds=0.01):
+    note("begin", name)
+    time.sleep(seconds)
+    note("end", name)
+
+def opens():
+    global opened
+    if not opened:
+        opened = True
+        atexit.register(takes, "closing")
+        takes("opening")
+
+def around(name):
+    def setup():
+        opens()
+        note("begin", name)
+        time.sleep(0.01)
+        DOES.get(name, str)()
+    return setup, lambda: note("end", name)
+
+def visits(name):
+    "How many visits to the case have begun, this one too."
+    with open(LOG) as file:
+        return file.read().count(f"begin {{name}}\\n")
+
+DOES = {{}}
+# By case: what else its setup does.
+"""
+    + "".join(WORK.format(name) for name in BESIDE)
+    + "".join(WAIT.format(name) for name in ALONE)
+    + "".join(f"{name}.setup, {name}.teardown = around({name!r})\n" for name in (*BESIDE, *ALONE))
+)
+
+
+class Event(NamedTuple):
+    pid: int
+    word: str
+    name: str
+
+
+@pytest.fixture
+def _heard() -> Iterator[None]:
+    """Ctrl-C is heard: a shell starts background jobs with SIGINT ignored, the tests among them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def write(bench: Bench, more: str = "", **sides: str) -> None:
+    bench.write(LOGGED.format(log=str(bench.root / "log")) + more, **sides)
+
+
+def events(bench: Bench) -> list[Event]:
+    words = map(str.split, (bench.root / "log").read_text().splitlines())
+    return [Event(int(pid), word, name) for pid, word, name in words]
+
+
+def test_nothing_goes_on_beside_what_is_measured_alone(bench: Bench) -> None:
+    write(bench, base="", head="")
+    measured = bench.run(rounds=3, gpus=GPUS)
+    assert failures(measured) == {}
+    assert met_alone(measured, bench) == {name: [] for name in ALONE}
+
+
+def test_a_round_of_a_lane_is_one_process(bench: Bench) -> None:
+    write(bench)
+    measured = bench.run(rounds=3, gpus=GPUS)
+    processes: dict[tuple[str, int], set[int]] = {}
+    for each, facts in bench.kept:
+        processes.setdefault((facts["gpu_uuid"], each.order), set()).add(each.process)
+    assert {key: len(own) for key, own in processes.items()} == {(gpu.uuid, n): 1 for gpu in GPUS for n in range(3)}
+    beside = {each.name.removeprefix("b."): each.facts.get("beside") for each in measured.rounds}
+    assert beside == {**dict.fromkeys(BESIDE, 2), **dict.fromkeys(ALONE)}
+    for gpu, order in [(gpu, order) for gpu in GPUS for order in range(3)]:
+        own = [each for each, facts in bench.kept if facts["gpu_uuid"] == gpu.uuid and each.order == order]
+        assert ["beside" in each.facts for each in own] == [True] * 3 + [False] * 2, "those alone come last"
+
+
+def met_alone(measured: Measured, bench: Bench) -> dict[str, list[str]]:
+    """By case that has to be alone: what went on in other processes while it was measured."""
+    rounds = {each.process for each in measured.rounds if each.values}
+    found: dict[str, list[str]] = {}
+    running: dict[int, str] = {}
+    lines = events(bench)
+    last = {each.pid: index for index, each in enumerate(lines)}
+    for index, each in enumerate(lines):
+        if each.word == "begin" and index < last[each.pid]:  # else it was killed then
+            running[each.pid] = each.name
+        else:
+            running.pop(each.pid, None)
+        for pid, name in running.items():
+            if pid in rounds and name in ALONE:
+                found.setdefault(name, []).extend(f"{of} of {other}" for other, of in running.items() if other != pid)
+    return found
+
+
+# -- what goes wrong -----------------------------------------------------------------------------------------------------
+
+SECOND_ROUND = 3
+"""The visit to a case that is its second round: the first one is not measured."""
+
+
+@pytest.mark.parametrize("how", ["os.kill(os.getpid(), signal.SIGKILL)", "time.sleep(600)"])
+def test_what_ends_while_it_is_alone_holds_nobody_up(bench: Bench, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    monkeypatch.setattr(visits, "GRACE_S", 0.2)
+    ends = HERE[0]
+    write(
+        bench,
+        f"""
+{ends}.timeout = 2
+DOES[{ends!r}] = lambda: {how} if visits({ends!r}) == {SECOND_ROUND} else None
+""",
+    )
+    measured = bench.run(rounds=4, gpus=GPUS, settings={"good_rounds": 0.5})
+    failed = failures(measured)
+    assert set(failed) == {f"b.{ends}"}
+    assert failed[f"b.{ends}"].kind in ("signal", "timeout")
+    assert good(measured) == {f"b.{name}": 4 - (name == ends) for name in (*BESIDE, *ALONE)}
+    assert met_alone(measured, bench) == {name: [] for name in ALONE}
+
+
+def test_a_process_that_ends_while_it_waits_for_its_turn_is_replaced(bench: Bench) -> None:
+    """The first measured visit to a case of the second GPU goes on until the first one's process waits to be alone, and ends
+    that from outside."""
+    kills = on(SECOND, *BESIDE)[0]
+    write(
+        bench,
+        f"""
+def waiting():
+    "The process that has done what it has to do beside others; None before."
+    with open(LOG) as file:
+        lines = [line.split() for line in file]
+    ended = {{name: [pid for pid, word, other in lines if (word, other) == ("end", name)] for name in {on(FIRST, *BESIDE)!r}}}
+    begun = sum((word, other) == ("begin", {HERE[0]!r}) for pid, word, other in lines)
+    return ended.popitem()[1][-1] if all(len(pids) == begun + 1 for pids in ended.values()) else None
+def kill():
+    if visits({kills!r}) == 2:
+        while waiting() is None:
+            time.sleep(0.01)
+        time.sleep(0.1)  # for what it does at the end of a case; if that is not enough, it ends a little too early
+        os.kill(int(waiting()), signal.SIGKILL)
+DOES[{kills!r}] = kill
+""",
+    )
+    measured = bench.run(rounds=6, gpus=GPUS, settings={"good_rounds": 0.5})
+    failed = [each for each in measured.rounds if each.failure is not None]
+    assert [on(FIRST, each.name.removeprefix("b.")) != [] for each in failed] == [True]
+    assert failed[0].failure is not None
+    assert failed[0].failure.message == "failed (signal 9, SIGKILL)"
+    assert sum(good(measured).values()) == 6 * len([*BESIDE, *ALONE]) - 1
+    assert met_alone(measured, bench) == {name: [] for name in ALONE}
+
+
+@pytest.mark.usefixtures("_heard")
+def test_ctrl_c_ends_who_is_alone_and_who_waits_for_it(bench: Bench) -> None:
+    hangs = HERE[0]
+    write(bench, f"DOES[{hangs!r}] = lambda: time.sleep(600) if visits({hangs!r}) == {SECOND_ROUND} else None\n")
+    before = {f"begin {hangs}": SECOND_ROUND, **{f"end {name}": 1 for name in ALONE}}
+
+    def press() -> None:
+        text = ""
+        while any(text.count(words + "\n") < number for words, number in before.items()):
+            time.sleep(0.02)
+            text = (bench.root / "log").read_text() if (bench.root / "log").exists() else ""
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press, daemon=True).start()
+    measured = bench.run(rounds=500, gpus=GPUS)
+    assert measured.interrupted
+    assert [each for each, _ in bench.kept] == measured.rounds
+    assert set(good(measured)) >= {f"b.{hangs}"}
+    assert not any(alive(pid) for pid in {each.pid for each in events(bench)})
