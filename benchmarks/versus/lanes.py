@@ -149,7 +149,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="versus-") as folder:
         repository = Repository(Path(folder), options.scripted)
         repository.run(first, ("--quick", *wanted[2:]))  # so that neither run is the first to read torch from the disk
-        one, several = repository.run(first, wanted), repository.run(options.gpus, wanted)
+        found = []
+        for gpus in (first, options.gpus):
+            found.append(repository.run(gpus, wanted))
+            print(f"--gpus {gpus}: {found[-1].command_s:.1f} s, its rounds {found[-1].rounds_s:.1f} s", flush=True)
+    one, several = found
     cases, total = several.cases, several.cases.total() + several.alone
     spent = {
         "the whole command": (one.command_s, several.command_s),
