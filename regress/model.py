@@ -15,6 +15,7 @@
     KernelDiff  a kernel before and after: launches and seconds a call, and how the two were matched
     Explanation where the difference between two profiles went: kernels, copies, idle time
     Explained   a comparison with its explanation: the difference as measured, and as profiles of both sides show it
+    KeptExplanation  an Explained of two commits as it is kept beside results, without traces
     Totals      where the time of a profiled call went: device busy, idle, launches, copies, waiting
     CallProfile a profiled case: totals, operators, kernels, gaps, and what holds it back
     Bound       what holds a kernel back: memory, arithmetic, launches, latency
@@ -80,6 +81,7 @@ __all__ = [
     "Failure",
     "Fineness",
     "Gap",
+    "KeptExplanation",
     "KernelDiff",
     "KernelUse",
     "Lane",
@@ -881,6 +883,20 @@ class Explained:
         """What the head takes more, without a profiler."""
         base, head = self.comparison.base, self.comparison.head
         return head.center - base.center if base and head else None
+
+
+@dataclass(frozen=True)
+class KeptExplanation:
+    """What the difference of two commits comes from, as it is kept beside results: the kernels that changed, and no trace."""
+
+    base: str
+    """Full hash, as that of the head."""
+    head: str
+    machine: str
+    environment: str
+    date: float
+    """When it was explained, in seconds since the epoch."""
+    found: Explained
 
 
 @dataclass(frozen=True)
