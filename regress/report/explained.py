@@ -5,6 +5,7 @@ The parts of a difference are printed in one scale with the digits of the smalle
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from regress.model import Comparison, Explained, Explanation, KernelDiff, KernelUse, Report
@@ -65,10 +66,18 @@ def why(each: Explained) -> str:
 
 
 def because(report: Report, *shown: Comparison) -> str:
-    """ "because a fusion was lost (high confidence)", of the first of these that a cause is known of; else empty."""
+    """ "because a fusion was lost (high confidence)", of the first of these that a cause is known of, or else of another case
+    of their benchmark that moved in the same way, which is named. Empty where none is known."""
+    known = [(each.comparison, found) for each in report.explained if (found := _cause(each))]
     about = {(each.case, each.metric.name) for each in shown}
-    same = (each for each in report.explained if (each.case, each.comparison.metric.name) in about)
-    return next((f"because {found}" for each in same if (found := _cause(each))), "")
+    alike = {(each.case.name, each.metric.name, each.verdict) for each in shown}
+    own = (f"because {found}" for each, found in known if (each.case, each.metric.name) in about)
+    others = (
+        f"{visible(str(each.case))}: because {found}"
+        for each, found in known
+        if (each.case.name, each.metric.name, each.verdict) in alike
+    )
+    return next(itertools.chain(own, others), "")
 
 
 def _cause(each: Explained) -> str:

@@ -61,6 +61,16 @@ def test_cases_that_moved_together_have_the_cause_of_the_one_that_was_explained(
     assert first.data.endswith("became 3 launches a call (high confidence)")
 
 
+def test_another_case_of_the_benchmark_says_whose_cause_it_is() -> None:
+    report = sample.together()
+    explained = dataclasses.replace(sample.explain().explained[0], comparison=report.comparisons[7])
+    alone = (report.comparisons[0], *report.comparisons[8:])
+    found = shown(dataclasses.replace(report, comparisons=alone, explained=(explained,)))
+    told = [each.data.splitlines()[1] for each in found if len(each.data.splitlines()) > 1]
+    cause = "because a fusion was lost: softmax::wide became 3 launches a call (high confidence)"
+    assert told == [f"{report.comparisons[7].case}: {cause}"]
+
+
 def test_a_cause_of_any_length_stays_below_what_is_shown() -> None:
     report = sample.check_explained()
     cause = Cause("fusion", "k" * 100_000, "high")

@@ -73,7 +73,7 @@
     const words = `${R.short(base)} → ${R.short(head)}`,
       query = {c: params, metric, pin: base, with: head};
     return [base, head].every(sha => R.commitAt.has(sha))
-      ? h("a", {class: "mono", href: R.link("benchmark", name, query)}, words)
+      ? h("a", {class: "mono pair", href: R.link("benchmark", name, query)}, words)
       : h("span", {class: "mono"}, words);
   };
   const when = each => {
