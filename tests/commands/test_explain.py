@@ -146,7 +146,7 @@ def test_a_check_explains_what_makes_it_fail(project: Make) -> None:
     assert text.count("<summary>where the time went</summary>") == len(regressed)
 
 
-def test_the_verdicts_outlive_ctrl_c_while_profiles_are_taken(project: Make) -> None:
+def test_verdicts_and_what_was_explained_outlive_ctrl_c_while_profiles_are_taken(project: Make) -> None:
     p = planted(project)
     mark = p.root.parent / "profiling"
     stops = f"""
@@ -157,11 +157,13 @@ def hold():
         time.sleep(60)
 """
     p.commit({"proj/__init__.py": HEAD.replace("def adds(): d", "def adds(): hold(); d") + stops})
-    result = interrupted(start(p.root, "check", "HEAD~3", "-b", "adds", "--explain", "--format", "json"), mark)
+    words = ("check", "HEAD~3", "-b", "adds", "-b", "replaces", "--explain", "--format", "json")
+    result = interrupted(start(p.root, *words), mark)
     document = json.loads(result.out)
     assert (result.code, document["exit_codes"]) == (130, [130, 1])
-    assert [each["verdict"] for each in document["benchmarks"] if each["metric"] == "gpu_time"] == ["regressed"]
-    assert "interrupted: the verdicts are complete, 0 of 1 explained" in document["warnings"]
+    assert [each["verdict"] for each in document["benchmarks"] if each["metric"] == "gpu_time"] == ["regressed"] * 2
+    assert "interrupted: the verdicts are complete, 1 of 2 explained" in document["warnings"]
+    assert [str(each.found.case) for each in kept(p, "cache")] == ["b.cudatime_replaces"]
 
 
 def kept(p: Project, where: str) -> list[KeptExplanation]:
