@@ -60,7 +60,7 @@ class Maker:
     def leaves(self) -> Iterator[Leaf]:
         for name in self._past.names:
             words = (self._common, self._past.stamp(name), repr(self._anchors.of(name)), *self._acknowledged(name))
-            words += tuple(map(repr, self._explained.get(name, ())))
+            words += tuple(map(repr, self._told(name)))
             stamp = hashlib.sha256("\n".join(words).encode(errors="surrogatepass")).hexdigest()[:24]
             yield Leaf(name, shard_file(name), stamp, partial(self._make, name))
 
@@ -91,7 +91,7 @@ class Maker:
             levelled(each, self._changes(each), at, rule, gating(each, every))
             for each, rule in zip(valued, rules, strict=True)
         ]
-        accounts = Accounts(self._explained.get(name, ()), self._branch)
+        accounts = Accounts(self._told(name), self._branch)
         thresholds = [each.threshold for each in rules]
         lines = [(each, number[place_of(each.series)]) for each in found]
         rows = [
@@ -109,6 +109,11 @@ class Maker:
             broken=broken_of([(each, number[place_of(each)]) for each in every]),
         )
         return self._shard(name, found, thresholds, accounts), part
+
+    def _told(self, name: str) -> list[KeptExplanation]:
+        """What was explained of the benchmark, under the names that it had, too."""
+        names = (*self._past.old_names(name), name)
+        return [found for each in names for found in self._explained.get(each, ())]
 
     def _changes(self, series: Series) -> tuple[ChangePoint, ...]:
         return self._review.of_changes(series, self._anchors.changes_of(series))
