@@ -16,6 +16,7 @@
     KernelDiff  a kernel before and after: launches and seconds a call, and how the two were matched
     Explanation where the difference between two profiles went: kernels, copies, idle time
     Explained   a comparison with its explanation: the difference as measured, and as profiles of both sides show it
+    KeptExplanation  an Explained of two commits as it is kept beside results, without traces
     Totals      where the time of a profiled call went: device busy, idle, launches, copies, waiting
     CallProfile a profiled case: totals, operators, kernels, gaps, and what holds it back
     Bound       what holds a kernel back: memory, arithmetic, launches, latency
@@ -82,6 +83,7 @@ __all__ = [
     "Failure",
     "Fineness",
     "Gap",
+    "KeptExplanation",
     "KernelDiff",
     "KernelUse",
     "Lane",
@@ -858,6 +860,8 @@ class Explanation:
     copies: tuple[KernelDiff, ...] = ()
     syncs: tuple[float, float] = (0.0, 0.0)
     """Times a call that the host waited for the device, before and after."""
+    launches: tuple[float, float] = (0.0, 0.0)
+    """Kernels, copies and memsets a call, before and after."""
     causes: tuple[Cause, ...] = ()
     """The likeliest first; empty where nothing changed, or nothing is recognized."""
     warnings: tuple[str, ...] = ()
@@ -865,13 +869,6 @@ class Explanation:
     @property
     def difference_s(self) -> float:
         return self.head_s - self.base_s
-
-    @property
-    def launches(self) -> tuple[float, float]:
-        """Kernels, copies and memsets a call, before and after."""
-        rows = (*self.kernels, *self.copies)
-        before = sum(each.base.launches for each in rows if each.base)
-        return before, sum(each.head.launches for each in rows if each.head)
 
     @property
     def unexplained_s(self) -> float:
@@ -950,6 +947,20 @@ class Explained:
         if self.comparison.metric.name == "gpu_time" and self.whole_s is not None:
             return {**work, "the rest": self.whole_s - sum(work.values())}
         return {**work, "idle": found.idle_s, "unexplained": found.unexplained_s}
+
+
+@dataclass(frozen=True)
+class KeptExplanation:
+    """What the difference of two commits comes from, as it is kept beside results: the kernels that changed, and no trace."""
+
+    base: str
+    """Full hash, as that of the head."""
+    head: str
+    machine: str
+    environment: str
+    date: float
+    """When it was explained, in seconds since the epoch."""
+    found: Explained
 
 
 @dataclass(frozen=True)

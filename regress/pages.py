@@ -6,6 +6,8 @@
     Event       one change of level, seen in one or many cases and places
     Leaf        one benchmark: a Shard for its page, and its Part of the index
     Line        one Series as its page draws it
+    Account     what the difference of two commits comes from, with all that was kept of it
+    Told        what a change comes from, in a sentence: which Account says so
 
 A place is a machine, a device and an environment: what is never averaged over. `commits` of the index are those with results,
 in the order of the graph, and whatever has the type `At` counts in them; in a Shard it counts in the Shard's own commits, so
@@ -18,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from regress.model import Explained
 
 At = int
 """Index of a commit."""
@@ -96,6 +100,26 @@ class Row(NamedTuple):
 SPARK_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
+@dataclass(frozen=True)
+class Told:
+    """What a change comes from: a sentence, and where the rest is."""
+
+    at: int
+    """Which of Shard.accounts."""
+    text: str
+    confidence: str
+    """Empty where no cause is recognized."""
+    base: str
+    """What was explained, by PageCommit.sha."""
+    head: str
+    wider: bool
+    """Whether there are commits in between that are not to blame."""
+    params: str = ""
+    """Of the case that was explained, where that is another one."""
+    where: str = ""
+    """On which machine and in which environment, as far as these are others."""
+
+
 class Event(NamedTuple):
     """One change of level: of one metric of one benchmark, in the same direction, in blamed ranges that overlap.
 
@@ -141,6 +165,7 @@ class Event(NamedTuple):
     """Of the case of `params`: what makes it a change of the machine and not of the code."""
     acknowledged: tuple[str, str] | None = None
     """In words, and a link to where more is said, which may be empty."""
+    told: Told | None = None
 
 
 class Broken(NamedTuple):
@@ -198,6 +223,23 @@ class Change:
     large: bool
     reasons: tuple[str, ...] = ()
     """What makes it a change of the machine and not of the code."""
+    told: Told | None = None
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the difference of one case between two commits comes from, as it was explained."""
+
+    params: str
+    metric: str
+    machine: str
+    environment: str
+    base: PageCommit
+    head: PageCommit
+    date: float
+    """When it was explained, in seconds since the epoch."""
+    found: Explained
+    """A page has it in words, see report.html.account."""
 
 
 @dataclass(frozen=True)
@@ -246,6 +288,8 @@ class Shard:
     columns: tuple[tuple[At, ...], ...]
     """Where lines have values."""
     lines: tuple[Line, ...]
+    accounts: tuple[Account, ...] = ()
+    """Of its cases, the newest commit first."""
 
 
 @dataclass(frozen=True)

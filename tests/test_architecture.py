@@ -19,7 +19,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "errors": (),
     "measure": (),
     "model": ("stats", "measure", "profiles"),
-    "pages": (),
+    "pages": ("model",),
     "profiles": ("errors",),
     "profiler": ("profiles", "profiling", "measure", "report"),
     "config": ("model", "errors"),

@@ -28,6 +28,7 @@ from regress.options import (
 @click.argument("base")
 @click.argument("head", required=False)
 @stack(where, suite, placing, holding, deciding, stepping, output)
+@click.option("--record", is_flag=True, help="Keep results and explanation in results_dir, not only in the cache.")
 @click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, of those in the configuration.")
 @click.option("--head-env", metavar="NAME", default="", help="Environment of HEAD.")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the page too.")
@@ -37,6 +38,7 @@ def explain(
     head: str | None,
     rounds: int | None,
     budget: float | None,
+    record: bool,
     base_env: str,
     head_env: str,
     html: Path | None,
@@ -46,7 +48,8 @@ def explain(
 
     First it is measured again, without a profiler: what does not reproduce is not explained. Then both sides are profiled in
     turn, and the difference is laid out: kernels, copies, idle time; which kernels are new, gone, replaced or slower; and what
-    it most likely comes from. CASE is a name or a regular expression; of several cases, the one that changed most.
+    it most likely comes from. `regress report` shows it at the change. CASE is a name or a regular expression; of several
+    cases, the one that changed most.
 
     \b
     Examples:
@@ -64,7 +67,7 @@ def explain(
         from regress.commands.explain import explain as command
 
         wanted = request({"check_rounds": rounds, "budget_s": budget})
-        report = command(wanted, case, base, head, progress, environments=(base_env, head_env))
+        report = command(wanted, case, base, head, progress, environments=(base_env, head_env), record=record)
         if html is not None:
             publish_explained(report, html)
     finish(report, options)

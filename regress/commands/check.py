@@ -69,7 +69,8 @@ def check(
         extra = [f"affected by {counted(len(changed), 'changed file')}"] if changed is not None else []
         report = replace(report, plan=", ".join([report.plan, *extra, *filter(None, [locked])]))
         if choose is not None and not measured.interrupted:
-            report = _explained(report, choose(report.comparisons), Explaining(session, job, measured, watcher))
+            explaining = Explaining(session, job, measured, watcher, recorder.keep)
+            report = _explained(report, choose(report.comparisons), explaining)
     return replace(report, duration_s=time.monotonic() - start)
 
 
@@ -175,6 +176,7 @@ def _explained(report: Report, chosen: Sequence[Comparison], explaining: Explain
     warnings = list(report.warnings)
     if len(chosen) > MOST:
         warnings.append(f"{MOST} of {len(chosen)} regressions are explained, the largest")
+    warnings += (f"what differences come from is not kept: {why}" for why in explaining.unkept)
     codes, state = report.exit_codes, report.state
     if explaining.interrupted:
         done = f"{len(explaining.explained)} of {len(chosen[:MOST])}"

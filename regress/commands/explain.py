@@ -23,14 +23,17 @@ def explain(
     watcher: Watcher,
     *,
     environments: tuple[str, str] = ("", ""),
+    record: bool = False,
 ) -> Report:
     """Check the case by itself, without a profiler; if it changed, profile both sides in turn and say where the difference
     went.
 
-    Of several cases that match, the one that changed most. Nothing fails here but what cannot be explained, or measured.
+    Of several cases that match, the one that changed most. Nothing fails here but what cannot be explained, or measured. What
+    was found goes into the cache; with `record` into results_dir.
     """
     asked = replace(request, patterns=(case,))
-    report = replace(check(asked, base, head, watcher, environments=environments, choose=farthest), command="explain")
+    report = check(asked, base, head, watcher, environments=environments, record=record, choose=farthest)
+    report = replace(report, command="explain")
     if not report.comparisons or report.state == "INTERRUPTED":
         return report
     if not report.explained:

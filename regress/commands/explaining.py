@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from regress.commands.session import Session
-from regress.errors import RegressError
+from regress.errors import RegressError, StoreError
 from regress.measure.wire import CALL_MARK, CALLS_SKIPPED
 from regress.model import (
     Cause,
@@ -44,6 +44,8 @@ SHOWN = 0.5
 
 Choose = Callable[[Sequence[Comparison]], list[Comparison]]
 """Which comparisons are explained."""
+Keep = Callable[[Explained], None]
+"""Keeps what a difference comes from. Raises StoreError."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,12 @@ class Profile:
 
 
 class Explaining:
-    """What explains the differences of a check; `explained` holds what is done, also after Ctrl-C."""
+    """What explains the differences of a check; `explained` holds what is done, also after Ctrl-C, and each was given to `keep`
+    then. Why that failed stands in `unkept`."""
 
-    def __init__(self, session: Session, job: Job, measured: Measured, watcher: Watcher) -> None:
+    def __init__(self, session: Session, job: Job, measured: Measured, watcher: Watcher, keep: Keep) -> None:
         self._session, self._job, self._measured, self._watcher = session, job, measured, watcher
+        self._keep = keep
         base, head = (each.side for each in job.sides)
         self.folder = session.cache / "explained" / f"{base.label}-{head.label}"
         self.files = session.changed(base, head)
@@ -70,6 +74,7 @@ class Explaining:
             session.repository.commits(f"{base.commit.sha}..{head.commit.sha}", session.own_paths)
         )
         self.explained: list[Explained] = []
+        self.unkept: dict[str, None] = {}
         self.interrupted = False
 
     def explain(self, comparisons: Sequence[Comparison]) -> None:
@@ -80,9 +85,18 @@ class Explaining:
         try:
             with self._session.device(self._watcher):
                 for each in comparisons:
-                    self.explained.append(self._explained(each))
+                    found = self._explained(each)
+                    self.explained.append(found)
+                    self._try_to_keep(found)
         except KeyboardInterrupt:
             self.interrupted = True
+
+    def _try_to_keep(self, found: Explained) -> None:
+        """The verdicts do not hang on it."""
+        try:
+            self._keep(found)
+        except StoreError as error:
+            self.unkept[": ".join(filter(None, (error.what, error.why)))] = None
 
     def _explained(self, compared: Comparison) -> Explained:
         found = Explained(compared, None, files=self.files, commits=self.commits)

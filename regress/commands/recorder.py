@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,8 @@ from regress.commands.checkout import Checkout
 from regress.commands.fitness import lost
 from regress.commands.session import Session, counted
 from regress.errors import NoDevice
-from regress.history import Store
-from regress.model import DEFAULT_ENVIRONMENT, Benchmark, Machine, Round, Side
+from regress.history import Store, keep_explanation
+from regress.model import DEFAULT_ENVIRONMENT, Benchmark, Explained, KeptExplanation, Machine, Round, Side
 from regress.run.environments import Identity, Prepared, identity_of
 from regress.run.execute import Measured
 
@@ -100,6 +101,17 @@ class Recorder:
                     requirements=identity.requirements or None,
                     env_vars=identity.env_vars or None,
                 )
+
+    def keep(self, found: Explained) -> None:
+        """Keep what a difference comes from beside the results of the head, where the code alone makes it: both sides are
+        commits, in one environment, and the benchmark files are still those that were measured."""
+        base, head = (self._sides.get(name) for name in ("base", "head"))
+        if found.explanation is None or base is None or head is None or base.commit == head.commit:
+            return
+        environment = self.named(head).environment
+        if self.named(base).environment == environment and not self._checkout.changed_suite():
+            shas = base.commit.sha, head.commit.sha
+            keep_explanation(self.root, KeptExplanation(*shas, self._machine.name, environment, time.time(), found))
 
     def warnings(self) -> list[str]:
         """What of the invoking checkout was not as the commits say, or did not stay as it was."""

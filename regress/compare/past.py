@@ -47,6 +47,10 @@ class Past:
     """By the name of today, the oldest first."""
     _only: tuple[str | None, str | None] = field(repr=False)
 
+    def old_names(self, name: str) -> Sequence[str]:
+        """What the benchmark was called, the oldest first."""
+        return self._old_names.get(name, ())
+
     def of(self, commits: Sequence[Commit]) -> Past:
         """The same of other commits: nothing is looked at again."""
         return _of(self._archive, commits, self._settings, *self._only)
@@ -71,7 +75,7 @@ class Past:
     def stamp(self, name: str) -> str:
         """A word that is another one whenever `series(name)` could be."""
         found = hashlib.sha256(self._common)
-        for each in (*self._old_names.get(name, ()), name):
+        for each in (*self.old_names(name), name):
             found.update(repr((each, self._archive.benchmarks.get(each))).encode(errors="surrogatepass"))
             texts = self._archive.texts(each)
             for rank, key in sorted((self._ranks[key], key) for key in texts if key in self._places):
@@ -94,7 +98,7 @@ class Past:
 
     def _recorded(self, name: str) -> Recordings:
         """What is recorded of the benchmark, in the order of the commits."""
-        return as_of_today(name, self._old_names.get(name, ()), self._recorded_under)
+        return as_of_today(name, self.old_names(name), self._recorded_under)
 
     def _recorded_under(self, name: str) -> Recordings:
         every = ((self._places.get(source), each) for source, each in self._archive.recorded(name))

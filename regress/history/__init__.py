@@ -2,6 +2,7 @@
 
 store          Store: append a round, finish a side, load a commit, list what there is
 sidecar        one line a round, beside asv's file: what asv has no place for
+explanations   what differences come from, beside the results of their head
 cells          Round values -> rows of asv's file
 reading        rows of asv's file -> results, where there is no sidecar
 recorded       both put together: what is recorded of a commit on a machine in an environment
@@ -31,6 +32,7 @@ from __future__ import annotations
 from regress.history.aa import keep_aa, last_aa
 from regress.history.archive import Archive, Place
 from regress.history.bulk import without_gc
+from regress.history.explanations import explanations_in, keep_explanation
 from regress.history.machine import this_machine
 from regress.history.merging import Merging
 from regress.history.noise import remember_noise, remembered_noise
@@ -52,8 +54,10 @@ __all__ = [
     "Remeasured",
     "SkippedFile",
     "Store",
+    "explanations_in",
     "is_number",
     "keep_aa",
+    "keep_explanation",
     "last_aa",
     "last_verdicts",
     "remember_noise",

@@ -18,6 +18,7 @@ from typing import Any
 
 from regress.errors import StoreError
 from regress.history import disk, loading, names, sidecar
+from regress.history.explanations import files_of_explanations, united_explanations
 from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
 from regress.history.parts import Parts
 from regress.history.recorded import SkippedFile
@@ -160,9 +161,10 @@ class Merging:
     # -- what is there once ----------------------------------------------------------------------------------------------
 
     def finish(self) -> tuple[Merged, ...]:
-        """Merge what describes machines and benchmarks; gives what each source brought."""
+        """Merge what describes machines and benchmarks, and what was explained; gives what each source brought."""
         with disk.locked(self._root, self._lock_timeout_s):
             self._finish_benchmarks()
+            self._finish_explanations()
             for machine in self._machines:
                 facts = united_facts([self._parts.facts(root, machine) for root in self._roots])
                 if facts:
@@ -196,6 +198,12 @@ class Merging:
             disk.replace_file(self._root / BENCHMARKS_FILE, content)
         if known:
             disk.replace_file(self._root / names.FURTHER_FILE, names.serialize_further(known))
+
+    def _finish_explanations(self) -> None:
+        for machine in self._machines:
+            for name in sorted({path.name for root in self._roots for path in files_of_explanations(root / machine)}):
+                parts = [self._parts.read(root, f"{machine}/{name}", bytes) or b"" for root in self._roots]
+                disk.replace_file(self._root / machine / name, united_explanations(parts))
 
     def _measured(self) -> Mapping[tuple[str, str], float]:
         """When each version of each benchmark was measured last."""

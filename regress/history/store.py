@@ -5,6 +5,7 @@
     ROOT/MACHINE/machine.json
     ROOT/MACHINE/COMMIT8-ENV.json                     asv's file: one value a name
     ROOT/MACHINE/COMMIT8-ENV.rounds.jsonl             the sidecar: one line a round
+    ROOT/MACHINE/COMMIT8-ENV.explained.jsonl          what differences come from, see explanations.py
     JOURNAL/MACHINE/COMMIT8-ENV.rounds.raw.jsonl.gz   all samples
 
 ROOT is results_dir, or a folder of the same layout in the cache. Rounds of a working tree with changes are no commit's
@@ -197,7 +198,7 @@ class Store:
             disk.replace_file(further_path, names.serialize_further(known))
 
     def _write_machine(self, machine: Machine) -> None:
-        path = _folder(self.root, machine.name) / MACHINE_FILE
+        path = folder_of(self.root, machine.name) / MACHINE_FILE
         before = for_merging(path, lambda data: parse_json(data, MACHINE_VERSION)) or {}
         disk.replace_file(path, serialize_json({**before, **machine.facts, "machine": machine.name}, MACHINE_VERSION))
 
@@ -205,7 +206,7 @@ class Store:
 
     def machine_facts(self, name: str) -> Mapping[str, Any]:
         """What machine.json says of that machine; empty where there is none."""
-        path = _folder(self.root, name) / MACHINE_FILE
+        path = folder_of(self.root, name) / MACHINE_FILE
         return for_merging(path, lambda data: parse_json(data, MACHINE_VERSION)) or {}
 
     def load(self, revision_sha: str, machine_name: str | None = None, environment: str | None = None) -> Loaded:
@@ -262,10 +263,11 @@ def _path(root: Path, header: Header, ending: str) -> Path:
         stem = f"{commit}+changes-{rest}"
     elif header.beside:
         stem = f"{commit}{ANCHOR}{header.beside[:8]}-{rest}"
-    return _folder(root, header.machine) / (stem + ending)
+    return folder_of(root, header.machine) / (stem + ending)
 
 
-def _folder(root: Path, machine_name: str) -> Path:
+def folder_of(root: Path, machine_name: str) -> Path:
+    """The folder of that machine. Raises StoreError where the name is none for a folder."""
     if not machine_name or machine_name.startswith(".") or set(machine_name) & set("/\\\0"):
         raise StoreError(
             f"{machine_name!r} cannot name a machine",

@@ -62,6 +62,7 @@ class Change:
             kernels=tuple(_turned(each) for each in found.kernels),
             copies=tuple(_turned(each) for each in found.copies),
             syncs=(found.syncs[1], found.syncs[0]),
+            launches=(found.launches[1], found.launches[0]),
         )
         return replace(self, found=turned, grew=not self.grew)
 

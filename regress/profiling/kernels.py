@@ -38,9 +38,14 @@ def explain(base: Timeline, head: Timeline, threshold: float) -> Explanation:
         kernels=kernel_diffs(base, head, threshold),
         copies=copy_diffs(base, head, threshold),
         syncs=(before.synchronizations, after.synchronizations),
+        launches=(_launched(base), _launched(head)),
         warnings=_warnings(base, head),
     )
     return replace(found, causes=causes(found, threshold))
+
+
+def _launched(timeline: Timeline) -> float:
+    return sum(each.launches for each in (*by_kernel(timeline), *by_copy(timeline)))
 
 
 def kernel_diffs(base: Timeline, head: Timeline, threshold: float) -> tuple[KernelDiff, ...]:

@@ -5,9 +5,10 @@ The parts of a difference are printed in one scale with the digits of the smalle
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
-from regress.model import Explained, Explanation, KernelDiff, KernelUse, Report
+from regress.model import Comparison, Explained, Explanation, KernelDiff, KernelUse, Report
 from regress.report.style import Style, cut, paint, visible
 from regress.report.table import Layout, Row, align
 from regress.units import (
@@ -21,7 +22,18 @@ from regress.units import (
     format_time,
 )
 
-__all__ = ["block", "configuration_lines", "count", "explained", "part_rows", "sentence", "sentences"]
+__all__ = [
+    "amount",
+    "because",
+    "block",
+    "configuration_lines",
+    "count",
+    "explained",
+    "part_rows",
+    "sentence",
+    "sentences",
+    "why",
+]
 
 KERNELS = ("kernel", "before", "after", "difference", "launches", "what", "found by", "for")
 ALIGNS = "lrrrrlll"
@@ -45,14 +57,33 @@ def sentences(report: Report, style: Style) -> list[str]:
 
 def sentence(each: Explained) -> str:
     """ "softmax.cudatime_fwd: 9.4 % slower: a fusion was lost (high confidence)"."""
-    found = each.explanation
-    said = f"{visible(str(each.case))} is {amount(each)}"
-    if found is None:
-        return f"{said}: it could not be profiled"
-    if not found.causes:
-        return f"{said}: no cause is recognized"
-    cause = found.causes[0]
-    return f"{said}: {visible(cause.text)} ({cause.confidence} confidence)"
+    return f"{visible(str(each.case))} is {amount(each)}: {why(each)}"
+
+
+def why(each: Explained) -> str:
+    """ "a fusion was lost (high confidence)", or that none is known."""
+    return _cause(each) or ("it could not be profiled" if each.explanation is None else "no cause is recognized")
+
+
+def because(report: Report, *shown: Comparison) -> str:
+    """ "because a fusion was lost (high confidence)", of the first of these that a cause is known of, or else of another case
+    of their benchmark that moved in the same way, which is named. Empty where none is known."""
+    known = [(each.comparison, found) for each in report.explained if (found := _cause(each))]
+    about = {(each.case, each.metric.name) for each in shown}
+    alike = {(each.case.name, each.metric.name, each.verdict) for each in shown}
+    own = (f"because {found}" for each, found in known if (each.case, each.metric.name) in about)
+    others = (
+        f"{visible(str(each.case))}: because {found}"
+        for each, found in known
+        if (each.case.name, each.metric.name, each.verdict) in alike
+    )
+    return next(itertools.chain(own, others), "")
+
+
+def _cause(each: Explained) -> str:
+    """The likeliest cause and how sure it is; empty where none is known."""
+    causes = each.explanation.causes if each.explanation is not None else ()
+    return f"{visible(causes[0].text)} ({causes[0].confidence} confidence)" if causes else ""
 
 
 def amount(each: Explained) -> str:

@@ -16,6 +16,7 @@ from typing import Literal
 
 from regress.model import Changed, Comparison, Failure, Report, Verdict
 from regress.report import changes, summary, terminal, verdicts
+from regress.report.explained import because
 from regress.report.failures import alike, failures_of, name_of, reasons_beside
 from regress.report.rows import in_words, row
 from regress.report.style import Style, cut, visible
@@ -87,14 +88,14 @@ def _compared(report: Report) -> Iterator[Annotation]:
         code: [each for each in report.comparisons if each.exit_code(report.strict) == code] for code in (1, 3, 4)
     }
     for each in sorted(gathered(counts[1], report.comparisons), key=_rank):
-        yield _row("error", each)
+        yield _row("error", each, report)
     for group in alike(counts[3]):
         yield _failure("error", group)
     for each in gathered(counts[4], report.comparisons):
-        yield _row("error", each)
+        yield _row("error", each, report)
     drifted = [each for each in report.drift if each.exit_code(report.strict)]
     for each in sorted(gathered(drifted, report.drift), key=_rank):
-        yield _row("error", each, f"since {report.drift_since} ")
+        yield _row("error", each, report, f"since {report.drift_since} ")
     told = {each.case for each in counts[3]}
     other = [each for title, found in verdicts.chosen(report) for each in found if title == Verdict.FAILED.value]
     for group in alike(each for each in other if each.case not in told):
@@ -107,10 +108,11 @@ def _rank(shown: Comparison | Together) -> tuple[bool, float]:
     return not any(each.critical for each in moved), -max((abs(math.log(each)) for each in ratios), default=math.inf)
 
 
-def _row(type: Type, shown: Comparison | Together, since: str = "") -> Annotation:
+def _row(type: Type, shown: Comparison | Together, report: Report, since: str = "") -> Annotation:
     cells = row(shown, _NARROW).cells
-    verdict = shown.moved[0].verdict if isinstance(shown, Together) else shown.verdict
-    return Annotation(type, f"{since}{verdict}: {cells[0]}", (in_words(cells),))
+    moved = shown.moved if isinstance(shown, Together) else (shown,)
+    why = because(report, *moved) if not since else ""
+    return Annotation(type, f"{since}{moved[0].verdict}: {cells[0]}", tuple(filter(None, (in_words(cells), why))))
 
 
 def _failure(type: Type, group: list[Comparison]) -> Annotation:

@@ -419,6 +419,7 @@ def _explanation(found: Explanation) -> dict[str, Any]:
         "kernels": [_kernel_diff(each) for each in found.kernels],
         "copies": [_kernel_diff(each) for each in found.copies],
         "synchronizations": {"base": found.syncs[0], "head": found.syncs[1]},
+        "launches": {"base": found.launches[0], "head": found.launches[1]},
         "causes": [dataclasses.asdict(each) for each in found.causes],
         "warnings": found.warnings,
     }

@@ -15,6 +15,7 @@ from typing import Literal
 
 from regress.model import Changed, Comparison, Measurement, Report, Verdict
 from regress.report import changes, summary
+from regress.report.explained import because
 from regress.report.failures import failure_lines, failures_of
 from regress.report.rows import in_words, metric_words, row
 from regress.report.style import Style, visible
@@ -36,7 +37,7 @@ Outcome = Literal["", "failure", "error", "skipped"]
 
 @dataclass(frozen=True)
 class Test:
-    """One testcase; `kind` is a word for its outcome. Of what passed, only a message is written."""
+    """One testcase; `kind` is a word for its outcome. Of what passed, only a message and what it comes from are written."""
 
     suite: str
     name: str
@@ -44,6 +45,7 @@ class Test:
     kind: str
     message: str
     details: tuple[str, ...] = ()
+    because: str = ""
 
 
 def render(report: Report, style: Style) -> str:
@@ -91,7 +93,8 @@ def _comparisons(report: Report) -> Iterator[Test]:
         told = (failure.message for _, failure in failures) if verdict in (Verdict.FAILED, Verdict.SKIPPED) else ()
         message = "" if verdict is Verdict.UNCHANGED else "; ".join(told) or values
         details = (*failure_lines(failures, Style(verbose=True)), f"again: {summary.again(report, each.case)}")
-        yield Test(each.case.name, _name(each), _outcome(each, report.strict), str(verdict), message, details)
+        outcome = _outcome(each, report.strict)
+        yield Test(each.case.name, _name(each), outcome, str(verdict), message, details, because(report, each))
 
 
 def _drift(report: Report) -> Iterator[Test]:
@@ -157,16 +160,17 @@ def _testcase(suite: ElementTree.Element, test: Test, room: int) -> int:
     """Write it, with its details as far as there is room; how much of it they took."""
     case = ElementTree.SubElement(suite, "testcase", classname=_xml(test.suite), name=_xml(test.name))
     message = test.message if len(test.message) <= _MESSAGE else f"{test.message[:_MESSAGE]} …"
+    because = _xml(test.because if len(test.because) <= _MESSAGE else f"{test.because[:_MESSAGE]} …")
     details = "\n".join(_xml(line).rstrip() for line in test.details)
     details = details if len(details) <= _DETAILS else f"…{details[-_DETAILS:]}"
     if len(details) > room:
         details = "left out: the document would be too long"
     if test.outcome:
         element = ElementTree.SubElement(case, test.outcome, type=_xml(test.kind), message=_xml(message))
-        element.text = details
-        return len(details)
+        element.text = "\n".join(filter(None, (because, details)))
+        return len(element.text)
     if message:
-        warned = details if test.name == "verdict" else ""
+        warned = details if test.name == "verdict" else because
         ElementTree.SubElement(case, "system-out").text = f"{_xml(f'{test.kind}: {message}')}\n{warned}".rstrip()
     return 0
 

@@ -160,7 +160,8 @@ def _measured(report: Report, style: Style) -> Iterator[Part]:
 def _explained(report: Report, style: Style) -> Iterator[Part]:
     """The cause of each as a line, where the time went folded below it."""
     for each in report.explained:
-        yield Part(f"**{words(explained.sentence(each))}**\n\n")
+        found = f"{words(f'is {explained.amount(each)}')}: {words(explained.why(each))}"
+        yield Part(f"**{code(str(each.case))}** {found}\n\n")
         lines = explained.block(each, style)
         if lines:
             yield fold("where the time went", fence([line] for line in lines))

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from regress.commands.session import Request, Session
+from regress.history import explanations_in
+from regress.model import KeptExplanation
 from tests.conftest import Project, interrupted, start
 
 BASE = """
@@ -155,7 +158,7 @@ def test_a_check_explains_what_makes_it_fail(project: Make) -> None:
     assert text.count("<summary>where the time went</summary>") == len(regressed)
 
 
-def test_the_verdicts_outlive_ctrl_c_while_profiles_are_taken(project: Make) -> None:
+def test_verdicts_and_what_was_explained_outlive_ctrl_c_while_profiles_are_taken(project: Make) -> None:
     p = planted(project)
     mark = p.root.parent / "profiling"
     stops = f"""
@@ -166,8 +169,59 @@ def hold():
         time.sleep(60)
 """
     p.commit({"proj/__init__.py": HEAD.replace("def adds(): d", "def adds(): hold(); d") + stops})
-    result = interrupted(start(p.root, "check", "HEAD~3", "-b", "adds", "--explain", "--format", "json"), mark)
+    words = ("check", "HEAD~3", "-b", "adds", "-b", "replaces", "--explain", "--format", "json")
+    result = interrupted(start(p.root, *words), mark)
     document = json.loads(result.out)
     assert (result.code, document["exit_codes"]) == (130, [130, 1])
-    assert [each["verdict"] for each in document["benchmarks"] if each["metric"] == "gpu_time"] == ["regressed"]
-    assert "interrupted: the verdicts are complete, 0 of 1 explained" in document["warnings"]
+    assert [each["verdict"] for each in document["benchmarks"] if each["metric"] == "gpu_time"] == ["regressed"] * 2
+    assert "interrupted: the verdicts are complete, 1 of 2 explained" in document["warnings"]
+    assert [str(each.found.case) for each in kept(p, "cache")] == ["b.cudatime_replaces"]
+
+
+def kept(p: Project, where: str) -> list[KeptExplanation]:
+    """What is kept below results_dir ("history"), or in the cache."""
+    root = p.root / where if where == "history" else Session(Request(p.root)).cache / "history"
+    return list(explanations_in(root))
+
+
+def test_an_explanation_stays_in_the_cache_or_is_recorded(project: Make) -> None:
+    p = planted(project)
+    base, head = (p.git("rev-parse", each) for each in ("HEAD~2", "HEAD"))
+    found = only(explained(p, "adds"))
+    assert not (p.root / "history").exists()
+    (each,) = kept(p, "cache")
+    assert (each.base, each.head, str(each.found.case)) == (base, head, "b.cudatime_adds")
+    assert each.found.explanation is not None
+    assert each.found.explanation.causes[0].text == found["explanation"]["causes"][0]["text"]
+    assert [one.kind for one in each.found.explanation.kernels] == ["new"]
+    only(explained(p, "adds", "--record"))
+    (recorded,) = kept(p, "history")
+    assert (recorded.base, recorded.head, recorded.environment) == (base, head, each.environment)
+    names = {path.name for path in (p.root / "history" / recorded.machine).iterdir()}
+    assert f"{head[:8]}-{recorded.environment}.rounds.jsonl" in names
+    assert f"{head[:8]}-{recorded.environment}.explained.jsonl" in names
+
+
+def test_a_check_records_what_it_explains_where_it_records_results(project: Make) -> None:
+    p = planted(project)
+    assert p.regress("check", "HEAD~1", "-b", "adds", "-b", "same", "--explain", "--record", "-q").code == 1
+    assert [str(each.found.case) for each in kept(p, "history")] == ["b.cudatime_adds"]
+    assert kept(p, "cache") == []
+
+
+def test_what_is_no_commit_of_its_own_is_explained_and_not_kept(project: Make) -> None:
+    p = planted(project)
+    p.write({"proj/__init__.py": HEAD.replace('kernel("mask", 10e-6)', 'kernel("mask", 90e-6)')})
+    assert p.regress("explain", "adds", "HEAD", "-q").code == 0
+    assert kept(p, "cache") == []
+
+
+def test_what_cannot_be_kept_is_told_all_the_same(project: Make) -> None:
+    p = planted(project)
+    only(explained(p, "adds"))
+    (path,) = (Session(Request(p.root)).cache / "history").rglob("*.explained.jsonl")
+    path.unlink()
+    path.mkdir()
+    document = explained(p, "adds")
+    assert (document["exit_code"], len(document["explained"])) == (0, 1)
+    assert any(each.startswith("what differences come from is not kept: cannot") for each in document["warnings"])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regress.commands.explaining import Profile, doubted, farthest, regressions
-from regress.model import Case, Cause, Comparison, Explained, Explanation, KernelDiff, KernelUse, Verdict
+from regress.model import Case, Cause, Comparison, Explained, Explanation, Verdict
 from regress.profiling.timeline import Timeline
 from tests.acceptance.explaining import PLANTED, row
 from tests.report.sample import compared, explain, explanation
@@ -66,12 +66,11 @@ def test_idle_time_under_the_profiler_does_not_hide_the_kernels() -> None:
 
 
 def test_more_launches_show_a_time_of_the_device_that_is_between_them() -> None:
-    small = KernelUse("k", 1.0, 1e-6)
-    more = KernelDiff(small, replace(small, launches=20.0, seconds=10e-6), "name", "more launches")
     profiled = found(9e-6, 9e-6)
     assert profiled.explanation is not None
     assert not doubted(profiled, [], []).shown
-    assert doubted(replace(profiled, explanation=replace(profiled.explanation, kernels=(more,))), [], []).shown
+    more = replace(profiled.explanation, launches=(1.0, 20.0))
+    assert doubted(replace(profiled, explanation=more), [], []).shown
 
 
 def profiles(*calls_s: float) -> list[Profile]:

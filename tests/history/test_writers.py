@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from regress.history import Store
+from regress.history import Store, explanations_in, keep_explanation
+from regress.model import KeptExplanation
+from tests.report import sample
 
 from .samples import BOX, ENV, SHA, benchmark, column, only, side, taken
 
@@ -50,3 +52,25 @@ def test_two_writers_lose_nothing(tmp_path: Path, names: tuple[str, str]) -> Non
     assert set(names) <= set(json.loads((root / "benchmarks.json").read_text()))
     leftovers = [each.name for each in root.rglob("*") if each.name.startswith(".")]
     assert leftovers == []
+
+
+def explain(root: Path, first: int, barrier: object) -> None:
+    """Keep explanations of one head against several bases."""
+    barrier.wait()  # type: ignore[attr-defined]
+    for base in range(first, first + ROUNDS):
+        found = sample.explain().explained[0]
+        keep_explanation(root, KeptExplanation(f"{base:040x}", SHA, BOX.name, ENV, 1e9, found))
+
+
+def test_two_that_explain_lose_nothing(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(2)
+    writers = [context.Process(target=explain, args=(tmp_path, index * 100, barrier)) for index in range(2)]
+    for each in writers:
+        each.start()
+    for each in writers:
+        each.join(60)
+    assert [each.exitcode for each in writers] == [0, 0]
+    kept = sorted(int(each.base, 16) for each in explanations_in(tmp_path))
+    assert kept == [index * 100 + at for index in range(2) for at in range(ROUNDS)]
+    assert [each.name for each in tmp_path.rglob(".*")] == []

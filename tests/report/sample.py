@@ -747,3 +747,11 @@ def explain() -> Report:
         suggestions=(("page", "regress explain softmax 3f2c1ab0 9d41e770 --html why.html"),),
         duration_s=0.0,
     )
+
+
+def check_explained() -> Report:
+    """A check that has explained what regressed."""
+    first, second = explain().explained
+    own = {each.case: each for each in reversed(comparisons())}
+    found = (dataclasses.replace(each, comparison=own[each.case]) for each in (first, second))
+    return dataclasses.replace(check(), explained=tuple(found))

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from regress.model import Case, Report, Verdict
+from regress.model import Case, Cause, Report, Verdict
 from regress.report import Style, render
 from regress.report.style import visible
 
@@ -44,6 +44,39 @@ def test_the_worst_come_first() -> None:
 def test_the_words_are_those_of_the_text() -> None:
     first = shown(sample.check())[0]
     assert first.data == "27.4 us -> 30.0 us, +9.4 %, +8.5 … +10.3, gpu time, critical"
+
+
+def test_what_a_regression_comes_from_is_its_second_line() -> None:
+    found = {each.properties["title"]: each.data.splitlines() for each in shown(sample.check_explained())}
+    cause = "because a fusion was lost: softmax::wide became 3 launches a call (high confidence)"
+    assert [title for title, lines in found.items() if cause in lines] == [f"regressed: {sample.SOFTMAX}"]
+    assert found[f"regressed: {sample.SOFTMAX}"][1:] == [cause]
+
+
+def test_cases_that_moved_together_have_the_cause_of_the_one_that_was_explained() -> None:
+    report = sample.together()
+    explained = dataclasses.replace(sample.explain().explained[0], comparison=report.comparisons[7])
+    first = shown(dataclasses.replace(report, explained=(explained,)))[0]
+    assert first.properties["title"].startswith("regressed: softmax.CudaTimeSoftmax.cudatime_fwd: 8 of 10 cases")
+    assert first.data.endswith("became 3 launches a call (high confidence)")
+
+
+def test_another_case_of_the_benchmark_says_whose_cause_it_is() -> None:
+    report = sample.together()
+    explained = dataclasses.replace(sample.explain().explained[0], comparison=report.comparisons[7])
+    alone = (report.comparisons[0], *report.comparisons[8:])
+    found = shown(dataclasses.replace(report, comparisons=alone, explained=(explained,)))
+    told = [each.data.splitlines()[1] for each in found if len(each.data.splitlines()) > 1]
+    cause = "because a fusion was lost: softmax::wide became 3 launches a call (high confidence)"
+    assert told == [f"{report.comparisons[7].case}: {cause}"]
+
+
+def test_a_cause_of_any_length_stays_below_what_is_shown() -> None:
+    report = sample.check_explained()
+    cause = Cause("fusion", "k" * 100_000, "high")
+    explanation = dataclasses.replace(sample.explanation(), causes=(cause,))
+    explained = dataclasses.replace(report.explained[0], explanation=explanation)
+    assert len(shown(dataclasses.replace(report, explained=(explained,)))[0].data) <= 4_000
 
 
 def test_what_has_a_place_is_shown_there() -> None:

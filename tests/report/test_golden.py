@@ -21,6 +21,7 @@ REPORTS: dict[str, tuple[Callable[[], Report], tuple[str, ...]]] = {
     "acknowledged": (sample.acknowledged, ("", "-verbose", "-quiet", "-terminal")),
     "acknowledged-changes": (sample.acknowledged_changes, ("", "-verbose")),
     "ack": (sample.ack, ("", "-quiet", "-terminal")),
+    "check-explained": (sample.check_explained, ("",)),
     "explain": (sample.explain, ("", "-verbose", "-quiet", "-terminal")),
     "together": (sample.together, ("", "-verbose", "-terminal")),
     "compare": (sample.passed, ("", "-verbose")),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from regress.model import Case, Comparison, Report, SuiteProblem, Verdict
+from regress.model import Case, Cause, Comparison, Report, SuiteProblem, Verdict
 from regress.report import Style, render
 
 from . import sample
@@ -151,3 +151,22 @@ def test_thousands_of_failures_stay_far_below_what_gitlab_reads() -> None:
     assert len(root.findall(".//error")) == 5_000 + 1, "and a file that cannot be imported"
     assert len(text.encode()) < 10 * 2**20
     assert sum(1 + len(each.attrib) for each in root.iter()) < 250_000
+
+
+def test_a_failure_says_what_it_comes_from() -> None:
+    report = sample.check_explained()
+    root = junit(render(report, Style(), "junit"))
+    told = {case.get("name"): case[0].text for case in root.iter("testcase") if len(case)}
+    cause = "because a fusion was lost: softmax::wide became 3 launches a call (high confidence)"
+    assert [name for name, text in told.items() if text and cause in text] == [f"{sample.SOFTMAX} gpu time"]
+    assert told[f"{sample.SOFTMAX} gpu time"].splitlines()[0] == cause
+
+
+def test_a_cause_of_any_length_takes_no_more_than_a_message() -> None:
+    report = sample.check_explained()
+    explanation = dataclasses.replace(sample.explanation(), causes=(Cause("fusion", "k" * 100_000, "high"),))
+    explained = dataclasses.replace(report.explained[0], explanation=explanation)
+    root = junit(render(dataclasses.replace(report, explained=(explained,)), Style(), "junit"))
+    (text,) = [each.text for each in root.iter("failure") if "kkk" in each.text]
+    assert 1_000 < len(text) < 1_300
+    assert "again: regress check" in text

@@ -199,6 +199,18 @@ def test_one_name_of_a_hundred_thousand_characters_is_not_the_whole_page() -> No
     assert "left out" not in markdown
 
 
+def test_a_cause_is_read_whatever_the_name_of_its_case() -> None:
+    report = sample.check_explained()
+    case = Case("a.time_b", ("'" + "x" * 100_000 + "'",))
+    about = dataclasses.replace(report.comparisons[0], case=case)
+    explained = dataclasses.replace(report.explained[0], comparison=about)
+    markdown = render(dataclasses.replace(report, explained=(explained,)), Style(), "markdown")
+    assert (
+        "xxx')`** is 9.4 % slower: `a fusion was lost: softmax::wide became 3 launches a call (high confidence)`"
+        in markdown
+    )
+
+
 def test_no_place_on_the_machine_is_told() -> None:
     report = dataclasses.replace(sample.check(), recorded=str(Path("/home/me/.cache/regress")))
     assert "/home/me" not in render(report, Style(), "markdown")

@@ -5,6 +5,7 @@ lines       one Series as a chart draws it
 spans       the interval of each value
 rows        one Series as the overview lists it: its status
 events      change points that are one event, in several cases and places
+accounts    what the changes of a benchmark come from
 broken      what fails, and since when
 leaves      a benchmark at a time: its Shard and its Part of the index
 contents    the index: all Parts, put together
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from regress.commands.acknowledging import review
 from regress.commands.reading import reading
+from regress.commands.report.accounts import explained_in
 from regress.commands.report.branch import Branch, branch_of
 from regress.commands.report.contents import Contents
 from regress.commands.report.leaves import Maker
@@ -47,7 +49,7 @@ def report(
         raise _nothing(session, branch, recorded, since)
     past = everything.of(branch.commits)
     entries = review(session, Side("head", branch.all[-1], branch.name))
-    maker = Maker(past, results, branch, settings, entries, frozenset(commands))
+    maker = Maker(past, results, branch, settings, entries, explained_in(session), frozenset(commands))
     site = Site(tuple(maker.leaves()), Contents(session, past, branch).index)
     return site, (session.config.root / settings.report_dir).resolve()
 

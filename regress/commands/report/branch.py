@@ -37,13 +37,14 @@ class Branch:
         return {each.sha: index for index, each in enumerate(self.commits)}
 
     @cached_property
-    def _position(self) -> dict[str, int]:
+    def position(self) -> dict[str, int]:
+        """Index among all commits."""
         return {each.sha: index for index, each in enumerate(self.all)}
 
     @cached_property
     def _release(self) -> tuple[int, str]:
-        places = [self._position[each.sha] for each in self.commits]
-        tags = sorted((self._position[sha], names[0]) for sha, names in self.tags.items() if sha in self._position)
+        places = [self.position[each.sha] for each in self.commits]
+        tags = sorted((self.position[sha], names[0]) for sha, names in self.tags.items() if sha in self.position)
         before = [(place, name) for place, name in tags if places[0] <= place < places[-1]]
         return (bisect_right(places, before[-1][0]) - 1, before[-1][1]) if before else (0, "")
 
@@ -66,14 +67,14 @@ class Branch:
 
     def suspects(self, good: str, last: str) -> list[Commit]:
         """The commits that `last` has and `good` has not, the oldest first."""
-        low, at = self._position[good], self._position[last]
+        low, at = self.position[good], self.position[last]
         reached, waiting = set(), [at]
         while waiting:
             place = waiting.pop()
             if place <= low or place in reached:
                 continue
             reached.add(place)
-            waiting += [self._position[sha] for sha in self.all[place].parents if sha in self._position]
+            waiting += [self.position[sha] for sha in self.all[place].parents if sha in self.position]
         return [self.all[place] for place in sorted(reached)]
 
     def shown(self, commit: Commit) -> PageCommit:

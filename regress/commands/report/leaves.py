@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
+from regress.commands.report.accounts import Accounts
 from regress.commands.report.branch import Branch
 from regress.commands.report.broken import broken_of
 from regress.commands.report.events import events_of
@@ -19,11 +20,14 @@ from regress.compare.changes import series_rule
 from regress.compare.gating import gating
 from regress.history import Store, without_gc
 from regress.history.loading import read_benchmarks
-from regress.model import ChangePoint, Series, Settings
+from regress.model import ChangePoint, KeptExplanation, Series, Settings
 from regress.pages import SHA_DIGITS, Entry, Leaf, Line, Part, Shard, Where
 
 PACKAGE = Path(__file__).parents[2]
-MADE_BY = ("pages.py", "commands/report/*.py", "compare/*.py", "stats/*.py")
+MADE_BY = (
+    *("pages.py", "commands/report/*.py", "compare/*.py", "stats/*.py"),
+    *("report/explained.py", "report/html/account.py", "units.py"),
+)
 """The code that decides what a page says: what other code has made is made anew."""
 
 
@@ -45,17 +49,19 @@ class Maker:
         branch: Branch,
         settings: Settings,
         review: Review,
+        explained: Mapping[str, Sequence[KeptExplanation]],
         commands: frozenset[str],
     ) -> None:
         self._past, self._branch, self._settings, self._commands = past, branch, settings, commands
-        self._review = review
+        self._review, self._explained = review, explained
         self._entries = read_benchmarks(results, [])
         self._anchors = Anchors(Store(results).anchors(), settings)
 
     def leaves(self) -> Iterator[Leaf]:
         for name in self._past.names:
             words = (self._common, self._past.stamp(name), repr(self._anchors.of(name)), *self._acknowledged(name))
-            stamp = hashlib.sha256("\n".join(words).encode()).hexdigest()[:24]
+            words += tuple(map(repr, self._told(name)))
+            stamp = hashlib.sha256("\n".join(words).encode(errors="surrogatepass")).hexdigest()[:24]
             yield Leaf(name, shard_file(name), stamp, partial(self._make, name))
 
     @cached_property
@@ -85,6 +91,7 @@ class Maker:
             levelled(each, self._changes(each), at, rule, gating(each, every))
             for each, rule in zip(valued, rules, strict=True)
         ]
+        accounts = Accounts(self._told(name), self._branch)
         thresholds = [each.threshold for each in rules]
         lines = [(each, number[place_of(each.series)]) for each in found]
         rows = [
@@ -95,10 +102,18 @@ class Maker:
             entry=Entry(name, shard_file(name)),
             places=places,
             rows=tuple(row for row, each in zip(rows, found, strict=True) if listed(row, each.series.metric.kind)),
-            events=events_of(name, lines, self._branch, self._commands),
+            events=tuple(
+                accounts.of_event(each, places[each.place])
+                for each in events_of(name, lines, self._branch, self._commands)
+            ),
             broken=broken_of([(each, number[place_of(each)]) for each in every]),
         )
-        return self._shard(name, found, thresholds), part
+        return self._shard(name, found, thresholds, accounts), part
+
+    def _told(self, name: str) -> list[KeptExplanation]:
+        """What was explained of the benchmark, under the names that it had, too."""
+        names = (*self._past.old_names(name), name)
+        return [found for each in names for found in self._explained.get(each, ())]
 
     def _changes(self, series: Series) -> tuple[ChangePoint, ...]:
         return self._review.of_changes(series, self._anchors.changes_of(series))
@@ -113,13 +128,14 @@ class Maker:
         names = entry.get("param_names")
         return tuple(map(str, names)) if isinstance(names, list) else (), str(entry.get("code") or "")
 
-    def _shard(self, name: str, found: list[Levelled], thresholds: list[float]) -> Shard:
+    def _shard(self, name: str, found: list[Levelled], thresholds: list[float], accounts: Accounts) -> Shard:
         names, code = self._described(name)
         rounds_a_commit = sum(len(each) for line in found for each in line.series.rounds) / len(self._branch.commits)
         kept = int(KEPT_ROUNDS / max(1.0, rounds_a_commit))
+        places = [place_of(each.series) for each in found]
         lines = [
-            line_of(each, id_of(place_of(each.series)), threshold, kept)
-            for each, threshold in zip(found, thresholds, strict=True)
+            accounts.of_line(line_of(each, id_of(where), threshold, kept), where)
+            for each, where, threshold in zip(found, places, thresholds, strict=True)
         ]
         columns = {each: index for index, each in enumerate(dict.fromkeys(each.measured for each in found))}
         used = sorted({at for each in found for at in each.series.at})
@@ -133,6 +149,7 @@ class Maker:
             lines=tuple(
                 _renumbered(line, columns[each.measured], number) for line, each in zip(lines, found, strict=True)
             ),
+            accounts=accounts.shown,
         )
 
 

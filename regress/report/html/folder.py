@@ -20,6 +20,7 @@ import msgspec
 
 from regress.errors import RegressError
 from regress.pages import Index, Part, Site
+from regress.report.html.account import shard_script
 from regress.report.html.page import page
 from regress.report.html.script import script_of
 
@@ -90,7 +91,7 @@ def _make_shards(site: Site, folder: Path, kept: dict[str, _Kept], progress: Pro
     progress.start(len(stale), "making pages")
     for leaf in stale:
         shard, part = leaf.make()
-        changed += replace_file(folder / SHARDS / leaf.file, script_of("shard", leaf.name, shard))
+        changed += replace_file(folder / SHARDS / leaf.file, shard_script(shard))
         kept[leaf.name] = _Kept(leaf.stamp, part)
         progress.advance(leaf.name)
     progress.close()
@@ -103,7 +104,7 @@ def write_file(site: Site, path: Path, progress: Progress) -> Written:
     data, parts = [], []
     for leaf in site.leaves:
         shard, part = leaf.make()
-        data.append(script_of("shard", leaf.name, shard))
+        data.append(shard_script(shard))
         parts.append(part)
         progress.advance(leaf.name)
     progress.close()

@@ -20,6 +20,7 @@ SCRIPTS = (
     "table",
     "marks",
     "filters",
+    "account",
     "event",
     "columns",
     "overview",
@@ -58,14 +59,14 @@ PROFILE_SCRIPTS = (
 
 EXPLAINED_SCRIPTS = (
     *("start", "text", "dom", "state", "words", "search", "export", "table", "theme"),
-    *("profile/timeline", "explained/main"),
+    *("profile/timeline", "account", "explained/main"),
 )
 """Of the page of an explanation."""
 
 
 def page(title: str, data: Sequence[str] = (), sources: Sequence[str] = ()) -> str:
     """The page of a report with the data in it, or with the files that it loads them from."""
-    return _rendered("page.html.j2", "style.css", SCRIPTS, title=title, data=data, sources=sources)
+    return _rendered("page.html.j2", "style.css account.css", SCRIPTS, title=title, data=data, sources=sources)
 
 
 def profile_page(title: str, data: Sequence[str]) -> str:
@@ -75,7 +76,7 @@ def profile_page(title: str, data: Sequence[str]) -> str:
 
 def explained_page(title: str, data: Sequence[str]) -> str:
     """The page of an explanation, with the data in it."""
-    styles = "style.css profile.css explained.css"
+    styles = "style.css profile.css account.css explained.css"
     return _rendered("explained.html.j2", styles, EXPLAINED_SCRIPTS, title=title, data=data)
 
 

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
-from regress.history import Store
-from regress.model import Commit, Side
+from regress.commands.session import Request, Session
+from regress.history import Store, keep_explanation
+from regress.model import Commit, KeptExplanation, Side
 from tests.conftest import Project, regress
-from tests.history.samples import WALL, benchmark, taken
-from tests.report.html.history import CPU, PARSE, create
+from tests.history.samples import GPU, WALL, benchmark, taken
+from tests.report import sample
+from tests.report.html.history import CPU, GPUS, LAST, PARSE, Recorder, create, explained
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +66,36 @@ def test_a_change_that_an_anchor_made_too_is_the_machines(root: Path) -> None:
     assert event["reasons"][0].startswith(f"{old[:8]}, measured again beside {new[:8]}, moved by -")
     (shard,) = (root / "report" / "data" / "b").glob(f"{PARSE}-*.js")
     assert shard.read_text().count("the machine moved") == 2, "in both environments"
+
+
+@pytest.mark.parametrize("name", [LAST, "ops.cudatime_before"], ids=["as it is called", "as it was called"])
+def test_what_was_explained_on_this_machine_is_shown_at_the_change(root: Path, name: str) -> None:
+    """`explain` alone writes into the cache: only the benchmark that it was about has another page."""
+    log = ["git", "rev-list", "--reverse", "HEAD"]
+    shas = subprocess.run(log, cwd=root, capture_output=True, text=True, check=True).stdout.split()
+    if name != LAST:
+        before, machine = (
+            Commit(shas[0], "change 0", "Ada", 0.0),
+            Recorder(root / "history", GPUS["h100"], "worktree-py3.12"),
+        )
+        machine.put(before, benchmark(name), (), GPU, 0.003, {"gpu_uuid": "GPU-h100"}, None, gpu_time=40e-6)
+        machine.finish(before)
+        listed = json.loads((root / "history" / "benchmarks.json").read_text())
+        listed[LAST]["was"] = [name]
+        (root / "history" / "benchmarks.json").write_text(json.dumps(listed))
+    assert regress(root, "report", "-q").code == 0
+    (event,) = events(root, LAST)
+    assert event["told"] is None
+    found = explained(name, (), 40e-6, 48e-6, "softmax::rest was added", sample.explanation().kernels[0])
+    kept = KeptExplanation(shas[26], shas[27], "h100", "worktree-py3.12", 1e9, found)
+    keep_explanation(Session(Request(root)).cache / "history", kept)
+    assert regress(root, "report", "-q").out.endswith("(9 benchmarks, 26 commits; 1 pages changed)\n")
+    (event,) = events(root, LAST)
+    assert event["told"]["text"] == "softmax::rest was added"
+    assert (event["told"]["base"], event["told"]["head"]) == (shas[26][:12], shas[27][:12])
+    (shard,) = (root / "report" / "data" / "b").glob(f"{LAST}-*.js")
+    assert f"{name} is 20 % slower: softmax::rest was added (high confidence)" in shard.read_text()
+    assert regress(root, "report", "-q").out.endswith("0 pages changed)\n")
 
 
 def events(root: Path, name: str) -> list[dict[str, Any]]:

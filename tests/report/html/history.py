@@ -8,13 +8,29 @@ import json
 import random
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from regress.history import Store
-from regress.model import Benchmark, Commit, Failure, Machine, Protocol, Side
+from regress.history import Store, keep_explanation
+from regress.model import (
+    METRICS,
+    Benchmark,
+    Case,
+    Cause,
+    Commit,
+    Explained,
+    Failure,
+    KeptExplanation,
+    KernelDiff,
+    Machine,
+    Protocol,
+    Side,
+    Verdict,
+)
 from tests.history.samples import GPU, WALL, benchmark, taken
+from tests.report import sample
 
 COMMITS = 30
 UNMEASURED = {16, 17, 28, 29}
@@ -73,6 +89,7 @@ def create(root: Path) -> Path:
     commits = repository(root)
     with mock.patch("regress.history.disk.locked", return_value=contextlib.nullcontext()):  # nobody else writes there
         record(root, commits)
+        explain(root, commits)
     broken = root / "history" / "h100" / f"{commits[3].sha[:8]}-other.json"
     broken.write_text("{ truncated")
     return root
@@ -93,6 +110,27 @@ def record(root: Path, commits: Sequence[Commit]) -> None:
     lost = Commit("ab" * 20, "rebased away", "Ada", START)
     on_cpu(cpus[0], 0, lost)
     cpus[0].finish(lost)
+
+
+def explain(root: Path, commits: Sequence[Commit]) -> None:
+    """One case of the regression of today between the two commits of it, with names that are markup; and a regression of before
+    on another machine, between two commits that are farther apart."""
+    evil = KernelDiff(None, sample.use(f"k<{HOSTILE}>", 1e-7, operators=(HOSTILE,)), "nothing", "new")
+    today = explained(SOFTMAX, (SIZES[1], DTYPES[0]), 24.6e-6, 26.9e-6, f"a fusion was lost: {HOSTILE}", evil)
+    before = explained(NORM, (), 66e-6, 74e-6, "softmax::rest was added: 2.00 us a call", evil)
+    for base, head, machine, found in ((21, 22, "h100", today), (2, 12, "laptop", before)):
+        ends = commits[base].sha, commits[head].sha
+        keep_explanation(root / "history", KeptExplanation(*ends, machine, "worktree-py3.12", START, found))
+
+
+def explained(name: str, params: tuple[str, ...], base: float, head: float, why: str, more: KernelDiff) -> Explained:
+    explanation = sample.explanation()
+    causes = (Cause("fusion", why, "high"), *explanation.causes[1:])
+    explanation = replace(explanation, causes=causes, kernels=(*explanation.kernels, more))
+    about = replace(
+        sample.compared(Case(name, params), "gpu_time", Verdict.REGRESSED, base, head), metric=METRICS["gpu_time"]
+    )
+    return replace(sample.explain().explained[0], comparison=about, explanation=explanation)
 
 
 def on_gpu(recorder: Recorder, at: int, commit: Commit) -> None:

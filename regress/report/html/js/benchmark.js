@@ -119,6 +119,7 @@
           ),
           h("div", {class: "two"}, h("div", null, plot, bar, pinnedAt), facts(now)),
           changes(shard, now),
+          R.account.accounts(shard, now),
           others,
           R.sizes(
             shard,

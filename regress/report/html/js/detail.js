@@ -31,6 +31,8 @@
                 {class: "soft small"},
                 `${commit(each.change.first).author} · ${text.date(commit(each.change.first).date)}`,
               ),
+              each.change.told &&
+                h("div", {class: "small"}, R.account.line(each.change.told, shard.name, now.name, each.line.metric)),
             ],
           },
           ...(now.lines.length > 1

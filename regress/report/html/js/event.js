@@ -130,6 +130,7 @@
           Object.entries(event.commands).map(([word, text]) => R.copyButton(word, text)),
         ),
       ),
+      R.account.told(event),
     );
   };
 })(regress);

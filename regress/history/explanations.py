@@ -1,0 +1,154 @@
+"""What differences come from, kept beside the results of their head.
+
+    ROOT/MACHINE/COMMIT8-ENV.explained.jsonl    a line for each base, case and metric: the newest one
+
+A line is a KeptExplanation without what has its default, and holds what a reader needs of it: the causes, where the time went,
+and the kernels that changed. Traces stay in the cache, files and commits in git. A line that cannot be read, because a later
+version has written it, is kept as it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from regress.history import disk, loading
+from regress.history.results_file import file_stem, shortened
+from regress.history.store import LOCK_TIMEOUT_S, folder_of, for_merging
+from regress.model import Comparison, Explained, Explanation, KeptExplanation, KernelDiff, KernelUse, ProfiledSide
+
+ENDING = ".explained.jsonl"
+FORMAT = 1
+DIGITS = 6
+MOST_KERNELS = 20
+"""Kernels, and ways of copying, that are kept of those that changed."""
+MOST_LETTERS = 300
+"""Of a kernel's name, which has its template arguments, and of what it was launched for."""
+
+
+# -- writing -------------------------------------------------------------------------------------------------------------
+
+
+def keep_explanation(root: Path, found: KeptExplanation) -> Path:
+    """Keep it in place of an older one of the same sides, case and metric. Raises StoreError."""
+    path = folder_of(root, found.machine) / (file_stem(found.head, found.environment) + ENDING)
+    line = {
+        "format": FORMAT,
+        **_lean(dataclasses.replace(found, found=_kept(found.found))),
+        "date": round(found.date, 3),
+    }
+    new = json.dumps(line, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+    with disk.locked(root, LOCK_TIMEOUT_S):
+        disk.replace_file(path, united_explanations([for_merging(path, bytes) or b"", new]))
+    return path
+
+
+def united_explanations(parts: Iterable[bytes]) -> bytes:
+    """The lines of several files in one: of each base, head, case and metric the newest, whatever the order of the files."""
+    newest: dict[str, tuple[float, bytes]] = {}
+    for text in (line for part in parts for line in part.split(b"\n")):
+        try:
+            line = json.loads(text)
+        except ValueError:
+            continue
+        key, dated = _key(line) or text.decode(), (_date(line), text)
+        newest[key] = max(newest.get(key, dated), dated)
+    return b"".join(newest[key][1] + b"\n" for key in sorted(newest))
+
+
+def _key(line: Any) -> str:
+    """What it explains; empty for what this version cannot tell."""
+    try:
+        about = line["found"]["comparison"]
+        return json.dumps([line["head"], line["environment"], about["case"], about["metric"]["name"], line["base"]])
+    except (KeyError, TypeError):
+        return ""
+
+
+def _date(line: Any) -> float:
+    date = line.get("date") if isinstance(line, dict) else None
+    return float(date) if isinstance(date, (int, float)) else 0.0
+
+
+def _kept(found: Explained) -> Explained:
+    """What is kept of it."""
+    seen = found.comparison
+    about = Comparison(
+        seen.case,
+        seen.metric,
+        seen.verdict,
+        base=seen.base,
+        head=seen.head,
+        ratio=seen.ratio,
+        low=seen.low,
+        high=seen.high,
+    )
+    base, head = (ProfiledSide(each.calls_s, ()) if each is not None else None for each in (found.base, found.head))
+    explanation = _fewer(found.explanation) if found.explanation is not None else None
+    return Explained(about, explanation, base, head, warnings=found.warnings, shown=found.shown)
+
+
+def _fewer(found: Explanation) -> Explanation:
+    changed = [each for each in (*found.kernels, *found.copies) if each.kind != "same"]
+    kept = sorted(changed, key=lambda each: -abs(each.difference_s))[:MOST_KERNELS]
+    kernels, copies = (
+        tuple(_cut(each) for each in group if any(each is one for one in kept))
+        for group in (found.kernels, found.copies)
+    )
+    return dataclasses.replace(found, kernels=kernels, copies=copies, warnings=())
+
+
+def _cut(each: KernelDiff) -> KernelDiff:
+    return dataclasses.replace(each, base=_named(each.base), head=_named(each.head))
+
+
+def _named(use: KernelUse | None) -> KernelUse | None:
+    if use is None:
+        return None
+    name, short, shapes = (text[:MOST_LETTERS] for text in (use.name, use.short, use.shapes))
+    operators = tuple(text[:MOST_LETTERS] for text in use.operators[:1])
+    return dataclasses.replace(use, name=name, short=short, shapes=shapes, operators=operators, dtypes="")
+
+
+def _lean(value: Any) -> Any:
+    """As JSON has it, without the fields that have their default; numbers that JSON lacks as strings."""
+    if dataclasses.is_dataclass(value):
+        named = ((each, getattr(value, each.name)) for each in dataclasses.fields(value))
+        return {each.name: _lean(own) for each, own in named if own != each.default}
+    if isinstance(value, (list, tuple)):
+        return [_lean(each) for each in value]
+    if isinstance(value, float):
+        return shortened(value, DIGITS) if math.isfinite(value) else str(value)
+    return value
+
+
+# -- reading -------------------------------------------------------------------------------------------------------------
+
+
+def explanations_in(root: Path) -> Iterator[KeptExplanation]:
+    """All that are kept below `root`. What cannot be read is left out."""
+    for folder in loading.machine_folders(root, None):
+        for path in files_of_explanations(folder):
+            for text in (loading.read(path, bytes, []) or b"").split(b"\n"):
+                found = _read(text)
+                if found is not None and found.machine == folder.name:
+                    yield found
+
+
+def files_of_explanations(folder: Path) -> list[Path]:
+    """Those of one machine."""
+    return sorted(path for path in folder.glob(f"*{ENDING}") if path.name[0] != ".")
+
+
+def _read(text: bytes) -> KeptExplanation | None:
+    try:
+        line = json.loads(text)
+        return msgspec.convert(line, KeptExplanation, strict=False) if line["format"] == FORMAT else None
+    except (ValueError, KeyError, TypeError):  # a msgspec.ValidationError is a ValueError
+        return None
