@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import reduce
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,8 +14,16 @@ import msgspec
 T = TypeVar("T")
 
 _STRING_OR_BARE = re.compile(rb'"(?:[^"\\]|\\.)*"|NaN|-?Infinity', re.DOTALL)
-_QUOTED = {b"NaN": b'"NaN"', b"Infinity": b'"Infinity"', b"-Infinity": b'"-Infinity"'}
-NUMBERS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+_QUOTED = {b"NaN": b'"N"', b"-Infinity": b'"-Infini"', b"Infinity": b'"Infini"'}
+"""Strings that are as long as what they stand for: a text is copied, and nothing in it is moved."""
+_AS_WRITTEN = (
+    (b"NaN", b'"N"'),
+    (b"-Infinity", b'"-Infini"'),
+    (b" Infinity", b' "Infini"'),
+    (b"[Infinity", b'["Infini"'),
+)
+"""The same where asv writes them, so that a parameter 'Infinity' is left alone."""
+NUMBERS = {"N": float("nan"), "Infini": float("inf"), "-Infini": float("-inf")}
 """The numbers that JSON lacks, by the strings that `strict` makes of them."""
 
 
@@ -34,8 +43,7 @@ def decoded(data: bytes, decode: Callable[[bytes], T]) -> T:
         if b"\\" not in data:
             # Quotes around a word inside of a string end that string before it, so that such a text cannot be decoded.
             with suppress(msgspec.DecodeError):
-                quoted = data.replace(b"NaN", b'"NaN"').replace(b"Infinity", b'"Infinity"')
-                return decode(quoted.replace(b'-"Infinity"', b'"-Infinity"'))
+                return decode(reduce(lambda text, words: text.replace(*words), _AS_WRITTEN, data))
         return decode(strict(data))
 
 
@@ -46,6 +54,8 @@ def strict(data: bytes) -> bytes:
     if b"\\" in data or b"\0" in data:
         return _STRING_OR_BARE.sub(lambda match: _QUOTED.get(match[0], match[0]), data)
     pieces = data.split(b'"')  # nothing is escaped: every other piece is a string, and all at once is what stands between
-    between = b'"'.join(pieces[::2]).replace(b"NaN", b"\0NaN\0").replace(b"Infinity", b"\0Infinity\0")
-    pieces[::2] = between.replace(b"-\0Infinity", b"\0-Infinity").split(b'"')
+    between = b'"'.join(pieces[::2])
+    for bare, quoted in _QUOTED.items():
+        between = between.replace(bare, quoted.replace(b'"', b"\0"))
+    pieces[::2] = between.split(b'"')
     return b'"'.join(pieces).replace(b"\0", b'"')
