@@ -87,7 +87,7 @@ class Row(NamedTuple):
     noise: float | None
     """Spread of the values around their level: 0.02 is about 2 %."""
     spark: str
-    """The history from its first level on, a letter a step: SPARK_LETTERS, lowest first; a space is a
+    """The history from its first level to its latest value, a letter a step: SPARK_LETTERS, lowest first; a space is a
     failure, a dash where there is no result."""
     levels: tuple[Level, ...]
     cases: int = 1

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from regress.compare.renamed import Recordings, as_of_today, names_of_today
-from regress.compare.series import FACTS, series_of
-from regress.history import Archive, Place, Recorded, SkippedFile, without_gc
+from regress.compare.renamed import Recordings, as_of_today, last_definition, names_of_today
+from regress.compare.series import FACTS, series_from
+from regress.history import Archive, Place, SkippedFile, without_gc
 from regress.model import Benchmark, Commit, Machine, Series, Settings
 
 FORMAT = 1
@@ -58,29 +58,34 @@ class Past:
             return self._series(name)  # a call of its own: what it has made is gone before the collector looks again
 
     def _series(self, name: str) -> tuple[Series, ...]:
-        history: list[tuple[str, list[Recorded]]] = [(commit.sha, []) for commit in self.commits]
-        for place, recorded in self._recorded(name):
-            history[place][1].append(recorded)
-        return series_of(history, self._settings)
+        return series_from(self._recorded(name), tuple(commit.sha for commit in self.commits), self._settings)
 
     def benchmark(self, name: str) -> Benchmark | None:
         """The benchmark as it was recorded last; its code is in `asv` where benchmarks.json has the benchmark."""
-        found = [recorded.benchmarks[name] for _, recorded in self._recorded(name) if name in recorded.benchmarks]
-        return replace(found[-1], asv=dict(self._archive.benchmarks.get(name, {}))) if found else None
+        found = last_definition(self._recorded(name), name)
+        return replace(found, asv=dict(self._archive.benchmarks.get(name, {}))) if found is not None else None
+
+    def newest(self, name: str) -> Commit:
+        """The last commit that has results of the benchmark."""
+        names = (*self._old_names[name], name)
+        held = (self._places.keys() & self._archive.sources_of(each) for each in names)
+        return self.commits[max(self._places[key] for keys in held for key in keys)]
 
     def stamp(self, name: str) -> str:
-        """A word that is another one whenever `series(name)` could be."""
-        found = hashlib.sha256(self._common)
+        """A word that is another one whenever `series(name)` could be, but for commits after the newest that has results."""
+        found, newest = hashlib.sha256(), 0
         for each in (*self._old_names.get(name, ()), name):
             found.update(repr((each, self._archive.benchmarks.get(each))).encode(errors="surrogatepass"))
             texts = self._archive.texts(each)
-            for rank, key in sorted((self._ranks[key], key) for key in texts if key in self._places):
-                found.update(b"\0".join((rank, *texts[key])))
+            for key in sorted(self._ranks.keys() & texts.keys(), key=self._ranks.__getitem__):
+                found.update(b"\0".join((self._labels[key], texts[key])))
+                newest = max(newest, self._places[key])
+        found.update(self._begun[newest])
         return found.hexdigest()[:24]
 
     @cached_property
-    def _ranks(self) -> dict[int, bytes]:
-        """Of each source, whose results it has: what they are sorted by."""
+    def _labels(self) -> dict[int, bytes]:
+        """Of each source, whose results it has."""
         where = {key: self._archive.places[key] for key in self._places}
         return {
             key: repr((self._places[key], each.machine.name, each.environment)).encode(errors="surrogatepass")
@@ -88,17 +93,31 @@ class Past:
         }
 
     @cached_property
-    def _common(self) -> bytes:
-        parts = (FORMAT, [commit.sha for commit in self.commits], self._settings)
-        return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).digest()
+    def _ranks(self) -> dict[int, int]:
+        """Of each source, where it stands in an order that files keep when they are copied."""
+        where = self._archive.places
+        ordered = sorted(self._places, key=lambda key: (self._places[key], *where[key][3:], where[key].machine.name))
+        return {key: rank for rank, key in enumerate(ordered)}
+
+    @cached_property
+    def _begun(self) -> list[bytes]:
+        """Of the commits up to each, a word that stands for them."""
+        found = hashlib.sha256(repr((FORMAT, self._settings)).encode())
+        words = []
+        for commit in self.commits:
+            found.update(commit.sha.encode())
+            words.append(found.digest())
+        return words
 
     def _recorded(self, name: str) -> Recordings:
-        """What is recorded of the benchmark, in the order of the commits."""
+        """What is recorded of the benchmark."""
         return as_of_today(name, self._old_names.get(name, ()), self._recorded_under)
 
     def _recorded_under(self, name: str) -> Recordings:
-        every = ((self._places.get(source), each) for source, each in self._archive.recorded(name))
-        return sorted(((place, each) for place, each in every if place is not None), key=lambda pair: pair[0])
+        return [
+            (tuple(self._places[source] for source in sources), each)
+            for sources, each in self._archive.recorded(name, self._places)
+        ]
 
 
 def past_of(

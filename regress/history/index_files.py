@@ -1,7 +1,7 @@
 """The files of the index: SQLite, made beside and renamed, or added to.
 
     sources (about)              some sources, each by the state that its files were read in, as MessagePack
-    rows (name, sources, data)   of one name in some sources: asv's row of each, as JSON
+    rows (name, sources, data)   of one name in some sources: asv's row of each, see tables.py
     rounds (name, sources, data) of one benchmark in some sources: our rounds of each, as MessagePack
 
 What is read of a long history at once is shared between two processes, which write a file each.
@@ -25,6 +25,7 @@ import msgspec
 from regress.history.bulk import without_gc
 from regress.history.sources import Content, Rounds, Source, read_source
 from regress.history.states import State
+from regress.history.tables import packed
 
 BATCH_BYTES = 8 * 2**20
 """Of files that are read before what they hold is written: few enough that memory is used again, and not asked for anew."""
@@ -106,14 +107,20 @@ def _beside(path: Path, process: int | None) -> Path:
 def _write(database: sqlite3.Connection, batch: Mapping[int, Content]) -> None:
     rows = _by_name({key: content.rows for key, content in batch.items()})
     rounds = _by_name({key: content.rounds for key, content in batch.items()})
-    for table, parts, encode in (("rows", rows, msgspec.json.encode), ("rounds", rounds, msgspec.msgpack.encode)):
-        values = ((name, parts[name].sources.tobytes(), encode(parts[name].items)) for name in sorted(parts))
-        database.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", values)
+    _insert(database, "rows", rows, packed)
+    _insert(database, "rounds", rounds, msgspec.msgpack.encode)
     about = {key: each.source for key, each in batch.items() if each.lasting}
     database.execute("INSERT INTO sources VALUES (?)", (msgspec.msgpack.encode(about),))
 
 
-class _Held(Generic[T]):
+def _insert(
+    database: sqlite3.Connection, table: str, parts: Mapping[str, _Column[T]], encode: Callable[[list[T]], bytes]
+) -> None:
+    values = ((name, parts[name].sources.tobytes(), encode(parts[name].items)) for name in sorted(parts))
+    database.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", values)
+
+
+class _Column(Generic[T]):
     """What sources hold of one name: an item a source."""
 
     __slots__ = ("items", "sources")
@@ -123,12 +130,12 @@ class _Held(Generic[T]):
         self.items: list[T] = []
 
 
-def _by_name(held: Mapping[int, Mapping[str, T]]) -> dict[str, _Held[T]]:
+def _by_name(held: Mapping[int, Mapping[str, T]]) -> dict[str, _Column[T]]:
     """What sources hold, by name. Most have the same names in one order: these are turned over together."""
     alike: dict[tuple[str, ...], list[int]] = {}
     for key, items in held.items():
         alike.setdefault(tuple(items), []).append(key)
-    found = defaultdict[str, _Held[T]](_Held)
+    found = defaultdict[str, _Column[T]](_Column)
     for names, keys in alike.items():
         sources = array("q", keys)
         for name, column in zip(names, zip(*(held[key].values() for key in keys), strict=True), strict=True):

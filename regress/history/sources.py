@@ -14,15 +14,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from regress.history import loading
-from regress.history.json_text import NUMBERS, decoded, strict
+from regress.history.json_text import decoded, strict
 from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
 from regress.history.recorded import SkippedFile
-from regress.history.results_file import RESTORE, RESULTS_VERSION, Row
+from regress.history.results_file import RESTORE, RESULTS_VERSION
 from regress.history.states import State
 from regress.history.sidecar import ENDING, Header, Kept
+from regress.history.tables import COLUMNS, Cut
 from regress.model import Benchmark, Round, declared_words
-
-NULL = msgspec.Raw(b"null")
 
 
 class Source(msgspec.Struct, array_like=True, frozen=True):
@@ -39,64 +38,8 @@ class Source(msgspec.Struct, array_like=True, frozen=True):
     """Old names that benchmarks declare."""
 
 
-class AsvRow(msgspec.Struct, array_like=True, gc=False):
-    """A row of asv's file up to what a history needs, in the order in which asv writes the columns."""
-
-    result: Any = None
-    params: list[list[Any]] | None = None
-    version: str | None = None
-    started_at: Any = None
-    duration: Any = None
-    ci_99_a: Any = None
-    ci_99_b: Any = None
-
-    @property
-    def started_ms(self) -> float | None:
-        return _number(self.started_at)
-
-    def row(self) -> Row:
-        return {
-            "result": _numbers(self.result),
-            "params": self.params,
-            "version": self.version,
-            "started_at": self.started_ms,
-            "duration": _number(self.duration),
-            "stats_ci_99_a": _numbers(self.ci_99_a),
-            "stats_ci_99_b": _numbers(self.ci_99_b),
-        }
-
-    @classmethod
-    def of(cls, text: msgspec.Raw) -> AsvRow:
-        """The row of that text; without what is not what it should be."""
-        try:
-            return _ROW.decode(text)
-        except msgspec.ValidationError:
-            items = [*(_if_it_is(list[Any], text) or ()), *(None,) * len(COLUMNS)]
-            params, version = (_if_it_is(kind, each) for kind, each in ((list[list[Any]], items[1]), (str, items[2])))
-            return cls(items[0] if params is not None else None, params, version, *items[3 : len(COLUMNS)])
-
-
-COLUMNS = ("result", "params", "version", "started_at", "duration", "stats_ci_99_a", "stats_ci_99_b")
-_ROW = msgspec.json.Decoder(AsvRow)
-
-
-class _Cut(msgspec.Struct, array_like=True, omit_defaults=True, gc=False):
-    """A row up to what a history needs, unread."""
-
-    result: msgspec.Raw = NULL
-    params: msgspec.Raw = NULL
-    version: msgspec.Raw = NULL
-    started_at: msgspec.Raw = NULL
-    duration: msgspec.Raw = NULL
-    ci_99_a: msgspec.Raw = NULL
-    ci_99_b: msgspec.Raw = NULL
-
-
-_CUT = msgspec.json.Decoder(_Cut)
-Texts = dict[str, msgspec.Raw]
+Cuts = dict[str, Cut]
 """Rows by name, unread."""
-LONG_BYTES = 64 * 1024
-"""Of a row from which on only what a history needs of it is kept: it has many samples."""
 
 
 class Rounds(msgspec.Struct, array_like=True):
@@ -130,7 +73,7 @@ class Content(NamedTuple):
     """What a source holds: rows by name, unread, and rounds by benchmark. `lasting` is False where another look may find more: a file that may not be read."""
 
     source: Source
-    rows: Texts
+    rows: Cuts
     rounds: dict[str, Rounds]
     lasting: bool = True
 
@@ -151,12 +94,12 @@ class _File(msgspec.Struct):
     date: float | None
     params: _Params
     result_columns: list[str]
-    results: Texts
+    results: Cuts
 
 
 _FILE = msgspec.json.Decoder(_File)
-_BEGINNINGS = (b"[[", b"[n")
-"""Of a row: a column of results, or null in its place."""
+_BEGINNINGS = (b"[", b"n")
+"""Of what stands in the place of results: a list, or null."""
 
 
 def read_source(state: State, facts: Collection[str]) -> Content:
@@ -177,11 +120,11 @@ def _with_sidecar(
     state: State,
     header: Header,
     kept: Collection[Kept],
-    found: tuple[str, float, str, Texts] | None,
+    found: tuple[str, float, str, Cuts] | None,
     skipped: list[SkippedFile],
     facts: Collection[str],
 ) -> Content:
-    rows: Texts = {} if found is None else found[3]
+    rows: Cuts = {} if found is None else found[3]
     if found is not None and found[0] != header.commit:
         skipped.append(loading.of_another_commit(state.folder / f"{state.stem}.json", found[0], header.commit))
         rows = {}
@@ -203,7 +146,7 @@ def _lasting(skipped: Collection[SkippedFile]) -> bool:
     return not any(each.fix.startswith("chmod") for each in skipped)
 
 
-def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Texts] | None:
+def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Cuts] | None:
     """Commit, its date, environment and rows of asv's file; None where it cannot be used."""
     try:
         with open(f"{state.folder}/{state.stem}.json", "rb", buffering=0) as opened:
@@ -212,55 +155,30 @@ def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str
     except (OSError, ValueError, RecursionError):  # the slow way says what is wrong
         return _asv_file_slowly(state, skipped)
     usual = file.version == RESULTS_VERSION and tuple(file.result_columns[: len(COLUMNS)]) == COLUMNS
-    whole = all(bytes(row)[:2] in _BEGINNINGS for row in file.results.values())
+    whole = all(bytes(row.result)[:1] in _BEGINNINGS for row in file.results.values())
     if not usual or not whole or file.params.machine != state.folder.name:
         return _asv_file_slowly(state, skipped)
-    if max(map(len, file.results.values()), default=0) > LONG_BYTES:
-        for name, row in file.results.items():
-            if len(row) > LONG_BYTES:
-                file.results[name] = msgspec.Raw(msgspec.json.encode(_CUT.decode(row)))
     return file.commit_hash, (file.date or 0) / 1000, file.env_name, file.results
 
 
-def _asv_file_slowly(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Texts] | None:
+def _asv_file_slowly(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Cuts] | None:
     """Files that asv does not write today: of the first format, with other columns, malformed in parts, or broken."""
     path = state.folder / f"{state.stem}.json"
     file = loading.read_results(path, skipped)
     if file is None:
         return None
     try:
-        rows = {name: _text([row.get(column) for column in COLUMNS]) for name, row in file.rows.items()}
+        rows = {name: Cut(*(_text(row.get(column)) for column in COLUMNS)) for name, row in file.rows.items()}
     except ValueError as error:
         skipped.append(SkippedFile(path, f"its text cannot be kept: {error}", RESTORE))
         return None
     return file.commit_hash, (file.date or 0) / 1000, file.env_name, rows
 
 
-def _text(values: Any) -> msgspec.Raw:
-    text = strict(json.dumps(values).encode())
+def _text(value: Any) -> msgspec.Raw:
+    text = strict(json.dumps(value).encode())
     msgspec.json.decode(text)  # what cannot be read again is not kept
     return msgspec.Raw(text)
-
-
-def _if_it_is(kind: Any, value: Any) -> Any:
-    try:
-        return msgspec.json.decode(value, type=kind) if type(value) is msgspec.Raw else msgspec.convert(value, kind)
-    except msgspec.ValidationError:
-        return None
-
-
-def _numbers(values: Any) -> list[Any] | None:
-    """An item a case. What stands there alone is the one of a plain benchmark."""
-    if values is None:
-        return None
-    every = values if type(values) is list else [values]
-    if str in map(type, every):
-        return [NUMBERS.get(each, each) if type(each) is str else each for each in every]
-    return every
-
-
-def _number(value: Any) -> float | None:
-    return value if isinstance(value, (int, float)) else None
 
 
 def _bare(round: Round, facts: Collection[str]) -> Round:

@@ -54,14 +54,21 @@ class Maker:
 
     def leaves(self) -> Iterator[Leaf]:
         for name in self._past.names:
-            words = (self._common, self._past.stamp(name), repr(self._anchors.of(name)), *self._acknowledged(name))
+            words = (self._common, self._past.stamp(name), self._seen(name), *self._acknowledged(name))
             stamp = hashlib.sha256("\n".join(words).encode()).hexdigest()[:24]
             yield Leaf(name, shard_file(name), stamp, partial(self._make, name))
 
     @cached_property
     def _common(self) -> str:
         code = hashlib.sha256(b"".join(path.read_bytes() for each in MADE_BY for path in sorted(PACKAGE.glob(each))))
-        return "\n".join((code.hexdigest(), self._branch.fingerprint, repr(self._settings), *sorted(self._commands)))
+        return "\n".join((code.hexdigest(), repr(self._settings), *sorted(self._commands)))
+
+    def _seen(self, name: str) -> str:
+        """What was measured again of the benchmark, and the branch up to the newest commit that has to do with it."""
+        at, again = self._branch.at, self._anchors.of(name)
+        beside = [each.beside for every in again.values() for each in every if each.beside in at]
+        newest = max((self._past.newest(name).sha, *beside), key=at.__getitem__)
+        return f"{self._branch.fingerprint(newest)} {again!r}"
 
     def _acknowledged(self, name: str) -> Iterator[str]:
         """The acknowledgements that may act on the benchmark: those that do not name another one."""
@@ -115,14 +122,14 @@ class Maker:
 
     def _shard(self, name: str, found: list[Levelled], thresholds: list[float]) -> Shard:
         names, code = self._described(name)
-        rounds_a_commit = sum(len(each) for line in found for each in line.series.rounds) / len(self._branch.commits)
+        used = sorted({at for each in found for at in each.series.at})
+        rounds_a_commit = sum(len(each) for line in found for each in line.series.rounds) / max(1, len(used))
         kept = int(KEPT_ROUNDS / max(1.0, rounds_a_commit))
         lines = [
             line_of(each, id_of(place_of(each.series)), threshold, kept)
             for each, threshold in zip(found, thresholds, strict=True)
         ]
         columns = {each: index for index, each in enumerate(dict.fromkeys(each.measured for each in found))}
-        used = sorted({at for each in found for at in each.series.at})
         number = {at: index for index, at in enumerate(used)}
         return Shard(
             name=name,
