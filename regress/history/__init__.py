@@ -9,7 +9,7 @@ loading        a commit's files -> Recorded
 archive        everything below results_dir, a benchmark at a time
 index          what was read of it, kept in a cache; index_files makes its files
 states         which files of results there are, and in which state
-sources        what each holds; tables how the index keeps rows of asv's files
+sources        what each holds, as the index keeps it; rows those of asv's files
 names          which metric stands under which name, and the entries of benchmarks.json
 results_file   asv's result file: text <-> rows
 first_format   asv's format of before 2019

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from regress.history import index_files, tables
+from regress.history import index_files, rows
 from regress.history.index_files import Progress
 from regress.history.names import further_version
 from regress.history.reading import AsvRow
@@ -65,7 +65,7 @@ class Index:
         self._paths = [folder / f"{stem}{ending}" for ending in (".sqlite", "-2.sqlite")]
         self._facts, self._states = facts, states
         self._databases: list[sqlite3.Connection] = []
-        self._known: tables.Known = {}
+        self._reader = rows.Reader()
         self.sources: dict[int, Source] = {}
         """By the number of the state that they were read in."""
         self.known = 0
@@ -138,27 +138,24 @@ class Index:
         return {each: sources for each, sources in self._proven.items() if each.rpartition(".")[0] == name}
 
     def _versions(self, name: str) -> dict[int, str]:
-        return dict(self._of("rows", name, tables.versions))
+        return dict(self._of("rows", name, rows.versions))
 
     def _held(self, name: str) -> Held:
         holding = self._sources_of(name)
-        rows = {
-            each: {key: row for key, row in self._of("rows", each, self._read) if key in sources}
+        found = {
+            each: {key: row for key, row in self._of("rows", each, self._reader.rows) if key in sources}
             for each, sources in {name: holding, **self._further(name)}.items()
         }
-        return Held(holding, rows, dict(self._of("rounds", name, _ROUNDS.decode)))
+        return Held(holding, found, dict(self._of("rounds", name, _ROUNDS.decode)))
 
     def _texts(self, name: str) -> dict[int, bytes]:
         holding = self._sources_of(name)
-        found = {key: text for key, text in self._of("rows", name, tables.texts) if key in holding}
-        others = [self._of("rows", each, tables.texts) for each in self._further(name)]
+        found: dict[int, bytes] = {key: text for key, text in self._of("rows", name, rows.texts) if key in holding}
+        others = [self._of("rows", each, rows.texts) for each in self._further(name)]
         for key, text in itertools.chain(*others, self._of("rounds", name, _ROUND_TEXTS.decode)):
             if key in holding:
                 found[key] = b"\0".join((found.get(key, b""), text))
         return found
-
-    def _read(self, data: bytes) -> Iterator[AsvRow]:
-        return tables.read(data, self._known)
 
     def _of(self, table: str, name: str, read: Callable[[bytes], Iterable[T]]) -> Iterator[tuple[int, T]]:
         """What each source holds of that name."""

@@ -1,7 +1,7 @@
 """The files of the index: SQLite, made beside and renamed, or added to.
 
     sources (about)              some sources, each by the state that its files were read in, as MessagePack
-    rows (name, sources, data)   of one name in some sources: asv's row of each, see tables.py
+    rows (name, sources, data)   of one name in some sources: asv's row of each, see rows.py
     rounds (name, sources, data) of one benchmark in some sources: our rounds of each, as MessagePack
 
 What is read of a long history at once is shared between two processes, which write a file each.
@@ -10,22 +10,23 @@ What is read of a long history at once is shared between two processes, which wr
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import threading
 import warnings
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
 
 from regress.history.bulk import without_gc
-from regress.history.sources import Content, Rounds, Source, read_source
+from regress.history.rows import packed
+from regress.history.sources import Content, Source, read_source
 from regress.history.states import State
-from regress.history.tables import packed
 
 BATCH_BYTES = 8 * 2**20
 """Of files that are read before what they hold is written: few enough that memory is used again, and not asked for anew."""
@@ -164,22 +165,19 @@ def _shared_out(states: Mapping[int, State]) -> tuple[dict[int, State], dict[int
 @contextmanager
 def _helper(path: Path, states: Mapping[int, State], facts: Collection[str]) -> Iterator[None]:
     """Make the file in a forked process meanwhile. Where that fails nothing is said: what is missing, this process reads."""
-    import multiprocessing
-
-    def work() -> None:
-        with suppress(BaseException):
-            _make_one(path, states, facts, no_progress)
-
-    helper = multiprocessing.get_context("fork").Process(target=work, daemon=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads in libraries, which the work does not use
-        helper.start()
+        helper = os.fork()
+    if not helper:
+        try:
+            _make_one(path, states, facts, no_progress)
+        finally:
+            os._exit(0)
     try:
         yield
     except BaseException:
-        helper.kill()
+        os.kill(helper, signal.SIGKILL)
         raise
     finally:
-        helper.join()
-        _beside(path, helper.pid).unlink(missing_ok=True)  # of a helper that was killed
-        helper.close()
+        os.waitpid(helper, 0)
+        _beside(path, helper).unlink(missing_ok=True)  # of a helper that was killed

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from functools import reduce
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,13 +15,6 @@ T = TypeVar("T")
 _STRING_OR_BARE = re.compile(rb'"(?:[^"\\]|\\.)*"|NaN|-?Infinity', re.DOTALL)
 _QUOTED = {b"NaN": b'"N"', b"-Infinity": b'"-Infini"', b"Infinity": b'"Infini"'}
 """Strings that are as long as what they stand for: a text is copied, and nothing in it is moved."""
-_AS_WRITTEN = (
-    (b"NaN", b'"N"'),
-    (b"-Infinity", b'"-Infini"'),
-    (b" Infinity", b' "Infini"'),
-    (b"[Infinity", b'["Infini"'),
-)
-"""The same where asv writes them, so that a parameter 'Infinity' is left alone."""
 NUMBERS = {"N": float("nan"), "Infini": float("inf"), "-Infini": float("-inf")}
 """The numbers that JSON lacks, by the strings that `strict` makes of them."""
 
@@ -43,8 +35,19 @@ def decoded(data: bytes, decode: Callable[[bytes], T]) -> T:
         if b"\\" not in data:
             # Quotes around a word inside of a string end that string before it, so that such a text cannot be decoded.
             with suppress(msgspec.DecodeError):
-                return decode(reduce(lambda text, words: text.replace(*words), _AS_WRITTEN, data))
+                return decode(_quoted(data))
         return decode(strict(data))
+
+
+def _quoted(data: bytes) -> bytes:
+    """The text with bare numbers as strings where asv writes them: `Infinity` in a parameter has a quote before it."""
+    *before, last = data.replace(b"NaN", _QUOTED[b"NaN"]).split(b"Infinity")
+    for at, text in enumerate(before):
+        if text.endswith(b"-"):
+            before[at] = text[:-1] + _QUOTED[b"-Infinity"]
+        else:
+            before[at] = text + (_QUOTED[b"Infinity"] if text.endswith((b" ", b"[")) else b"Infinity")
+    return b"".join((*before, last))
 
 
 def strict(data: bytes) -> bytes:

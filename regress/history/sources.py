@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
-import os
-import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,12 +12,11 @@ import msgspec
 
 from regress.history import loading
 from regress.history.json_text import decoded, strict
-from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
 from regress.history.recorded import SkippedFile
 from regress.history.results_file import RESTORE, RESULTS_VERSION
-from regress.history.states import State
+from regress.history.rows import COLUMNS, Cut
 from regress.history.sidecar import ENDING, Header, Kept
-from regress.history.tables import COLUMNS, Cut
+from regress.history.states import State
 from regress.model import Benchmark, Round, declared_words
 
 
@@ -38,8 +34,10 @@ class Source(msgspec.Struct, array_like=True, frozen=True):
     """Old names that benchmarks declare."""
 
 
-Cuts = dict[str, Cut]
+Texts = Mapping[str, Cut | msgspec.Raw]
 """Rows by name, unread."""
+SHORT_BYTES = 64 * 1024
+"""Of a file, up to which its rows are kept as they are: cutting off what a history does not need takes longer than keeping it."""
 
 
 class Rounds(msgspec.Struct, array_like=True):
@@ -73,7 +71,7 @@ class Content(NamedTuple):
     """What a source holds: rows by name, unread, and rounds by benchmark. `lasting` is False where another look may find more: a file that may not be read."""
 
     source: Source
-    rows: Cuts
+    rows: Texts
     rounds: dict[str, Rounds]
     lasting: bool = True
 
@@ -94,12 +92,17 @@ class _File(msgspec.Struct):
     date: float | None
     params: _Params
     result_columns: list[str]
-    results: Cuts
 
 
-_FILE = msgspec.json.Decoder(_File)
-_BEGINNINGS = (b"[", b"n")
-"""Of what stands in the place of results: a list, or null."""
+class _LongFile(_File):
+    results: dict[str, Cut]
+
+
+class _ShortFile(_File):
+    results: dict[str, msgspec.Raw]
+
+
+_LONG, _SHORT = msgspec.json.Decoder(_LongFile), msgspec.json.Decoder(_ShortFile)
 
 
 def read_source(state: State, facts: Collection[str]) -> Content:
@@ -120,11 +123,11 @@ def _with_sidecar(
     state: State,
     header: Header,
     kept: Collection[Kept],
-    found: tuple[str, float, str, Cuts] | None,
+    found: tuple[str, float, str, Texts] | None,
     skipped: list[SkippedFile],
     facts: Collection[str],
 ) -> Content:
-    rows: Cuts = {} if found is None else found[3]
+    rows: Texts = {} if found is None else found[3]
     if found is not None and found[0] != header.commit:
         skipped.append(loading.of_another_commit(state.folder / f"{state.stem}.json", found[0], header.commit))
         rows = {}
@@ -146,22 +149,23 @@ def _lasting(skipped: Collection[SkippedFile]) -> bool:
     return not any(each.fix.startswith("chmod") for each in skipped)
 
 
-def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Cuts] | None:
+def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Texts] | None:
     """Commit, its date, environment and rows of asv's file; None where it cannot be used."""
     try:
         with open(f"{state.folder}/{state.stem}.json", "rb", buffering=0) as opened:
             data = opened.read()
-        file = decoded(data, _FILE.decode)
+        decode: Callable[[bytes], _LongFile | _ShortFile] = (_SHORT if len(data) < SHORT_BYTES else _LONG).decode
+        file = decoded(data, decode)
     except (OSError, ValueError, RecursionError):  # the slow way says what is wrong
         return _asv_file_slowly(state, skipped)
     usual = file.version == RESULTS_VERSION and tuple(file.result_columns[: len(COLUMNS)]) == COLUMNS
-    whole = all(bytes(row.result)[:1] in _BEGINNINGS for row in file.results.values())
+    whole = isinstance(file, _LongFile) or {memoryview(row)[0] for row in file.results.values()} <= {ord("[")}
     if not usual or not whole or file.params.machine != state.folder.name:
         return _asv_file_slowly(state, skipped)
     return file.commit_hash, (file.date or 0) / 1000, file.env_name, file.results
 
 
-def _asv_file_slowly(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Cuts] | None:
+def _asv_file_slowly(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Texts] | None:
     """Files that asv does not write today: of the first format, with other columns, malformed in parts, or broken."""
     path = state.folder / f"{state.stem}.json"
     file = loading.read_results(path, skipped)
