@@ -3,7 +3,7 @@
     index.html        the page
     data/index.js     the Index
     data/b/*.js       a Shard a benchmark
-    manifest.json     what the shards were made from, and the parts of the index: what need not be made again
+    manifest.json     what page and shards were made from, and the parts of the index: what need not be made again
 
 The manifest also says that the folder is ours. Every file is written whole, and the index after the shards it speaks of: a
 report that was interrupted is the old one with some shards that are newer, and goes on from there the next time.
@@ -12,7 +12,7 @@ report that was interrupted is the old one with some shards that are newer, and 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ import msgspec
 
 from regress.errors import RegressError
 from regress.pages import Index, Part, Site
-from regress.report.html.page import page
+from regress.report.html.page import page, page_stamp
 from regress.report.html.script import script_of
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 FORMAT = 1
 SHARDS = Path("data", "b")
+SOURCES = ["data/index.js"]
+"""What the page loads its data from."""
 FIX = 'choose another folder: "report_dir" under "regress" in asv.conf.json'
 
 
@@ -55,6 +57,8 @@ class _Kept:
 @dataclass(frozen=True)
 class _Manifest:
     format: int = FORMAT
+    page: str = ""
+    """Its stamp."""
     benchmarks: dict[str, _Kept] = field(default_factory=dict)
 
 
@@ -65,21 +69,24 @@ def write_folder(site: Site, folder: Path, progress: Progress) -> Written:
     kept = dict(before.benchmarks)
     with explained(folder):
         (folder / SHARDS).mkdir(parents=True, exist_ok=True)
-        _write_manifest(folder, kept)  # from now on the folder is ours
+        if not kept:
+            _write_manifest(folder, before)  # from now on the folder is ours
         try:
             made, changed = _make_shards(site, folder, kept, progress)
         except BaseException:
-            _write_manifest(folder, kept)
+            _write_manifest(folder, replace(before, benchmarks=kept))
             raise
         kept = {leaf.name: kept[leaf.name] for leaf in site.leaves}
         index = site.index([each.part for each in kept.values()])
-        replace_file(folder / "index.html", page(index.project, sources=["data/index.js"]))
+        page_made_of = page_stamp(index.project, SOURCES)
+        if before.page != page_made_of or not (folder / "index.html").exists():
+            replace_file(folder / "index.html", page(index.project, sources=SOURCES))
         replace_file(folder / "data" / "index.js", script_of("index", "", index))
         wanted = {leaf.file for leaf in site.leaves}
         for path in (folder / SHARDS).iterdir():
             if path.name not in wanted:
                 path.unlink()
-        _write_manifest(folder, kept)
+        _write_manifest(folder, _Manifest(page=page_made_of, benchmarks=kept))
     return Written(folder / "index.html", index, len(kept), made, changed)
 
 
@@ -140,8 +147,8 @@ def _decoded(data: bytes) -> _Manifest:
     return found if found.format == FORMAT else _Manifest()
 
 
-def _write_manifest(folder: Path, kept: dict[str, _Kept]) -> None:
-    replace_file(folder / MANIFEST, msgspec.json.encode(_Manifest(FORMAT, kept)).decode())
+def _write_manifest(folder: Path, manifest: _Manifest) -> None:
+    replace_file(folder / MANIFEST, msgspec.json.encode(manifest).decode())
 
 
 def _current(folder: Path, file: str, stamp: str, kept: _Kept | None) -> bool:
