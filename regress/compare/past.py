@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from regress.compare.renamed import Recordings, as_of_today, last_definition, names_of_today
 from regress.compare.series import FACTS, series_from
@@ -23,7 +24,16 @@ class Unknown:
 
     commit_sha: str
     date: float
-    files: tuple[Path, ...]
+    files: tuple[Place, ...]
+
+
+class Trace(NamedTuple):
+    """What the series of a benchmark are made of."""
+
+    stamp: str
+    """A word that is another one whenever they could be, but for commits after the newest that has results."""
+    newest: Commit
+    """The last commit that has results."""
 
 
 @dataclass(frozen=True)
@@ -65,39 +75,28 @@ class Past:
         found = last_definition(self._recorded(name), name)
         return replace(found, asv=dict(self._archive.benchmarks.get(name, {}))) if found is not None else None
 
-    def newest(self, name: str) -> Commit:
-        """The last commit that has results of the benchmark."""
-        names = (*self._old_names[name], name)
-        held = (self._places.keys() & self._archive.sources_of(each) for each in names)
-        return self.commits[max(self._places[key] for keys in held for key in keys)]
-
-    def stamp(self, name: str) -> str:
-        """A word that is another one whenever `series(name)` could be, but for commits after the newest that has results."""
+    def trace(self, name: str) -> Trace:
+        """What `series(name)` is made of."""
         found, newest = hashlib.sha256(), 0
         for each in (*self._old_names.get(name, ()), name):
             found.update(repr((each, self._archive.benchmarks.get(each))).encode(errors="surrogatepass"))
             texts = self._archive.texts(each)
-            for key in sorted(self._ranks.keys() & texts.keys(), key=self._ranks.__getitem__):
-                found.update(b"\0".join((self._labels[key], texts[key])))
-                newest = max(newest, self._places[key])
+            keys = [key for key in self._labels if key in texts]
+            found.update(b"\0".join([part for key in keys for part in (self._labels[key], texts[key])]))
+            newest = max(newest, self._places[keys[-1]]) if keys else newest
         found.update(self._begun[newest])
-        return found.hexdigest()[:24]
+        return Trace(found.hexdigest()[:24], self.commits[newest])
 
     @cached_property
     def _labels(self) -> dict[int, bytes]:
-        """Of each source, whose results it has."""
-        where = {key: self._archive.places[key] for key in self._places}
-        return {
-            key: repr((self._places[key], each.machine.name, each.environment)).encode(errors="surrogatepass")
-            for key, each in where.items()
-        }
-
-    @cached_property
-    def _ranks(self) -> dict[int, int]:
-        """Of each source, where it stands in an order that files keep when they are copied."""
+        """Of each source, whose results it has; in the order of the commits, and beyond it in one that files keep when they are
+        copied."""
         where = self._archive.places
-        ordered = sorted(self._places, key=lambda key: (self._places[key], *where[key][3:], where[key].machine.name))
-        return {key: rank for rank, key in enumerate(ordered)}
+        named = [
+            (place, where[key].machine.name, where[key].environment, where[key].file, key)
+            for key, place in self._places.items()
+        ]
+        return {key: repr(words).encode(errors="surrogatepass") for *words, _, key in sorted(named)}
 
     @cached_property
     def _begun(self) -> list[bytes]:
@@ -174,5 +173,5 @@ def _unknown(places: Iterable[Place]) -> tuple[Unknown, ...]:
     found: dict[str, list[Place]] = {}
     for place in places:
         found.setdefault(place.commit_sha, []).append(place)
-    every = (Unknown(sha, group[0].date, tuple(each.path for each in group)) for sha, group in found.items())
+    every = (Unknown(sha, group[0].date, tuple(group)) for sha, group in found.items())
     return tuple(sorted(every, key=lambda each: (each.date, each.commit_sha)))

@@ -54,7 +54,8 @@ class Maker:
 
     def leaves(self) -> Iterator[Leaf]:
         for name in self._past.names:
-            words = (self._common, self._past.stamp(name), self._seen(name), *self._acknowledged(name))
+            made_of, newest = self._past.trace(name)
+            words = (self._common, made_of, self._seen(name, newest.sha), *self._acknowledged(name))
             stamp = hashlib.sha256("\n".join(words).encode()).hexdigest()[:24]
             yield Leaf(name, shard_file(name), stamp, partial(self._make, name))
 
@@ -63,12 +64,11 @@ class Maker:
         code = hashlib.sha256(b"".join(path.read_bytes() for each in MADE_BY for path in sorted(PACKAGE.glob(each))))
         return "\n".join((code.hexdigest(), repr(self._settings), *sorted(self._commands)))
 
-    def _seen(self, name: str) -> str:
+    def _seen(self, name: str, newest: str) -> str:
         """What was measured again of the benchmark, and the branch up to the newest commit that has to do with it."""
         at, again = self._branch.at, self._anchors.of(name)
         beside = [each.beside for every in again.values() for each in every if each.beside in at]
-        newest = max((self._past.newest(name).sha, *beside), key=at.__getitem__)
-        return f"{self._branch.fingerprint(newest)} {again!r}"
+        return f"{self._branch.fingerprint(max((newest, *beside), key=at.__getitem__))} {again!r}"
 
     def _acknowledged(self, name: str) -> Iterator[str]:
         """The acknowledgements that may act on the benchmark: those that do not name another one."""
