@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -99,6 +100,14 @@ class Archive:
         found += [self._table(name, keys, names, held) for keys, names in self._alike(alone, held)]
         return [(sources, recorded) for _, sources, recorded in sorted(found, key=lambda each: each[0])]
 
+    @cached_property
+    def _where(self) -> dict[int, tuple[Any, ...]]:
+        """Of each source, what one table has in common; nothing with others where another one is about the same commit."""
+        return {
+            key: (each.machine.name, each.environment, key if key in self._doubled else None)
+            for key, each in self.places.items()
+        }
+
     def texts(self, name: str) -> Mapping[int, bytes]:
         """For each source, what it holds of the benchmark, as text that nobody has to understand."""
         return self._index.texts(name)
@@ -111,12 +120,11 @@ class Archive:
     def _alike(self, wanted: Sequence[int], held: Held) -> Iterator[tuple[list[int], tuple[str, ...]]]:
         """The sources, those of one place and definition together, with the names of their rows."""
         groups: dict[tuple[Any, ...], list[int]] = {}
+        rows = [(name, of.get) for name, of in held.rows.items()]
         for key in wanted:
-            place, rows = self.places[key], [(name, of[key]) for name, of in held.rows.items() if key in of]
-            definition = [(name, id(row.axes), row.version) for name, row in rows]
-            alone = key if key in self._doubled else None
-            groups.setdefault((place.machine.name, place.environment, alone, *definition), []).append(key)
-        for (_, _, _, *definition), keys in groups.items():
+            definition = [(name, id(row[0]), row[1]) for name, get in rows if (row := get(key)) is not None]
+            groups.setdefault((self._where[key], *definition), []).append(key)
+        for (_, *definition), keys in groups.items():
             yield keys, tuple(name for name, *_ in definition)
 
     def _table(self, name: str, keys: Sequence[int], names: Sequence[str], held: Held) -> _Found:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,6 +15,8 @@ from regress.history.reading import AsvRow, Axes
 COLUMNS = ("result", "params", "version", "started_at", "duration", "stats_ci_99_a", "stats_ci_99_b")
 """What a history needs, in the order in which asv writes it."""
 NULL = msgspec.Raw(b"null")
+
+T = TypeVar("T")
 
 class Cut(msgspec.Struct, array_like=True, omit_defaults=True, gc=False):
     """A row up to what a history needs, unread."""
@@ -66,39 +70,63 @@ def texts(data: bytes) -> list[msgspec.Raw]:
     return _TEXTS.decode(data)
 
 
+class _Once(dict[bytes, T]):
+    """What each text says: it is read once, so that what is alike is one object."""
+
+    def __init__(self, read: Callable[[bytes], T]) -> None:
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, text: bytes) -> T:
+        found = self[text] = self._read(text)
+        return found
+
+
 class Reader:
-    """Reads rows; what many of them share is one object."""
+    """Reads rows. There may be millions, of which most are as they should be: a column at a time is looked at."""
 
     def __init__(self) -> None:
-        self._axes: dict[bytes, Axes | None] = {}
-        self._versions: dict[bytes, str] = {}
+        self._axes, self._versions = _Once(_axes), _Once(_version)
 
     def rows(self, data: bytes) -> Iterator[AsvRow]:
         """The rows; without what is not what it should be."""
-        for row in _ROWS.decode(data):
-            axes = self._axes_in(bytes(row.params))
-            yield AsvRow(
-                axes or (),
-                self._version_in(bytes(row.version)),
-                _numbers(row.result) if axes is not None else None,
-                _number(row.started_at),
-                _number(row.duration),
-                _numbers(row.ci_99_a),
-                _numbers(row.ci_99_b),
-            )
+        columns = zip(*map(msgspec.structs.astuple, _ROWS.decode(data)), strict=True)
+        results, params, versions, started_at, durations, *ends = columns
+        axes: list[Axes | None] = list(map(self._axes.__getitem__, map(bytes, params)))
+        if None in axes:
+            results = tuple(None if known is None else each for known, each in zip(axes, results, strict=True))
+        words = any(word in data for word in _WORDS)
+        cells = zip(
+            (each or () for each in axes),
+            map(self._versions.__getitem__, map(bytes, versions)),
+            _column(results, _LISTS, _numbers, words),
+            _column(started_at, _NUMBERS, _number),
+            _column(durations, _NUMBERS, _number),
+            *(_column(each, _LISTS, _numbers, words) for each in ends),
+            itertools.repeat(None, len(axes)),
+            strict=True,
+        )
+        return map(partial(tuple.__new__, AsvRow), cells)
 
-    def _axes_in(self, text: bytes) -> Axes | None:
-        """The parameters; None where the text has none."""
-        if text not in self._axes:
-            axes = _if_it_is(list[list[Any]] | None, text, ())
-            self._axes[text] = None if axes == () else tuple(tuple(map(str, axis)) for axis in axes or ())
-        return self._axes[text]
 
-    def _version_in(self, text: bytes) -> str:
-        found = self._versions.get(text)
-        if found is None:
-            found = self._versions[text] = _if_it_is(str | None, text, "") or ""
-        return found
+def _column(values: Sequence[T], usual: frozenset[type], convert: Callable[[T], Any], always: bool = False) -> Sequence[Any]:
+    """The values, converted where some are not of the usual types."""
+    return list(map(convert, values)) if always or not usual.issuperset(map(type, values)) else values
+
+
+_LISTS: frozenset[type] = frozenset({list, type(None)})
+_NUMBERS: frozenset[type] = frozenset({int, float, type(None)})
+_WORDS = tuple(f'"{word}"'.encode() for word in NUMBERS)
+
+
+def _axes(text: bytes) -> Axes | None:
+    """The parameters; None where the text has none."""
+    axes = _if_it_is(list[list[Any]] | None, text, ())
+    return None if axes == () else tuple(tuple(map(str, axis)) for axis in axes or ())
+
+
+def _version(text: bytes) -> str:
+    return str(_if_it_is(str | None, text, "") or "")
 
 
 def _if_it_is(kind: Any, text: bytes, otherwise: Any) -> Any:
