@@ -250,11 +250,14 @@ class Shard:
 
 @dataclass(frozen=True)
 class Leaf:
-    """One benchmark. While `stamp` is as it was, so is all that `make` would give."""
+    """One benchmark. While either word about it is as it was, so is all that `make` would give."""
 
     name: str
     file: str
-    stamp: str
+    seen: str
+    """Of the files that its results are in."""
+    stamp: Callable[[], str]
+    """Of what they say, which is the same in another checkout; it takes reading them."""
     make: Callable[[], tuple[Shard, Part]]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,10 +29,10 @@ class Unknown:
 
 
 class Trace(NamedTuple):
-    """What the series of a benchmark are made of."""
+    """Which results there are of a benchmark."""
 
-    stamp: str
-    """A word that is another one whenever they could be, but for commits after the newest that has results."""
+    files: str
+    """A word that is another one whenever there are other files, or one of them has changed."""
     newest: Commit
     """The last commit that has results."""
 
@@ -76,7 +77,17 @@ class Past:
         return replace(found, asv=dict(self._archive.benchmarks.get(name, {}))) if found is not None else None
 
     def trace(self, name: str) -> Trace:
-        """What `series(name)` is made of."""
+        """Which results there are of the benchmark, without a look at what they say."""
+        names = (*self._old_names[name], name)
+        held = self._places.keys() & set().union(*map(self._archive.sources_of, names))
+        newest = max(map(self._places.__getitem__, held))
+        found = hashlib.sha256(array("q", sorted(held)).tobytes() + self._begun[newest])
+        found.update(repr([self._archive.benchmarks.get(each) for each in names]).encode(errors="surrogatepass"))
+        return Trace(found.hexdigest()[:24], self.commits[newest])
+
+    def stamp(self, name: str) -> str:
+        """A word that is another one whenever `series(name)` could be, but for commits after the newest that has results. It is
+        the same wherever the same results are."""
         found, newest = hashlib.sha256(), 0
         for each in (*self._old_names.get(name, ()), name):
             found.update(repr((each, self._archive.benchmarks.get(each))).encode(errors="surrogatepass"))
@@ -85,7 +96,7 @@ class Past:
             found.update(b"\0".join([part for key in keys for part in (self._labels[key], texts[key])]))
             newest = max(newest, self._places[keys[-1]]) if keys else newest
         found.update(self._begun[newest])
-        return Trace(found.hexdigest()[:24], self.commits[newest])
+        return found.hexdigest()[:24]
 
     @cached_property
     def _labels(self) -> dict[int, bytes]:

@@ -86,13 +86,13 @@ def test_the_stamp_follows_what_the_series_is_made_of(tmp_path: Path) -> None:
     measured(tmp_path, SHAS[0], 1.0)
     measured(tmp_path, SHAS[0], 1.0, "ops.cudatime_mul")
     names = ("ops.cudatime_add", "ops.cudatime_mul")
-    before = [past(tmp_path).trace(name).stamp for name in names]
-    assert before == [past(tmp_path).trace(name).stamp for name in names]
+    before = [past(tmp_path).stamp(name) for name in names]
+    assert before == [past(tmp_path).stamp(name) for name in names]
     assert len(set(before)) == 2
     measured(tmp_path, SHAS[1], 2.0, "ops.cudatime_mul")
-    after = [past(tmp_path).trace(name).stamp for name in names]
+    after = [past(tmp_path).stamp(name) for name in names]
     assert (after[0] == before[0], after[1] == before[1]) == (True, False)
-    other_order = [past(tmp_path, SHAS[::-1]).trace(name).stamp for name in names]
+    other_order = [past(tmp_path, SHAS[::-1]).stamp(name) for name in names]
     assert not set(other_order) & set(after)
 
 

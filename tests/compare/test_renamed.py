@@ -124,7 +124,7 @@ def test_results_of_asv_are_joined_too(tmp_path: Path) -> None:
 def test_the_stamp_follows_the_old_name_too(tmp_path: Path) -> None:
     record(tmp_path, 0, old(), 1.0)
     record(tmp_path, 5, new(), 1.0)
-    before = past(tmp_path).trace(NEW).stamp
-    assert past(tmp_path).trace(NEW).stamp == before
+    before = past(tmp_path).stamp(NEW)
+    assert past(tmp_path).stamp(NEW) == before
     record(tmp_path, 1, old(), 1.0)
-    assert past(tmp_path).trace(NEW).stamp != before
+    assert past(tmp_path).stamp(NEW) != before

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 from regress.commands.report.branch import Branch
@@ -54,10 +54,13 @@ class Maker:
 
     def leaves(self) -> Iterator[Leaf]:
         for name in self._past.names:
-            made_of, newest = self._past.trace(name)
-            words = (self._common, made_of, self._seen(name, newest.sha), *self._acknowledged(name))
-            stamp = hashlib.sha256("\n".join(words).encode()).hexdigest()[:24]
-            yield Leaf(name, shard_file(name), stamp, partial(self._make, name))
+            files, newest = self._past.trace(name)
+            rest = (self._common, self._seen(name, newest.sha), *self._acknowledged(name))
+            stamp = cache(partial(self._stamp, name, rest))
+            yield Leaf(name, shard_file(name), _word(files, *rest), stamp, partial(self._make, name))
+
+    def _stamp(self, name: str, rest: tuple[str, ...]) -> str:
+        return _word(self._past.stamp(name), *rest)
 
     @cached_property
     def _common(self) -> str:
@@ -156,6 +159,10 @@ def _renumbered(line: Line, column: int, number: dict[int, int]) -> Line:
         failures={kind: tuple(map(move, places)) for kind, places in line.failures.items()},
         ticks=tuple((move(at), words) for at, words in line.ticks),
     )
+
+
+def _word(*words: str) -> str:
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:24]
 
 
 def shard_file(name: str) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from regress.errors import RegressError
-from regress.pages import Index, Part, Site
+from regress.pages import Index, Leaf, Part, Site
 from regress.report.html.page import page, page_stamp
 from regress.report.html.script import script_of
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from regress.report.progress import Progress
 
 MANIFEST = "manifest.json"
-FORMAT = 1
+FORMAT = 2
 SHARDS = Path("data", "b")
 SOURCES = ["data/index.js"]
 """What the page loads its data from."""
@@ -50,6 +50,7 @@ class Written:
 class _Kept:
     """A benchmark in the manifest."""
 
+    seen: str
     stamp: str
     part: Part
 
@@ -92,13 +93,13 @@ def write_folder(site: Site, folder: Path, progress: Progress) -> Written:
 
 def _make_shards(site: Site, folder: Path, kept: dict[str, _Kept], progress: Progress) -> tuple[int, int]:
     """Make what is out of date, and put it down in `kept`; how many were made, and how many files have changed."""
-    stale = [leaf for leaf in site.leaves if not _current(folder, leaf.file, leaf.stamp, kept.get(leaf.name))]
+    stale = [leaf for leaf in site.leaves if not _current(folder, leaf, kept)]
     changed = 0
     progress.start(len(stale), "making pages")
     for leaf in stale:
         shard, part = leaf.make()
         changed += replace_file(folder / SHARDS / leaf.file, script_of("shard", leaf.name, shard))
-        kept[leaf.name] = _Kept(leaf.stamp, part)
+        kept[leaf.name] = _Kept(leaf.seen, leaf.stamp(), part)
         progress.advance(leaf.name)
     progress.close()
     return len(stale), changed
@@ -151,8 +152,17 @@ def _write_manifest(folder: Path, manifest: _Manifest) -> None:
     replace_file(folder / MANIFEST, msgspec.json.encode(manifest).decode())
 
 
-def _current(folder: Path, file: str, stamp: str, kept: _Kept | None) -> bool:
-    return kept is not None and kept.stamp == stamp and (folder / SHARDS / file).exists()
+def _current(folder: Path, leaf: Leaf, kept: dict[str, _Kept]) -> bool:
+    """Whether the benchmark need not be made anew. Of files that are new and say what they said, it is put down that they were
+    seen."""
+    found = kept.get(leaf.name)
+    if found is None or not (folder / SHARDS / leaf.file).exists():
+        return False
+    if found.seen != leaf.seen:
+        if found.stamp != leaf.stamp():
+            return False
+        kept[leaf.name] = replace(found, seen=leaf.seen)
+    return True
 
 
 def replace_file(path: Path, text: str) -> bool:
