@@ -145,8 +145,7 @@ def past_of(
     were read and that have to be.
     """
     with without_gc():
-        archive = Archive(root, cache, FACTS, progress)
-    return _of(archive, commits, settings, machine, environment)
+        return _of(Archive(root, cache, FACTS, progress), commits, settings, machine, environment)
 
 
 def _of(

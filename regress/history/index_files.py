@@ -37,8 +37,8 @@ TABLES = """
 CREATE TABLE sources (about BLOB NOT NULL);
 CREATE TABLE rows (name TEXT NOT NULL, sources BLOB NOT NULL, data BLOB NOT NULL);
 CREATE TABLE rounds (name TEXT NOT NULL, sources BLOB NOT NULL, data BLOB NOT NULL);
-CREATE INDEX rows_of ON rows (name);
-CREATE INDEX rounds_of ON rounds (name);
+CREATE INDEX rows_of ON rows (name, sources);
+CREATE INDEX rounds_of ON rounds (name, sources);
 """
 NEW = "PRAGMA page_size = 32768; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
 """Nothing has to survive the death of who makes a file that has no name yet."""
