@@ -91,7 +91,7 @@ class Row(NamedTuple):
     noise: float | None
     """Spread of the values around their level: 0.02 is about 2 %."""
     spark: str
-    """The history from its first level on, a letter a step: SPARK_LETTERS, lowest first; a space is a
+    """The history from its first level to its latest value, a letter a step: SPARK_LETTERS, lowest first; a space is a
     failure, a dash where there is no result."""
     levels: tuple[Level, ...]
     cases: int = 1
@@ -294,11 +294,14 @@ class Shard:
 
 @dataclass(frozen=True)
 class Leaf:
-    """One benchmark. While `stamp` is as it was, so is all that `make` would give."""
+    """One benchmark. While either word about it is as it was, so is all that `make` would give."""
 
     name: str
     file: str
-    stamp: str
+    seen: str
+    """Of the files that its results are in."""
+    stamp: Callable[[], str]
+    """Of what they say, which is the same in another checkout; it takes reading them."""
     make: Callable[[], tuple[Shard, Part]]
 
 

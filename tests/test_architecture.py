@@ -123,6 +123,8 @@ def test_only_the_command_line_prints_and_exits() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call):
                 called = ast.unparse(node.func)
+                if called == "os._exit" and path == PACKAGE / "history" / "index_files.py":  # of a forked process
+                    continue
                 assert called not in {"print", "sys.exit", "exit", "click.echo", "os._exit"}, f"{path}: {called}"
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from regress.run.execute import Watcher
+if TYPE_CHECKING:
+    from regress.run.execute import Watcher
 
 
 def reading(watcher: Watcher) -> Callable[[int, int], None]:

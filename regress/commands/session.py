@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regress import config as configuration
 from regress.commands.fitness import complaints, without_device
@@ -20,17 +20,14 @@ from regress.config import Config
 from regress.errors import NothingMeasured, RegressError, StoreError
 from regress.git import Repository, open_repository
 from regress.history import remember_noise, remembered_noise, this_machine
-from regress.measure.backend import DeviceError
-from regress.measure.backend.cuda import CudaBackend
 from regress.measure.wire import Ceilings
 from regress.model import Comparison, Machine, Round, Side
-from regress.run import clocks, device_lock
-from regress.run.ceilings import ceilings_of
-from regress.run.environments import Prepared, prepare
-from regress.run.execute import Job, Measured, Watcher
-from regress.run.gpus import Gpu, named, scripted, shown
-from regress.run.plan import Selection
-from regress.run.ship import ship
+
+if TYPE_CHECKING:  # what measures is imported where it is needed: many commands only read
+    from regress.run.environments import Prepared
+    from regress.run.execute import Job, Measured, Watcher
+    from regress.run.gpus import Gpu
+    from regress.run.plan import Selection
 
 
 @dataclass(frozen=True)
@@ -79,6 +76,9 @@ class Session:
         """The GPUs that were named to be measured on, ordered by UUID; empty where none was: then it is the first one."""
         if not self.request.gpus:
             return ()
+        from regress.measure.backend import DeviceError
+        from regress.run.gpus import named, shown
+
         try:
             return named(self.request.gpus, shown(self.config.settings.device))
         except DeviceError as error:
@@ -111,12 +111,16 @@ class Session:
         return self.revision_side("head", revision, "", environment)
 
     def prepare(self, side: Side, watcher: Watcher) -> Prepared:
+        from regress.run.environments import prepare
+
         return prepare(side, self.config, self.repository, self.cache, watcher.note)
 
     # -- what is measured, and how ---------------------------------------------------------------------------------------
 
     def selection(self, changed: tuple[str, ...] | None = None) -> Selection:
         """The cases that were asked for; with `changed` only those of benchmarks that cover one of these files."""
+        from regress.run.plan import Selection
+
         suite_parent = os.path.relpath(self.config.benchmark_dir.parent, self.repository.root)
         return Selection(self.request.patterns, self.request.tags, changed, Path(suite_parent).as_posix())
 
@@ -128,6 +132,9 @@ class Session:
 
     def job(self, sides: tuple[Prepared, ...], rounds: int, changed: tuple[str, ...] | None = None) -> Job:
         """The job of measuring these sides with the suite of the invoking checkout, or each with its own."""
+        from regress.run.execute import Job
+        from regress.run.ship import ship
+
         suite = self.config.benchmark_dir
         own_suites = {side.side.name: self._own_suite(side) for side in sides} if self.request.own_suite else {}
         if not own_suites and not suite.is_dir():
@@ -180,6 +187,8 @@ class Session:
         They are held in the order of their UUIDs, so that of two who wait for the same ones each gets all of them in the end.
         Clocks that a run which was killed has left locked are given back in any case.
         """
+        from regress.run import clocks, device_lock
+
         folder = self.cache.parent / "clocks"
         clocks.restore_left(folder, watcher.note)
         uuids, without = self._device_uuids()
@@ -198,6 +207,9 @@ class Session:
 
     def _device_uuids(self) -> tuple[list[str], str]:
         """UUIDs of the GPUs that are measured on, in order; empty where there is none, and then why."""
+        from regress.measure.backend import DeviceError
+        from regress.measure.backend.cuda import CudaBackend
+
         device = self.config.settings.device
         if device not in ("auto", "cuda"):
             return [], f"the device is set to {device}"
@@ -211,6 +223,8 @@ class Session:
     @property
     def devices(self) -> tuple[str, ...]:
         """UUIDs of the devices that are measured on, scripted ones too: what belongs to one card is not another's."""
+        from regress.run.gpus import scripted
+
         return tuple(self._device_uuids()[0]) or ((scripted(),) if self.config.settings.device == "fake" else ())
 
     def steps(self) -> Steps:
@@ -231,6 +245,8 @@ class Session:
 
     def device_ceilings(self, job: Job, facts: Mapping[str, Any]) -> Ceilings:
         """What the device that these facts of a process name does at most, by a process of the job's last side."""
+        from regress.run.ceilings import ceilings_of
+
         visits = job.visits([each for each in job.gpus if each.uuid == facts.get("gpu_uuid")])
         try:
             return ceilings_of(facts, self.cache.parent, lambda: visits.ceilings(job.sides[-1]))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
-from regress.compare.renamed import Recordings, as_of_today, names_of_today
-from regress.compare.series import FACTS, series_of
-from regress.history import Archive, Place, Recorded, SkippedFile, without_gc
+from regress.compare.renamed import Recordings, as_of_today, last_definition, names_of_today
+from regress.compare.series import FACTS, series_from
+from regress.history import Archive, Place, SkippedFile, without_gc
 from regress.model import Benchmark, Commit, Machine, Series, Settings
 
 FORMAT = 1
@@ -23,7 +25,16 @@ class Unknown:
 
     commit_sha: str
     date: float
-    files: tuple[Path, ...]
+    files: tuple[Place, ...]
+
+
+class Trace(NamedTuple):
+    """Which results there are of a benchmark."""
+
+    files: str
+    """A word that is another one whenever there are other files, or one of them has changed."""
+    newest: Commit
+    """The last commit that has results."""
 
 
 @dataclass(frozen=True)
@@ -62,47 +73,65 @@ class Past:
             return self._series(name)  # a call of its own: what it has made is gone before the collector looks again
 
     def _series(self, name: str) -> tuple[Series, ...]:
-        history: list[tuple[str, list[Recorded]]] = [(commit.sha, []) for commit in self.commits]
-        for place, recorded in self._recorded(name):
-            history[place][1].append(recorded)
-        return series_of(history, self._settings)
+        return series_from(self._recorded(name), tuple(commit.sha for commit in self.commits), self._settings)
 
     def benchmark(self, name: str) -> Benchmark | None:
         """The benchmark as it was recorded last; its code is in `asv` where benchmarks.json has the benchmark."""
-        found = [recorded.benchmarks[name] for _, recorded in self._recorded(name) if name in recorded.benchmarks]
-        return replace(found[-1], asv=dict(self._archive.benchmarks.get(name, {}))) if found else None
+        found = last_definition(self._recorded(name), name)
+        return replace(found, asv=dict(self._archive.benchmarks.get(name, {}))) if found is not None else None
+
+    def trace(self, name: str) -> Trace:
+        """Which results there are of the benchmark, without a look at what they say."""
+        names = (*self._old_names[name], name)
+        held = self._places.keys() & set().union(*map(self._archive.sources_of, names))
+        newest = max(map(self._places.__getitem__, held))
+        found = hashlib.sha256(array("q", sorted(held)).tobytes() + self._begun[newest])
+        found.update(repr([self._archive.benchmarks.get(each) for each in names]).encode(errors="surrogatepass"))
+        return Trace(found.hexdigest()[:24], self.commits[newest])
 
     def stamp(self, name: str) -> str:
-        """A word that is another one whenever `series(name)` could be."""
-        found = hashlib.sha256(self._common)
+        """A word that is another one whenever `series(name)` could be, but for commits after the newest that has results. It is
+        the same wherever the same results are."""
+        found, newest = hashlib.sha256(), 0
         for each in (*self.old_names(name), name):
             found.update(repr((each, self._archive.benchmarks.get(each))).encode(errors="surrogatepass"))
             texts = self._archive.texts(each)
-            for rank, key in sorted((self._ranks[key], key) for key in texts if key in self._places):
-                found.update(b"\0".join((rank, *texts[key])))
+            keys = [key for key in self._labels if key in texts]
+            found.update(b"\0".join([part for key in keys for part in (self._labels[key], texts[key])]))
+            newest = max(newest, self._places[keys[-1]]) if keys else newest
+        found.update(self._begun[newest])
         return found.hexdigest()[:24]
 
     @cached_property
-    def _ranks(self) -> dict[int, bytes]:
-        """Of each source, whose results it has: what they are sorted by."""
-        where = {key: self._archive.places[key] for key in self._places}
-        return {
-            key: repr((self._places[key], each.machine.name, each.environment)).encode(errors="surrogatepass")
-            for key, each in where.items()
-        }
+    def _labels(self) -> dict[int, bytes]:
+        """Of each source, whose results it has; in the order of the commits, and beyond it in one that files keep when they are
+        copied."""
+        where = self._archive.places
+        named = [
+            (place, where[key].machine.name, where[key].environment, where[key].file, key)
+            for key, place in self._places.items()
+        ]
+        return {key: repr(words).encode(errors="surrogatepass") for *words, _, key in sorted(named)}
 
     @cached_property
-    def _common(self) -> bytes:
-        parts = (FORMAT, [commit.sha for commit in self.commits], self._settings)
-        return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).digest()
+    def _begun(self) -> list[bytes]:
+        """Of the commits up to each, a word that stands for them."""
+        found = hashlib.sha256(repr((FORMAT, self._settings)).encode())
+        words = []
+        for commit in self.commits:
+            found.update(commit.sha.encode())
+            words.append(found.digest())
+        return words
 
     def _recorded(self, name: str) -> Recordings:
         """What is recorded of the benchmark, in the order of the commits."""
         return as_of_today(name, self.old_names(name), self._recorded_under)
 
     def _recorded_under(self, name: str) -> Recordings:
-        every = ((self._places.get(source), each) for source, each in self._archive.recorded(name))
-        return sorted(((place, each) for place, each in every if place is not None), key=lambda pair: pair[0])
+        return [
+            (tuple(self._places[source] for source in sources), each)
+            for sources, each in self._archive.recorded(name, self._places)
+        ]
 
 
 def past_of(
@@ -120,8 +149,7 @@ def past_of(
     were read and that have to be.
     """
     with without_gc():
-        archive = Archive(root, cache, FACTS, progress)
-    return _of(archive, commits, settings, machine, environment)
+        return _of(Archive(root, cache, FACTS, progress), commits, settings, machine, environment)
 
 
 def _of(
@@ -159,5 +187,5 @@ def _unknown(places: Iterable[Place]) -> tuple[Unknown, ...]:
     found: dict[str, list[Place]] = {}
     for place in places:
         found.setdefault(place.commit_sha, []).append(place)
-    every = (Unknown(sha, group[0].date, tuple(each.path for each in group)) for sha, group in found.items())
+    every = (Unknown(sha, group[0].date, tuple(group)) for sha, group in found.items())
     return tuple(sorted(every, key=lambda each: (each.date, each.commit_sha)))

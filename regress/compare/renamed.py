@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from regress.history import AsvResult, Recorded
+from regress.history import AsvTable, Recorded
 from regress.model import Benchmark, old_names
 
 T = TypeVar("T")
-Recordings = list[tuple[int, Recorded]]
-"""What is recorded of a benchmark, with the place of each commit, in the order of the commits."""
+Recordings = list[tuple[tuple[int, ...], Recorded]]
+"""What is recorded of a benchmark, with the places of its commits; of two about one commit, the later one counts."""
 
 
 def names_of_today(
@@ -42,26 +42,33 @@ def names_of_today(
 
 
 def as_of_today(name: str, olds: Sequence[str], recorded: Callable[[str], Recordings]) -> Recordings:
-    """All that is recorded of the benchmark under any of its names, in the order of the commits.
+    """All that is recorded of the benchmark under any of its names.
 
     asv's version is a hash of the code with the name in it. That the code was the same under both names, `was` says: the last
     version under the old name is the first one under the new.
     """
     newest = recorded(name)
-    definition = next((each.benchmarks[name] for _, each in reversed(newest) if name in each.benchmarks), None)
-    found = [(place, _adapted(each, name, name, {}, definition)) for place, each in newest]
+    definition = last_definition(newest, name)
+    found = [(places, _adapted(each, name, name, {}, definition)) for places, each in newest]
     follower, versions = (newest, name), dict[str, str]()
     for old in reversed(olds):
         earlier = recorded(old)
-        last, first = _versions(earlier, old)[-1:], _versions(*follower)[:1]
-        versions = {last[0]: versions.get(first[0], first[0])} if last and first else {}
-        found = [(place, _adapted(each, old, name, versions, definition)) for place, each in earlier] + found
+        last, first = last_definition(earlier, old), _first_definition(*follower)
+        versions = {last.version: versions.get(first.version, first.version)} if last and first else {}
+        found = [(places, _adapted(each, old, name, versions, definition)) for places, each in earlier] + found
         follower = (earlier, old)
-    return sorted(found, key=lambda each: each[0])  # where a commit has both, the new name stands last and counts
+    return found  # where a commit has both, the new name stands last and counts
 
 
-def _versions(recordings: Recordings, name: str) -> list[str]:
-    return [each.benchmarks[name].version for _, each in recordings if name in each.benchmarks]
+def last_definition(recordings: Recordings, name: str) -> Benchmark | None:
+    """The benchmark as it was at the last commit."""
+    found = [(max(places), each.benchmarks[name]) for places, each in recordings if name in each.benchmarks]
+    return max(reversed(found), key=lambda each: each[0])[1] if found else None
+
+
+def _first_definition(recordings: Recordings, name: str) -> Benchmark | None:
+    found = [(min(places), each.benchmarks[name]) for places, each in recordings if name in each.benchmarks]
+    return min(found, key=lambda each: each[0])[1] if found else None
 
 
 def _adapted(
@@ -88,9 +95,9 @@ def _adapted(
     )
 
 
-def _asv(result: AsvResult, benchmark: Benchmark, order: list[int] | None) -> AsvResult:
-    cases = result.cases if order is None else tuple(tuple(_in(order, list(case))) for case in result.cases)
-    return result._replace(benchmark=replace(benchmark, metric=result.benchmark.metric), cases=cases)
+def _asv(table: AsvTable, benchmark: Benchmark, order: list[int] | None) -> AsvTable:
+    cases = table.cases if order is None else tuple(tuple(_in(order, list(case))) for case in table.cases)
+    return table._replace(benchmark=replace(benchmark, metric=table.benchmark.metric), cases=cases)
 
 
 def _order(benchmark: Benchmark, definition: Benchmark | None) -> list[int] | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from regress.compare.evidence import Evidence
 from regress.compare.rule import declared_threshold
-from regress.history import NUMBERS, AsvResult, Recorded, is_number
+from regress.history import NUMBERS, AsvTable, Recorded, interval_of, is_number
 from regress.model import (
     DECLARED_SAMPLING,
     PROTOCOL_IDENTITY,
@@ -50,13 +50,9 @@ class _About(NamedTuple):
     threshold: float | None
 
 
-class _Point(NamedTuple):
-    """One commit in one series: its values, or the kind of failure that left none."""
-
-    about: _About
-    values: tuple[float, ...]
-    interval: tuple[float, float] | None = None
-    failure: str = ""
+_Point = tuple[_About, tuple[float, ...], tuple[float, float] | None, str]
+"""One commit in one series: what it is about, its values and asv's interval, or the kind of failure that left none. A plain
+tuple, as there are millions."""
 
 
 @dataclass
@@ -65,8 +61,13 @@ class _Case:
 
     points: defaultdict[str, dict[int, _Point]] = field(default_factory=lambda: defaultdict(dict))
     failures: dict[int, str] = field(default_factory=dict)
-    about: Metric | None = None
-    """What the case is about, as far as a failed result tells."""
+    about: tuple[int, Metric | None] = (-1, None)
+    """What the case is about, as far as the last failed result tells, and at which commit that was."""
+
+    def fail(self, place: int, kind: str, about: Metric | None) -> None:
+        self.failures[place] = kind
+        if about is not None and place >= self.about[0]:
+            self.about = place, about
 
 
 def series_of(
@@ -78,13 +79,23 @@ def series_of(
     a commit with too few good ones has a failure in place of values, in every series of the case. Of a commit that was
     measured in two ways, the later one counts. A case that has always failed is one series, of what it is about.
     """
+    recordings = [((place,), each) for place, (_, recorded) in enumerate(history) for each in recorded]
+    return series_from(recordings, tuple(sha for sha, _ in history), settings, by)
+
+
+def series_from(
+    recordings: Iterable[tuple[Sequence[int], Recorded]],
+    commits: tuple[str, ...],
+    settings: Settings,
+    by: Literal["uuid", "model"] = "uuid",
+) -> tuple[Series, ...]:
+    """The same of what is recorded with the places of its commits, of which a table of asv's may have many."""
     found = _Cases(settings, "gpu_uuid" if by == "uuid" else "gpu")
-    for place, (_, recorded) in enumerate(history):
-        for each in recorded:
-            found.take_rounds(place, each)
-            for result in each.asv:
-                found.take_asv(place, each, result)
-    commits = tuple(sha for sha, _ in history)
+    for places, each in recordings:
+        if each.rounds:
+            found.take_rounds(places[0], each)
+        for table in each.asv:
+            found.take_table(places, each, table)
     return tuple(
         _series(where, metric, points, failures, commits)
         for where, case in sorted(_attributed(found.cases).items())
@@ -93,13 +104,11 @@ def series_of(
 
 
 class _Cases:
-    """Sorts results of one commit after the other into the cases they are of."""
+    """Sorts results into the cases they are of."""
 
     def __init__(self, settings: Settings, device_fact: str) -> None:
         self.cases: dict[_Where, _Case] = {}
         self._good_rounds, self._device_fact = settings.good_rounds, device_fact
-        self._rows: dict[tuple[Any, ...], tuple[Sequence[Any], list[_Case]]] = {}
-        self._abouts: dict[tuple[int, str], tuple[AsvResult, _About]] = {}
 
     def take_rounds(self, place: int, recorded: Recorded) -> None:
         groups: dict[_Where, dict[Way, list[Round]]] = {}
@@ -115,44 +124,41 @@ class _Cases:
             case_found = self.cases.setdefault(where, _Case())
             if evidence.failure is None:
                 for point in _points(evidence, way, benchmark):
-                    case_found.points[point.about.metric.name][place] = point
+                    case_found.points[point[0].metric.name][place] = point
             else:
-                case_found.failures[place] = evidence.failure.kind
-                case_found.about = _failed_metric(_own(evidence.rounds, benchmark), benchmark) or case_found.about
+                about = _failed_metric(_own(evidence.rounds, benchmark), benchmark)
+                case_found.fail(place, evidence.failure.kind, about)
 
-    def take_asv(self, place: int, recorded: Recorded, result: AsvResult) -> None:
+    def take_table(self, places: Sequence[int], recorded: Recorded, table: AsvTable) -> None:
         """The same of what only asv recorded: there may be millions of cells, so nothing is made of a cell but its point."""
-        cases = self._row(recorded, result)
-        for metric, column in result.columns.items():
-            about = self._asv_about(result, metric)
-            for case, value, interval in zip(cases, column.results, column.intervals(), strict=True):
-                if type(value) in NUMBERS and 0 <= value < math.inf:
-                    case.points[metric][place] = _Point(about, (value,), interval)
-                elif is_number(value):
-                    case.points[metric][place] = _Point(about, (), None, "error")
-        for index, failure in result.failures():
-            cases[index].failures[place] = failure.kind
-            cases[index].about = self._asv_about(result, result.benchmark.metric).metric
+        wheres = [
+            _Where(recorded.machine.name, recorded.environment, "", Case(table.benchmark.name, params))
+            for params in table.cases
+        ]
+        cases = [self.cases.setdefault(where, _Case()) for where in wheres]
+        for metric, column in table.columns.items():
+            about, by_case = _table_about(table, metric), (zip(*part, strict=True) for part in column[1:4])
+            for case, *cells in zip(cases, *by_case, strict=True):
+                if points := dict(_asv_points(about, places, *cells)):
+                    case.points[metric].update(points)
+        about = _table_about(table, table.benchmark.metric)
+        for index, row, failure in table.failures():
+            cases[index].fail(places[row], failure.kind, about.metric)
 
-    def _asv_about(self, result: AsvResult, metric: str) -> _About:
-        """Made once for all results of one definition."""
-        key = (id(result.benchmark), metric)
-        if key not in self._abouts:
-            way = _way(result.protocol, {}, result.benchmark)
-            primary = metric == result.benchmark.metric
-            about = _about(metric, result.columns[metric].unit, way, result.benchmark, primary=primary)
-            self._abouts[key] = (result, about)  # with the result, so that no other definition gets its id
-        return self._abouts[key][1]
 
-    def _row(self, recorded: Recorded, result: AsvResult) -> list[_Case]:
-        """The cases of the result, in its order; looked up once for all commits that have the same."""
-        key = (recorded.machine.name, recorded.environment, result.benchmark.name, id(result.cases))
-        if key not in self._rows:
-            every = (Case(result.benchmark.name, params) for params in result.cases)
-            places = [_Where(recorded.machine.name, recorded.environment, "", case) for case in every]
-            found = [self.cases.setdefault(where, _Case()) for where in places]
-            self._rows[key] = (result.cases, found)  # with the cases, so that no others get their id
-        return self._rows[key][1]
+def _asv_points(
+    about: _About, places: Sequence[int], results: Sequence[Any], lows: Sequence[Any], highs: Sequence[Any]
+) -> Iterator[tuple[int, _Point]]:
+    for place, value, low, high in zip(places, results, lows, highs, strict=True):
+        if type(value) in NUMBERS and 0 <= value < math.inf:
+            yield place, (about, (value,), interval_of(low, high), "")
+        elif is_number(value):
+            yield place, (about, (), None, "error")
+
+
+def _table_about(table: AsvTable, metric: str) -> _About:
+    way = _way(table.protocol, {}, table.benchmark)
+    return _about(metric, table.columns[metric].unit, way, table.benchmark, primary=metric == table.benchmark.metric)
 
 
 def _points(evidence: Evidence, way: Way, benchmark: Benchmark | None) -> Iterator[_Point]:
@@ -164,9 +170,9 @@ def _points(evidence: Evidence, way: Way, benchmark: Benchmark | None) -> Iterat
         (unit,) = values.units
         about = _about(name, unit, way, benchmark, primary=name == own, exact=values.exact)
         if values.failure is None:
-            yield _Point(about, values.values)
+            yield about, values.values, None, ""
         else:
-            yield _Point(about, (), None, values.failure.kind)
+            yield about, (), None, values.failure.kind
 
 
 def _about(
@@ -222,23 +228,23 @@ def _attributed(cases: Mapping[_Where, _Case]) -> dict[_Where, _Case]:
 
 def _lines(case: _Case) -> Iterator[tuple[_About, dict[int, _Point], dict[int, str]]]:
     """What each series of the case is about, its points, and at which commits there is a failure in place of one."""
-    if not case.points and case.about is not None:
-        yield _About(case.about, (), True, None), {}, case.failures
+    if not case.points and case.about[1] is not None:
+        yield _About(case.about[1], (), True, None), {}, case.failures
     for _, points in sorted(case.points.items()):
-        measured = [place for place, point in points.items() if not point.failure]
-        newest = points[max(measured or points)].about
-        abouts = {id(points[place].about): points[place].about for place in measured}
-        exact = bool(abouts) and all(each.metric.exact for each in abouts.values())
-        failed = {place: each.failure for place, each in points.items() if each.failure}
+        failed = {place: failure for place, (_, _, _, failure) in points.items() if failure}
+        newest = points[max(points.keys() - failed.keys() or points)][0]
+        abouts = {id(about): about for place, (about, *_) in points.items() if place not in failed}.values()
+        exact = bool(abouts) and all(each.metric.exact for each in abouts)
         yield newest._replace(metric=replace(newest.metric, exact=exact)), points, {**case.failures, **failed}
 
 
 def _series(
     where: _Where, about: _About, points: Mapping[int, _Point], failures: Mapping[int, str], commits: tuple[str, ...]
 ) -> Series:
-    failed = {place: _Point(about, (), None, kind) for place, kind in failures.items()}
-    valued = {place: point for place, point in points.items() if point.values}
-    columns = sorted({**failed, **valued}.items())
+    every: dict[int, _Point] = {place: (about, (), None, kind) for place, kind in failures.items()}
+    every.update((place, point) for place, point in points.items() if point[1])
+    at = sorted(every)
+    abouts, rounds, intervals, kinds = zip(*map(every.__getitem__, at), strict=True) if at else ((), (), (), ())
     return Series(
         case=where.case,
         metric=about.metric,
@@ -246,11 +252,11 @@ def _series(
         device=where.device,
         environment=where.environment,
         commits=commits,
-        at=tuple(place for place, _ in columns),
-        rounds=tuple(point.values for _, point in columns),
-        ways=tuple(point.about.way if point.values else () for _, point in columns),
-        intervals=tuple(point.interval for _, point in columns),
-        failures=tuple(point.failure for _, point in columns),
+        at=tuple(at),
+        rounds=rounds,
+        ways=tuple(each.way if values else () for each, values in zip(abouts, rounds, strict=True)),
+        intervals=intervals,
+        failures=kinds,
         primary=about.primary,
         threshold=about.threshold,
     )

@@ -4,13 +4,13 @@ store          Store: append a round, finish a side, load a commit, list what th
 sidecar        one line a round, beside asv's file: what asv has no place for
 explanations   what differences come from, beside the results of their head
 cells          Round values -> rows of asv's file
-reading        rows of asv's file -> results, where there is no sidecar
+reading        rows of asv's files -> tables, where there is no sidecar
 recorded       both put together: what is recorded of a commit on a machine in an environment
 loading        a commit's files -> Recorded
 archive        everything below results_dir, a benchmark at a time
 index          what was read of it, kept in a cache; index_files makes its files
 states         which files of results there are, and in which state
-sources        what each holds, as the index keeps it
+sources        what each holds, as the index keeps it; rows those of asv's files
 names          which metric stands under which name, and the entries of benchmarks.json
 results_file   asv's result file: text <-> rows
 first_format   asv's format of before 2019
@@ -36,7 +36,7 @@ from regress.history.explanations import explanations_in, keep_explanation
 from regress.history.machine import this_machine
 from regress.history.merging import Merging
 from regress.history.noise import remember_noise, remembered_noise
-from regress.history.reading import NUMBERS, AsvResult, is_number
+from regress.history.reading import NUMBERS, AsvTable, interval_of, is_number
 from regress.history.recorded import CommitResults, Loaded, Recorded, SkippedFile
 from regress.history.store import Remeasured, Store
 from regress.history.verdicts import LastVerdict, last_verdicts, remember_verdicts
@@ -44,7 +44,7 @@ from regress.history.verdicts import LastVerdict, last_verdicts, remember_verdic
 __all__ = [
     "NUMBERS",
     "Archive",
-    "AsvResult",
+    "AsvTable",
     "CommitResults",
     "LastVerdict",
     "Loaded",
@@ -55,6 +55,7 @@ __all__ = [
     "SkippedFile",
     "Store",
     "explanations_in",
+    "interval_of",
     "is_number",
     "keep_aa",
     "keep_explanation",

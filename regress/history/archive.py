@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from regress.history.index import Entry, Index
+from regress.history.index import Held, Index
 from regress.history.index_files import Progress
 from regress.history.loading import read_benchmarks, read_machine
-from regress.history.reading import Reader
+from regress.history.reading import AsvRow, Reader
 from regress.history.recorded import Recorded, SkippedFile, of_asv, put_together
 from regress.history.states import by_number, scan
 from regress.model import Machine
@@ -28,6 +29,10 @@ class Place(NamedTuple):
     @property
     def path(self) -> Path:
         return self.folder / self.file
+
+
+_Found = tuple[float, tuple[int, ...], Recorded]
+"""When it was measured last, its sources, and what is recorded."""
 
 
 class Archive:
@@ -55,10 +60,10 @@ class Archive:
                     machine, folder = read_machine(state.folder, skipped), state.folder
                 about = (source.commit, source.date, machine, source.environment)
                 self.places[key] = Place(*about, state.folder, state.stem + source.ending)
+        self._doubled: set[int] = set()
+        """Sources about the same commit, machine and environment as another one."""
         self.skipped = (*skipped, *self._twice())
         """Files, or parts of them, that could not be used."""
-        self._paths: dict[int, Path] = {}
-        """Of places, as far as they were asked for."""
         self._was: dict[str, list[str]] = {}
         for source in self._index.sources.values():
             for name, words in source.was.items():
@@ -83,36 +88,70 @@ class Archive:
         words = [entry] if isinstance(entry, str) else [each for each in entry if isinstance(each, str)]
         return tuple(dict.fromkeys((*words, *self._was.get(name, ()))))
 
-    def recorded(self, name: str) -> list[tuple[int, Recorded]]:
-        """What each source holds of the benchmark, what was measured last standing last."""
-        entries = sorted(self._index.entries(name), key=_started_at)
-        return [(each.source, self._put_together(each)) for each in entries if each.source in self.places]
+    def recorded(
+        self, name: str, sources: Collection[int] | None = None
+    ) -> list[tuple[tuple[int, ...], Recorded]]:
+        """What is recorded of the benchmark in these sources, or in any: one by one where we have measured; what only asv has, of
+        one definition in one place, is one table. Of two sources about one commit, the one measured last stands last."""
+        held = self._index.held(name)
+        wanted = [key for key in self.places if key in held.sources and (sources is None or key in sources)]
+        found = [self._measured(key, held) for key in wanted if key in held.rounds]
+        alone = [key for key in wanted if key not in held.rounds]
+        found += [self._table(name, keys, names, held) for keys, names in self._alike(alone, held)]
+        return [(sources, recorded) for _, sources, recorded in sorted(found, key=lambda each: each[0])]
 
-    def texts(self, name: str) -> Mapping[int, list[bytes]]:
+    @cached_property
+    def _where(self) -> dict[int, tuple[Any, ...]]:
+        """Of each source, what one table has in common; nothing with others where another one is about the same commit."""
+        return {
+            key: (each.machine.name, each.environment, key if key in self._doubled else None)
+            for key, each in self.places.items()
+        }
+
+    def texts(self, name: str) -> Mapping[int, bytes]:
         """For each source, what it holds of the benchmark, as text that nobody has to understand."""
         return self._index.texts(name)
 
-    def _put_together(self, entry: Entry) -> Recorded:
-        place, rows = self.places[entry.source], {name: row.row() for name, row in entry.rows.items()}
-        about, path = (place.commit_sha, place.machine, place.environment), self._paths.get(entry.source)
-        if path is None:
-            path = self._paths[entry.source] = place.path
-        if entry.rounds is None:
-            return of_asv(*about, path, self._reader.read(rows))
-        return put_together(Recorded(*about, (), {}, path), entry.rounds.kept(), rows, self._reader)
+    def _measured(self, key: int, held: Held) -> _Found:
+        rounds, rows = held.rounds[key], {name: rows[key] for name, rows in held.rows.items() if key in rows}
+        started_at = max([*map(_started_at, rows.values()), *(each.started_at for each in rounds.rounds)])
+        return started_at, (key,), put_together(self._empty(key), rounds.kept(), rows, self._reader)
+
+    def _alike(self, wanted: Sequence[int], held: Held) -> Iterator[tuple[list[int], tuple[str, ...]]]:
+        """The sources, those of one place and definition together, with the names of their rows."""
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        rows = [(name, of.get) for name, of in held.rows.items()]
+        for key in wanted:
+            definition = [(name, id(row[0]), row[1]) for name, get in rows if (row := get(key)) is not None]
+            groups.setdefault((self._where[key], *definition), []).append(key)
+        for (_, *definition), keys in groups.items():
+            yield keys, tuple(name for name, *_ in definition)
+
+    def _table(self, name: str, keys: Sequence[int], names: Sequence[str], held: Held) -> _Found:
+        rows = {each: [held.rows[each][key] for key in keys] for each in names}
+        further = {each.rpartition(".")[2]: rows[each] for each in names if each != name}
+        table = self._reader.table(name, rows[name], further)
+        empty = self._empty(keys[0])
+        recorded = of_asv(empty.commit_sha, empty.machine, empty.environment, empty.source, [table])
+        return max(_started_at(row) for each in rows.values() for row in each), tuple(keys), recorded
+
+    def _empty(self, key: int) -> Recorded:
+        place = self.places[key]
+        return Recorded(place.commit_sha, place.machine, place.environment, (), {}, place.path)
 
     def _twice(self) -> list[SkippedFile]:
         """Files that hold results of the same commit, machine and environment as another one."""
-        found: dict[tuple[str, str, str], Place] = {}
+        found: dict[tuple[str, str, str], int] = {}
         twice = []
-        for place in self.places.values():
-            first = found.setdefault((place.commit_sha, place.machine.name, place.environment), place)
-            if first is not place:
-                why = f"it is of the same commit, machine and environment as {first.file}: what was measured later counts"
+        for key, place in self.places.items():
+            first = found.setdefault((place.commit_sha, place.machine.name, place.environment), key)
+            if first != key:
+                self._doubled |= {first, key}
+                file = self.places[first].file
+                why = f"it is of the same commit, machine and environment as {file}: what was measured later counts"
                 twice.append(SkippedFile(place.path, why, "remove one of them"))
         return twice
 
 
-def _started_at(entry: Entry) -> float:
-    latest = max([row.started_ms or 0 for row in entry.rows.values()], default=0) / 1000
-    return latest if entry.rounds is None else max([latest, *(each.started_at for each in entry.rounds.rounds)])
+def _started_at(row: AsvRow) -> float:
+    return (row.started_ms or 0) / 1000

@@ -94,7 +94,7 @@ def rows_of(
 
     def row(name: str, version: str, metric: str, duration_s: float | None) -> Row:
         before = old.get(name, {})
-        if recorded_later(before, rounds):
+        if recorded_later(before.get("started_at"), rounds):
             return before
         if before.get("version") not in (None, version):
             before = {}
@@ -113,11 +113,10 @@ def rows_of(
     return rows
 
 
-def recorded_later(row: Row, rounds: Iterable[Round]) -> bool:
-    """Whether asv itself wrote the row after the newest of these rounds; a round without a time (0) tells nothing."""
-    started_ms = row.get("started_at") or 0
+def recorded_later(started_ms: float | None, rounds: Iterable[Round]) -> bool:
+    """Whether asv itself wrote a row, begun then, after the newest of these rounds; a round without a time (0) tells nothing."""
     newest = max(each.started_at for each in rounds)
-    return newest > 0 and bool(started_ms > newest * 1000)
+    return newest > 0 and (started_ms or 0) > newest * 1000
 
 
 def _cell(rounds: Sequence[Round], metric: str) -> Cell:

@@ -11,21 +11,22 @@ import itertools
 import sqlite3
 import time
 from array import array
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from regress.history import index_files
+from regress.history import index_files, rows
 from regress.history.index_files import Progress
 from regress.history.names import further_version
-from regress.history.sources import AsvRow, Rounds, Source
+from regress.history.reading import AsvRow
+from regress.history.sources import Rounds, Source
 from regress.history.states import State
 
-FORMAT = 1
+FORMAT = 2
 WAIT_S = 2.0
 """For another process that writes; after that what is missing stays in memory."""
 SETTLED_NS = 2 * 10**9
@@ -34,43 +35,18 @@ LEFT_OVER = 3
 """How many times as many sources as there are may be known, before the index is made anew."""
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-
-
-class _Version(msgspec.Struct, array_like=True):
-    """A row, of which only the version is read."""
-
-    result: msgspec.Raw
-    params: msgspec.Raw
-    version: Any = None
-
 
 _ABOUT = msgspec.msgpack.Decoder(dict[int, Source])
-_ROWS, _ROUNDS = msgspec.json.Decoder(list[AsvRow]), msgspec.msgpack.Decoder(list[Rounds])
-_VERSIONS = msgspec.json.Decoder(list[_Version])
-_ROW_TEXTS, _ROUND_TEXTS = msgspec.json.Decoder(list[msgspec.Raw]), msgspec.msgpack.Decoder(list[msgspec.Raw])
+_ROUNDS, _ROUND_TEXTS = msgspec.msgpack.Decoder(list[Rounds]), msgspec.msgpack.Decoder(list[msgspec.Raw])
 
 
-class _Rows:
-    """Rows, also where some are malformed."""
+class Held(NamedTuple):
+    """What there is of a benchmark, by source."""
 
-    def decode(self, data: bytes, /) -> list[AsvRow]:
-        try:
-            return _ROWS.decode(data)
-        except msgspec.ValidationError:
-            return [AsvRow.of(text) for text in _ROW_TEXTS.decode(data)]
-
-
-class _Decoder(Protocol[T_co]):
-    def decode(self, data: bytes, /) -> Sequence[T_co]: ...
-
-
-class Entry(NamedTuple):
-    """What one source holds of a benchmark: the rows of it and of its further metrics, and rounds."""
-
-    source: int
-    rows: dict[str, AsvRow]
-    rounds: Rounds | None
+    sources: set[int]
+    rows: dict[str, dict[int, AsvRow]]
+    """asv's rows of it and of its further metrics, by name."""
+    rounds: dict[int, Rounds]
 
 
 class Index:
@@ -89,6 +65,7 @@ class Index:
         self._paths = [folder / f"{stem}{ending}" for ending in (".sqlite", "-2.sqlite")]
         self._facts, self._states = facts, states
         self._databases: list[sqlite3.Connection] = []
+        self._reader = rows.Reader()
         self.sources: dict[int, Source] = {}
         """By the number of the state that they were read in."""
         self.known = 0
@@ -99,17 +76,17 @@ class Index:
 
     def names(self, sources: Container[int]) -> list[str]:
         """The benchmarks that any of these sources holds."""
-        return self._sure(lambda: [name for name in self._holding if self._held(name, sources)])
+        return self._sure(lambda: [name for name in self._holding if self._is_held(name, sources)])
 
     def sources_of(self, name: str) -> set[int]:
         """The sources that hold the benchmark."""
         return self._sure(lambda: self._sources_of(name))
 
-    def entries(self, name: str) -> list[Entry]:
+    def held(self, name: str) -> Held:
         """What the sources hold of the benchmark."""
-        return self._sure(lambda: self._entries(name))
+        return self._sure(lambda: self._held(name))
 
-    def texts(self, name: str) -> dict[int, list[bytes]]:
+    def texts(self, name: str) -> dict[int, bytes]:
         """For each source, what it holds of the benchmark, as it is kept."""
         return self._sure(lambda: self._texts(name))
 
@@ -133,7 +110,7 @@ class Index:
                 found.setdefault(name, []).append(array("q", sources))
         return found
 
-    def _held(self, name: str, sources: Container[int]) -> bool:
+    def _is_held(self, name: str, sources: Container[int]) -> bool:
         every = self._sources_of(name) if name in self._proven else itertools.chain(*self._holding[name])
         return any(key in sources for key in every)
 
@@ -161,27 +138,29 @@ class Index:
         return {each: sources for each, sources in self._proven.items() if each.rpartition(".")[0] == name}
 
     def _versions(self, name: str) -> dict[int, str]:
-        return {key: row.version or "" for key, row in self._held_of("rows", name, _VERSIONS)}
+        return dict(self._of("rows", name, rows.versions))
 
-    def _entries(self, name: str) -> list[Entry]:
+    def _held(self, name: str) -> Held:
         holding = self._sources_of(name)
-        rows: dict[int, dict[str, AsvRow]] = {}
-        for each, sources in {name: holding, **self._further(name)}.items():
-            for key, row in self._held_of("rows", each, _Rows()):
-                if key in sources:
-                    rows.setdefault(key, {})[each] = row
-        rounds = dict(self._held_of("rounds", name, _ROUNDS))
-        return [Entry(key, rows.get(key, {}), rounds.get(key)) for key in holding]
+        found = {
+            each: {key: row for key, row in self._of("rows", each, self._reader.rows) if key in sources}
+            for each, sources in {name: holding, **self._further(name)}.items()
+        }
+        return Held(holding, found, dict(self._of("rounds", name, _ROUNDS.decode)))
 
-    def _texts(self, name: str) -> dict[int, list[bytes]]:
-        parts = [dict(self._held_of("rows", each, _ROW_TEXTS)) for each in (name, *self._further(name))]
-        parts = [*filter(None, (*parts, dict(self._held_of("rounds", name, _ROUND_TEXTS))))]
-        return {key: [part[key] for part in parts if key in part] for key in self._sources_of(name)}
+    def _texts(self, name: str) -> dict[int, bytes]:
+        holding = self._sources_of(name)
+        found: dict[int, bytes] = {key: text for key, text in self._of("rows", name, rows.texts) if key in holding}
+        others = [self._of("rows", each, rows.texts) for each in self._further(name)]
+        for key, text in itertools.chain(*others, self._of("rounds", name, _ROUND_TEXTS.decode)):
+            if key in holding:
+                found[key] = b"\0".join((found.get(key, b""), text))
+        return found
 
-    def _held_of(self, table: str, name: str, decoder: _Decoder[T]) -> Iterator[tuple[int, T]]:
+    def _of(self, table: str, name: str, read: Callable[[bytes], Iterable[T]]) -> Iterator[tuple[int, T]]:
         """What each source holds of that name."""
         for sources, data in self._select(f"SELECT sources, data FROM {table} WHERE name = ?", name):
-            yield from zip(array("q", sources), decoder.decode(data), strict=True)
+            yield from zip(array("q", sources), read(data), strict=True)
 
     def _select(self, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
         for database in self._databases:

@@ -1,7 +1,7 @@
 """The files of the index: SQLite, made beside and renamed, or added to.
 
     sources (about)              some sources, each by the state that its files were read in, as MessagePack
-    rows (name, sources, data)   of one name in some sources: asv's row of each, as JSON
+    rows (name, sources, data)   of one name in some sources: asv's row of each, see rows.py
     rounds (name, sources, data) of one benchmark in some sources: our rounds of each, as MessagePack
 
 What is read of a long history at once is shared between two processes, which write a file each.
@@ -10,20 +10,22 @@ What is read of a long history at once is shared between two processes, which wr
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import threading
 import warnings
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
 
 from regress.history.bulk import without_gc
-from regress.history.sources import Content, Rounds, Source, read_source
+from regress.history.rows import packed
+from regress.history.sources import Content, Source, read_source
 from regress.history.states import State
 
 BATCH_BYTES = 8 * 2**20
@@ -35,8 +37,8 @@ TABLES = """
 CREATE TABLE sources (about BLOB NOT NULL);
 CREATE TABLE rows (name TEXT NOT NULL, sources BLOB NOT NULL, data BLOB NOT NULL);
 CREATE TABLE rounds (name TEXT NOT NULL, sources BLOB NOT NULL, data BLOB NOT NULL);
-CREATE INDEX rows_of ON rows (name);
-CREATE INDEX rounds_of ON rounds (name);
+CREATE INDEX rows_of ON rows (name, sources);
+CREATE INDEX rounds_of ON rounds (name, sources);
 """
 NEW = "PRAGMA page_size = 32768; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
 """Nothing has to survive the death of who makes a file that has no name yet."""
@@ -106,14 +108,20 @@ def _beside(path: Path, process: int | None) -> Path:
 def _write(database: sqlite3.Connection, batch: Mapping[int, Content]) -> None:
     rows = _by_name({key: content.rows for key, content in batch.items()})
     rounds = _by_name({key: content.rounds for key, content in batch.items()})
-    for table, parts, encode in (("rows", rows, msgspec.json.encode), ("rounds", rounds, msgspec.msgpack.encode)):
-        values = ((name, parts[name].sources.tobytes(), encode(parts[name].items)) for name in sorted(parts))
-        database.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", values)
+    _insert(database, "rows", rows, packed)
+    _insert(database, "rounds", rounds, msgspec.msgpack.encode)
     about = {key: each.source for key, each in batch.items() if each.lasting}
     database.execute("INSERT INTO sources VALUES (?)", (msgspec.msgpack.encode(about),))
 
 
-class _Held(Generic[T]):
+def _insert(
+    database: sqlite3.Connection, table: str, parts: Mapping[str, _Column[T]], encode: Callable[[list[T]], bytes]
+) -> None:
+    values = ((name, parts[name].sources.tobytes(), encode(parts[name].items)) for name in sorted(parts))
+    database.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", values)
+
+
+class _Column(Generic[T]):
     """What sources hold of one name: an item a source."""
 
     __slots__ = ("items", "sources")
@@ -123,12 +131,12 @@ class _Held(Generic[T]):
         self.items: list[T] = []
 
 
-def _by_name(held: Mapping[int, Mapping[str, T]]) -> dict[str, _Held[T]]:
+def _by_name(held: Mapping[int, Mapping[str, T]]) -> dict[str, _Column[T]]:
     """What sources hold, by name. Most have the same names in one order: these are turned over together."""
     alike: dict[tuple[str, ...], list[int]] = {}
     for key, items in held.items():
         alike.setdefault(tuple(items), []).append(key)
-    found = defaultdict[str, _Held[T]](_Held)
+    found = defaultdict[str, _Column[T]](_Column)
     for names, keys in alike.items():
         sources = array("q", keys)
         for name, column in zip(names, zip(*(held[key].values() for key in keys), strict=True), strict=True):
@@ -157,22 +165,19 @@ def _shared_out(states: Mapping[int, State]) -> tuple[dict[int, State], dict[int
 @contextmanager
 def _helper(path: Path, states: Mapping[int, State], facts: Collection[str]) -> Iterator[None]:
     """Make the file in a forked process meanwhile. Where that fails nothing is said: what is missing, this process reads."""
-    import multiprocessing
-
-    def work() -> None:
-        with suppress(BaseException):
-            _make_one(path, states, facts, no_progress)
-
-    helper = multiprocessing.get_context("fork").Process(target=work, daemon=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads in libraries, which the work does not use
-        helper.start()
+        helper = os.fork()
+    if not helper:
+        try:
+            _make_one(path, states, facts, no_progress)
+        finally:
+            os._exit(0)
     try:
         yield
     except BaseException:
-        helper.kill()
+        os.kill(helper, signal.SIGKILL)
         raise
     finally:
-        helper.join()
-        _beside(path, helper.pid).unlink(missing_ok=True)  # of a helper that was killed
-        helper.close()
+        os.waitpid(helper, 0)
+        _beside(path, helper).unlink(missing_ok=True)  # of a helper that was killed

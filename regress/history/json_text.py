@@ -13,8 +13,9 @@ import msgspec
 T = TypeVar("T")
 
 _STRING_OR_BARE = re.compile(rb'"(?:[^"\\]|\\.)*"|NaN|-?Infinity', re.DOTALL)
-_QUOTED = {b"NaN": b'"NaN"', b"Infinity": b'"Infinity"', b"-Infinity": b'"-Infinity"'}
-NUMBERS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+_QUOTED = {b"NaN": b'"N"', b"-Infinity": b'"-Infini"', b"Infinity": b'"Infini"'}
+"""Strings that are as long as what they stand for: a text is copied, and nothing in it is moved."""
+NUMBERS = {"N": float("nan"), "Infini": float("inf"), "-Infini": float("-inf")}
 """The numbers that JSON lacks, by the strings that `strict` makes of them."""
 
 
@@ -34,9 +35,19 @@ def decoded(data: bytes, decode: Callable[[bytes], T]) -> T:
         if b"\\" not in data:
             # Quotes around a word inside of a string end that string before it, so that such a text cannot be decoded.
             with suppress(msgspec.DecodeError):
-                quoted = data.replace(b"NaN", b'"NaN"').replace(b"Infinity", b'"Infinity"')
-                return decode(quoted.replace(b'-"Infinity"', b'"-Infinity"'))
+                return decode(_quoted(data))
         return decode(strict(data))
+
+
+def _quoted(data: bytes) -> bytes:
+    """The text with bare numbers as strings where asv writes them: `Infinity` in a parameter has a quote before it."""
+    *before, last = data.replace(b"NaN", _QUOTED[b"NaN"]).split(b"Infinity")
+    for at, text in enumerate(before):
+        if text.endswith(b"-"):
+            before[at] = text[:-1] + _QUOTED[b"-Infinity"]
+        else:
+            before[at] = text + (_QUOTED[b"Infinity"] if text.endswith((b" ", b"[")) else b"Infinity")
+    return b"".join((*before, last))
 
 
 def strict(data: bytes) -> bytes:
@@ -46,6 +57,8 @@ def strict(data: bytes) -> bytes:
     if b"\\" in data or b"\0" in data:
         return _STRING_OR_BARE.sub(lambda match: _QUOTED.get(match[0], match[0]), data)
     pieces = data.split(b'"')  # nothing is escaped: every other piece is a string, and all at once is what stands between
-    between = b'"'.join(pieces[::2]).replace(b"NaN", b"\0NaN\0").replace(b"Infinity", b"\0Infinity\0")
-    pieces[::2] = between.replace(b"-\0Infinity", b"\0-Infinity").split(b'"')
+    between = b'"'.join(pieces[::2])
+    for bare, quoted in _QUOTED.items():
+        between = between.replace(bare, quoted.replace(b'"', b"\0"))
+    pieces[::2] = between.split(b'"')
     return b'"'.join(pieces).replace(b"\0", b'"')

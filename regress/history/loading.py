@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from regress.history.reading import Reader
+from regress.history.reading import AsvRow, Reader
 from regress.history.recorded import CommitResults, Loaded, Recorded, SkippedFile, put_together
 from regress.history.results_file import (
     BENCHMARKS_VERSION,
@@ -179,10 +179,15 @@ def _recorded(
     if side.header is None or not side.kept:
         if file is None:
             return None
-        return put_together(Recorded(file.commit_hash, machine, file.env_name, (), {}, file_path), (), file.rows, reader)
+        empty = Recorded(file.commit_hash, machine, file.env_name, (), {}, file_path)
+        return put_together(empty, (), _rows(file), reader)
     header = side.header
     if file is not None and file.commit_hash != header.commit:
         skipped.append(of_another_commit(file_path, file.commit_hash, header.commit))
         file = None
     empty = Recorded(header.commit, machine, header.environment, (), {}, side_path)
-    return put_together(empty, side.kept, file.rows if file is not None else {}, reader)
+    return put_together(empty, side.kept, _rows(file) if file is not None else {}, reader)
+
+
+def _rows(file: ResultsFile) -> dict[str, AsvRow]:
+    return {name: AsvRow.of(row) for name, row in file.rows.items()}

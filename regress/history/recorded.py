@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from regress.history.cells import newest_alike, recorded_later
-from regress.history.reading import AsvResult, Reader
-from regress.history.results_file import Row
+from regress.history.reading import AsvRow, AsvTable, Reader
 from regress.history.sidecar import Kept
 from regress.model import Benchmark, Machine, Round
 
@@ -24,7 +23,8 @@ class SkippedFile:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What is recorded of one commit on one machine in one environment.
+    """What is recorded of one commit on one machine in one environment; or of several, where all of it is one table of asv's:
+    `commit_sha` and `source` are those of the first one then.
 
     `rounds` of a case were all measured in one way; they have values, no samples. `benchmarks` are as they were then:
     version and parameters are the recorded ones.
@@ -39,11 +39,11 @@ class Recorded:
     """The sidecar, or asv's file where there is none."""
     notes: tuple[str, ...] = ()
     """What was left out or preferred, in words."""
-    asv: tuple[AsvResult, ...] = ()
+    asv: tuple[AsvTable, ...] = ()
     """What only asv has recorded, where that is not among the rounds."""
 
     def as_rounds(self) -> Recorded:
-        """With what only asv has recorded as rounds too, one a case."""
+        """With what only asv has recorded as rounds too, one a case and commit."""
         return replace(self, rounds=(*self.rounds, *(each for one in self.asv for each in one.rounds())), asv=())
 
 
@@ -66,27 +66,29 @@ class CommitResults:
 
 
 def of_asv(
-    commit_sha: str, machine: Machine, environment: str, source: Path, results: Iterable[AsvResult]
+    commit_sha: str, machine: Machine, environment: str, source: Path, tables: Iterable[AsvTable]
 ) -> Recorded:
     """What only asv has recorded."""
-    every = tuple(results)
+    every = tuple(tables)
     defined = {each.benchmark.name: each.benchmark for each in every}
     return Recorded(commit_sha, machine, environment, (), defined, source, asv=every)
 
 
-def put_together(empty: Recorded, kept: Sequence[Kept], rows: Mapping[str, Row], reader: Reader) -> Recorded:
+def put_together(empty: Recorded, kept: Sequence[Kept], rows: Mapping[str, AsvRow], reader: Reader) -> Recorded:
     """`empty` with the rounds of its sidecar, and what asv's file has beyond them: benchmarks and cases that only it knows, and
     benchmarks that asv measured later."""
     if not kept:
         return of_asv(empty.commit_sha, empty.machine, empty.environment, empty.source, reader.read(rows))
     alike, notes = newest_alike(kept)
     by_name = {name: [each.round for each in group] for name, group in alike.items()}
-    later = {name for name, rounds in by_name.items() if recorded_later(rows.get(name, {}), rounds)}
+    later = {
+        name for name, rounds in by_name.items() if name in rows and recorded_later(rows[name].started_ms, rounds)
+    }
     asv = []
-    for result in reader.read(rows):
-        name = result.benchmark.name
+    for table in reader.read(rows):
+        name = table.benchmark.name
         covered = {tuple(each.params) for each in by_name[name]} if name in by_name and name not in later else ()
-        left = result.without(covered) if covered else result
+        left = table.without(covered) if covered else table
         if left is not None:
             asv.append(left)
     return replace(

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
-import os
-import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from regress.history import loading
-from regress.history.json_text import NUMBERS, decoded, strict
-from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
+from regress.history.json_text import decoded, strict
 from regress.history.recorded import SkippedFile
-from regress.history.results_file import RESTORE, RESULTS_VERSION, Row
-from regress.history.states import State
+from regress.history.results_file import RESTORE, RESULTS_VERSION
+from regress.history.rows import COLUMNS, Cut
 from regress.history.sidecar import ENDING, Header, Kept
+from regress.history.states import State
 from regress.model import Benchmark, Round, declared_words
-
-NULL = msgspec.Raw(b"null")
 
 
 class Source(msgspec.Struct, array_like=True, frozen=True):
@@ -39,64 +34,10 @@ class Source(msgspec.Struct, array_like=True, frozen=True):
     """Old names that benchmarks declare."""
 
 
-class AsvRow(msgspec.Struct, array_like=True, gc=False):
-    """A row of asv's file up to what a history needs, in the order in which asv writes the columns."""
-
-    result: Any = None
-    params: list[list[Any]] | None = None
-    version: str | None = None
-    started_at: Any = None
-    duration: Any = None
-    ci_99_a: Any = None
-    ci_99_b: Any = None
-
-    @property
-    def started_ms(self) -> float | None:
-        return _number(self.started_at)
-
-    def row(self) -> Row:
-        return {
-            "result": _numbers(self.result),
-            "params": self.params,
-            "version": self.version,
-            "started_at": self.started_ms,
-            "duration": _number(self.duration),
-            "stats_ci_99_a": _numbers(self.ci_99_a),
-            "stats_ci_99_b": _numbers(self.ci_99_b),
-        }
-
-    @classmethod
-    def of(cls, text: msgspec.Raw) -> AsvRow:
-        """The row of that text; without what is not what it should be."""
-        try:
-            return _ROW.decode(text)
-        except msgspec.ValidationError:
-            items = [*(_if_it_is(list[Any], text) or ()), *(None,) * len(COLUMNS)]
-            params, version = (_if_it_is(kind, each) for kind, each in ((list[list[Any]], items[1]), (str, items[2])))
-            return cls(items[0] if params is not None else None, params, version, *items[3 : len(COLUMNS)])
-
-
-COLUMNS = ("result", "params", "version", "started_at", "duration", "stats_ci_99_a", "stats_ci_99_b")
-_ROW = msgspec.json.Decoder(AsvRow)
-
-
-class _Cut(msgspec.Struct, array_like=True, omit_defaults=True, gc=False):
-    """A row up to what a history needs, unread."""
-
-    result: msgspec.Raw = NULL
-    params: msgspec.Raw = NULL
-    version: msgspec.Raw = NULL
-    started_at: msgspec.Raw = NULL
-    duration: msgspec.Raw = NULL
-    ci_99_a: msgspec.Raw = NULL
-    ci_99_b: msgspec.Raw = NULL
-
-
-_CUT = msgspec.json.Decoder(_Cut)
-Texts = dict[str, msgspec.Raw]
+Texts = Mapping[str, Cut | msgspec.Raw]
 """Rows by name, unread."""
-LONG_BYTES = 64 * 1024
-"""Of a row from which on only what a history needs of it is kept: it has many samples."""
+SHORT_BYTES = 64 * 1024
+"""Of a file, up to which its rows are kept as they are: cutting off what a history does not need takes longer than keeping it."""
 
 
 class Rounds(msgspec.Struct, array_like=True):
@@ -151,12 +92,17 @@ class _File(msgspec.Struct):
     date: float | None
     params: _Params
     result_columns: list[str]
-    results: Texts
 
 
-_FILE = msgspec.json.Decoder(_File)
-_BEGINNINGS = (b"[[", b"[n")
-"""Of a row: a column of results, or null in its place."""
+class _LongFile(_File):
+    results: dict[str, Cut]
+
+
+class _ShortFile(_File):
+    results: dict[str, msgspec.Raw]
+
+
+_LONG, _SHORT = msgspec.json.Decoder(_LongFile), msgspec.json.Decoder(_ShortFile)
 
 
 def read_source(state: State, facts: Collection[str]) -> Content:
@@ -208,17 +154,14 @@ def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str
     try:
         with open(f"{state.folder}/{state.stem}.json", "rb", buffering=0) as opened:
             data = opened.read()
-        file = decoded(data, _FILE.decode)
+        decode: Callable[[bytes], _LongFile | _ShortFile] = (_SHORT if len(data) < SHORT_BYTES else _LONG).decode
+        file = decoded(data, decode)
     except (OSError, ValueError, RecursionError):  # the slow way says what is wrong
         return _asv_file_slowly(state, skipped)
     usual = file.version == RESULTS_VERSION and tuple(file.result_columns[: len(COLUMNS)]) == COLUMNS
-    whole = all(bytes(row)[:2] in _BEGINNINGS for row in file.results.values())
+    whole = isinstance(file, _LongFile) or {memoryview(row)[0] for row in file.results.values()} <= {ord("[")}
     if not usual or not whole or file.params.machine != state.folder.name:
         return _asv_file_slowly(state, skipped)
-    if max(map(len, file.results.values()), default=0) > LONG_BYTES:
-        for name, row in file.results.items():
-            if len(row) > LONG_BYTES:
-                file.results[name] = msgspec.Raw(msgspec.json.encode(_CUT.decode(row)))
     return file.commit_hash, (file.date or 0) / 1000, file.env_name, file.results
 
 
@@ -229,38 +172,17 @@ def _asv_file_slowly(state: State, skipped: list[SkippedFile]) -> tuple[str, flo
     if file is None:
         return None
     try:
-        rows = {name: _text([row.get(column) for column in COLUMNS]) for name, row in file.rows.items()}
+        rows = {name: Cut(*(_text(row.get(column)) for column in COLUMNS)) for name, row in file.rows.items()}
     except ValueError as error:
         skipped.append(SkippedFile(path, f"its text cannot be kept: {error}", RESTORE))
         return None
     return file.commit_hash, (file.date or 0) / 1000, file.env_name, rows
 
 
-def _text(values: Any) -> msgspec.Raw:
-    text = strict(json.dumps(values).encode())
+def _text(value: Any) -> msgspec.Raw:
+    text = strict(json.dumps(value).encode())
     msgspec.json.decode(text)  # what cannot be read again is not kept
     return msgspec.Raw(text)
-
-
-def _if_it_is(kind: Any, value: Any) -> Any:
-    try:
-        return msgspec.json.decode(value, type=kind) if type(value) is msgspec.Raw else msgspec.convert(value, kind)
-    except msgspec.ValidationError:
-        return None
-
-
-def _numbers(values: Any) -> list[Any] | None:
-    """An item a case. What stands there alone is the one of a plain benchmark."""
-    if values is None:
-        return None
-    every = values if type(values) is list else [values]
-    if str in map(type, every):
-        return [NUMBERS.get(each, each) if type(each) is str else each for each in every]
-    return every
-
-
-def _number(value: Any) -> float | None:
-    return value if isinstance(value, (int, float)) else None
 
 
 def _bare(round: Round, facts: Collection[str]) -> Round:

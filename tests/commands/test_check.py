@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from regress.commands import session as session_module
 from regress.commands.demo import PLANTED, create
 from regress.commands.session import Request, Session
 from regress.errors import NothingMeasured
+from regress.measure.backend import cuda
 from tests.conftest import Project, Result, regress, start
 from tests.run.test_clocks import RESETS, UUID, Nvml
 from tests.run.test_execute import Watch
@@ -579,7 +579,7 @@ def test_the_clocks_of_the_measured_device_are_locked_while_it_is_measured(
     p = project(device="cuda", cache_dir="cache", lock_dir="locks")
     nvml, watch = Nvml(), Watch()
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    monkeypatch.setattr(session_module, "CudaBackend", lambda: types.SimpleNamespace(facts=lambda: {"gpu_uuid": UUID}))
+    monkeypatch.setattr(cuda, "CudaBackend", lambda: types.SimpleNamespace(facts=lambda: {"gpu_uuid": UUID}))
     session = Session(Request(start=p.root, lock_clocks=True))
     with session.device(watch) as words:
         assert words.startswith("SM clock locked at 1980 MHz")
@@ -598,7 +598,7 @@ def test_a_gpu_is_measured_by_one_process_at_a_time(
     project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     p = project(device="cuda", cache_dir="cache", lock_dir="locks")
-    monkeypatch.setattr(session_module, "CudaBackend", lambda: types.SimpleNamespace(facts=lambda: {"gpu_uuid": UUID}))
+    monkeypatch.setattr(cuda, "CudaBackend", lambda: types.SimpleNamespace(facts=lambda: {"gpu_uuid": UUID}))
     first, second = (Session(Request(start=p.root)) for _ in range(2))
     with first.device(Watch()):
         with pytest.raises(NothingMeasured, match=rf"{UUID} is being measured by process {os.getpid()} of"):

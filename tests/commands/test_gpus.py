@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 
-from regress.commands import session as session_module
 from regress.commands.session import Request, Session
 from regress.errors import NothingMeasured
 from regress.history import Store
 from regress.model import Case
-from regress.run import device_lock
+from regress.run import device_lock, gpus
 from regress.run.device_lock import held
 from tests.conftest import Project, Result, interrupted, start
 from tests.run.test_clocks import Nvml
@@ -146,7 +145,7 @@ class TwoDevices(Nvml):
 def session(project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Session]:
     """Makes sessions on a machine with two GPUs, which the driver shows in the other order."""
     p = project("held", device="cuda", cache_dir="cache", lock_dir="locks")
-    monkeypatch.setattr(session_module, "shown", lambda kind: [SECOND, FIRST])
+    monkeypatch.setattr(gpus, "shown", lambda kind: [SECOND, FIRST])
     return lambda **more: Session(Request(start=p.root, gpus=("all",), **more))
 
 

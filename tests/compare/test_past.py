@@ -67,7 +67,7 @@ def test_results_of_other_commits_are_named(tmp_path: Path) -> None:
     assert found.names == ("ops.cudatime_add",)
     (unknown,) = found.unknown
     assert (unknown.commit_sha, unknown.date) == ("d" * 40, 5.0)
-    assert [each.name for each in unknown.files] == [f"dddddddd-{ENV}.rounds.jsonl"]
+    assert [each.file for each in unknown.files] == [f"dddddddd-{ENV}.rounds.jsonl"]
 
 
 def test_a_benchmark_is_as_it_was_recorded_last(tmp_path: Path) -> None:

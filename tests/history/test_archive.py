@@ -312,8 +312,9 @@ def test_what_is_malformed_beside_a_value_does_not_take_the_value(tmp_path: Path
     told = {}
     for name in found.names():
         ((_, recorded),) = found.recorded(name)
-        (result,) = recorded.asv
-        told[name] = (list(result.columns["value"].results), [each.kind for _, each in result.failures()])
+        (table,) = recorded.asv
+        (results,) = table.columns["value"].results
+        told[name] = (list(results), [each.kind for _, _, each in table.failures()])
     assert told == {"a": ([1.5], []), "b": ([None], ["error"]), "c": ([3.5], []), "d": ([{}], ["error"])}
 
 
@@ -322,9 +323,9 @@ def test_of_rows_with_very_many_samples_only_what_is_needed_is_kept(tmp_path: Pa
     write_asv_file(tmp_path / "results", {"x.time_f": long})
     for _ in range(2):
         ((_, recorded),) = archive(tmp_path).recorded("x.time_f")
-        (result,) = recorded.asv
-        column = result.columns["wall_time"]
-        assert (column.results, column.intervals(), result.started_at) == ([0.5], [(0.4, 0.6)], 1.0)
+        (table,) = recorded.asv
+        _, *columns, _ = table.columns["wall_time"]
+        assert (columns, table.started_at) == ([[[0.5]], [[0.4]], [[0.6]]], [1.0])
     (path,) = (tmp_path / "cache").iterdir()
     assert path.stat().st_size < 250_000
 
@@ -337,7 +338,7 @@ def test_two_files_of_one_commit_machine_and_environment_are_merged_and_said(tmp
     write_asv_file(root, {"x.time_f": {**ROW, "result": [9.0], "started_at": 2000}})
     found = archive(tmp_path)
     values = [each.asv[0].columns["wall_time"].results for _, each in found.recorded("x.time_f")]
-    assert values == [[0.5], [9.0]], "what was measured last stands last"
+    assert values == [[[0.5]], [[9.0]]], "what was measured last stands last"
     assert len(found.recorded("x.time_g")) == 1
     (said,) = found.skipped
     assert (said.path.name, "what was measured later counts" in said.why) == ("zzz.json", True)
@@ -364,8 +365,8 @@ def test_further_metrics_are_of_their_benchmark_also_without_the_sidecar(tmp_pat
     assert set(found.names()) == {ADD, "x.track_f", "x.track_f.track_g"}
     ((_, recorded),) = found.recorded(ADD)
     assert {metric: column.results for metric, column in recorded.asv[0].columns.items()} == {
-        "gpu_time": [1.0],
-        "host_time": [2.0],
+        "gpu_time": [[1.0]],
+        "host_time": [[2.0]],
     }
 
 

@@ -215,4 +215,4 @@ def test_a_row_that_asv_recorded_later_stays_as_it_is() -> None:
     before = old_row({(): Cell(10.0)}, [], started_at=200_000)
     assert row(taken(ADD, gpu_time=1.0, started_at=199.0), before=before) is before
     assert row(taken(ADD, gpu_time=1.0, started_at=201.0), before=before)["result"] == [1.0]
-    assert not recorded_later(before, [taken(ADD)]), "a round without a time tells nothing"
+    assert not recorded_later(before["started_at"], [taken(ADD)]), "a round without a time tells nothing"

@@ -705,6 +705,7 @@ def explanation() -> Explanation:
         kernels=kernels,
         copies=(KernelDiff(None, reset, "nothing", "new"),),
         syncs=(0.0, 1.0),
+        launches=(3.0, 6.0),
         causes=(
             Cause("fusion", "a fusion was lost: softmax::wide became 3 launches a call", "high"),
             Cause("memset", "a memset of 4.00 KiB was added in aten::softmax: 400 ns a call more", "medium"),

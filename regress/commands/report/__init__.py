@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from regress.commands.acknowledging import review
 from regress.commands.reading import reading
@@ -27,7 +28,9 @@ from regress.compare import past_of
 from regress.errors import NothingMeasured
 from regress.model import Side
 from regress.pages import Site
-from regress.run.execute import Watcher
+
+if TYPE_CHECKING:
+    from regress.run.execute import Watcher
 
 
 def report(

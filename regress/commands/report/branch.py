@@ -59,11 +59,19 @@ class Branch:
         """The tag of that release."""
         return self._release[1]
 
+    def fingerprint(self, sha: str) -> str:
+        """Another one whenever an index up to a commit with results could mean another commit, or a range other suspects;
+        commits after it change nothing."""
+        return self._fingerprints[sha]
+
     @cached_property
-    def fingerprint(self) -> str:
-        """Another one whenever an index could mean another commit, or a range other suspects."""
-        words = [each.sha for each in self.all] + [each.sha for each in self.commits] + [str(self.reference)]
-        return hashlib.sha256("\n".join(words).encode()).hexdigest()
+    def _fingerprints(self) -> dict[str, str]:
+        words, found = {}, hashlib.sha256(str(self.reference).encode())
+        for each in self.all:
+            found.update(repr((each.sha, each.sha in self.at, self.tags.get(each.sha))).encode())
+            if each.sha in self.at:
+                words[each.sha] = found.hexdigest()
+        return words
 
     def suspects(self, good: str, last: str) -> list[Commit]:
         """The commits that `last` has and `good` has not, the oldest first."""

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 from regress.commands.report.accounts import Accounts
@@ -59,15 +59,24 @@ class Maker:
 
     def leaves(self) -> Iterator[Leaf]:
         for name in self._past.names:
-            words = (self._common, self._past.stamp(name), repr(self._anchors.of(name)), *self._acknowledged(name))
-            words += tuple(map(repr, self._told(name)))
-            stamp = hashlib.sha256("\n".join(words).encode(errors="surrogatepass")).hexdigest()[:24]
-            yield Leaf(name, shard_file(name), stamp, partial(self._make, name))
+            files, newest = self._past.trace(name)
+            rest = (self._common, self._seen(name, newest.sha), *self._acknowledged(name), *map(repr, self._told(name)))
+            stamp = cache(partial(self._stamp, name, rest))
+            yield Leaf(name, shard_file(name), _word(files, *rest), stamp, partial(self._make, name))
+
+    def _stamp(self, name: str, rest: tuple[str, ...]) -> str:
+        return _word(self._past.stamp(name), *rest)
 
     @cached_property
     def _common(self) -> str:
         code = hashlib.sha256(b"".join(path.read_bytes() for each in MADE_BY for path in sorted(PACKAGE.glob(each))))
-        return "\n".join((code.hexdigest(), self._branch.fingerprint, repr(self._settings), *sorted(self._commands)))
+        return "\n".join((code.hexdigest(), repr(self._settings), *sorted(self._commands)))
+
+    def _seen(self, name: str, newest: str) -> str:
+        """What was measured again of the benchmark, and the branch up to the newest commit that has to do with it."""
+        at, again = self._branch.at, self._anchors.of(name)
+        beside = [each.beside for every in again.values() for each in every if each.beside in at]
+        return f"{self._branch.fingerprint(max((newest, *beside), key=at.__getitem__))} {again!r}"
 
     def _acknowledged(self, name: str) -> Iterator[str]:
         """The acknowledgements that may act on the benchmark: those that do not name another one."""
@@ -130,7 +139,8 @@ class Maker:
 
     def _shard(self, name: str, found: list[Levelled], thresholds: list[float], accounts: Accounts) -> Shard:
         names, code = self._described(name)
-        rounds_a_commit = sum(len(each) for line in found for each in line.series.rounds) / len(self._branch.commits)
+        used = sorted({at for each in found for at in each.series.at})
+        rounds_a_commit = sum(len(each) for line in found for each in line.series.rounds) / max(1, len(used))
         kept = int(KEPT_ROUNDS / max(1.0, rounds_a_commit))
         places = [place_of(each.series) for each in found]
         lines = [
@@ -138,7 +148,6 @@ class Maker:
             for each, where, threshold in zip(found, places, thresholds, strict=True)
         ]
         columns = {each: index for index, each in enumerate(dict.fromkeys(each.measured for each in found))}
-        used = sorted({at for each in found for at in each.series.at})
         number = {at: index for index, at in enumerate(used)}
         return Shard(
             name=name,
@@ -166,6 +175,10 @@ def _renumbered(line: Line, column: int, number: dict[int, int]) -> Line:
         failures={kind: tuple(map(move, places)) for kind, places in line.failures.items()},
         ticks=tuple((move(at), words) for at, words in line.ticks),
     )
+
+
+def _word(*words: str) -> str:
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:24]
 
 
 def shard_file(name: str) -> str:

@@ -102,10 +102,10 @@ def _since(found: Levelled, reference: int) -> float | None:
 
 
 def _spark(found: Levelled, threshold: float) -> str:
-    """A letter a step: where the median of its values lies between the lowest and the highest one, or in a span as wide as what
-    counts, so that noise looks like noise."""
+    """A letter a step from the first level to the latest value: where the median of its values lies between the lowest and the
+    highest one, or in a span as wide as what counts, so that noise looks like noise."""
     series, first = found.series, found.levels[0].first
-    long = len(series.commits) - first
+    long = found.latest + 1 - first
     steps = min(SPARK_STEPS, long)
     ends = [first + round(index * long / steps) for index in range(1, steps + 1)]
     groups: list[list[float]] = [[] for _ in ends]
@@ -114,7 +114,7 @@ def _spark(found: Levelled, threshold: float) -> str:
     medians = [statistics.median(group) if group else None for group in groups]
     missing = ["-"] * steps
     for at, kind in zip(series.at, series.failures, strict=True):
-        if kind and at >= first:
+        if kind and first <= at <= found.latest:
             missing[bisect_right(ends, at)] = " "
     present = [value for value in medians if value is not None]
     low, high = min(present), max(present)

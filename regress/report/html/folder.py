@@ -3,7 +3,7 @@
     index.html        the page
     data/index.js     the Index
     data/b/*.js       a Shard a benchmark
-    manifest.json     what the shards were made from, and the parts of the index: what need not be made again
+    manifest.json     what page and shards were made from, and the parts of the index: what need not be made again
 
 The manifest also says that the folder is ours. Every file is written whole, and the index after the shards it speaks of: a
 report that was interrupted is the old one with some shards that are newer, and goes on from there the next time.
@@ -12,24 +12,26 @@ report that was interrupted is the old one with some shards that are newer, and 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from regress.errors import RegressError
-from regress.pages import Index, Part, Site
+from regress.pages import Index, Leaf, Part, Site
 from regress.report.html.account import shard_script
-from regress.report.html.page import page
+from regress.report.html.page import page, page_stamp
 from regress.report.html.script import script_of
 
 if TYPE_CHECKING:
     from regress.report.progress import Progress
 
 MANIFEST = "manifest.json"
-FORMAT = 1
+FORMAT = 2
 SHARDS = Path("data", "b")
+SOURCES = ["data/index.js"]
+"""What the page loads its data from."""
 FIX = 'choose another folder: "report_dir" under "regress" in asv.conf.json'
 
 
@@ -49,6 +51,7 @@ class Written:
 class _Kept:
     """A benchmark in the manifest."""
 
+    seen: str
     stamp: str
     part: Part
 
@@ -56,6 +59,8 @@ class _Kept:
 @dataclass(frozen=True)
 class _Manifest:
     format: int = FORMAT
+    page: str = ""
+    """Its stamp."""
     benchmarks: dict[str, _Kept] = field(default_factory=dict)
 
 
@@ -66,33 +71,36 @@ def write_folder(site: Site, folder: Path, progress: Progress) -> Written:
     kept = dict(before.benchmarks)
     with explained(folder):
         (folder / SHARDS).mkdir(parents=True, exist_ok=True)
-        _write_manifest(folder, kept)  # from now on the folder is ours
+        if not kept:
+            _write_manifest(folder, before)  # from now on the folder is ours
         try:
             made, changed = _make_shards(site, folder, kept, progress)
         except BaseException:
-            _write_manifest(folder, kept)
+            _write_manifest(folder, replace(before, benchmarks=kept))
             raise
         kept = {leaf.name: kept[leaf.name] for leaf in site.leaves}
         index = site.index([each.part for each in kept.values()])
-        replace_file(folder / "index.html", page(index.project, sources=["data/index.js"]))
+        page_made_of = page_stamp(index.project, SOURCES)
+        if before.page != page_made_of or not (folder / "index.html").exists():
+            replace_file(folder / "index.html", page(index.project, sources=SOURCES))
         replace_file(folder / "data" / "index.js", script_of("index", "", index))
         wanted = {leaf.file for leaf in site.leaves}
         for path in (folder / SHARDS).iterdir():
             if path.name not in wanted:
                 path.unlink()
-        _write_manifest(folder, kept)
+        _write_manifest(folder, _Manifest(page=page_made_of, benchmarks=kept))
     return Written(folder / "index.html", index, len(kept), made, changed)
 
 
 def _make_shards(site: Site, folder: Path, kept: dict[str, _Kept], progress: Progress) -> tuple[int, int]:
     """Make what is out of date, and put it down in `kept`; how many were made, and how many files have changed."""
-    stale = [leaf for leaf in site.leaves if not _current(folder, leaf.file, leaf.stamp, kept.get(leaf.name))]
+    stale = [leaf for leaf in site.leaves if not _current(folder, leaf, kept)]
     changed = 0
     progress.start(len(stale), "making pages")
     for leaf in stale:
         shard, part = leaf.make()
         changed += replace_file(folder / SHARDS / leaf.file, shard_script(shard))
-        kept[leaf.name] = _Kept(leaf.stamp, part)
+        kept[leaf.name] = _Kept(leaf.seen, leaf.stamp(), part)
         progress.advance(leaf.name)
     progress.close()
     return len(stale), changed
@@ -141,12 +149,21 @@ def _decoded(data: bytes) -> _Manifest:
     return found if found.format == FORMAT else _Manifest()
 
 
-def _write_manifest(folder: Path, kept: dict[str, _Kept]) -> None:
-    replace_file(folder / MANIFEST, msgspec.json.encode(_Manifest(FORMAT, kept)).decode())
+def _write_manifest(folder: Path, manifest: _Manifest) -> None:
+    replace_file(folder / MANIFEST, msgspec.json.encode(manifest).decode())
 
 
-def _current(folder: Path, file: str, stamp: str, kept: _Kept | None) -> bool:
-    return kept is not None and kept.stamp == stamp and (folder / SHARDS / file).exists()
+def _current(folder: Path, leaf: Leaf, kept: dict[str, _Kept]) -> bool:
+    """Whether the benchmark need not be made anew. Of files that are new and say what they said, it is put down that they were
+    seen."""
+    found = kept.get(leaf.name)
+    if found is None or not (folder / SHARDS / leaf.file).exists():
+        return False
+    if found.seen != leaf.seen:
+        if found.stamp != leaf.stamp():
+            return False
+        kept[leaf.name] = replace(found, seen=leaf.seen)
+    return True
 
 
 def replace_file(path: Path, text: str) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
+PAGE = "page.html.j2"
 
 SCRIPTS = (
     "start",
@@ -42,6 +44,8 @@ SCRIPTS = (
     "main",
 )
 """Of index.html, in the order in which they run: each uses what stands before it, and main begins."""
+STYLES = "style.css account.css"
+"""Of index.html."""
 
 PROFILE_SCRIPTS = (
     *("start", "text", "dom", "state", "words", "search", "export", "table", "theme"),
@@ -66,7 +70,13 @@ EXPLAINED_SCRIPTS = (
 
 def page(title: str, data: Sequence[str] = (), sources: Sequence[str] = ()) -> str:
     """The page of a report with the data in it, or with the files that it loads them from."""
-    return _rendered("page.html.j2", "style.css account.css", SCRIPTS, title=title, data=data, sources=sources)
+    return _rendered(PAGE, STYLES, SCRIPTS, title=title, data=data, sources=sources)
+
+
+def page_stamp(title: str, sources: Sequence[str]) -> str:
+    """A word that is another one whenever that page could be: rendering it takes longer than looking at what it is made of."""
+    parts = _parts(STYLES, SCRIPTS)
+    return hashlib.sha256(repr((title, sources, _text(PAGE), parts)).encode()).hexdigest()[:24]
 
 
 def profile_page(title: str, data: Sequence[str]) -> str:
@@ -86,14 +96,18 @@ def _rendered(template: str, styles: str, scripts: Sequence[str], **more: object
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
     )
+    return environment.get_template(template).render(**_parts(styles, scripts), **more)
+
+
+def _parts(styles: str, scripts: Sequence[str]) -> dict[str, str | list[str]]:
+    """What of a page is the same for all data."""
     style = "".join(map(_text, styles.split())).replace("/* dark.css */", _text("dark.css"))
-    return environment.get_template(template).render(
-        style=_text("vendor/uPlot.min.css") + style,
-        licence=_text("vendor/uPlot.LICENSE"),
-        library=_text("vendor/uPlot.iife.min.js"),
-        scripts=[_text(f"js/{name}.js") for name in scripts],
-        **more,
-    )
+    return {
+        "style": _text("vendor/uPlot.min.css") + style,
+        "licence": _text("vendor/uPlot.LICENSE"),
+        "library": _text("vendor/uPlot.iife.min.js"),
+        "scripts": [_text(f"js/{name}.js") for name in scripts],
+    }
 
 
 @cache

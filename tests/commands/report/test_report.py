@@ -98,12 +98,40 @@ def test_what_was_explained_on_this_machine_is_shown_at_the_change(root: Path, n
     assert regress(root, "report", "-q").out.endswith("0 pages changed)\n")
 
 
+def test_a_commit_with_results_of_one_benchmark_makes_one_page_and_the_same_report(root: Path) -> None:
+    assert regress(root, "report", "-q").code == 0
+    before = stamps(root)
+    subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "more"], cwd=root, check=True)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True)
+    side = Side("head", Commit(head.stdout.strip(), "more", "Ada", 0.0), "HEAD", "worktree-py3.11")
+    again = taken(PARSE, protocol=WALL, wall_time=1.3e-3)
+    Store(root / "history").append(side, CPU, side.environment, again, {}, benchmark(PARSE, metric="wall_time"))
+    assert regress(root, "report", "-q").out.endswith("(9 benchmarks, 27 commits; 1 pages changed)\n")
+    assert {name for name, stamp in stamps(root).items() if stamp != before[name]} == {PARSE}
+    kept = index(root)
+    shutil.rmtree(root / "report")
+    assert regress(root, "report", "-q").code == 0
+    assert kept == index(root)
+
+
+def stamps(root: Path) -> dict[str, str]:
+    """What each benchmark was made from."""
+    manifest = json.loads((root / "report" / "manifest.json").read_text())
+    return {name: each["stamp"] for name, each in manifest["benchmarks"].items()}
+
+
+def index(root: Path) -> dict[str, Any]:
+    """The index of the report, but for when it was written."""
+    text = (root / "report" / "data" / "index.js").read_text()
+    _, _, found = json.loads(text.removeprefix("regress.take(...").removesuffix(");\n"))
+    return {key: value for key, value in found.items() if key != "generated"}
+
+
 def events(root: Path, name: str) -> list[dict[str, Any]]:
     """The changes of a benchmark in the index of the report."""
-    text = (root / "report" / "data" / "index.js").read_text()
-    _, _, index = json.loads(text.removeprefix("regress.take(...").removesuffix(");\n"))
-    (own,) = (at for at, entry in enumerate(index["entries"]) if entry["name"] == name)
-    every = (dict(zip(index["fields"]["event"], values, strict=True)) for values in index["events"])
+    found = index(root)
+    (own,) = (at for at, entry in enumerate(found["entries"]) if entry["name"] == name)
+    every = (dict(zip(found["fields"]["event"], values, strict=True)) for values in found["events"])
     return [each for each in every if each["benchmark"] == own]
 
 

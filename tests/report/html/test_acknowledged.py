@@ -100,7 +100,7 @@ def test_what_is_open_has_the_command_that_acknowledges_it(visit: Visit) -> None
 
 def test_an_entry_makes_only_its_benchmark_anew(history: Path, tmp_path: Path) -> None:
     def stamps(*entries: Acknowledgement) -> dict[str, str]:
-        return {leaf.name: leaf.stamp for leaf in with_entries(history, tmp_path / "tensors", *entries).leaves}
+        return {leaf.name: leaf.stamp() for leaf in with_entries(history, tmp_path / "tensors", *entries).leaves}
 
     without, one = stamps(), stamps(SOFTMAX)
     assert {name for name in without if without[name] != one[name]} == {made.SOFTMAX}

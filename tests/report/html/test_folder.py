@@ -46,7 +46,7 @@ def test_what_has_not_changed_is_not_written(site: Site, tmp_path: Path) -> None
     assert (first.benchmarks, first.made, first.changed) == (9, 9, 9)
     before = files(folder)
     assert len([name for name in before if name.startswith("data/b/")]) == 9
-    touched = replace(site.leaves[2], stamp="another")
+    touched = replace(site.leaves[2], seen="another", stamp=lambda: "another")
     second = write_folder(replace(site, leaves=(*site.leaves[:2], touched, *site.leaves[3:])), folder, QUIET)
     assert (second.made, second.changed) == (1, 0)
     after = files(folder)
@@ -54,6 +54,17 @@ def test_what_has_not_changed_is_not_written(site: Site, tmp_path: Path) -> None
     assert {name: each[1] for name, each in after.items() if "data/b" in name} == {
         name: each[1] for name, each in before.items() if "data/b" in name
     }
+
+
+def test_files_that_are_new_and_say_what_they_said_are_read_once(site: Site, tmp_path: Path) -> None:
+    def never() -> Any:
+        raise AssertionError("it is known")
+
+    write_folder(site, tmp_path / "report", QUIET)
+    copied = tuple(replace(leaf, seen=f"copied {leaf.seen}", make=never) for leaf in site.leaves)
+    assert write_folder(replace(site, leaves=copied), tmp_path / "report", QUIET).made == 0
+    known = tuple(replace(leaf, stamp=never) for leaf in copied)
+    assert write_folder(replace(site, leaves=known), tmp_path / "report", QUIET).made == 0
 
 
 def test_a_benchmark_that_is_gone_leaves_no_file(site: Site, tmp_path: Path) -> None:
@@ -99,7 +110,7 @@ def test_an_interrupted_report_is_the_old_one(site: Site, tmp_path: Path) -> Non
     def interrupted() -> Any:
         raise KeyboardInterrupt
 
-    leaves = tuple(replace(leaf, stamp="another", make=interrupted) for leaf in site.leaves)
+    leaves = tuple(replace(leaf, seen="x", stamp=lambda: "x", make=interrupted) for leaf in site.leaves)
     with pytest.raises(KeyboardInterrupt):
         write_folder(replace(site, leaves=leaves), folder, QUIET)
     assert files(folder) == before

@@ -7,7 +7,8 @@
       steps = Math.max(spark.length - 1, 1),
       first = row.levels[0]?.first ?? 0,
       commits = Math.max(R.index.commits.length - 1 - first, 1);
-    const x = at => 2 + (at / steps) * (width - 4),
+    const long = ((row.at - first) / commits) * (width - 4),
+      x = at => 2 + (at / steps) * long,
       y = letter => height - 3 - (LETTERS.indexOf(letter) / (LETTERS.length - 1)) * (height - 6);
     let path = "",
       pen = false,

@@ -1,0 +1,50 @@
+"""Rows as the index keeps them: what goes in comes out, and what is alike is one object."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import msgspec
+
+from regress.history import rows
+from regress.history.json_text import strict
+from regress.history.reading import AsvRow
+
+AXES = [["1", "2"], ["'a'"]]
+
+
+def cut(*values: Any) -> rows.Cut:
+    return rows.Cut(*(msgspec.Raw(strict(json.dumps(value).encode())) for value in values))
+
+
+def test_rows_are_read_as_they_were_put_in() -> None:
+    one = cut([0.5, math.nan], AXES, "v1", 1000, 0.25, [0.4, -math.inf], [0.6, math.inf])
+    data = rows.packed([one, cut(None, AXES, "v2"), cut([math.inf, 7], AXES, "v1")])
+    reader = rows.Reader()
+    first, *others = reader.rows(data)
+    assert first.results is not None
+    assert math.isnan(first.results[1])
+    axes = (("1", "2"), ("'a'",))
+    assert first._replace(results=None) == AsvRow(axes, "v1", None, 1000, 0.25, [0.4, -math.inf], [0.6, math.inf])
+    assert others == [AsvRow(axes, "v2", None), AsvRow(axes, "v1", [math.inf, 7])]
+    assert first.axes is others[0].axes is next(reader.rows(data)).axes
+    assert list(rows.versions(data)) == ["v1", "v2", "v1"]
+
+
+def test_what_is_malformed_leaves_its_place_empty() -> None:
+    every = [cut([0.5], 5, 7, "noon", [], 3.0, "x"), cut([0.5], None, None), cut(0.5)]
+    found = list(rows.Reader().rows(rows.packed(every)))
+    assert found == [
+        AsvRow((), "", None, None, None, [3.0], ["x"]),
+        AsvRow((), "", [0.5]),
+        AsvRow((), "", [0.5]),
+    ]
+
+
+def test_the_text_of_a_row_follows_the_row_and_not_those_beside_it() -> None:
+    every = [cut([0.5], AXES, "v1", 1000), cut([0.5], [], "v1", 1000), cut([0.5], AXES, "v1", 1001)]
+    together = list(map(bytes, rows.texts(rows.packed(every))))
+    assert len(set(together)) == 3
+    assert together == [bytes(text) for row in every for text in rows.texts(rows.packed([row]))]
