@@ -18,6 +18,7 @@
     Totals      where the time of a profiled call went: device busy, idle, launches, copies, waiting
     CallProfile a profiled case: totals, operators, kernels, gaps, and what holds it back
     Bound       what holds a kernel back: memory, arithmetic, launches, latency
+    Metered     kernels one by one as Nsight Compute measured them: how near each came to what the device can do
     Bisection   the search for the commit that did it: probes, the commit or the range, how sure
     Probe       one commit that was measured in a bisection, against the good end
     Check       one line of `doctor` or `init`
@@ -81,6 +82,7 @@ __all__ = [
     "Fineness",
     "Gap",
     "KernelDiff",
+    "KernelMetrics",
     "KernelUse",
     "Lane",
     "Listed",
@@ -90,6 +92,8 @@ __all__ = [
     "Measurement",
     "MemoryUse",
     "Merged",
+    "Metered",
+    "MeteredKernel",
     "Metric",
     "OperatorUse",
     "PartUse",
@@ -1021,6 +1025,74 @@ class CallProfile:
 
 
 @dataclass(frozen=True)
+class KernelMetrics:
+    """What Nsight Compute measured of one launch. Shares are of what the device has (0.5 is half); None where not collected.
+
+    The profiler runs every kernel alone and several times over, with cold caches: durations are not those of a program."""
+
+    kernel: str
+    grid: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    duration_s: float | None = None
+    achieved_occupancy: float | None = None
+    theoretical_occupancy: float | None = None
+    memory_throughput: float | None = None
+    """The busiest part of the memory system, caches too, as a share of its peak."""
+    dram_throughput: float | None = None
+    dram_bytes_s: float | None = None
+    compute_throughput: float | None = None
+    """The busiest pipe of the multiprocessors, as a share of its peak."""
+    tensor_use: float | None = None
+    """Of the tensor cores' peak."""
+    l1_hit_rate: float | None = None
+    l2_hit_rate: float | None = None
+    registers: int | None = None
+    """A thread."""
+    shared_bytes: int | None = None
+    """A block, static and dynamic."""
+    waves: float | None = None
+    """Blocks of the grid over those that the device holds at a time."""
+
+
+@dataclass(frozen=True)
+class MeteredKernel:
+    """The launches of one kernel with one grid and block: what they come to in a call, and what holds them back."""
+
+    short: str
+    """The name without template arguments and parameters."""
+    launches: float
+    """A call, as the seconds; in all, where it is no case's."""
+    seconds: float
+    share: float | None
+    """Of the time of all kernels; None where no time was collected."""
+    bound: Bound
+    metrics: KernelMetrics
+    """The mean of its launches, each weighted by its time."""
+
+
+@dataclass(frozen=True)
+class Metered:
+    """The kernels of a case's calls, or of an export, as Nsight Compute measured each alone; the one that takes longest first.
+
+    Without kernels there is a failure."""
+
+    case: Case
+    calls: int = 0
+    """How many were profiled; zero of an export, which may be of anything."""
+    kernels: tuple[MeteredKernel, ...] = ()
+    table: str = ""
+    """The file of the CSV."""
+    report: str = ""
+    """The file that Nsight Compute opens; empty of an export."""
+    flags: tuple[str, ...] = ()
+    failure: Failure | None = None
+
+    @property
+    def seconds(self) -> float:
+        return sum(each.seconds for each in self.kernels)
+
+
+@dataclass(frozen=True)
 class Setting:
     """One effective setting as `config` prints it."""
 
@@ -1068,6 +1140,8 @@ class Report:
     """Cases that were profiled; of two that are held against each other the base first."""
     profiled_difference: Explanation | None = None
     """Between the two."""
+    metered: tuple[Metered, ...] = ()
+    """Cases whose kernels were measured one by one."""
     profile: Profile | None = None
     """What was profiled; of a comparison the head."""
     explained: tuple[Explained, ...] = ()

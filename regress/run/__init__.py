@@ -8,5 +8,6 @@ gpus          the GPUs that were named, and the processors of each
 homes         which of them a case is measured on, and what counts of a round beside others (pure functions)
 lanes         a thread and its processes for each of them
 job           what is to be measured, and what was
+watched       a tool from outside with a program below it
 execute       rounds of all sides, as they arrive
 """
