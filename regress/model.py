@@ -60,6 +60,7 @@ __all__ = [
     "THRESHOLD_KINDS",
     "Acknowledgement",
     "Anchor",
+    "ApiUse",
     "Benchmark",
     "Bisection",
     "Bottleneck",
@@ -774,6 +775,11 @@ class KernelUse:
     def label(self) -> str:
         return self.short or self.name
 
+    @property
+    def bytes_s(self) -> float | None:
+        """Bytes a second of a way of copying; None of a kernel."""
+        return self.bytes / self.seconds if self.bytes and self.seconds > 0 else None
+
 
 Matched = Literal["name", "template", "operator", "position", "nothing"]
 """How a kernel was found again: by its whole name; by the name without template arguments; by the operator and shapes that it
@@ -902,7 +908,7 @@ class Totals:
     """Where the time of a call went. Host and device work side by side: their times do not add up to the span."""
 
     span_s: float
-    """From the start on the host until the device is done."""
+    """From the start on the host until the device is done. Zero where only sums are known: then idle and overlap are too."""
     device_busy_s: float
     """With a kernel, a copy or a memset running, side by side or not."""
     idle_s: float
@@ -933,6 +939,15 @@ class OperatorUse:
     device_s: float
     own_device_s: float
     launches: float
+
+
+@dataclass(frozen=True)
+class ApiUse:
+    """What one function of CUDA's runtime or driver comes to in a call, on the host."""
+
+    name: str
+    calls: float
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -1007,6 +1022,7 @@ class CallProfile:
     operators: tuple[OperatorUse, ...] = ()
     kernels: tuple[KernelUse, ...] = ()
     copies: tuple[KernelUse, ...] = ()
+    api_calls: tuple[ApiUse, ...] = ()
     gaps: tuple[Gap, ...] = ()
     memory: MemoryUse | None = None
     bottleneck: Bottleneck | None = None
@@ -1058,8 +1074,8 @@ class KernelMetrics:
 class MeteredKernel:
     """The launches of one kernel with one grid and block: what they come to in a call, and what holds them back."""
 
-    short: str
-    """The name without template arguments and parameters."""
+    label: str
+    """The name without template arguments and parameters; with them where several are called so, and the grid if need be."""
     launches: float
     """A call, as the seconds; in all, where it is no case's."""
     seconds: float

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from regress.commands.profiled import FOLDER, Chosen, choose, only
 from regress.commands.session import Request, Session, counted
-from regress.errors import NothingMeasured, ProfileError
+from regress.errors import NothingMeasured, ProfileError, RegressError
 from regress.model import Case, Failure, Metered, Report
 from regress.profiling import ncu, ncu_run
 from regress.profiling.metered import metered
@@ -58,6 +58,7 @@ def meter_cases(
     """
     start = time.monotonic()
     revision, calls = only(revisions), calls or CALLS
+    _refuse_files(request.patterns)
     session = Session(request)
     session.require_gpu("whose kernels ncu could measure")
     tool = _tool()
@@ -89,6 +90,16 @@ def exit_codes(found: Iterable[Metered], interrupted: bool = False) -> tuple[int
     codes += [5] if not any(each.kernels for each in found) else []
     codes += [3] if any(each.failure is not None and each.failure.kind != "skipped" for each in found) else []
     return tuple(codes) or (0,)
+
+
+def _refuse_files(words: Sequence[str]) -> None:
+    for word in words:
+        if Path(word).is_file():
+            raise RegressError(
+                f"--ncu measures a case, and {word} is a file",
+                why="of a whole program, every launch would be run some ten times over",
+                fix="regress profile CASE --ncu, or run ncu yourself, and: regress profile FILE.csv",
+            )
 
 
 def _tool() -> str:

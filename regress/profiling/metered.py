@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import fsum
@@ -35,18 +36,31 @@ def metered(case: Case, launches: Iterable[KernelMetrics], calls: int = 0) -> Me
         key = (each.kernel, each.grid, each.block, each.registers, each.shared_bytes)
         groups.setdefault(key, []).append(each)
     whole_s = fsum(each.duration_s or 0.0 for group in groups.values() for each in group)
-    kernels = [_kernel(group, calls or 1, whole_s) for group in groups.values()]
-    kernels.sort(key=lambda each: (-each.seconds, each.metrics.kernel))
+    labels = _labels([group[0] for group in groups.values()])
+    kernels = [_kernel(group, label, calls or 1, whole_s) for group, label in zip(groups.values(), labels, strict=True)]
+    kernels.sort(key=lambda each: (-each.seconds, each.label))
     return Metered(case, calls, tuple(kernels))
 
 
-def _kernel(group: Sequence[KernelMetrics], calls: int, whole_s: float) -> MeteredKernel:
+def _labels(kernels: Sequence[KernelMetrics]) -> list[str]:
+    """As short as tells them apart: what an elementwise kernel does stands in its template arguments alone."""
+    shorts, names = Counter(short(each.kernel) for each in kernels), Counter(each.kernel for each in kernels)
+
+    def label(each: KernelMetrics) -> str:
+        if shorts[short(each.kernel)] == 1:
+            return short(each.kernel)
+        return each.kernel if names[each.kernel] == 1 else f"{each.kernel} on {each.grid}"
+
+    return [label(each) for each in kernels]
+
+
+def _kernel(group: Sequence[KernelMetrics], label: str, calls: int, whole_s: float) -> MeteredKernel:
     seconds = fsum(each.duration_s or 0.0 for each in group)
     timed = [each.duration_s for each in group if each.duration_s is not None]
     means: dict[str, Any] = {name: _mean(group, name) for name in MEANS}
     metrics = replace(group[0], duration_s=fsum(timed) / len(timed) if timed else None, **means)
     return MeteredKernel(
-        short=short(metrics.kernel),
+        label=label,
         launches=len(group) / calls,
         seconds=seconds / calls,
         share=seconds / whole_s if whole_s > 0 else None,

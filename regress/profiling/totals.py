@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from math import fsum
 
-from regress.model import Bottleneck, Gap, KernelUse, MemoryUse, OperatorUse, PartUse, Totals
+from regress.model import ApiUse, Bottleneck, Gap, KernelUse, MemoryUse, OperatorUse, PartUse, Totals
 from regress.profiling.intervals import Interval, complement, intersection, length, union, without
 from regress.profiling.names import short
 from regress.profiling.timeline import Copy, DeviceWork, Event, HostEvent, Launch, Timeline, between
@@ -104,6 +104,15 @@ def _by_name(timeline: Timeline, work: Iterable[DeviceWork]) -> tuple[KernelUse,
 
 def _correlations(group: Iterable[DeviceWork]) -> list[int]:
     return [each.correlation for each in group if each.correlation is not None]
+
+
+def by_api_call(timeline: Timeline) -> tuple[ApiUse, ...]:
+    """The functions of CUDA that the host called, the one that takes longest first."""
+    spent: dict[str, list[float]] = defaultdict(list)
+    for each in timeline.api_calls:
+        spent[each.name].append(each.duration_s)
+    uses = [ApiUse(name, len(own) / timeline.calls, fsum(own) / timeline.calls) for name, own in spent.items()]
+    return tuple(sorted(uses, key=lambda use: (-use.seconds, use.name)))
 
 
 def by_operator(timeline: Timeline) -> tuple[OperatorUse, ...]:

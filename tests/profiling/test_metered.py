@@ -21,8 +21,8 @@ def launch(us: float | None, name: str = "void gelu<4>(float*)", grid: int = 8, 
 def test_launches_of_a_kernel_are_one_row_whose_means_are_weighted_by_time() -> None:
     found = metered(CASE, [launch(30, l2_hit_rate=0.8), launch(10, l2_hit_rate=0.4), launch(60, "norm")], calls=2)
     norm, gelu = found.kernels
-    assert (norm.short, norm.launches, norm.seconds, norm.share) == ("norm", 0.5, near(30 * US), near(0.6))
-    assert (gelu.short, gelu.launches, gelu.seconds, gelu.share) == ("gelu", 1, near(20 * US), near(0.4))
+    assert (norm.label, norm.launches, norm.seconds, norm.share) == ("norm", 0.5, near(30 * US), near(0.6))
+    assert (gelu.label, gelu.launches, gelu.seconds, gelu.share) == ("gelu", 1, near(20 * US), near(0.4))
     assert (gelu.metrics.duration_s, gelu.metrics.l2_hit_rate) == (near(20 * US), near(0.7))
     assert gelu.metrics.tensor_use is None
     assert found.seconds == near(50 * US)
@@ -30,7 +30,20 @@ def test_launches_of_a_kernel_are_one_row_whose_means_are_weighted_by_time() -> 
 
 def test_another_grid_is_another_kernel() -> None:
     found = metered(CASE, [launch(30), launch(10, grid=16), launch(30)])
-    assert [(each.metrics.grid, each.launches) for each in found.kernels] == [((8, 1, 1), 2), ((16, 1, 1), 1)]
+    assert [(each.label, each.launches) for each in found.kernels] == [
+        ("void gelu<4>(float*) on (8, 1, 1)", 2),
+        ("void gelu<4>(float*) on (16, 1, 1)", 1),
+    ]
+
+
+def test_names_are_as_long_as_tells_them_apart() -> None:
+    names = [
+        "void at::elementwise<8, MulFunctor>(int)",
+        "void at::elementwise<8, AddFunctor>(int)",
+        "void at::norm<4>(int)",
+    ]
+    found = metered(CASE, [launch(30 - at, name) for at, name in enumerate(names)])
+    assert [each.label for each in found.kernels] == [*names[:2], "at::norm"]
 
 
 def test_without_times_launches_count_alike_and_there_is_no_share() -> None:
@@ -54,7 +67,7 @@ def test_what_was_recorded_on_a_device() -> None:
     text = gzip.decompress((RECORDED / "ncu-raw.csv.gz").read_bytes()).decode()
     found = metered(CASE, ncu.read(text))
     first = found.kernels[0]
-    assert first.short == "cutlass_80_simt_sgemm_256x128_8x4_nn_align1"
+    assert first.label == "cutlass_80_simt_sgemm_256x128_8x4_nn_align1"
     assert first.bound.kind == "compute-bound"
     assert first.share is not None
     assert first.share > 0.7
