@@ -84,7 +84,7 @@ def explain(
     multiple=True,
     help="What the case is held against: the raw operation below a wrapper. Or exports of the base, each a round; repeatable.",
 )
-@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write an export's page.")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the page too.")
 @click.option("--record", metavar="REV", help="Record the exports as results of that commit.")
 def profile(
     words: tuple[str, ...],

@@ -211,7 +211,8 @@ def _kernels(found: CallProfile, uses: tuple[KernelUse, ...], title: str, style:
     rows = [(title, "launches" if title == "kernel" else "times", "device", "share", "host", "", "in")]
     for each in shown:
         what = _copied(each) if each.bytes else _launch(each)
-        times = _time(each.seconds), _share(each.seconds, totals), _time(each.host_s)
+        host = _time(each.host_s) if totals.span_s else ""
+        times = _time(each.seconds), _share(each.seconds, totals), host
         name = visible(each.label)
         rows.append((name, _count(each.launches), *times, what, visible(each.operators[0]) if each.operators else ""))
     return [*_rows(rows), *_more(len(uses) - len(shown), len(rows[0]))]

@@ -133,6 +133,16 @@ def test_more_is_told_with_v_and_in_markdown() -> None:
 
 
 @pytest.mark.usefixtures("gpu")
+def test_the_page_is_written_too(tmp_path: Path) -> None:
+    done = invoke(CASE, "--html", str(tmp_path / "kernels.html"))
+    assert done.exit_code == 0
+    assert f"{tmp_path / 'kernels.html'}\n" in done.stderr
+    page = (tmp_path / "kernels.html").read_text()
+    assert "sgemm_128x128(float *)" in page
+    assert "achieved_occupancy" in page
+
+
+@pytest.mark.usefixtures("gpu")
 def test_several_cases_are_a_row_each_and_what_fails_stands_below() -> None:
     done = invoke("Linear|own")
     assert done.exit_code == 3, done.output

@@ -51,6 +51,7 @@ PROFILE_SCRIPTS = (
         "profile/timeline",
         "profile/sections",
         "profile/tables",
+        "profile/cases",
         "profile/main",
     ),
 )
