@@ -153,7 +153,7 @@ def profile(
         elif is_script(words):
             report = profile_script(request({}), words)
         elif is_foreign(words[0]):
-            report = show_export(words, against, record)
+            report = show_export(words, against, record, progress)
         elif is_export(words, record):
             report = command(request({}), words, against, record)
         else:

@@ -13,7 +13,11 @@ from regress.model import Case, Report
 from regress.profiling import ncu, nsys, nsys_stats
 from regress.profiling.exported import ENDINGS, REPORTS, kind_of, of_stats, of_timeline, text_of
 from regress.profiling.metered import metered
+from regress.run.execute import Watcher
+from regress.units import format_bytes
 
+LARGE = 32 << 20
+"""Bytes of an export, from which on reading takes so long that it is said."""
 READ = "a JSON of GPUProfiler, a SQLite export or the CSV of `nsys stats`, or the CSV of ncu"
 
 
@@ -23,7 +27,9 @@ def is_foreign(word: str) -> bool:
     return kind_of(path) != "GPUProfiler" if path.is_file() else path.suffix in ENDINGS
 
 
-def show_export(words: Sequence[str], against: Sequence[str] = (), record: str | None = None) -> Report:
+def show_export(
+    words: Sequence[str], against: Sequence[str] = (), record: str | None = None, watcher: Watcher | None = None
+) -> Report:
     """What the export says. Raises RegressError for one that cannot be read, and for what only exports of GPUProfiler can."""
     path = Path(words[0])
     asked = "--against" if against else "--record" if record else counted(len(words), "file") if len(words) > 1 else ""
@@ -39,6 +45,8 @@ def show_export(words: Sequence[str], against: Sequence[str] = (), record: str |
             why="it is a folder" if path.is_dir() else "there is no such file",
             fix=f"name a file that is there: {READ}",
         )
+    if watcher is not None and path.stat().st_size >= LARGE:
+        watcher.note(f"reading {path}, {format_bytes(path.stat().st_size)}")
     kind, case = kind_of(path), Case(path.name)
     if kind == "nsys":
         return _recording(path)

@@ -106,7 +106,7 @@ def _in_full(found: CallProfile, style: Style) -> list[str]:
     lines = [f"  {paint(visible(str(found.case)), 'bold', style)}", ""]
     for rows, aligns in (
         (_totals(found), "lrrl"),
-        (_parts(found), "lrrrrr"),
+        (_parts(found, style), "lrrrrr"),
         (_operators(found, style), "lrrrrr"),
         (_api_calls(found, style), "lrrr"),
         (_kernels(found, found.kernels, "kernel", style), "lrrrrll"),
@@ -170,15 +170,16 @@ def _totals(found: CallProfile) -> list[Row]:
     return _rows(rows)
 
 
-def _parts(found: CallProfile) -> list[Row]:
+def _parts(found: CallProfile, style: Style) -> list[Row]:
     totals = found.totals
     assert totals is not None
     rows = [("component", "uses", "device", "share", "host", "launches")]
-    for each in found.parts:
+    shown = found.parts if style.verbose else found.parts[:_FEW]
+    for each in shown:
         share = _share(each.device_s if found.on_device else each.host_s, totals)
         numbers = _time(each.device_s) if found.on_device else "", share, _time(each.host_s), _count(each.launches)
         rows.append((visible(each.name), _count(each.uses), *numbers))
-    return _rows(rows)
+    return [*_rows(rows), *_more(len(found.parts) - len(shown), len(rows[0]))]
 
 
 def _operators(found: CallProfile, style: Style) -> list[Row]:

@@ -203,6 +203,13 @@ def test_only_exports_of_our_own_are_judged_and_recorded(words: tuple[str, ...],
     assert f"{what}, and calls.sqlite is no export of GPUProfiler" in done.stderr
 
 
+def test_a_large_one_is_said_to_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    two_calls(Path("calls.sqlite"))
+    assert "reading" not in invoke("calls.sqlite").stderr
+    monkeypatch.setattr("regress.commands.exported.LARGE", 1000)
+    assert "reading calls.sqlite, " in invoke("calls.sqlite").stderr
+
+
 def test_the_content_says_what_it_is_and_not_the_name() -> None:
     two_calls(Path("run.csv"))
     assert "of a call time share" in shown("run.csv")
