@@ -33,7 +33,7 @@ def _size(size: tuple[int, int, int] | None) -> str:
 
 COLUMNS: tuple[tuple[str, Cell], ...] = (
     ("launches", lambda each: count(each.launches)),
-    ("time", lambda each: format_time(each.seconds)),
+    ("time", lambda each: "" if each.metrics.duration_s is None else format_time(each.seconds)),
     ("share", lambda each: _known(each.share, format_percent)),
     ("occupancy", _percent("achieved_occupancy")),
     ("at most", _percent("theoretical_occupancy")),

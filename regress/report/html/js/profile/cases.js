@@ -189,7 +189,7 @@
   const METERED = [
     named("kernel", each => each.label, each => each.metrics.kernel, launched),
     column("launches", "launches", each => each.launches, count),
-    column("seconds", "time", each => each.seconds, seconds),
+    column("seconds", "time", each => (each.metrics.duration_s === null ? null : each.seconds), seconds),
     column("share", "share", each => each.share, percent),
     counter("achieved_occupancy", "occupancy", percent),
     counter("theoretical_occupancy", "at most", percent, HIDE),
