@@ -1068,6 +1068,8 @@ class KernelMetrics:
     """A block, static and dynamic."""
     waves: float | None = None
     """Blocks of the grid over those that the device holds at a time."""
+    device: str = ""
+    """Name of the GPU, where the table has it."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from regress.measure.wire import CALL_MARK
 from regress.model import Case, Report
 from regress.profiling import ncu, nsys, nsys_stats
 from regress.profiling.exported import ENDINGS, REPORTS, kind_of, of_stats, of_timeline, text_of
-from regress.profiling.metered import metered
+from regress.profiling.metered import devices, metered
 from regress.run.execute import Watcher
 from regress.units import format_bytes
 
@@ -55,7 +55,8 @@ def show_export(
         return Report("profiled", plan=f"{path}, sums of Nsight Systems", profiled=(found,), cases=1, remark=path.name)
     if kind == "ncu":
         kernels = replace(metered(case, ncu.read(text_of(path), str(path))), table=str(path))
-        return Report("metered", plan=f"{path}, of Nsight Compute", metered=(kernels,), cases=1, remark=path.name)
+        plan = f"{path}, of Nsight Compute"
+        return Report("metered", device=devices([kernels]), plan=plan, metered=(kernels,), cases=1, remark=path.name)
     raise _unread(path)
 
 

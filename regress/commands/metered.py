@@ -15,7 +15,7 @@ from regress.commands.session import Request, Session, counted
 from regress.errors import NothingMeasured, ProfileError, RegressError
 from regress.model import Case, Failure, Metered, Report
 from regress.profiling import ncu, ncu_run
-from regress.profiling.metered import metered
+from regress.profiling.metered import devices, metered
 from regress.run import plan
 from regress.run.execute import Watcher
 from regress.run.plain import Plain, plain
@@ -75,6 +75,7 @@ def meter_cases(
         state={0: "PASS", 5: "NOTHING", 130: "INTERRUPTED"}.get(codes[0], "FAIL"),
         head=side,
         machine=session.machine,
+        device=devices(seen.found),
         plan=", ".join(filter(None, [counted(len(chosen.cases), "case"), each, locked])),
         metered=tuple(seen.found),
         cases=len(seen.found),

@@ -46,7 +46,12 @@ def of_throughput(throughput: Throughput | None) -> Bound:
     memory = throughput.share_of_copy if throughput else None
     compute = throughput.share_of_matmul if throughput else None
     if memory is None and compute is None:
-        return Bound("unknown", None, "no work is declared, or no ceiling was measured", "declare `bytes` and `flops`")
+        return Bound(
+            "unknown",
+            None,
+            "no work is declared, or no ceiling was measured",
+            "declare `bytes` and `flops`, or let --ncu measure",
+        )
     advice = FEWER_BYTES, FEWER_OPERATIONS, MORE_AT_ONCE
     return _of_shares(
         memory, compute, "of the bandwidth of a large copy", "of the rate of a large matrix product", advice

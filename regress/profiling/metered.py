@@ -76,3 +76,8 @@ def _mean(group: Sequence[KernelMetrics], name: str) -> float | None:
     if weights > 0:
         return fsum(value * weight for value, weight in known) / weights
     return fsum(value for value, _ in known) / len(known) if known else None
+
+
+def devices(found: Iterable[Metered]) -> str:
+    """Names of the GPUs that the kernels ran on."""
+    return ", ".join(sorted({kernel.metrics.device for each in found for kernel in each.kernels} - {""}))

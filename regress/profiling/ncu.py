@@ -148,6 +148,7 @@ def _metrics(row: Mapping[str, str], values: Values) -> KernelMetrics:
         registers=None if registers is None else round(registers),
         shared_bytes=round(sum(shared)) if shared else None,
         tensor_use=next((max(each) for each in tensor if each), None),
+        device=row.get("device__attribute_display_name", ""),
         **fields,
     )
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from regress.model import Case, KernelMetrics
 from regress.profiling import ncu
-from regress.profiling.metered import metered
+from regress.profiling.metered import devices, metered
 from tests.profiling.samples import US, near
 from tests.profiling.test_recorded import RECORDED
 
@@ -67,6 +67,7 @@ def test_what_was_recorded_on_a_device() -> None:
     text = gzip.decompress((RECORDED / "ncu-raw.csv.gz").read_bytes()).decode()
     found = metered(CASE, ncu.read(text))
     first = found.kernels[0]
+    assert devices([found]) == "NVIDIA H200"
     assert first.label == "cutlass_80_simt_sgemm_256x128_8x4_nn_align1"
     assert first.bound.kind == "compute-bound"
     assert first.share is not None

@@ -183,6 +183,7 @@ def test_ncu_measures_the_kernels_of_a_call(tmp_path: Path) -> None:
     if any(each["kind"] == "stopped" and _TOOL.search(each["message"]) for each in data["errors"]):
         pytest.skip(data["errors"][0]["message"])
     assert done.returncode == 0, done.stderr
+    assert "NVIDIA" in data["device"]
     (found,) = data["metered"]
     (kernel,) = found["kernels"]
     measured = kernel["metrics"]
