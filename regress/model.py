@@ -20,6 +20,7 @@
     Totals      where the time of a profiled call went: device busy, idle, launches, copies, waiting
     CallProfile a profiled case: totals, operators, kernels, gaps, and what holds it back
     Bound       what holds a kernel back: memory, arithmetic, launches, latency
+    Metered     kernels one by one as Nsight Compute measured them: how near each came to what the device can do
     Bisection   the search for the commit that did it: probes, the commit or the range, how sure
     Probe       one commit that was measured in a bisection, against the good end
     Check       one line of `doctor` or `init`
@@ -62,6 +63,7 @@ __all__ = [
     "Acknowledgement",
     "Anchor",
     "AnchorCheck",
+    "ApiUse",
     "Benchmark",
     "Bisection",
     "Bottleneck",
@@ -85,6 +87,7 @@ __all__ = [
     "Gap",
     "KeptExplanation",
     "KernelDiff",
+    "KernelMetrics",
     "KernelUse",
     "Lane",
     "Listed",
@@ -94,6 +97,8 @@ __all__ = [
     "Measurement",
     "MemoryUse",
     "Merged",
+    "Metered",
+    "MeteredKernel",
     "Metric",
     "Move",
     "OperatorUse",
@@ -809,6 +814,11 @@ class KernelUse:
     def label(self) -> str:
         return self.short or self.name
 
+    @property
+    def bytes_s(self) -> float | None:
+        """Bytes a second of a way of copying; None of a kernel."""
+        return self.bytes / self.seconds if self.bytes and self.seconds > 0 else None
+
 
 Matched = Literal["name", "template", "operator", "position", "nothing"]
 """How a kernel was found again: by its whole name; by the name without template arguments; by the operator and shapes that it
@@ -978,7 +988,7 @@ class Totals:
     """Where the time of a call went. Host and device work side by side: their times do not add up to the span."""
 
     span_s: float
-    """From the start on the host until the device is done."""
+    """From the start on the host until the device is done. Zero where only sums are known: then idle and overlap are too."""
     device_busy_s: float
     """With a kernel, a copy or a memset running, side by side or not."""
     idle_s: float
@@ -1009,6 +1019,15 @@ class OperatorUse:
     device_s: float
     own_device_s: float
     launches: float
+
+
+@dataclass(frozen=True)
+class ApiUse:
+    """What one function of CUDA's runtime or driver comes to in a call, on the host."""
+
+    name: str
+    calls: float
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -1083,6 +1102,7 @@ class CallProfile:
     operators: tuple[OperatorUse, ...] = ()
     kernels: tuple[KernelUse, ...] = ()
     copies: tuple[KernelUse, ...] = ()
+    api_calls: tuple[ApiUse, ...] = ()
     gaps: tuple[Gap, ...] = ()
     memory: MemoryUse | None = None
     bottleneck: Bottleneck | None = None
@@ -1098,6 +1118,76 @@ class CallProfile:
     def label(self, name: str) -> str:
         """A kernel's name for people."""
         return next((each.label for each in (*self.kernels, *self.copies) if each.name == name), name)
+
+
+@dataclass(frozen=True)
+class KernelMetrics:
+    """What Nsight Compute measured of one launch. Shares are of what the device has (0.5 is half); None where not collected.
+
+    The profiler runs every kernel alone and several times over, with cold caches: durations are not those of a program."""
+
+    kernel: str
+    grid: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    duration_s: float | None = None
+    achieved_occupancy: float | None = None
+    theoretical_occupancy: float | None = None
+    memory_throughput: float | None = None
+    """The busiest part of the memory system, caches too, as a share of its peak."""
+    dram_throughput: float | None = None
+    dram_bytes_s: float | None = None
+    compute_throughput: float | None = None
+    """The busiest pipe of the multiprocessors, as a share of its peak."""
+    tensor_use: float | None = None
+    """Of the tensor cores' peak."""
+    l1_hit_rate: float | None = None
+    l2_hit_rate: float | None = None
+    registers: int | None = None
+    """A thread."""
+    shared_bytes: int | None = None
+    """A block, static and dynamic."""
+    waves: float | None = None
+    """Blocks of the grid over those that the device holds at a time."""
+    device: str = ""
+    """Name of the GPU, where the table has it."""
+
+
+@dataclass(frozen=True)
+class MeteredKernel:
+    """The launches of one kernel with one grid and block: what they come to in a call, and what holds them back."""
+
+    label: str
+    """The name without template arguments and parameters; with them where several are called so, and the grid if need be."""
+    launches: float
+    """A call, as the seconds; in all, where it is no case's."""
+    seconds: float
+    share: float | None
+    """Of the time of all kernels; None where no time was collected."""
+    bound: Bound
+    metrics: KernelMetrics
+    """The mean of its launches, each weighted by its time."""
+
+
+@dataclass(frozen=True)
+class Metered:
+    """The kernels of a case's calls, or of an export, as Nsight Compute measured each alone; the one that takes longest first.
+
+    Without kernels there is a failure."""
+
+    case: Case
+    calls: int = 0
+    """How many were profiled; zero of an export, which may be of anything."""
+    kernels: tuple[MeteredKernel, ...] = ()
+    table: str = ""
+    """The file of the CSV."""
+    report: str = ""
+    """The file that Nsight Compute opens; empty of an export."""
+    flags: tuple[str, ...] = ()
+    failure: Failure | None = None
+
+    @property
+    def seconds(self) -> float:
+        return sum(each.seconds for each in self.kernels)
 
 
 @dataclass(frozen=True)
@@ -1150,6 +1240,8 @@ class Report:
     """Cases that were profiled; of two that are held against each other the base first."""
     profiled_difference: Explanation | None = None
     """Between the two."""
+    metered: tuple[Metered, ...] = ()
+    """Cases whose kernels were measured one by one."""
     profile: Profile | None = None
     """What was profiled; of a comparison the head."""
     explained: tuple[Explained, ...] = ()

@@ -6,6 +6,7 @@ shown, the rows that cannot vary (changes, verdicts, settings, names) must come 
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import shlex
@@ -20,12 +21,16 @@ from regress.commands.demo import create
 from regress.commands.session import Request, Session
 from regress.history.noise import FILE as NOISE_FILE
 from regress.model import Settings
+from tests.profiling.nsys_export import two_calls
+from tests.profiling.test_nsys_stats import API, COPIES, KERNELS, SIZES
+from tests.profiling.test_recorded import RECORDED
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 STABLE = re.compile(
     r"^([-+?!~=] |\d\. |A/A|FAIL|PASS|UNDECIDED|FOUND|mine\.|again |accept |base |head |report/|added to "
-    r"|bottleneck |of a call |device |host waiting |optim\.|scripted::"
+    r"|bottleneck |of a call |of the program |device |host waiting |host busy |optim\.|scripted::"
+    r"|kernels |copies |(launch|compute)-bound |cuda[A-Z]|gelu |Memcpy |\[CUDA |cutlass_|nvjet_"
     r"|\S+ +(accepted|noise|quarantine) |[a-z_]+ +\S+ +(default|command line|asv\.conf\.json))"
 )
 TIME = re.compile(r"  \d[\d.:]* ?s?$|(?<=over \d\d)   .*$|(?<=over \d)   .*$")
@@ -62,8 +67,15 @@ def run(command: str, folder: Path) -> str:
 
 @pytest.fixture
 def demo(tmp_path: Path) -> Path:
-    create(tmp_path / "d", scripted=True)
-    return tmp_path / "d"
+    """The demo, with what other profilers have exported beside it: a real table of ncu, and exports of nsys that we make."""
+    folder = tmp_path / "d"
+    create(folder, scripted=True)
+    (folder / ".git" / "info").mkdir(exist_ok=True)
+    (folder / ".git" / "info" / "exclude").write_text("/*.sqlite\n/*.csv\n")
+    two_calls(folder / "calls.sqlite")
+    (folder / "sums.csv").write_text("\n".join((KERNELS, COPIES, SIZES, API)))
+    (folder / "kernels.csv").write_bytes(gzip.decompress((RECORDED / "ncu-raw.csv.gz").read_bytes()))
+    return folder
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

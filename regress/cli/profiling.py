@@ -76,7 +76,10 @@ def explain(
 @regress.command()
 @click.argument("words", nargs=-1, required=True, metavar="CASE [REV] | SCRIPT [-- ARGUMENT...] | EXPORT...")
 @stack(where, placing, holding, deciding, output)
-@click.option("--calls", type=click.IntRange(min=1), default=20, show_default=True, help="Calls of a case, at most.")
+@click.option("--calls", type=click.IntRange(min=1), help="Calls of a case, at most [20; with --ncu 1].")
+@click.option(
+    "--ncu", is_flag=True, help="Measure each kernel of CASE under Nsight Compute: occupancy, throughput, hit rates."
+)
 @click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
 @click.option(
     "--against",
@@ -84,36 +87,45 @@ def explain(
     multiple=True,
     help="What the case is held against: the raw operation below a wrapper. Or exports of the base, each a round; repeatable.",
 )
-@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write an export's page.")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the page too.")
 @click.option("--record", metavar="REV", help="Record the exports as results of that commit.")
 def profile(
     words: tuple[str, ...],
-    calls: int,
+    calls: int | None,
+    ncu: bool,
     environment: str,
     against: tuple[str, ...],
     html: Path | None,
     record: str | None,
     **options: Any,
 ) -> None:
-    """Profile a case or a script with torch.profiler in a process of its own, or show what GPUProfiler exported.
+    """Profile a case or a script in a process of its own, or show what a profiler has exported.
 
-    CASE: name of a benchmark or case, or a regular expression; of a benchmark with a parameter `component` the components are
-    shown as parts of the whole. REV: any commit; without it the working tree. The Chrome traces are kept.
+    CASE, under torch.profiler: name of a benchmark or case, or a regular expression; of a benchmark with a parameter
+    `component` the components are shown as parts of the whole. REV: any commit; without it the working tree. The Chrome traces
+    are kept.
+
+    With --ncu, CASE runs under Nsight Compute instead: every kernel of a call alone, with its counters, and what binds it. The
+    report and its CSV are kept.
 
     SCRIPT: a Python file, run as a whole; what it prints goes to stderr.
 
     EXPORT: a JSON file of regress.profiler.GPUProfiler. Entries of one run are alike, so a run is one round, however many
-    entries it has: give several exports a side for verdicts.
+    entries it has: give several exports a side for verdicts. Or of Nsight Systems the SQLite export or the CSV of `nsys stats`,
+    of Nsight Compute the CSV; which one it is is seen from its content.
 
     \b
     Examples:
       regress profile softmax.Softmax.cudatime_forward
       regress profile attention.Components HEAD~1
       regress profile "layers.Norm.cudatime_ours" --against "layers.Norm.cudatime_torch"
+      regress profile softmax.Softmax.cudatime_forward --ncu
       regress profile train.py -- --steps 10
       regress profile run.json --html run.html
       regress profile new-1.json new-2.json new-3.json --against old-1.json --against old-2.json --against old-3.json
       regress profile run.json --record HEAD
+      regress profile recorded-by-nsys.sqlite
+      regress profile printed-by-ncu.csv --html kernels.html
 
     \b
     Exit codes:
@@ -122,18 +134,29 @@ def profile(
       2  usage, configuration, an unknown revision, or a file that is no export
       3  a case fails, the rest is profiled
       4  undecided, with --strict
-      5  nothing could be profiled or compared
+      5  nothing could be profiled or compared: no device, no match, no ncu, or it may not read the counters
     """
     if against and record:
         raise click.UsageError("--record goes without --against", click.get_current_context())
+    if ncu and (against or record):
+        raise click.UsageError(
+            f"--ncu goes without {'--against' if against else '--record'}", click.get_current_context()
+        )
     with invoked(options) as (request, progress):
+        from regress.commands.exported import is_foreign, show_export
+        from regress.commands.metered import meter_cases
         from regress.commands.profile import is_export
         from regress.commands.profile import profile as command
         from regress.commands.profiled import profile_cases
         from regress.commands.script import is_script, profile_script
 
-        if is_script(words):
+        if ncu:
+            options["patterns"] = words[:1]
+            report = meter_cases(request({}), words[1:], progress, calls, environment)
+        elif is_script(words):
             report = profile_script(request({}), words)
+        elif is_foreign(words[0]):
+            report = show_export(words, against, record, progress)
         elif is_export(words, record):
             report = command(request({}), words, against, record)
         else:

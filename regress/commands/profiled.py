@@ -19,7 +19,7 @@ from regress.profiling.kernels import explain
 from regress.profiling.timeline import Timeline, between
 from regress.run.execute import Job, Watcher, discover
 from regress.run.plan import Selection, select
-from regress.run.profiled import Profiled, profiled
+from regress.run.profiled import CALLS, Profiled, profiled
 
 COMPONENT = "component"
 """The parameter by which a benchmark names the parts of a whole."""
@@ -51,7 +51,7 @@ def profile_cases(
     request: Request,
     revisions: Sequence[str],
     watcher: Watcher,
-    calls: int,
+    calls: int | None = None,
     environment: str = "",
     against: Sequence[str] = (),
 ) -> Report:
@@ -61,7 +61,7 @@ def profile_cases(
     Raises NothingMeasured where no case matches, RegressError where several do that are to be held against one.
     """
     start = time.monotonic()
-    revision = only(revisions)
+    revision, calls = only(revisions), calls or CALLS
     if len(against) > 1:
         why = "of exports it can name several, a case is held against one"
         raise RegressError(f"--against names {len(against)} cases", why=why, fix="name one")

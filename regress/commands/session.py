@@ -227,6 +227,14 @@ class Session:
 
         return tuple(self._device_uuids()[0]) or ((scripted(),) if self.config.settings.device == "fake" else ())
 
+    def require_gpu(self, what: str) -> None:
+        """Raise NothingMeasured, which says that nothing can be done `what`, where no GPU of NVIDIA's is measured on."""
+        uuids, why = self._device_uuids()
+        if not uuids:
+            chosen = self.config.settings.device not in ("auto", "cuda")
+            fix = "--device cuda on a machine with a GPU" if chosen else without_device(why)
+            raise NothingMeasured(f"there is no GPU {what}", why=why, fix=fix)
+
     def steps(self) -> Steps:
         """The steps of a check that begins now, planned by what past checks on this machine have seen."""
         remembered = remembered_noise(self.cache, self.machine.name)

@@ -48,7 +48,9 @@ def newest_alike(kept: Iterable[Kept]) -> tuple[dict[str, list[Kept]], list[str]
             alike[name] += [each for each in of_one_way if each.round.failure is None or each.run == case[-1].run]
         if unlike:
             what = ", ".join(dict.fromkeys(word for words in unlike for word in words))
-            notes.append(f"{name}: {len(unlike)} older rounds were measured differently (other {what}) and are left out")
+            notes.append(
+                f"{name}: {len(unlike)} older rounds were measured differently (other {what}) and are left out"
+            )
     return alike, notes
 
 

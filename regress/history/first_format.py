@@ -15,7 +15,9 @@ STATS = ("ci_99_a", "ci_99_b", "q_25", "q_75", "number", "repeat")
 
 def updated(content: Mapping[str, Any]) -> dict[str, Any]:
     """The content of a file of version 2. Raises KeyError, TypeError or AttributeError where it is none of version 1."""
-    beside = {name: content.get(key) or {} for name, key in (("version", "benchmark_version"), ("started_at", "started_at"))}
+    beside = {
+        name: content.get(key) or {} for name, key in (("version", "benchmark_version"), ("started_at", "started_at"))
+    }
     durations = content.get("duration") or {}
     rows = {}
     for name, value in content["results"].items():
@@ -33,7 +35,9 @@ def updated(content: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: content[key] for key in ("commit_hash", "date", "params", "python", "requirements")}
     return {
         **kept,
-        "env_name": content["env_name"] if "env_name" in content else _environment(kept["python"], kept["requirements"]),
+        "env_name": content["env_name"]
+        if "env_name" in content
+        else _environment(kept["python"], kept["requirements"]),
         "env_vars": content.get("env_vars") or {},
         "result_columns": [*COLUMNS, *(f"stats_{name}" for name in STATS), "samples", "profile"],
         "results": rows,

@@ -62,7 +62,9 @@ def no_progress(done: int, total: int) -> None:
     """What the other process has done is taken to be as much as this one."""
 
 
-def in_memory(states: Mapping[int, State], facts: Collection[str], progress: Progress) -> tuple[sqlite3.Connection, dict[int, Source]]:
+def in_memory(
+    states: Mapping[int, State], facts: Collection[str], progress: Progress
+) -> tuple[sqlite3.Connection, dict[int, Source]]:
     """A database of its own for what has no place elsewhere."""
     database = sqlite3.connect(":memory:", check_same_thread=False)
     database.executescript(TABLES)

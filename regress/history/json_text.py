@@ -56,7 +56,9 @@ def strict(data: bytes) -> bytes:
         return data
     if b"\\" in data or b"\0" in data:
         return _STRING_OR_BARE.sub(lambda match: _QUOTED.get(match[0], match[0]), data)
-    pieces = data.split(b'"')  # nothing is escaped: every other piece is a string, and all at once is what stands between
+    pieces = data.split(
+        b'"'
+    )  # nothing is escaped: every other piece is a string, and all at once is what stands between
     between = b'"'.join(pieces[::2])
     for bare, quoted in _QUOTED.items():
         between = between.replace(bare, quoted.replace(b'"', b"\0"))

@@ -166,13 +166,13 @@ def anchors_in(root: Path, machine_name: str | None = None) -> Iterator[tuple[st
 
 def _stems(folder: Path, anchor: str = "") -> list[str]:
     """Names of files of results, without their endings; an asv file and its sidecar have the same."""
-    matches = (re.fullmatch(rf"([0-9a-f]{{8}}{anchor}-.*?)(\.rounds\.jsonl|\.json)", path.name) for path in folder.iterdir())
+    matches = (
+        re.fullmatch(rf"([0-9a-f]{{8}}{anchor}-.*?)(\.rounds\.jsonl|\.json)", path.name) for path in folder.iterdir()
+    )
     return sorted({match[1] for match in matches if match is not None})
 
 
-def _recorded(
-    folder: Path, stem: str, machine: Machine, reader: Reader, skipped: list[SkippedFile]
-) -> Recorded | None:
+def _recorded(folder: Path, stem: str, machine: Machine, reader: Reader, skipped: list[SkippedFile]) -> Recorded | None:
     side_path, file_path = folder / (stem + ENDING), folder / f"{stem}.json"
     side = read_sidecar(side_path, skipped)
     file = read_results(file_path, skipped)

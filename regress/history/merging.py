@@ -45,6 +45,7 @@ from regress.model import Merged
 SAME_MACHINE = ("arch", "cpu", "num_cpu")
 """Facts of machine.json that two machines of one name have in common, or they are two."""
 
+
 @dataclass
 class _Folder:
     """One of the folders that are merged, and what it brought."""
@@ -224,7 +225,9 @@ def _require_results(source: Path, root: Path) -> None:
     if not source.is_dir():
         raise StoreError(f"there is no folder {source}", fix="name the folder that a run had as its results_dir")
     if source.resolve() == root.resolve():
-        raise StoreError(f"{source} is results_dir itself", why="its results are there already", fix="name other folders")
+        raise StoreError(
+            f"{source} is results_dir itself", why="its results are there already", fix="name other folders"
+        )
     if not _has_results(source):
         below = _below(source)
         why = "a folder of results has a folder of each machine, with files COMMIT-ENVIRONMENT.json"

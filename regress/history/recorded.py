@@ -65,9 +65,7 @@ class CommitResults:
     environment: str
 
 
-def of_asv(
-    commit_sha: str, machine: Machine, environment: str, source: Path, tables: Iterable[AsvTable]
-) -> Recorded:
+def of_asv(commit_sha: str, machine: Machine, environment: str, source: Path, tables: Iterable[AsvTable]) -> Recorded:
     """What only asv has recorded."""
     every = tuple(tables)
     defined = {each.benchmark.name: each.benchmark for each in every}
@@ -81,9 +79,7 @@ def put_together(empty: Recorded, kept: Sequence[Kept], rows: Mapping[str, AsvRo
         return of_asv(empty.commit_sha, empty.machine, empty.environment, empty.source, reader.read(rows))
     alike, notes = newest_alike(kept)
     by_name = {name: [each.round for each in group] for name, group in alike.items()}
-    later = {
-        name for name, rounds in by_name.items() if name in rows and recorded_later(rows[name].started_ms, rounds)
-    }
+    later = {name for name, rounds in by_name.items() if name in rows and recorded_later(rows[name].started_ms, rounds)}
     asv = []
     for table in reader.read(rows):
         name = table.benchmark.name

@@ -5,8 +5,10 @@
     chrome_file the file of such a trace -> its events
     nsys        SQLite export of Nsight Systems -> Timeline
     nsys_stats  CSV of `nsys stats` -> totals
+    exported    what a file is, and exports of Nsight Systems -> CallProfile
     ncu         CSV of Nsight Compute -> KernelMetrics
-    ncu_run     the command that runs a program under Nsight Compute, and what its failures mean
+    ncu_run     the commands that run a program under Nsight Compute, and that print what it has found
+    metered     KernelMetrics of launches -> Metered, the kernels of a call
     intervals   sets of times
     totals      Timeline -> busy and idle time, overlap, transfers, gaps, uses of operators and kernels, the bottleneck
     calls       Timeline -> CallProfile, all that is told of a case's calls

@@ -6,8 +6,7 @@ A share of a measured ceiling is of what a large copy or product reaches; the pr
 
 from __future__ import annotations
 
-from regress.model import Bound, Throughput, Totals
-from regress.profiling.ncu import KernelMetrics
+from regress.model import Bound, KernelMetrics, Throughput, Totals
 from regress.units import format_percent
 
 NEAR = 0.6
@@ -19,6 +18,14 @@ LOW_OCCUPANCY = 0.25
 FEWER_BYTES = "move fewer bytes: fuse it with its neighbours, use a smaller dtype, write nothing that is read only once"
 FEWER_OPERATIONS = (
     "compute less, or in a lower precision; let products use tensor cores (TF32, bfloat16, sizes in eights)"
+)
+FEWER_FOR_TENSOR_CORES = (
+    "the tensor cores do {} of what they can: compute less, or in a lower precision (bfloat16 and float16 take half the time "
+    "of TF32, float8 half of that)"
+)
+FEWER_IN_CACHES = (
+    "the caches are the limit, DRAM is not ({}): let neighbouring threads read neighbouring bytes, without conflicts of banks "
+    "in shared memory, and keep what is read again in registers"
 )
 FEWER_LAUNCHES = "launch less: fuse kernels, capture a CUDA graph, give a call more to do"
 NO_WAITING = "let the host run ahead: nothing in a call may wait for the device (.item(), .cpu(), printing a tensor)"
@@ -39,9 +46,15 @@ def of_throughput(throughput: Throughput | None) -> Bound:
     memory = throughput.share_of_copy if throughput else None
     compute = throughput.share_of_matmul if throughput else None
     if memory is None and compute is None:
-        return Bound("unknown", None, "no work is declared, or no ceiling was measured", "declare `bytes` and `flops`")
+        return Bound(
+            "unknown",
+            None,
+            "no work is declared, or no ceiling was measured",
+            "declare `bytes` and `flops`, or let --ncu measure",
+        )
+    advice = FEWER_BYTES, FEWER_OPERATIONS, MORE_AT_ONCE
     return _of_shares(
-        memory, compute, "of the bandwidth of a large copy", "of the rate of a large matrix product", MORE_AT_ONCE
+        memory, compute, "of the bandwidth of a large copy", "of the rate of a large matrix product", advice
     )
 
 
@@ -52,10 +65,15 @@ def of_metrics(metrics: KernelMetrics) -> Bound:
         memory = metrics.dram_throughput
     if memory is None and compute is None:
         return Bound("unknown", None, "the throughputs were not collected", "profile with the section SpeedOfLight")
-    return _of_shares(memory, compute, "of the memory's peak", "of the multiprocessors' peak", _for_latency(metrics))
+    advice = _for_memory(metrics), _for_compute(metrics), _for_latency(metrics)
+    return _of_shares(memory, compute, "of the memory's peak", "of the multiprocessors' peak", advice)
 
 
-def _of_shares(memory: float | None, compute: float | None, of_memory: str, of_compute: str, for_latency: str) -> Bound:
+def _of_shares(
+    memory: float | None, compute: float | None, of_memory: str, of_compute: str, advice: tuple[str, str, str]
+) -> Bound:
+    """`advice` is against memory, arithmetic and latency."""
+    for_memory, for_compute, for_latency = advice
     shares = [
         f"{format_percent(share)} {of}"
         for share, of in ((memory, of_memory), (compute, of_compute))
@@ -65,8 +83,22 @@ def _of_shares(memory: float | None, compute: float | None, of_memory: str, of_c
     if share < NEAR:
         return Bound("latency-bound", share, f"only {why}", for_latency)
     if share == memory:
-        return Bound("memory-bound", share, why, FEWER_BYTES)
-    return Bound("compute-bound", share, why, FEWER_OPERATIONS)
+        return Bound("memory-bound", share, why, for_memory)
+    return Bound("compute-bound", share, why, for_compute)
+
+
+def _for_memory(metrics: KernelMetrics) -> str:
+    dram = metrics.dram_throughput
+    return FEWER_BYTES if dram is None or dram >= NEAR else FEWER_IN_CACHES.format(format_percent(dram))
+
+
+def _for_compute(metrics: KernelMetrics) -> str:
+    tensor = metrics.tensor_use
+    return (
+        FEWER_FOR_TENSOR_CORES.format(format_percent(tensor))
+        if tensor is not None and tensor >= NEAR
+        else FEWER_OPERATIONS
+    )
 
 
 def _for_latency(metrics: KernelMetrics) -> str:

@@ -43,6 +43,7 @@ def call_profile(
         operators=totals.by_operator(timeline),
         kernels=kernels,
         copies=copies,
+        api_calls=totals.by_api_call(timeline),
         gaps=totals.gaps(timeline, LEAST_GAP_S, GAPS) if on_device else (),
         memory=totals.memory(timeline),
         bottleneck=totals.bottleneck(timeline, usual),

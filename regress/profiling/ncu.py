@@ -10,42 +10,11 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from regress.errors import ProfileError
+from regress.model import KernelMetrics
 from regress.profiling.names import short
 from regress.profiling.timeline import Size3
-
-
-@dataclass(frozen=True)
-class KernelMetrics:
-    """What Nsight Compute measured of one launch. Shares are of what the device has (0.5 is half); None where not collected.
-
-    The profiler runs every kernel alone and several times over, with cold caches: durations are not those of a program."""
-
-    kernel: str
-    grid: Size3 | None = None
-    block: Size3 | None = None
-    duration_s: float | None = None
-    achieved_occupancy: float | None = None
-    theoretical_occupancy: float | None = None
-    memory_throughput: float | None = None
-    """The busiest part of the memory system, caches too, as a share of its peak."""
-    dram_throughput: float | None = None
-    dram_bytes_s: float | None = None
-    compute_throughput: float | None = None
-    """The busiest pipe of the multiprocessors, as a share of its peak."""
-    tensor_use: float | None = None
-    """Of the tensor cores' peak."""
-    l1_hit_rate: float | None = None
-    l2_hit_rate: float | None = None
-    registers: int | None = None
-    """A thread."""
-    shared_bytes: int | None = None
-    """A block, static and dynamic."""
-    waves: float | None = None
-    """Blocks of the grid over those that the device holds at a time."""
-
 
 Values = Mapping[tuple[str, str], float]
 """Metric and dimension ("s", "B", "B/s", "share" or "") -> value in that."""
@@ -179,6 +148,7 @@ def _metrics(row: Mapping[str, str], values: Values) -> KernelMetrics:
         registers=None if registers is None else round(registers),
         shared_bytes=round(sum(shared)) if shared else None,
         tensor_use=next((max(each) for each in tensor if each), None),
+        device=row.get("device__attribute_display_name", ""),
         **fields,
     )
 
@@ -205,12 +175,19 @@ def _size(text: str) -> Size3 | None:
 # -- what went wrong -----------------------------------------------------------------------------------------------------
 
 _ERROR = re.compile(r"^==ERROR== (.+)", re.MULTILINE)
+_DENIED = "ERR_NVGPUCTRPERM"
+_UNREACHABLE = ("LibraryNotLoaded", "Failed to initialize the profiler")
+
+
+def is_of_the_machine(text: str) -> bool:
+    """Whether what the profiler printed says that it cannot measure here, whatever the program."""
+    return any(each in text for each in (_DENIED, *_UNREACHABLE))
 
 
 def failure(text: str, source: str = "ncu") -> ProfileError:
     """Why there is no table, by what the profiler printed."""
     said = _ERROR.search(text)
-    if "ERR_NVGPUCTRPERM" in text:
+    if _DENIED in text:
         return ProfileError(
             "ncu may not read the GPU's performance counters (ERR_NVGPUCTRPERM)",
             why="the driver keeps them for administrators",
@@ -222,7 +199,7 @@ def failure(text: str, source: str = "ncu") -> ProfileError:
             why="none was launched in the profiled range, or none has a name that was asked for",
             fix="profile without a filter of names, and see that the profiled range holds the calls",
         )
-    if "LibraryNotLoaded" in text or "Failed to initialize the profiler" in text:
+    if is_of_the_machine(text):
         return ProfileError(
             f"ncu cannot reach the GPU's counters: {said[1] if said else 'the profiler does not start'}",
             why="the driver is older than this ncu, or the container or virtual machine hides the counters",

@@ -1,19 +1,20 @@
-"""The command that runs a program under Nsight Compute, so that `ncu.read` can read what it prints."""
+"""The commands that run a program under Nsight Compute, and that print its report so that `ncu.read` can read it."""
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from regress.errors import ProfileError
-from regress.profiling.names import function_name
 
 SECTIONS = ("SpeedOfLight", "ComputeWorkloadAnalysis", "MemoryWorkloadAnalysis", "LaunchStats", "Occupancy")
 """Sections rather than metrics: their metrics fit the chip, where a name that a chip lacks is an error."""
 PLACES = ("/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
 """Where installers put it without putting it on the path."""
+
+_KERNEL = re.compile(r'^==PROF== Profiling "(.+?)"', re.MULTILINE)
 
 
 def find(places: Sequence[str] = PLACES) -> str:
@@ -35,28 +36,24 @@ def _version(path: Path) -> list[int]:
     return [int(each) for each in re.findall(r"\d+", str(path))]
 
 
-def command(
-    program: Sequence[str],
-    *,
-    ncu: str = "ncu",
-    kernels: Iterable[str] = (),
-    launch_count: int | None = None,
-    marked_only: bool = True,
-) -> list[str]:
-    """The arguments that profile a program, its child processes too, and print the raw page.
+def record(program: Sequence[str], report: Path, *, ncu: str, launch_count: int) -> list[str]:
+    """The arguments that profile a program, its child processes too, and write the report.
 
-    The clock is left alone, as in every measurement: ncu would set it to its base. `kernels` are names as a timeline has them,
-    `launch_count` ends profiling after so many launches. `marked_only` profiles what lies between cudaProfilerStart and
-    cudaProfilerStop alone."""
-    options = ["--csv", "--page", "raw", "--print-units", "base", "--rename-kernels", "no"]
-    options += ["--clock-control", "none", "--target-processes", "all"]
+    The clock is left alone, as in every measurement: ncu would set it to its base. What lies between cudaProfilerStart and
+    cudaProfilerStop is profiled, at most so many launches."""
+    options = ["--export", str(report), "--force-overwrite", "--target-processes", "all"]
+    options += ["--clock-control", "none", "--profile-from-start", "off", "--launch-count", str(launch_count)]
     for section in SECTIONS:
         options += ["--section", section]
-    if marked_only:
-        options += ["--profile-from-start", "off"]
-    functions = dict.fromkeys(function_name(name) for name in kernels)
-    if functions:
-        options += ["--kernel-name", f"regex:^({'|'.join(re.escape(name) for name in functions)})$"]
-    if launch_count is not None:
-        options += ["--launch-count", str(launch_count)]
     return [ncu, *options, *program]
+
+
+def show(report: Path, *, ncu: str) -> list[str]:
+    """The arguments that print the raw page of a report."""
+    return [ncu, "--import", str(report), "--csv", "--page", "raw", "--print-units", "base", "--rename-kernels", "no"]
+
+
+def kernel_of(line: str) -> str | None:
+    """The kernel that ncu says it is profiling, if that is what it says."""
+    said = _KERNEL.match(line)
+    return said[1] if said else None

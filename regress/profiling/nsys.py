@@ -78,6 +78,10 @@ def read(path: Path) -> Timeline:
         raise ProfileError(
             f"{path} cannot be read: {error}", why="the export was not finished, or is damaged", fix=_export(path)
         ) from error
+    except (IndexError, TypeError, ValueError) as error:  # a column that is not there, or holds something else
+        raise ProfileError(
+            f"{path} cannot be read: {error}", why="its tables are not as they are documented", fix=_export(path)
+        ) from error
 
 
 def _refuse_reports(path: Path) -> None:
@@ -88,17 +92,21 @@ def _refuse_reports(path: Path) -> None:
         raise ProfileError(f"{path} cannot be read: {error.strerror or error}", fix="name an export") from error
     if start == b"SQLite format 3\0":
         return
+    raise unreadable(path)
+
+
+def unreadable(path: Path) -> ProfileError:
+    """Why a file that is no SQLite cannot be read, by its name."""
     if path.suffix in (".nsys-rep", ".qdrep"):
-        raise ProfileError(
-            f"{path} is a report of Nsight Systems", why="only the tool itself can read those", fix=_export(path)
-        )
+        why = "only the tool itself can read those"
+        return ProfileError(f"{path} is a report of Nsight Systems", why=why, fix=_export(path))
     if path.suffix == ".qdstrm":
-        raise ProfileError(
+        return ProfileError(
             f"{path} is what Nsight Systems leaves when it cannot finish a report",
             why="the tool that recorded it lacks its importer",
             fix="make a report of it with QdstrmImporter of a full installation, and export that",
         )
-    raise ProfileError(f"{path} is no SQLite file", why="it was exported as something else", fix=_export(path))
+    return ProfileError(f"{path} is no SQLite file", why="it was exported as something else", fix=_export(path))
 
 
 def _export(path: Path) -> str:
@@ -113,6 +121,10 @@ class _Export:
         database.row_factory = sqlite3.Row
         tables = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
         self._tables = {str(row[0]) for row in tables}
+        if not self._tables & {*_EXPECTED, STRINGS, GRAPHS}:
+            raise ProfileError(
+                f"{path} is no export of Nsight Systems", why="it has none of its tables", fix=f"record with: {RECORD}"
+            )
         self._strings = {row["id"]: str(row["value"]) for row in self._rows(STRINGS)}
         self._origin = self._first_start()
         self._processes: dict[int, int] = {}

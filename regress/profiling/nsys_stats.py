@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from regress.errors import ProfileError
+from regress.profiling.timeline import Size3
 
 KERNELS, COPIES, API_CALLS = "cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_api_sum"
-FIX = f"nsys stats --report {KERNELS},{COPIES},{API_CALLS} --format csv FILE.nsys-rep"
+SIZED_KERNELS, SIZES = "cuda_gpu_kern_gb_sum", "cuda_gpu_mem_size_sum"
+"""The kernels by grid and block, which is more than the other report has; and the bytes of the copies."""
+FIX = f"nsys stats --report {SIZED_KERNELS},{COPIES},{SIZES},{API_CALLS} --format csv FILE.nsys-rep"
 
 _TITLE = re.compile(r"\b(\w+_sum)\b")
 _TOTAL = re.compile(r"Total Time \((ns|nsec|us|usec|ms|msec|s|sec)\)")
-_SCALES = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "s": 1.0}
+_SIZE = re.compile(r"Total \((B|KB|MB|GB)\)")
+_SCALES = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "s": 1.0, "B": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 _COUNTS = {"Instances": KERNELS, "Count": COPIES, "Operations": COPIES, "Num Calls": API_CALLS}
 """The column that counts -> the report that has it. Other reports share these columns, but then there is a title."""
-_OLD_TITLES = {"gpukernsum": KERNELS, "gpumemtimesum": COPIES, "cudaapisum": API_CALLS}
+_OLD_TITLES = {"gpukernsum": KERNELS, "gpukerngbsum": SIZED_KERNELS, "gpumemtimesum": COPIES, "cudaapisum": API_CALLS}
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,10 @@ class Total:
     name: str
     count: int
     total_s: float
+    bytes: float = 0.0
+    """Of copies, where the report of sizes is there."""
+    grid: Size3 | None = None
+    block: Size3 | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,7 @@ class _Table:
     total: str
     scale: float
     rows: list[Total] = field(default_factory=list)
+    """In the report of sizes, `total_s` are bytes."""
 
 
 def read(text: str, source: str = "the output of nsys stats") -> Stats:
@@ -72,10 +81,12 @@ def read(text: str, source: str = "the output of nsys stats") -> Stats:
             title, table = "", tables.setdefault(header.report, header)
         elif table is None or not _add(table, line, source, number):
             title, table = _title(line) or title, None
-    known = {name: tuple(tables[name].rows) for name in (KERNELS, COPIES, API_CALLS) if name in tables}
+    known = {name: tuple(tables[name].rows) for name in (SIZED_KERNELS, KERNELS, COPIES, API_CALLS) if name in tables}
     if not known:
-        raise ProfileError(f"{source} holds no report of CUDA", why="it has none of the three reports", fix=FIX)
-    return Stats(known.get(KERNELS, ()), known.get(COPIES, ()), known.get(API_CALLS, ()))
+        raise ProfileError(f"{source} holds no report of CUDA", why="it has none of those that are read", fix=FIX)
+    sizes = {each.name: each.total_s for each in tables[SIZES].rows} if SIZES in tables else {}
+    copies = tuple(replace(each, bytes=sizes.get(each.name, 0.0)) for each in known.get(COPIES, ()))
+    return Stats(known.get(SIZED_KERNELS) or known.get(KERNELS, ()), copies, known.get(API_CALLS, ()))
 
 
 def _title(line: str) -> str:
@@ -87,16 +98,17 @@ def _title(line: str) -> str:
 
 
 def _header(line: str, title: str) -> _Table | None:
-    if "Total Time" not in line:
+    if "Total" not in line:
         return None
     columns = next(csv.reader([line]), [])
-    total = next((each for each in columns if _TOTAL.fullmatch(each)), None)
     count = next((each for each in columns if each in _COUNTS), None)
-    if total is None or count is None:
-        return None
-    unit = _TOTAL.fullmatch(total)
-    assert unit is not None
-    return _Table(title or _COUNTS[count], columns, count, total, _SCALES[unit[1][0]])
+    for total in columns:
+        time, size = _TOTAL.fullmatch(total), _SIZE.fullmatch(total)
+        unit = time or size
+        if unit is not None and count is not None:
+            report = SIZES if size else SIZED_KERNELS if "GridXYZ" in columns else _COUNTS[count]
+            return _Table(title or report, columns, count, total, _SCALES[unit[1][0]])
+    return None
 
 
 def _add(table: _Table, line: str, source: str, number: int) -> bool:
@@ -109,9 +121,18 @@ def _add(table: _Table, line: str, source: str, number: int) -> bool:
             f"{source}, line {number}: {len(fields)} fields of {len(table.columns)}", why="it ends too early", fix=FIX
         )
     row = dict(zip(table.columns, fields, strict=True))
-    name = row.get("Name") or row.get("Operation") or ""
-    table.rows.append(Total(name, round(_number(row[table.count])), _number(row[table.total]) * table.scale))
+    try:
+        count, total = round(_number(row[table.count])), _number(row[table.total]) * table.scale
+    except ValueError as error:
+        raise ProfileError(f"{source}, line {number}: {error}", why="a column of numbers holds none", fix=FIX) from None
+    name, grid, block = row.get("Name") or row.get("Operation") or "", row.get("GridXYZ", ""), row.get("BlockXYZ", "")
+    table.rows.append(Total(name, count, total, grid=_size(grid), block=_size(block)))
     return True
+
+
+def _size(text: str) -> Size3 | None:
+    numbers = [int(each) for each in re.findall(r"\d+", text)]
+    return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None
 
 
 def _number(text: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
@@ -173,6 +173,17 @@ def is_sync(api_name: str) -> bool:
 E = TypeVar("E", bound=Event)
 
 
+def when_asked(timeline: Timeline) -> Callable[[DeviceWork], float]:
+    """Takes work of the device, and returns when the host asked for it; where that is not recorded, when it started."""
+    asked = {each.correlation: each.start_s for each in timeline.api_calls if each.correlation is not None}
+
+    def asked_s(work: DeviceWork) -> float:
+        found = None if work.correlation is None else asked.get(work.correlation)
+        return work.start_s if found is None else found
+
+    return asked_s
+
+
 def between(timeline: Timeline, mark: str, skip: int = 0) -> Timeline:
     """The part of a timeline that the ranges of that name cover, one call each, with the work that was asked for in them.
 
@@ -184,11 +195,7 @@ def between(timeline: Timeline, mark: str, skip: int = 0) -> Timeline:
         raise KeyError(mark)
     first_s, last_s = marks[0].start_s, max(each.end_s for each in marks)
     inside = Within((each.start_s, each.end_s) for each in marks)
-    asked = {each.correlation: each.start_s for each in timeline.api_calls if each.correlation is not None}
-
-    def asked_s(work: DeviceWork) -> float:
-        found = None if work.correlation is None else asked.get(work.correlation)
-        return work.start_s if found is None else found
+    asked_s = when_asked(timeline)
 
     def of_host(events: tuple[E, ...]) -> tuple[E, ...]:
         return tuple(each for each in events if each.start_s in inside)

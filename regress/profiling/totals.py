@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from math import fsum
 
-from regress.model import Bottleneck, Gap, KernelUse, MemoryUse, OperatorUse, PartUse, Totals
+from regress.model import ApiUse, Bottleneck, Gap, KernelUse, MemoryUse, OperatorUse, PartUse, Totals
 from regress.profiling.intervals import Interval, complement, intersection, length, union, without
 from regress.profiling.names import short
-from regress.profiling.timeline import Copy, DeviceWork, Event, HostEvent, Launch, Timeline, between
+from regress.profiling.timeline import Copy, DeviceWork, Event, HostEvent, Launch, Timeline, when_asked
 
 LARGEST_GAPS = 20
 
@@ -106,6 +106,15 @@ def _correlations(group: Iterable[DeviceWork]) -> list[int]:
     return [each.correlation for each in group if each.correlation is not None]
 
 
+def by_api_call(timeline: Timeline) -> tuple[ApiUse, ...]:
+    """The functions of CUDA that the host called, the one that takes longest first."""
+    spent: dict[str, list[float]] = defaultdict(list)
+    for each in timeline.api_calls:
+        spent[each.name].append(each.duration_s)
+    uses = [ApiUse(name, len(own) / timeline.calls, fsum(own) / timeline.calls) for name, own in spent.items()]
+    return tuple(sorted(uses, key=lambda use: (-use.seconds, use.name)))
+
+
 def by_operator(timeline: Timeline) -> tuple[OperatorUse, ...]:
     """The operators, the one with the most time of its own on the device first, then on the host."""
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0] * 6)
@@ -141,22 +150,20 @@ def _time_inside(timeline: Timeline) -> list[float]:
 
 def by_range(timeline: Timeline, leave_out: str = "") -> tuple[PartUse, ...]:
     """The ranges that the program marked, the one with the most device time first. `leave_out` are those of that name."""
-    seconds: dict[str, list[float]] = defaultdict(list)
+    asked_s, calls = when_asked(timeline), timeline.calls
+    work = sorted(timeline.work, key=asked_s)
+    times = [asked_s(each) for each in work]
+    ranges: dict[str, list[Interval]] = defaultdict(list)
     for each in timeline.ranges:
         if each.name != leave_out:
-            seconds[each.name].append(each.duration_s)
+            ranges[each.name].append((each.start_s, each.end_s))
     uses = []
-    for name, spent in seconds.items():
-        part = between(timeline, name)
-        uses.append(
-            PartUse(
-                name,
-                uses=len(spent) / timeline.calls,
-                host_s=fsum(spent) / timeline.calls,
-                device_s=_sum(part.work) / timeline.calls,
-                launches=len(part.launches) / timeline.calls,
-            )
-        )
+    for name, own in ranges.items():
+        spans = [slice(bisect_left(times, start), bisect_right(times, end)) for start, end in union(own)]
+        inside = [each for span in spans for each in work[span]]
+        launches = sum(isinstance(each, Launch) for each in inside)
+        host_s = fsum(end - start for start, end in own)
+        uses.append(PartUse(name, len(own) / calls, host_s / calls, _sum(inside) / calls, launches / calls))
     return tuple(sorted(uses, key=lambda use: (-use.device_s, -use.host_s, use.name)))
 
 

@@ -15,6 +15,7 @@
     explained.py  what differences come from: the cause, where the time went, the kernels
     profile.py    what was profiled: operations, and what holds back those that take the most
     calls.py      cases that were profiled, side by side or in full
+    metered.py    kernels one by one, as Nsight Compute measured them
     json.py       the versioned document of regress.check.schema.json
     markdown.py   a comment for a pull request
     gfm.py        what is markup there, and how much fits

@@ -8,7 +8,7 @@ from regress.model import CallProfile, Explanation, KernelUse, Report, Totals
 from regress.report.failures import failure_lines
 from regress.report.style import Style, pad, paint, visible
 from regress.report.table import Layout, Row
-from regress.units import format_bytes, format_change, format_number, format_percent, format_time
+from regress.units import format_bytes, format_change, format_number, format_percent, format_rate, format_time
 
 __all__ = ["call_profiles"]
 
@@ -106,8 +106,9 @@ def _in_full(found: CallProfile, style: Style) -> list[str]:
     lines = [f"  {paint(visible(str(found.case)), 'bold', style)}", ""]
     for rows, aligns in (
         (_totals(found), "lrrl"),
-        (_parts(found), "lrrrrr"),
+        (_parts(found, style), "lrrrrr"),
         (_operators(found, style), "lrrrrr"),
+        (_api_calls(found, style), "lrrr"),
         (_kernels(found, found.kernels, "kernel", style), "lrrrrll"),
         (_kernels(found, found.copies, "copy", style), "lrrrrll"),
         (_gaps(found), "lrl"),
@@ -120,9 +121,26 @@ def _in_full(found: CallProfile, style: Style) -> list[str]:
 # -- tables --------------------------------------------------------------------------------------------------------------
 
 
+def _sums(found: CallProfile) -> list[Row]:
+    """Where nothing is known of when anything ran."""
+    totals = found.totals
+    assert totals is not None
+    rows = [(f"of {_whole(found)}", "time", "share", "")]
+    for name, seconds, number in (
+        ("kernels", totals.kernels_s, _times(totals.launches, "launch", "es")),
+        ("copies", totals.copies_s, _times(totals.copies, "cop", "ies", "y")),
+    ):
+        rows.append((name, _time(seconds), _share(seconds, totals), number))
+    rows.append(("the host in CUDA", _time(totals.host_busy_s), "", "without waiting"))
+    waits = _times(totals.synchronizations, "synchronization", "s")
+    return _rows([*rows, ("host waiting", _time(totals.waiting_s), "", waits)])
+
+
 def _totals(found: CallProfile) -> list[Row]:
     totals = found.totals
     assert totals is not None
+    if not totals.span_s:
+        return _sums(found)
     rows = [(f"of {_whole(found)}", "time", "share", "")]
     if found.call_s:
         idle = f"the device idle for {_idle(found)} of it" if found.on_device else ""
@@ -138,6 +156,8 @@ def _totals(found: CallProfile) -> list[Row]:
         ]
         waits = _times(totals.synchronizations, "synchronization", "s")
         rows.append(("host waiting", _time(totals.waiting_s), _share(totals.waiting_s, totals), waits))
+        beside = f"{_time(totals.overlap_s)} of it while the device was" if totals.overlap_s else ""
+        rows.append(("host busy", _time(totals.host_busy_s), _share(totals.host_busy_s, totals), beside))
     if found.host_s:
         rows.append(("the host's part", _time(found.host_s), _share(found.host_s, totals), ""))
     if totals.profiler_s:
@@ -150,15 +170,16 @@ def _totals(found: CallProfile) -> list[Row]:
     return _rows(rows)
 
 
-def _parts(found: CallProfile) -> list[Row]:
+def _parts(found: CallProfile, style: Style) -> list[Row]:
     totals = found.totals
     assert totals is not None
     rows = [("component", "uses", "device", "share", "host", "launches")]
-    for each in found.parts:
+    shown = found.parts if style.verbose else found.parts[:_FEW]
+    for each in shown:
         share = _share(each.device_s if found.on_device else each.host_s, totals)
         numbers = _time(each.device_s) if found.on_device else "", share, _time(each.host_s), _count(each.launches)
         rows.append((visible(each.name), _count(each.uses), *numbers))
-    return _rows(rows)
+    return [*_rows(rows), *_more(len(found.parts) - len(shown), len(rows[0]))]
 
 
 def _operators(found: CallProfile, style: Style) -> list[Row]:
@@ -174,17 +195,33 @@ def _operators(found: CallProfile, style: Style) -> list[Row]:
     return [*_rows(rows), *_more(len(found.operators) - len(shown), len(rows[0]))]
 
 
+def _api_calls(found: CallProfile, style: Style) -> list[Row]:
+    """What is shown of the host's part where no operators were recorded."""
+    uses = found.api_calls if style.verbose or not found.operators else ()
+    shown = uses if style.verbose else uses[:_FEW]
+    rows = [("CUDA API", "calls", "host", "a call")]
+    for each in shown:
+        rows.append((visible(each.name), _count(each.calls), _time(each.seconds), _time(each.seconds / each.calls)))
+    return [*_rows(rows), *_more(len(uses) - len(shown), len(rows[0]))]
+
+
 def _kernels(found: CallProfile, uses: tuple[KernelUse, ...], title: str, style: Style) -> list[Row]:
     totals = found.totals
     assert totals is not None
     shown = uses if style.verbose else uses[:_FEW]
     rows = [(title, "launches" if title == "kernel" else "times", "device", "share", "host", "", "in")]
     for each in shown:
-        what = format_bytes(each.bytes) if each.bytes else _launch(each)
-        times = _time(each.seconds), _share(each.seconds, totals), _time(each.host_s)
+        what = _copied(each) if each.bytes else _launch(each)
+        host = _time(each.host_s) if totals.span_s else ""
+        times = _time(each.seconds), _share(each.seconds, totals), host
         name = visible(each.label)
         rows.append((name, _count(each.launches), *times, what, visible(each.operators[0]) if each.operators else ""))
     return [*_rows(rows), *_more(len(uses) - len(shown), len(rows[0]))]
+
+
+def _copied(use: KernelUse) -> str:
+    """How much, and how fast."""
+    return format_bytes(use.bytes) + (f", {format_rate(use.bytes_s, 'B')}" if use.bytes_s else "")
 
 
 def _launch(use: KernelUse) -> str:
@@ -209,7 +246,8 @@ def _gaps(found: CallProfile) -> list[Row]:
 
 def _verdict(found: CallProfile) -> Iterator[str]:
     """What takes the most, what holds it back, what to try, and where the trace is."""
-    lines = [("bottleneck", f"{_bottleneck(found)} of {_whole(found)}")] if found.bottleneck is not None else []
+    whole = _whole(found) if found.totals is not None and found.totals.span_s else "the device's time"
+    lines = [("bottleneck", f"{_bottleneck(found)} of {whole}")] if found.bottleneck is not None else []
     if found.bound is not None:
         lines += [(found.bound.kind, visible(found.bound.why)), ("try", visible(found.bound.advice))]
     lines += [("note", visible(flag)) for flag in found.flags]
@@ -227,7 +265,7 @@ def _idle(found: CallProfile) -> str:
 
 def _whole(found: CallProfile) -> str:
     """What was profiled; a script is not called."""
-    return "a call" if found.call_s else "the program"
+    return "a call" if found.call_s or found.host_s else "the program"
 
 
 def _bottleneck(found: CallProfile) -> str:
@@ -251,7 +289,8 @@ def _times(number: float, noun: str, several: str, one: str = "") -> str:
 
 
 def _share(seconds: float, totals: Totals) -> str:
-    return format_percent(round(seconds, 10) / totals.span_s) if totals.span_s > 0 else ""
+    whole = totals.span_s or totals.device_busy_s
+    return format_percent(round(seconds, 10) / whole) if whole > 0 else ""
 
 
 def _rows(cells: Iterable[tuple[str, ...]]) -> list[Row]:

@@ -31,6 +31,7 @@ from regress.model import (
     KernelDiff,
     Listed,
     Measurement,
+    Metered,
     Metric,
     Move,
     ProfiledSide,
@@ -208,9 +209,13 @@ def _profile(report: Report) -> dict[str, Any]:
 def _profiled(report: Report) -> dict[str, Any]:
     return _measured(report) | {
         "verdict": report.state,
-        "profiles": [_call_profile(each) for each in report.profiled],
+        "profiles": [_of_case(each) for each in report.profiled],
         "difference": _difference(report),
     }
+
+
+def _metered(report: Report) -> dict[str, Any]:
+    return _measured(report) | {"verdict": report.state, "metered": [_of_case(each) for each in report.metered]}
 
 
 def _difference(report: Report) -> dict[str, Any] | None:
@@ -219,7 +224,7 @@ def _difference(report: Report) -> dict[str, Any] | None:
     return None if found is None else dataclasses.asdict(found)
 
 
-def _call_profile(each: CallProfile) -> dict[str, Any]:
+def _of_case(each: CallProfile | Metered) -> dict[str, Any]:
     named = {"name": each.case.name, "params": list(each.case.params)}
     failure = _failure(each.failure) if each.failure is not None else None
     values = dataclasses.asdict(each) | {"failure": failure}
@@ -255,6 +260,7 @@ _BODIES: dict[str, Callable[[Report], dict[str, Any]]] = {
     "ack": _ack,
     "profile": _profile,
     "profiled": _profiled,
+    "metered": _metered,
     "config": _config,
 }
 """Command -> what its document has beyond the envelope; a command that is not here has the envelope only."""
@@ -553,7 +559,8 @@ def _failures(report: Report) -> Iterator[tuple[Case, str, Failure]]:
         for side, failure in (("base", comparison.base_failure), ("head", comparison.head_failure)):
             if failure is not None:
                 yield comparison.case, side, failure
-    for profile in report.profiled:
+    profiles: tuple[CallProfile | Metered, ...] = (*report.profiled, *report.metered)
+    for profile in profiles:
         if profile.failure is not None:
             yield profile.case, "head", profile.failure
     for measurement in report.measurements:

@@ -13,6 +13,7 @@ from regress.report.bisection import bisection
 from regress.report.calls import call_profiles
 from regress.report.failures import without_values
 from regress.report.gfm import Part, code, fence, fit, fold, table, words
+from regress.report.metered import metered
 from regress.report.profile import profile
 from regress.report.rows import ALIGNS, row
 from regress.report.rows import titles as rows_titles
@@ -192,6 +193,7 @@ def _listings(report: Report) -> Iterator[Part]:
         profile,
         bisection,
         call_profiles,
+        metered,
     )
     for part in parts:
         lines = part(report, Style())

@@ -12,6 +12,7 @@ from regress.report.bisection import bisection
 from regress.report.calls import call_profiles
 from regress.report.changes import changes
 from regress.report.explained import explained, sentences
+from regress.report.metered import metered
 from regress.report.profile import profile
 from regress.report.style import Style, pad, paint, visible
 from regress.report.table import align
@@ -54,6 +55,7 @@ def render(report: Report, style: Style) -> str:
             *listings.block(report, style),
             *listings.measurements(report, style),
             *call_profiles(report, style),
+            *metered(report, style),
             *profile(report, style),
             *bisection(report, style),
             *verdicts.sections(report, style),

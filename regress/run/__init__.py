@@ -9,5 +9,6 @@ homes         which of them a case is measured on, and what counts of a round be
 lanes         a thread and its processes for each of them
 turns         which of them work beside each other, and who is alone
 job           what is to be measured, and what was
+watched       a tool from outside with a program below it
 execute       rounds of all sides, as they arrive
 """

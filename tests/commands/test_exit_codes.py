@@ -435,6 +435,11 @@ def _(make: Make) -> int:
     return code(p, "once", "b.timeraw_text")
 
 
+@row("`profile --ncu`: there is no GPU or no ncu, or it may not read the counters")
+def _(make: Make) -> int:
+    return code(two(make), "profile", "cudatime_work", "--ncu")
+
+
 @row("`once`: the case was called")
 def _(make: Make) -> int:
     return code(two(make), "once", "b.cudatime_work")

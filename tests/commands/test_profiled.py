@@ -104,6 +104,13 @@ def test_another_commit() -> None:
     assert first["trace"] != document(CASE)["profiles"][0]["trace"]
 
 
+def test_the_page_is_written_too(tmp_path: Path) -> None:
+    done = invoke("LayerNorm", "--html", str(tmp_path / "page.html"))
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "page.html").read_text()
+    assert page.count('"name":"ops.LayerNorm.cudatime_forward"') == 4
+
+
 def test_markdown_has_the_tables() -> None:
     done = invoke(CASE, "--format", "markdown")
     assert "```text" in done.stdout

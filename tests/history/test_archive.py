@@ -194,7 +194,9 @@ def test_an_index_that_another_process_writes_to_is_used_as_it_is(
     assert path.exists(), "a lock is no damage"
 
 
-def test_what_is_no_longer_so_does_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: list[str]) -> None:
+def test_what_is_no_longer_so_does_not_pile_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: list[str]
+) -> None:
     three(tmp_path)
     archive(tmp_path)
     (path,) = (tmp_path / "cache").iterdir()
@@ -267,7 +269,9 @@ def test_processes_that_come_at_once_all_get_everything(tmp_path: Path, shared: 
 def test_every_file_is_read_or_named_and_the_rest_is_used(tmp_path: Path) -> None:
     root = tmp_path / "results"
     box = root / "gpu-box"
-    good = write_asv_file(root, {"x.time_f": {**ROW, "result": [math.nan, math.inf, None], "params": [["1", "2", "3"]]}})
+    good = write_asv_file(
+        root, {"x.time_f": {**ROW, "result": [math.nan, math.inf, None], "params": [["1", "2", "3"]]}}
+    )
     text = good.read_text()
     write_asv_file(root, {"x.time_f": ROW}, env="columns", columns=("version", "samples", "params", "result"))
     first = {key: value for key, value in json.loads(text).items() if key not in ("result_columns", "env_name")}

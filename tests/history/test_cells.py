@@ -54,7 +54,9 @@ def test_rounds_measured_in_another_way_are_left_out_and_said(change: dict[str, 
     assert notes == [f"{ADD}: 1 older rounds were measured differently (other protocol) and are left out"]
 
 
-@pytest.mark.parametrize("name", ["number", "repeat", "rounds", "processes", "warmup_time", "min_run_count", "sample_time"])
+@pytest.mark.parametrize(
+    "name", ["number", "repeat", "rounds", "processes", "warmup_time", "min_run_count", "sample_time"]
+)
 def test_rounds_of_another_declared_sampling_are_left_out_of_every_case_and_said(name: str) -> None:
     declared: dict[str, Any] = {name: 5}
     old = kept(taken(ADD, ["1"], 0), taken(ADD, ["2"], 1), **declared)

@@ -63,7 +63,9 @@ def test_rows_are_those_that_asv_update_writes(found: dict[str, Any], data: st.D
     assert set(ours.rows) == set(asvs["results"])
     for name, row in asvs["results"].items():
         theirs = dict(zip(asvs["result_columns"], row, strict=False))
-        told = {key: value for key, value in ours.rows[name].items() if not key.startswith("stats_") and key != "duration"}
+        told = {
+            key: value for key, value in ours.rows[name].items() if not key.startswith("stats_") and key != "duration"
+        }
         for key, value in told.items():
             assert repr(value) == repr(theirs.get(key)) or (not any(value or ()) and theirs.get(key) is None), key
         for one, other in zip(cells_of(ours.rows[name]).values(), cells_of(theirs).values(), strict=True):

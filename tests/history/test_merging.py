@@ -138,7 +138,9 @@ def test_what_was_measured_again_beside_a_commit_is_merged_too(tmp_path: Path) -
     for number in range(2):
         source = tmp_path / str(number)
         shard(source, ADD, 1.0)
-        Store(source).append(again, BOX, ENV, taken(ADD, order=0, started_at=500.0 + number, gpu_time=2.0), {}, benchmark(ADD))
+        Store(source).append(
+            again, BOX, ENV, taken(ADD, order=0, started_at=500.0 + number, gpu_time=2.0), {}, benchmark(ADD)
+        )
     root = tmp_path / "all"
     for _ in range(2):
         merge(root, tmp_path / "0", tmp_path / "1")

@@ -35,7 +35,9 @@ def test_a_machine_that_became_noisier_is_believed_soon(tmp_path: Path) -> None:
     assert remembered_noise(tmp_path, "box")["a.f"].sd > 0.009
 
 
-@pytest.mark.parametrize("entry", ["[0.1]", "[true, 6]", "[-0.1, 6]", "[NaN, 6]", "[0.1, 0]", "[0.1, 2.5]", '"x"', "null"])
+@pytest.mark.parametrize(
+    "entry", ["[0.1]", "[true, 6]", "[-0.1, 6]", "[NaN, 6]", "[0.1, 0]", "[0.1, 2.5]", '"x"', "null"]
+)
 def test_what_is_no_spread_is_forgotten(tmp_path: Path, entry: str) -> None:
     text = f'{{"format": 1, "machines": {{"box": {{"a.f": {entry}, "a.g": [0.02, 6]}}}}}}'
     (tmp_path / FILE).write_text(text)

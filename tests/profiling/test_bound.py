@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from regress.model import Throughput
+from regress.model import KernelMetrics, Throughput
 from regress.profiling.bound import FEWER_BYTES, FEWER_LAUNCHES, FEWER_OPERATIONS, NO_WAITING, of_call, of_metrics
-from regress.profiling.ncu import KernelMetrics
 from regress.profiling.timeline import Sync
 from regress.profiling.totals import totals
 from tests.profiling.samples import US, launch, near, timeline
@@ -46,6 +45,16 @@ def test_counters_say_what_holds_a_kernel_back() -> None:
     compute = of_metrics(KernelMetrics("k", dram_throughput=0.1, compute_throughput=0.7))
     assert (compute.kind, compute.advice) == ("compute-bound", FEWER_OPERATIONS)
     assert of_metrics(KernelMetrics("k")).kind == "unknown"
+
+
+def test_what_to_try_depends_on_which_memory_and_which_pipe_is_busy() -> None:
+    caches = of_metrics(KernelMetrics("k", memory_throughput=0.9, compute_throughput=0.3, dram_throughput=0.2))
+    assert (caches.kind, "DRAM is not (20 %)" in caches.advice) == ("memory-bound", True)
+    dram = of_metrics(KernelMetrics("k", memory_throughput=0.9, compute_throughput=0.3, dram_throughput=0.85))
+    assert dram.advice == FEWER_BYTES
+    product = KernelMetrics("k", memory_throughput=0.3, compute_throughput=0.8, tensor_use=0.82)
+    assert "tensor cores do 82 %" in of_metrics(product).advice
+    assert of_metrics(replace(product, tensor_use=0.0)).advice == FEWER_OPERATIONS
 
 
 def test_what_to_try_against_latency_depends_on_the_launch() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regress.errors import ProfileError
+from regress.model import KernelMetrics
 from regress.profiling import ncu
 from tests.profiling.samples import near
 
@@ -52,7 +53,7 @@ METRICS = {
     "launch__waves_per_multiprocessor": ("", "2.5"),
     "smsp__something.ratio": ("", "n/a"),
 }
-EXPECTED = ncu.KernelMetrics(
+EXPECTED = KernelMetrics(
     "void gelu<float, 4>(float *, int)",
     grid=(2048, 2, 1),
     block=(128, 1, 1),
@@ -144,7 +145,7 @@ def test_what_was_not_collected_is_none() -> None:
             {"gpu__time_duration.sum": ("ns", "2048"), "sm__throughput.avg.pct_of_peak_sustained_elapsed": ("%", "nan")}
         )
     )
-    assert found == ncu.KernelMetrics(PLACE[4], (2048, 2, 1), (128, 1, 1), duration_s=near(2048e-9))
+    assert found == KernelMetrics(PLACE[4], (2048, 2, 1), (128, 1, 1), duration_s=near(2048e-9))
 
 
 @pytest.mark.parametrize(

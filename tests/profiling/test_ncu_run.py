@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 import pytest
@@ -11,30 +10,34 @@ from regress.profiling import ncu_run
 
 
 def test_the_program_comes_last_and_the_clock_is_left_alone() -> None:
-    words = ncu_run.command(["python", "-c", "pass"], ncu="/opt/ncu")
+    words = ncu_run.record(["python", "-c", "pass"], Path("r.ncu-rep"), ncu="/opt/ncu", launch_count=3)
     assert (words[0], words[-3:]) == ("/opt/ncu", ["python", "-c", "pass"])
-    assert words[words.index("--clock-control") + 1] == "none"
-    assert words[words.index("--target-processes") + 1] == "all"
-    assert words[words.index("--page") + 1] == "raw"
-    assert words[words.index("--profile-from-start") + 1] == "off"
-    assert "--kernel-name" not in words
-    assert "--launch-count" not in words
+    for option, value in (
+        ("--export", "r.ncu-rep"),
+        ("--clock-control", "none"),
+        ("--target-processes", "all"),
+        ("--profile-from-start", "off"),
+        ("--launch-count", "3"),
+    ):
+        assert words[words.index(option) + 1] == value
 
 
-def test_kernels_are_chosen_by_the_name_of_their_function() -> None:
-    kernels = [
-        "void at::native::gelu<4>(float*)",
-        "void at::native::gelu<8>(float*)",
-        "sm90_xmma+gemm",
-        "void cutlass::Kernel2<a>(a)",
-    ]
-    words = ncu_run.command(["a.out"], kernels=kernels, launch_count=3, marked_only=False)
-    way, _, pattern = words[words.index("--kernel-name") + 1].partition(":")
-    assert way == "regex"
-    names = ("gelu", "sm90_xmma+gemm", "gelu2", "mygelu", "Kernel2", "a")
-    assert [name for name in names if re.search(pattern, name)] == ["gelu", "sm90_xmma+gemm", "Kernel2"]
-    assert words[words.index("--launch-count") + 1] == "3"
-    assert "--profile-from-start" not in words
+def test_a_report_is_shown_in_base_units() -> None:
+    words = ncu_run.show(Path("r.ncu-rep"), ncu="ncu")
+    assert " ".join(words).startswith("ncu --import r.ncu-rep --csv --page raw --print-units base")
+
+
+@pytest.mark.parametrize(
+    ("line", "kernel"),
+    [
+        ('==PROF== Profiling "void gelu<float>(int)" - 0: 0%....50%....100% - 9 passes', "void gelu<float>(int)"),
+        ('==PROF== Profiling "gelu" - 3 (4/5): 0%....50%....100% - 9 passes', "gelu"),
+        ('the program: ==PROF== Profiling "gelu"', None),
+        ("==PROF== Connected to process 1", None),
+    ],
+)
+def test_which_kernel_is_profiled(line: str, kernel: str | None) -> None:
+    assert ncu_run.kernel_of(line) == kernel
 
 
 def executable(path: Path) -> Path:

@@ -67,6 +67,31 @@ def test_a_file_of_another_report_is_not_taken_for_calls_of_the_api() -> None:
         read(API, "run_osrt_sum.csv")
 
 
+def test_copies_have_the_sizes_of_their_report() -> None:
+    found = read("\n".join((SIZES, COPIES)))
+    assert [each.bytes for each in found.copies] == [near(402.653e6), 0]
+
+
+def test_sizes_alone_are_no_times() -> None:
+    with pytest.raises(ProfileError, match="no report of CUDA"):
+        read(SIZES)
+
+
+def test_kernels_by_grid_and_block_say_more_than_those_by_name() -> None:
+    header, first, second = KERNELS.splitlines()
+    sized = (
+        header.replace("Name", "GridXYZ,BlockXYZ,Name"),
+        first.replace('"void gemm', '   4    2    1, 128    1    1,"void gemm'),
+        second.replace("scale", "  64    1    1, 256    1    1,scale"),
+    )
+    found = read("\n".join((KERNELS, processing("cuda_gpu_kern_gb_sum"), *sized)))
+    assert [(each.name, each.grid, each.block) for each in found.kernels] == [
+        ("void gemm<double, 4>(double *, int)", (4, 2, 1), (128, 1, 1)),
+        ("scale", (64, 1, 1), (256, 1, 1)),
+    ]
+    assert read("\n".join(sized)).kernels == found.kernels
+
+
 def test_other_units_of_time() -> None:
     assert read(KERNELS.replace("(ns)", "(us)")).kernels[0].total_s == near(10.650240)
 

@@ -4,13 +4,16 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from regress.profiling.timeline import Allocation, ApiCall, Operator, Sync, Timeline
+from regress.profiling.timeline import Allocation, ApiCall, Operator, Range, Sync, Timeline, between
 from regress.profiling.totals import (
     bottleneck,
+    by_api_call,
     by_copy,
     by_kernel,
     by_operator,
+    by_range,
     gaps,
     host_busy,
     memory,
@@ -155,3 +158,39 @@ def test_without_a_device_the_bottleneck_is_an_operator() -> None:
     assert found is not None
     assert (found.kind, found.name, found.share) == ("operator", "addmm", near(0.5))
     assert bottleneck(timeline(span_us=10)) is None
+
+
+MARKS = st.lists(
+    st.builds(
+        lambda name, start, length: Range(name, start * US, length * US),
+        st.sampled_from(("forward", "backward", "step")),
+        st.integers(0, 200),
+        st.integers(1, 60),
+    ),
+    max_size=8,
+)
+
+
+@given(timelines(), MARKS)
+def test_a_part_is_what_its_ranges_cover_of_the_timeline(found: Timeline, marks: list[Range]) -> None:
+    found = replace(found, ranges=tuple(sorted(marks, key=lambda each: each.start_s)))
+    parts = by_range(found, leave_out="step")
+    assert {each.name for each in parts} == {each.name for each in marks} - {"step"}
+    for each in parts:
+        own = between(found, each.name)
+        assert each.device_s == near(sum(work.duration_s for work in own.work) / found.calls)
+        assert each.launches == near(len(own.launches) / found.calls)
+        assert each.uses == near(own.calls / found.calls)
+
+
+def test_functions_of_cuda_the_longest_first() -> None:
+    calls = [
+        ApiCall("cudaLaunchKernel", 0, 4 * US),
+        ApiCall("cudaFree", 1, 10 * US),
+        ApiCall("cudaLaunchKernel", 2, 2 * US),
+    ]
+    found = by_api_call(timeline([launch("a", 0, 5)], api_calls=calls, calls=2))
+    assert [(each.name, each.calls, each.seconds) for each in found] == [
+        ("cudaFree", 0.5, near(5 * US)),
+        ("cudaLaunchKernel", 1, near(3 * US)),
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,8 @@ from tests.run.test_profiled import profile, timeline
 pytestmark = pytest.mark.gpu
 
 ROOT = Path(__file__).parents[2]
+_TOOL = re.compile("Nsight Compute is not installed|ERR_NVGPUCTRPERM|cannot reach the GPU's counters")
+"""What ncu needs and a machine may not have."""
 SUITE = """
 import torch
 
@@ -173,3 +176,31 @@ def test_nsys_captures_the_calls_alone(tmp_path: Path) -> None:
     found = reader.read(folder / "calls.sqlite")
     assert len(found.launches) == 5
     assert [each.name for each in found.ranges].count(CALL_MARK) == 5
+
+
+def test_ncu_measures_the_kernels_of_a_call(tmp_path: Path) -> None:
+    done = regress(repository(tmp_path / "p"), "profile", "b.Product", "--ncu", "--format", "json")
+    data = json.loads(done.stdout)
+    if any(each["kind"] == "stopped" and _TOOL.search(each["message"]) for each in data["errors"]):
+        pytest.skip(data["errors"][0]["message"])
+    assert done.returncode == 0, done.stderr
+    assert "NVIDIA" in data["device"]
+    (found,) = data["metered"]
+    (kernel,) = found["kernels"]
+    measured = kernel["metrics"]
+    assert re.search("gemm|nvjet|cutlass", kernel["label"], re.IGNORECASE), kernel["label"]
+    assert (kernel["launches"], kernel["share"]) == (1, 1)
+    # 2 * 4096^3 operations take 0.14 ms at 1 PFLOP/s, and 14 ms at a hundredth of that
+    assert 50e-6 < measured["duration_s"] < 20e-3
+    for share in ("achieved_occupancy", "theoretical_occupancy", "memory_throughput", "l1_hit_rate", "l2_hit_rate"):
+        assert 0 <= measured[share] <= 1, share
+    assert 0 < measured["achieved_occupancy"] <= measured["theoretical_occupancy"] * 1.05
+    assert measured["tensor_use"] > 0.2
+    assert 16 <= measured["registers"] <= 255
+    assert measured["shared_bytes"] > 0
+    assert kernel["bound"]["kind"] == "compute-bound"
+    assert Path(found["table"]).is_file()
+    assert Path(found["report"]).is_file()
+    shown = regress(tmp_path, "profile", found["table"], "--format", "json")
+    (again,) = json.loads(shown.stdout)["metered"]
+    assert again["kernels"][0]["metrics"] == measured

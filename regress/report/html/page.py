@@ -56,6 +56,7 @@ PROFILE_SCRIPTS = (
         "profile/timeline",
         "profile/sections",
         "profile/tables",
+        "profile/cases",
         "profile/main",
     ),
 )

@@ -1,4 +1,4 @@
-"""The page of a profile: one file, which any other export can be dropped onto."""
+"""The page of a profile: one file, which any export of GPUProfiler can be dropped onto."""
 
 from __future__ import annotations
 
@@ -7,26 +7,52 @@ from pathlib import Path
 from typing import Any
 
 from regress.model import Comparison, Report
+from regress.profiles import Profile
 from regress.report.html.folder import explained, replace_file
 from regress.report.html.page import profile_page
 from regress.report.html.script import script_of
+from regress.report.json import document
+from regress.report.style import Style
+from regress.report.summary import place, sides
 
 
 def write_profile(report: Report, path: Path) -> None:
-    """Write the page of the report's profile, with its comparisons where it has some. Raises RegressError where it cannot be
-    written."""
-    assert report.profile is not None
-    data = {
-        "document": dataclasses.asdict(report.profile),
+    """Write the page of what was profiled: an export, with its comparisons where it has some, or cases. Raises RegressError
+    where it cannot be written."""
+    data = _cases(report) if report.profile is None else _export(report, report.profile)
+    with explained(path, "--html FILE with a file that can be written"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, profile_page(_title(report), [script_of("profile", "", data)]))
+
+
+def _title(report: Report) -> str:
+    if report.profile is not None:
+        return Path(report.profile.program).name or "profile"
+    cases = [*(each.case for each in report.profiled), *(each.case for each in report.metered)]
+    return ", ".join(map(str, cases)) or "profile"
+
+
+def _export(report: Report, found: Profile) -> dict[str, Any]:
+    return {
+        "document": dataclasses.asdict(found),
         "plan": report.plan,
         "state": report.state,
         "warnings": report.warnings,
         "comparisons": [_comparison(each) for each in report.comparisons],
     }
-    title = Path(report.profile.program).name or "profile"
-    with explained(path, "--html FILE with a file that can be written"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, profile_page(title, [script_of("profile", "", data)]))
+
+
+def _cases(report: Report) -> dict[str, Any]:
+    """As the JSON of the report has them."""
+    found = document(report)
+    compared = [f"{label} {commit} {subject}" for label, commit, subject, *_ in sides(report, Style())]
+    return {
+        "document": None,
+        "lede": " · ".join(filter(None, [*compared, place(report), report.plan])),
+        "profiles": found.get("profiles", []),
+        "metered": found.get("metered", []),
+        "warnings": report.warnings,
+    }
 
 
 def _comparison(each: Comparison) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-// Begins: draws the export that the page was made with, and any other that is opened or dropped.
+// Begins: draws what the page was made with, and any export that is opened or dropped.
 (R => {
   const {h} = R;
   const main = document.getElementById("main"),
@@ -25,6 +25,12 @@
       operations.length > 0 && tables.operations({...found, operations}),
       tables.entries(found),
     ];
+  };
+  const showCases = data => {
+    charts = [];
+    R.live = {charts, data};
+    main.replaceChildren(...R.profiledCases(data).flat(Infinity).filter(Boolean));
+    main.dataset.page = "profile";
   };
   const draw = () => charts.forEach(each => each.draw());
   const show = data => {
@@ -84,6 +90,10 @@
 
   R.begin = () => {
     R.beginTheme();
+    if (!R.profile.document) {
+      showCases(R.profile);
+      return;
+    }
     try {
       R.checkExport(R.profile.document);
       show(R.profile);

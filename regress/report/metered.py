@@ -1,0 +1,132 @@
+"""Kernels as Nsight Compute measured them: of several cases a row each, of one case or with -v all that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from regress.model import Metered, MeteredKernel, Report
+from regress.report.explained import count
+from regress.report.failures import failure_lines
+from regress.report.style import Style, pad, paint, visible
+from regress.report.table import Layout, Row
+from regress.units import format_bytes, format_number, format_percent, format_rate, format_time
+
+__all__ = ["metered"]
+
+FEW = 8
+"""Kernels that are shown without -v."""
+
+Cell = Callable[[MeteredKernel], str]
+
+
+def _percent(name: str) -> Cell:
+    return lambda each: _known(getattr(each.metrics, name), format_percent)
+
+
+def _known(value: float | None, words: Callable[[float], str]) -> str:
+    return "" if value is None else words(value)
+
+
+def _size(size: tuple[int, int, int] | None) -> str:
+    return "" if size is None else " x ".join(map(str, size))
+
+
+COLUMNS: tuple[tuple[str, Cell], ...] = (
+    ("launches", lambda each: count(each.launches)),
+    ("time", lambda each: "" if each.metrics.duration_s is None else format_time(each.seconds)),
+    ("share", lambda each: _known(each.share, format_percent)),
+    ("occupancy", _percent("achieved_occupancy")),
+    ("at most", _percent("theoretical_occupancy")),
+    ("memory", _percent("memory_throughput")),
+    ("compute", _percent("compute_throughput")),
+    ("tensor", _percent("tensor_use")),
+    ("L1 hits", _percent("l1_hit_rate")),
+    ("L2 hits", _percent("l2_hit_rate")),
+    ("registers", lambda each: _known(each.metrics.registers, str)),
+    ("shared", lambda each: _known(each.metrics.shared_bytes, format_bytes)),
+)
+"""What an engineer looks at first; then, with -v, the rest."""
+MORE: tuple[tuple[str, Cell], ...] = (
+    ("a launch", lambda each: _known(each.metrics.duration_s, format_time)),
+    ("grid", lambda each: _size(each.metrics.grid)),
+    ("block", lambda each: _size(each.metrics.block)),
+    ("waves", lambda each: _known(each.metrics.waves, format_number)),
+    ("DRAM", _percent("dram_throughput")),
+    ("bytes of DRAM", lambda each: _known(each.metrics.dram_bytes_s, lambda rate: format_rate(rate, "B"))),
+    ("bound by", lambda each: each.bound.kind),
+)
+
+
+def metered(report: Report, style: Style) -> list[str]:
+    """Several cases as a table, a row each; one case, or with -v each of them, in full. Then what failed."""
+    good = [each for each in report.metered if each.kernels]
+    lines = _side_by_side(good, style) if len(good) > 1 else []
+    lines += [line for each in good if len(good) == 1 or style.verbose for line in _in_full(each, style)]
+    for each in report.metered:
+        if each.failure is not None:
+            word, color = ("/", "dim") if each.failure.kind == "skipped" else ("!", "bold red")
+            lines.append(f"{paint(word, color, style)} {visible(str(each.case))}")
+            lines += [*failure_lines([("", each.failure)], style), ""]
+    return lines
+
+
+def _side_by_side(found: list[Metered], style: Style) -> list[str]:
+    rows = [Row(("metered", "kernels", "launches", "time", "bottleneck", "bound by"), color="bold", accent=0)]
+    for each in found:
+        launches = count(sum(kernel.launches for kernel in each.kernels))
+        numbers = str(len(each.kernels)), launches, format_time(each.seconds)
+        rows.append(Row((visible(str(each.case)), *numbers, _longest(each), each.kernels[0].bound.kind)))
+    return [*_table(rows, "lrrrll", style), ""]
+
+
+def _in_full(found: Metered, style: Style) -> list[str]:
+    return [
+        f"  {paint(visible(str(found.case)), 'bold', style)}",
+        "",
+        *_kernels(found, style),
+        "",
+        *_verdict(found),
+        "",
+    ]
+
+
+def _kernels(found: Metered, style: Style) -> list[str]:
+    """A row each; a column of which nothing was collected is left out."""
+    shown = found.kernels if style.verbose else found.kernels[:FEW]
+    columns = [*COLUMNS, *(MORE if style.verbose else ())]
+    cells = [[cell(each) for each in shown] for _, cell in columns]
+    kept = [at for at, column in enumerate(cells) if any(column)]
+    title = "kernel, of a call" if found.calls else "kernel"
+    rows = [Row((title, *(columns[at][0] for at in kept)), color="bold", accent=0)]
+    for number, each in enumerate(shown):
+        rows.append(Row((visible(each.label), *(cells[at][number] for at in kept))))
+    left = len(found.kernels) - len(shown)
+    if left:
+        rows.append(Row((f"… and {left} more with -v", *("" for _ in kept))))
+    return _table(rows, "l" + "r" * len(kept), style)
+
+
+def _verdict(found: Metered) -> Iterator[str]:
+    """What takes the most, what holds it back, what to try, and where it is kept."""
+    bound = found.kernels[0].bound
+    lines = [
+        ("bottleneck", _longest(found) + (" of the kernels' time" if found.kernels[0].share is not None else "")),
+        (bound.kind, visible(bound.why)),
+        ("try", visible(bound.advice)),
+        ("note", "each kernel ran alone, several times over and with cold caches: its time is not that in a program"),
+        *(("note", visible(flag)) for flag in found.flags),
+    ]
+    lines += [("report", f"{visible(found.report)} (opens in Nsight Compute)")] if found.report else []
+    lines += [("table", visible(found.table))] if found.table else []
+    width = max(len(word) for word, _ in lines)
+    return (f"  {pad(word, width)}  {text}" for word, text in lines)
+
+
+def _longest(found: Metered) -> str:
+    first = found.kernels[0]
+    return visible(first.label) + ("" if first.share is None else f", {format_percent(first.share)}")
+
+
+def _table(rows: list[Row], aligns: str, style: Style) -> list[str]:
+    layout = Layout.of(rows, aligns, style)
+    return [line for row in rows for line in layout.lines(row, style)]
