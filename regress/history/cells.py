@@ -19,7 +19,7 @@ from regress.history.results_file import (
     shortened,
 )
 from regress.history.sidecar import Kept
-from regress.model import DECLARED_SAMPLING, PROTOCOL_IDENTITY, METRICS, Benchmark, Protocol, Round
+from regress.model import DECLARED_SAMPLING, METRICS, PROTOCOL_IDENTITY, Benchmark, Protocol, Round
 
 
 def newest_alike(kept: Iterable[Kept]) -> tuple[dict[str, list[Kept]], list[str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec

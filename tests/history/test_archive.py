@@ -308,7 +308,7 @@ def test_every_file_is_read_or_named_and_the_rest_is_used(tmp_path: Path) -> Non
 
 
 def test_what_is_malformed_beside_a_value_does_not_take_the_value(tmp_path: Path) -> None:
-    good = write_asv_file(tmp_path / "results", {name: ROW for name in "abcd"})
+    good = write_asv_file(tmp_path / "results", dict.fromkeys("abcd", ROW))
     content = json.loads(good.read_text())
     rows = {"a": [[1.5], [], 7, "noon", []], "b": [[2.5], 5], "c": [[3.5], [], "w", 1000], "d": [[{}], []]}
     good.write_text(json.dumps({**content, "results": rows}))

@@ -21,9 +21,9 @@ from asv.results import Results, iter_results
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from regress.history.reading import ASV_FLAG
 from regress.model import Benchmark, Failure, Protocol, Round
 
-from regress.history.reading import ASV_FLAG
 from .samples import BOX, SHA, benchmark, fill, only, side, taken
 
 ADD = "ops.cudatime_add"
