@@ -39,9 +39,7 @@ class Archive:
     """What is recorded below `root`. Files that have not changed are not read again: `cache` is the folder that what was read of
     them is kept in. Of the facts of rounds, those in `facts` are there."""
 
-    def __init__(
-        self, root: Path, cache: Path, facts: Collection[str], progress: Progress | None = None
-    ) -> None:
+    def __init__(self, root: Path, cache: Path, facts: Collection[str], progress: Progress | None = None) -> None:
         skipped: list[SkippedFile] = []
         self.benchmarks: Mapping[str, Mapping[str, Any]] = read_benchmarks(root, skipped)
         """asv's entries of the benchmarks by name."""
@@ -88,11 +86,9 @@ class Archive:
         words = [entry] if isinstance(entry, str) else [each for each in entry if isinstance(each, str)]
         return tuple(dict.fromkeys((*words, *self._was.get(name, ()))))
 
-    def recorded(
-        self, name: str, sources: Collection[int] | None = None
-    ) -> list[tuple[tuple[int, ...], Recorded]]:
-        """What is recorded of the benchmark in these sources, or in any: one by one where we have measured; what only asv has, of
-        one definition in one place, is one table. Of two sources about one commit, the one measured last stands last."""
+    def recorded(self, name: str, sources: Collection[int] | None = None) -> list[tuple[tuple[int, ...], Recorded]]:
+        """What is recorded of the benchmark in these sources, or in any: one by one where we have measured; what only asv has,
+        of one definition in one place, is one table. Of two sources about one commit, the one measured last stands last."""
         held = self._index.held(name)
         wanted = [key for key in self.places if key in held.sources and (sources is None or key in sources)]
         found = [self._measured(key, held) for key in wanted if key in held.rounds]

@@ -18,6 +18,7 @@ NULL = msgspec.Raw(b"null")
 
 T = TypeVar("T")
 
+
 class Cut(msgspec.Struct, array_like=True, omit_defaults=True, gc=False):
     """A row up to what a history needs, unread."""
 
@@ -109,7 +110,9 @@ class Reader:
         return map(partial(tuple.__new__, AsvRow), cells)
 
 
-def _column(values: Sequence[T], usual: frozenset[type], convert: Callable[[T], Any], always: bool = False) -> Sequence[Any]:
+def _column(
+    values: Sequence[T], usual: frozenset[type], convert: Callable[[T], Any], always: bool = False
+) -> Sequence[Any]:
     """The values, converted where some are not of the usual types."""
     return list(map(convert, values)) if always or not usual.issuperset(map(type, values)) else values
 
