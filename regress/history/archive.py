@@ -56,8 +56,8 @@ class Archive:
             if source.commit:
                 if state.folder is not folder:  # sources of a machine stand together
                     machine, folder = read_machine(state.folder, skipped), state.folder
-                about = (source.commit, source.date, machine, source.environment)
-                self.places[key] = Place(*about, state.folder, state.stem + source.ending)
+                file = state.stem + source.ending
+                self.places[key] = Place(source.commit, source.date, machine, source.environment, state.folder, file)
         self._doubled: set[int] = set()
         """Sources about the same commit, machine and environment as another one."""
         self.skipped = (*skipped, *self._twice())
