@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress, repeat
 from typing import Any, Literal, NamedTuple
 
 from regress.compare.evidence import Evidence
@@ -139,7 +140,7 @@ class _Cases:
         for metric, column in table.columns.items():
             about, by_case = _table_about(table, metric), (zip(*part, strict=True) for part in column[1:4])
             for case, *cells in zip(cases, *by_case, strict=True):
-                if points := dict(_asv_points(about, places, *cells)):
+                if points := _asv_points(about, places, *cells):
                     case.points[metric].update(points)
         about = _table_about(table, table.benchmark.metric)
         for index, row, failure in table.failures():
@@ -148,12 +149,15 @@ class _Cases:
 
 def _asv_points(
     about: _About, places: Sequence[int], results: Sequence[Any], lows: Sequence[Any], highs: Sequence[Any]
-) -> Iterator[tuple[int, _Point]]:
-    for place, value, low, high in zip(places, results, lows, highs, strict=True):
-        if type(value) in NUMBERS and 0 <= value < math.inf:
-            yield place, (about, (value,), interval_of(low, high), "")
-        elif is_number(value):
-            yield place, (about, (), None, "error")
+) -> dict[int, _Point]:
+    """The points of one case by place; a number that is none to measure has failed."""
+    good = [type(value) in NUMBERS and 0 <= value < math.inf for value in results]
+    cells = zip(repeat(about), zip(results), map(interval_of, lows, highs), repeat(""))
+    points: dict[int, _Point] = dict(compress(zip(places, cells, strict=True), good))
+    if not all(good):
+        bad = (place for place, value, fine in zip(places, results, good, strict=True) if not fine and is_number(value))
+        points.update((place, (about, (), None, "error")) for place in bad)
+    return points
 
 
 def _table_about(table: AsvTable, metric: str) -> _About:

@@ -56,8 +56,8 @@ class Archive:
             if source.commit:
                 if state.folder is not folder:  # sources of a machine stand together
                     machine, folder = read_machine(state.folder, skipped), state.folder
-                about = (source.commit, source.date, machine, source.environment)
-                self.places[key] = Place(*about, state.folder, state.stem + source.ending)
+                file = state.stem + source.ending
+                self.places[key] = Place(source.commit, source.date, machine, source.environment, state.folder, file)
         self._doubled: set[int] = set()
         """Sources about the same commit, machine and environment as another one."""
         self.skipped = (*skipped, *self._twice())
@@ -87,8 +87,8 @@ class Archive:
         return tuple(dict.fromkeys((*words, *self._was.get(name, ()))))
 
     def recorded(self, name: str, sources: Collection[int] | None = None) -> list[tuple[tuple[int, ...], Recorded]]:
-        """What is recorded of the benchmark in these sources, or in any: one by one where we have measured; what only asv has, of
-        one definition in one place, is one table. Of two sources about one commit, the one measured last stands last."""
+        """What is recorded of the benchmark in these sources, or in any: one by one where we have measured; what only asv has,
+        of one definition in one place, is one table. Of two sources about one commit, the one measured last stands last."""
         held = self._index.held(name)
         wanted = [key for key in self.places if key in held.sources and (sources is None or key in sources)]
         found = [self._measured(key, held) for key in wanted if key in held.rounds]

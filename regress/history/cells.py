@@ -116,7 +116,7 @@ def rows_of(
 
 
 def recorded_later(started_ms: float | None, rounds: Iterable[Round]) -> bool:
-    """Whether asv itself wrote a row, begun then, after the newest of these rounds; a round without a time (0) tells nothing."""
+    """Whether asv began to measure a row after the newest of these rounds; a round without a time (0) tells nothing."""
     newest = max(each.started_at for each in rounds)
     return newest > 0 and (started_ms or 0) > newest * 1000
 

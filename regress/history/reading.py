@@ -30,7 +30,8 @@ Interval = tuple[float, float]
 
 
 class AsvRow(NamedTuple):
-    """A row of asv's file. What is a list has an item a case, or fewer; None of `results` is failed or not measured, NaN skipped."""
+    """A row of asv's file. What is a list has an item a case, or fewer; None among `results` is failed or not measured, NaN is
+    skipped."""
 
     axes: Axes
     version: str
@@ -76,9 +77,10 @@ class AsvTable(NamedTuple):
         """Which cases in which rows have no value in any metric, and why."""
         own, *others = (column.results for column in self.columns.values())
         for case, results in enumerate(zip(*own, strict=True)):
-            for row, value in enumerate(results):
-                if not is_number(value) and not any(is_number(each[row][case]) for each in others):
-                    yield case, row, failure_of(value)
+            without = [row for row, value in enumerate(results) if not (type(value) in NUMBERS and value == value)]
+            for row in without:
+                if not any(is_number(each[row][case]) for each in others):
+                    yield case, row, failure_of(results[row])
 
     def without(self, covered: Collection[Params]) -> AsvTable | None:
         """What is left of a single row beside the cases in `covered`. Nobody measured there what asv has no value for."""

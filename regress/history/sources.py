@@ -36,7 +36,7 @@ class Source(msgspec.Struct, array_like=True, frozen=True):
 Texts = Mapping[str, Cut | msgspec.Raw]
 """Rows by name, unread."""
 SHORT_BYTES = 64 * 1024
-"""Of a file, up to which its rows are kept as they are: cutting off what a history does not need takes longer than keeping it."""
+"""Of a file, up to which its rows are kept as they are: cutting off what is not needed takes longer than keeping it."""
 
 
 class Rounds(msgspec.Struct, array_like=True):

@@ -50,10 +50,11 @@ def by_number(states: Iterable[State]) -> dict[int, State]:
     found = {}
     folder, name = None, ""
     for state in states:
-        if state.folder is not folder:
-            folder, name = state.folder, state.folder.name
-        (one, then), (other, later) = state.file or _NOTHING, state.sidecar or _NOTHING
-        text = f"{name}/{state.stem} {one} {then} {other} {later}".encode(errors="surrogateescape")
+        own_folder, stem, file, sidecar = state
+        if own_folder is not folder:
+            folder, name = own_folder, own_folder.name
+        (one, then), (other, later) = file or _NOTHING, sidecar or _NOTHING
+        text = f"{name}/{stem} {one} {then} {other} {later}".encode(errors="surrogateescape")
         found[int.from_bytes(blake2b(text, digest_size=8).digest(), "big") >> 1] = state
     return found
 
