@@ -36,8 +36,8 @@ _Found = tuple[float, tuple[int, ...], Recorded]
 
 
 class Archive:
-    """What is recorded below `root`. Files that have not changed are not read again: `cache` is the folder that what was read of
-    them is kept in. Of the facts of rounds, those in `facts` are there."""
+    """What is recorded below `root`. Files that have not changed are not read again: `cache` is the folder that what was read
+    of them is kept in. Of the facts of rounds, those in `facts` are there."""
 
     def __init__(self, root: Path, cache: Path, facts: Collection[str], progress: Progress | None = None) -> None:
         skipped: list[SkippedFile] = []

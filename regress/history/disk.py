@@ -80,7 +80,8 @@ def _temporary(path: Path) -> Path:
 
 
 def read_kept(path: Path, name: str, version: int) -> dict[str, Any]:
-    """The object of that name in a small file that `changing_kept` wrote; empty where it is missing, broken or of another version."""
+    """The object of that name in a small file that `changing_kept` wrote; empty where it is missing, broken or of another
+    version."""
     try:
         data = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -91,7 +92,8 @@ def read_kept(path: Path, name: str, version: int) -> dict[str, Any]:
 
 @contextmanager
 def changing_kept(path: Path, name: str, version: int) -> Iterator[dict[str, Any]]:
-    """The object of `read_kept`, to be changed in the block; it is written after it, with the folder locked. Raises StoreError."""
+    """The object of `read_kept`, to be changed in the block; it is written after it, with the folder locked. Raises
+    StoreError."""
     with locked(path.parent, KEPT_TIMEOUT_S):
         entries = read_kept(path, name, version)
         yield entries

@@ -1,7 +1,7 @@
 """asv's first format of results (until 2019), as the second: what `asv update` makes of it.
 
-A result was a number, or an object of `result`, `params`, `samples` and `stats`; versions, starts and durations stood beside the
-results, by name. What a file of that time may lack stays empty.
+A result was a number, or an object of `result`, `params`, `samples` and `stats`; versions, starts and durations stood beside
+the results, by name. What a file of that time may lack stays empty.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ class Part:
 
 
 class Parts:
-    """Reads results for merging into `root`. What of another folder cannot be used is skipped and named; what of `root` cannot is
-    an error, because it would be written over."""
+    """Reads results for merging into `root`. What of another folder cannot be used is skipped and named; what of `root` cannot
+    is an error, because it would be written over."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

@@ -1,4 +1,5 @@
-"""What a source holds, as the index keeps it: rows of asv's file unread, rounds of ours without what a history does not need."""
+"""What a source holds, as the index keeps it: rows of asv's file unread, rounds of ours without what a history does not
+need."""
 
 from __future__ import annotations
 
@@ -67,7 +68,8 @@ class Rounds(msgspec.Struct, array_like=True):
 
 
 class Content(NamedTuple):
-    """What a source holds: rows by name, unread, and rounds by benchmark. `lasting` is False where another look may find more: a file that may not be read."""
+    """What a source holds: rows by name, unread, and rounds by benchmark. `lasting` is False where another look may
+    find more: a file that may not be read."""
 
     source: Source
     rows: Texts

@@ -3,9 +3,9 @@
     {"format": 1, "machines": {MACHINE: {CASE: {METRIC: [base, head, threshold, verdict, ratio, value, reversed,
       steady]}}}}
 
-A verdict is reversed where the same two sides are judged anew by the same threshold and it is another one, with regressed or improved among the two:
-the code is the same, so one of them was wrong. What was undecided neither reverses nor is reversed. FORGOTTEN verdicts in a row
-that were not reversed let bygones be bygones. What cannot be read counts as not there.
+A verdict is reversed where the same two sides are judged anew by the same threshold and it is another one, with regressed or
+improved among the two: the code is the same, so one of them was wrong. What was undecided neither reverses nor is reversed.
+FORGOTTEN verdicts in a row that were not reversed let bygones be bygones. What cannot be read counts as not there.
 """
 
 from __future__ import annotations

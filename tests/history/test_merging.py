@@ -399,6 +399,11 @@ def test_a_file_of_results_dir_that_cannot_be_read_is_not_written_over(tmp_path:
     assert "somebody" in refused(tmp_path / "all", a).why
 
 
+def one_by_one(root: Path, sources: list[Path]) -> None:
+    for each in sources:
+        merge(root, each)
+
+
 def test_who_is_interrupted_anywhere_runs_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sources = [shard(tmp_path / "a", ADD, 1.0, 2.0, at=200.0), shard(tmp_path / "b", ADD, 3.0), tmp_path / "c"]
     fill(tmp_path / "c", [taken(ADD, gpu_time=2.0, host_time=1.0)], [benchmark(ADD)], of=side(OTHER_SHA))
@@ -417,8 +422,7 @@ def test_who_is_interrupted_anywhere_runs_it_again(tmp_path: Path, monkeypatch: 
 
         monkeypatch.setattr(os, "replace", replacing)
         with pytest.raises(KeyboardInterrupt):
-            for each in sources:
-                merge(root, each)
+            one_by_one(root, sources)
         monkeypatch.setattr(os, "replace", really)
         if root.exists():
             assert Store(root).load(SHA).skipped == ()

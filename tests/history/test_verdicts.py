@@ -13,7 +13,7 @@ from regress.model import METRICS, Case, Commit, Comparison, Side, Summary, Verd
 
 CASE = Case("ops.cudatime_add", ("16",))
 BASE, HEAD = (Side(name, Commit(sha * 40, "", "", 0.0), "") for name, sha in (("base", "a"), ("head", "b")))
-R, I, U, N = Verdict.REGRESSED, Verdict.IMPROVED, Verdict.UNCHANGED, Verdict.UNDECIDED
+R, F, U, N = Verdict.REGRESSED, Verdict.IMPROVED, Verdict.UNCHANGED, Verdict.UNDECIDED
 
 
 def said(verdict: Verdict, **changes: object) -> Comparison:
@@ -39,7 +39,7 @@ def test_the_last_verdict_is_kept_with_its_sides_and_values(tmp_path: Path) -> N
     [
         ([R, R, R], 0),
         ([R, U, R, U], 3),
-        ([R, I], 1),
+        ([R, F], 1),
         ([R, N, R], 0),  # undecided takes nothing back
         ([R, N, U], 1),
     ],
