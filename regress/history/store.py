@@ -109,8 +109,9 @@ class Store:
         """Write asv's files from all rounds of the sidecar, merged with what they hold; gives the file of results.
 
         `benchmarks` are those of the suite by name, `requirements` and `env_vars` the environment's, `durations` seconds by
-        asv's names (`<build>`). None where nothing is to be written: the side has changes or is an anchor, or there is no result
-        at all. A file that cannot be merged with is never overwritten: the rounds stay in the sidecar, and the error names it.
+        asv's names (`<build>`). None where nothing is to be written: the side has changes or is an anchor, or there is no
+        result at all. A file that cannot be merged with is never overwritten: the rounds stay in the sidecar, and the error
+        names it.
         """
         header = _header(side, machine, environment)
         if side.dirty:
