@@ -156,23 +156,24 @@ def _of(
     archive: Archive, commits: Sequence[Commit], settings: Settings, machine: str | None, environment: str | None
 ) -> Past:
     by_sha = {commit.sha: place for place, commit in enumerate(commits)}
-    wanted = {
-        key: each
-        for key, each in archive.places.items()
-        if machine in (None, each.machine.name) and environment in (None, each.environment)
-    }
+    wanted = archive.places
+    if machine is not None:
+        wanted = {key: each for key, each in wanted.items() if each.machine.name == machine}
+    if environment is not None:
+        wanted = {key: each for key, each in wanted.items() if each.environment == environment}
     places = {key: by_sha[each.commit_sha] for key, each in wanted.items() if each.commit_sha in by_sha}
 
     def last(name: str) -> int:
         return max(places[key] for key in archive.sources_of(name) if key in places)
 
     names = names_of_today(set(archive.names(places)), archive.was, last)
-    machines = {each.machine.name: each.machine for key, each in wanted.items() if key in places}
+    own = [wanted[key] for key in places]
+    machines = {each.machine.name: each.machine for each in own}
     return Past(
         names=tuple(sorted(names)),
         commits=tuple(commits),
         machines=tuple(machines[name] for name in sorted(machines)),
-        environments=tuple(sorted({each.environment for key, each in wanted.items() if key in places})),
+        environments=tuple(sorted({each.environment for each in own})),
         skipped=archive.skipped,
         unknown=_unknown(each for key, each in wanted.items() if key not in places),
         _archive=archive,

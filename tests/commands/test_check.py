@@ -429,6 +429,7 @@ def test_affected_measures_what_covers_a_changed_file(project: Callable[..., Pro
     (p.root / "seen.txt").unlink()
     # The working tree counts too, on top of what was committed since the base.
     p.write({"lib/other.py": "2"})
+    p.git("add", "lib/other.py")
     report = document(p.regress("check", "HEAD~1", "--affected", "--format", "json"))
     assert {each["name"] for each in report["benchmarks"]} == {"b.Soft.cudatime_work", "b.cudatime_other"}
     report = document(p.regress("check", "--affected", "--format", "json"))

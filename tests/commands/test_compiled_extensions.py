@@ -91,6 +91,7 @@ def test_a_base_that_is_not_built_is_refused_with_the_setting(
     compiled(p, 42)
     (p.root / NATIVE).write_bytes(b"")
     p.write({"proj/more.py": ""})
+    p.git("add", "proj/more.py")
     result = p.regress("check")
     assert result.code == 5
     assert f"has no built extension: {NATIVE}" in result.err

@@ -164,7 +164,9 @@ def test_a_base_whose_extension_was_not_built_is_refused(project: Callable[..., 
     code = "from proj import _native\n" + KERNEL.format(seconds=50e-6)
     p.commit({"proj/__init__.py": code, "benchmarks/b.py": SUITE, "benchmarks/c.py": "def track_x(): return 1\n",
               ".gitignore": "*.so\n"})  # fmt: skip
-    p.write({f"proj/{native}": "it is not loaded: the base comes first", "proj/more.py": ""})
+    p.write(
+        {f"proj/{native}": "it is not loaded: the base comes first", "benchmarks/c.py": "def track_x(): return 2\n"}
+    )
     result = p.regress("check")
     assert result.code == 5
     assert f"error: base {p.git('rev-parse', 'HEAD')[:8]} has no built extension: proj/{native}" in result.err
