@@ -70,7 +70,7 @@ def test_what_has_become_of_them(index: Index) -> None:
     assert set(states.values()) == {"open"}
 
 
-def test_a_report_and_a_table_of_it(root: Path, cache: Path) -> None:
+def test_a_report_and_a_table_of_it(root: Path) -> None:
     done = regress(root, "report", "-q")
     assert done.out == "report/index.html  (8 benchmarks, 30 commits; 8 pages changed)\n", done.err
     compared = regress(root, "compare", "HEAD~1", "HEAD", "--machine", "h200")
