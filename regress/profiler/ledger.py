@@ -294,6 +294,8 @@ class Ledger:
                         if wait:
                             self.timeline.backend.synchronize()
                     self._settle(anchor, seconds)
+                    if wait and self._waiting:
+                        self._go_without()
             except FAULTS as error:
                 self._give_up(error)
             self._harvest()
@@ -306,6 +308,17 @@ class Ledger:
             self._harvest(flush=done)
             if done and not self._waiting:
                 return
+
+    def _go_without(self) -> None:
+        """Count what the device is done with and the trace has not told until now, without a breakdown, and start the trace
+        anew: another profiler of the process has taken it over, or ended it."""
+        assert self.timeline is not None
+        assert self.trace is not None
+        while self._waiting:
+            self._add(self._waiting.popleft(), None)
+        self.why_no_breakdown = self.trace.again()
+        self.timeline.traced = not self.why_no_breakdown
+        self.timeline.renew()
 
 
 def _device(device_id: int) -> Backend:

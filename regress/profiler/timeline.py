@@ -124,6 +124,10 @@ class Timeline:
         self._anchor, self._since = anchor, 0 if prompt or not self.traced else ANCHOR_ENTRIES
         return anchor
 
+    def renew(self) -> None:
+        """Let the next entry have an anchor of its own."""
+        self._since = ANCHOR_ENTRIES
+
     def closing_anchor(self, now_s: float) -> Anchor | None:
         """An anchor behind all entries; None where the current stream takes none."""
         if not self._hold():

@@ -56,6 +56,12 @@ class Trace:
     def stop(self) -> None:
         self._tracer.stop()
 
+    def again(self) -> str:
+        """Start anew where nothing arrives any more; what was done until then is missing. Why it cannot, or nothing."""
+        self._known_from = math.inf
+        self._tracer.stop()
+        return self._tracer.start()
+
     def collect(self, timed: list[Timed], flush: bool = False) -> bool:
         """Take in what was traced, and the anchors that have a time by now; whether more is known than before. The spins of a
         trace come in the order of their anchors."""

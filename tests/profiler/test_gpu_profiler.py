@@ -245,6 +245,31 @@ def test_it_can_be_switched_off_and_on(torch: Any, profiler: GPUProfiler) -> Non
     assert totals.calls == totals.broken_down == 40
 
 
+def test_it_goes_on_after_a_profiler_of_torch(torch: Any, profiler: GPUProfiler) -> None:
+    """torch's takes the trace over, and may end it for the whole process when it is done."""
+    x = torch.ones(1 << 24, device="cuda")
+
+    def steps(name: str) -> None:
+        for _ in range(20):
+            with profiler.profile(name):
+                x + 1
+
+    steps("before")
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]):
+        steps("beside")
+        torch.cuda.synchronize()
+    steps("behind")
+    profiler.synchronize()
+    assert profiler.pending == 0
+    steps("later")
+    profiler.synchronize()
+    totals = profiler.get_summary()
+    assert {name: each.calls for name, each in totals.items()} == dict.fromkeys(
+        ("before", "beside", "behind", "later"), 20
+    )
+    assert totals["later"].broken_down == 20
+
+
 def test_the_current_device_stays_what_it_was(torch: Any, profiler: GPUProfiler) -> None:
     if torch.cuda.device_count() < 2:
         pytest.skip("needs two devices")

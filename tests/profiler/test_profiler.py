@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from regress.measure.backend import Backend
+from regress.measure.backend import Activity, Backend
+from regress.measure.backend.fake import ScriptedTracer
 from regress.profiler import GPUProfiler, get_profiler
 from regress.profiler.ledger import HARVEST
 from regress.profiles import Entry, Profile, read
@@ -66,6 +67,49 @@ def test_an_event_that_was_late_behind_its_spin_is_no_anchor(tmp_path: Path) -> 
             device.kernel("gemm", 100 * US)
     found = entries(profiler, tmp_path, "step")
     assert [each.busy_s for each in found] == [pytest.approx(100 * US, abs=SLACK_S)] * 20
+
+
+class TakenOver(ScriptedTracer):
+    """It tells nothing while another profiler has CUPTI's buffers, until it is started anew."""
+
+    taken = False
+
+    def start(self) -> str:
+        self.taken = False
+        return super().start()
+
+    def collect(self, flush: bool = False) -> list[Activity]:
+        found = super().collect(flush)
+        return [] if self.taken else found
+
+
+def test_what_another_profiler_has_taken_has_no_breakdown_and_what_comes_then_has_one(tmp_path: Path) -> None:
+    device = Exact()
+    tracer = device._tracer = TakenOver(device)
+    profiler = GPUProfiler(backend=device)
+
+    def steps(name: str) -> None:
+        for _ in range(20):
+            with profiler.profile(name):
+                device.kernel("gemm", 100 * US)
+
+    steps("before")
+    profiler.synchronize()
+    tracer.taken = True
+    with profiler.profile("around"):
+        steps("meanwhile")
+        profiler.synchronize()
+        steps("after")
+    document = exported(profiler, tmp_path)
+    assert (document.pending, document.lost, document.no_breakdown) == (0, 0, "")
+    found = {each.operation: (each.calls, each.broken_down) for each in document.operations}
+    assert found == {"before": (20, 20), "meanwhile": (20, 0), "after": (20, 20), "around": (1, 0)}
+    assert [each.duration_s for each in document.entries if each.operation == "meanwhile"] == [
+        pytest.approx(100 * US, rel=0.1)
+    ] * 20
+    assert [each.busy_s for each in document.entries if each.operation == "after"] == [
+        pytest.approx(100 * US, abs=SLACK_S)
+    ] * 20
 
 
 def test_a_span_is_broken_down(profiler: GPUProfiler, device: Exact, tmp_path: Path) -> None:

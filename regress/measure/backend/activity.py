@@ -5,7 +5,8 @@ over. Only the first fields of a record are read, which have stood at their plac
 those of cupti_activity.h. Nobody is waited for: the two callbacks only hand buffers over, and what is in them is read by who
 collects.
 
-One program may trace at a time: a profiler that is started later takes the buffers over, and from then on nothing is told here.
+One program may trace at a time: a profiler that is started later takes the buffers over, and from then on nothing is told here
+until `start` is called again.
 """
 
 from __future__ import annotations
@@ -78,10 +79,11 @@ class CuptiTracer(Tracer):
             self._library = load()
         if self._library is None:
             return "CUPTI was not found (libcupti.so is in the CUDA toolkit and in the wheel nvidia-cuda-cupti)"
+        # Every time: a profiler that ends may leave CUPTI without callbacks, as torch's does.
+        code = self._library.cuptiActivityRegisterCallbacks(*self._callbacks)
+        if code:
+            return f"CUPTI traces nothing: {self._reason(code)}"
         if not self._registered:
-            code = self._library.cuptiActivityRegisterCallbacks(*self._callbacks)
-            if code:
-                return f"CUPTI traces nothing: {self._reason(code)}"
             self._registered = True
             # At the very end of the process nobody is there to be called back.
             atexit.register(self._end)
