@@ -30,10 +30,11 @@ lint: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Tests that need a CUDA device, with whatever Python has torch there: make gpu GPU_PYTHON=python3
+# Tests that need a CUDA device, with whatever Python has torch there: make gpu GPU_PYTHON=python3. Of the other files some need
+# packages that are not there.
 GPU_PYTHON ?= $(BIN)/python
 gpu:
-	$(GPU_PYTHON) -m pytest -m gpu -p no:cacheprovider
+	$(GPU_PYTHON) -m pytest -m gpu -p no:cacheprovider $(shell grep -rlF mark.gpu tests --include='test_*.py')
 
 # The tables of docs/measuring.md, measured anew on a machine with a CUDA device
 acceptance:
