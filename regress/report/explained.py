@@ -100,7 +100,8 @@ def block(each: Explained, style: Style) -> list[str]:
     found = each.explanation
     lines: list[str] = []
     if found is not None:
-        lines += [f"    {line}" for line in align(part_rows(each))]
+        rows = [(name, amount, "  ".join(filter(None, more))) for name, amount, *more in part_rows(each)]
+        lines += [f"    {line}" for line in align(rows)]
         lines += [f"  also {visible(one.text)} ({one.confidence} confidence)" for one in found.causes[1:]]
         lines += _kernels(found, style)
     lines += [f"  {paint('doubt', 'yellow', style)} {visible(text)}" for text in each.warnings]
@@ -116,8 +117,9 @@ def block(each: Explained, style: Style) -> list[str]:
 # -- where it went -------------------------------------------------------------------------------------------------------
 
 
-def part_rows(each: Explained) -> list[tuple[str, str, str]]:
-    """The parts of the difference, what they add up to, and beside it the other of the measured and the profiled one."""
+def part_rows(each: Explained) -> list[tuple[str, str, str, str]]:
+    """The parts of the difference, what they add up to, and beside it the other of the measured and the profiled one: name,
+    amount, share, and what else there is to say."""
     found, compared = each.explanation, each.comparison
     assert found is not None
     parts = each.parts
@@ -132,11 +134,11 @@ def part_rows(each: Explained) -> list[tuple[str, str, str]]:
         sums.insert(0 if each.whole_s == each.measured_s else 1, row)
     texts = format_sum(tuple(parts.values()), *(whole for _, whole, _ in sums), unit="s")
     shares = [_share(part, each.whole_s) for part in parts.values()]
-    if "the rest" in parts:
-        shares[-1] = f"{shares[-1]}  {_between(found)}".lstrip()
-    words = [*shares, *(text for _, _, text in sums)]
-    names = [*parts, *(name for name, _, _ in sums)]
-    return list(zip(names, texts, words, strict=True))
+    words = [_between(found) if name == "the rest" else "" for name in parts]
+    return [
+        *zip(parts, texts, shares, words, strict=False),
+        *((name, text, "", more) for (name, _, more), text in zip(sums, texts[len(parts) :], strict=True)),
+    ]
 
 
 def _between(found: Explanation) -> str:

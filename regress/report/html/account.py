@@ -29,7 +29,7 @@ def account(each: Explained) -> dict[str, Any]:
     }
 
 
-def _parts(each: Explained) -> list[tuple[str, str, str, float | None]]:
+def _parts(each: Explained) -> list[tuple[str, str, str, str, float | None]]:
     """The rows, each with its share; the sums have none."""
     found = each.explanation
     if found is None:

@@ -23,13 +23,13 @@
           h(
             "tbody",
             null,
-            each.parts.map(([name, amount, more, share]) =>
+            each.parts.map(([name, amount, part, more, share]) =>
               h(
                 "tr",
                 {class: share === null ? "sum" : null},
-                h("th", {scope: "row"}, share === null ? [h("b", null, name), h("div", {class: "small soft"}, more)] : name),
+                h("th", {scope: "row"}, share === null ? h("b", null, name) : name, more !== "" && h("div", {class: "small soft"}, more)),
                 h("td", {class: "n"}, amount),
-                h("td", {class: "n"}, share !== null && more),
+                h("td", {class: "n"}, part),
                 h("td", {class: "share"}, share !== null && h("i", {class: share < 0 ? "less" : "more", style: `width:${Math.min(100, Math.abs(100 * share))}%`})),
               ),
             ),
