@@ -89,6 +89,7 @@ def test_a_quiet_suite_gives_no_false_alarm_and_checks_show_that(project: Callab
     assert p.git("status", "--porcelain") == ""
 
 
+@pytest.mark.slow
 def test_it_is_not_shown_where_it_says_nothing(project: Callable[..., Project]) -> None:
     p = filled(project)
     assert p.regress("doctor", "--aa", "-q", "-b", "work").code == 0

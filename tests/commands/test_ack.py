@@ -138,6 +138,7 @@ def test_an_entry_is_replaced_and_removed_only_when_asked(slower: Project) -> No
     assert "nothing is acknowledged" in p.regress("ack", "--list").out
 
 
+@pytest.mark.slow
 def test_a_second_accepted_change_is_one_level_with_the_first(slower: Project) -> None:
     p, base = slower, slower.git("rev-parse", "HEAD~1")
     assert p.regress("check").code == 1
@@ -212,6 +213,7 @@ def test_quarantine_lets_failures_pass_and_lasts_until_it_is_lifted(project: Cal
     assert "until it is lifted: exact for long rows, RuntimeError: boom" in result.out
 
 
+@pytest.mark.slow
 def test_three_reversed_verdicts_suggest_quarantine(slower: Project) -> None:
     """Code that takes as long as a file outside the repository says: the same commits, another verdict each time."""
     p = slower

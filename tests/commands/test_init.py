@@ -132,6 +132,7 @@ def test_the_example_suits_what_is_installed(
     assert files.holds_benchmarks(tmp_path / "benchmarks")
 
 
+@pytest.mark.slow
 def test_a_folder_below_gets_a_configuration_of_its_own(repository: Callable[..., Path]) -> None:
     root = repository({"libs/one/one.py": ""})
     result = regress(root, "init", "libs/one")
@@ -149,6 +150,7 @@ def test_scripts_in_benchmarks_are_no_suite_and_stay(repository: Callable[..., P
     assert (root / "benchmarks" / "train.py").read_text().startswith("raise")
 
 
+@pytest.mark.slow
 def test_a_second_time_nothing_is_written(repository: Callable[..., Path]) -> None:
     root = repository({"a": ""})
     assert regress(root, "init").code == 0

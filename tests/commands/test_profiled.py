@@ -171,6 +171,7 @@ def layer(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_components_are_parts_of_a_whole(layer: Path) -> None:
     found = document("time_part")["profiles"]
     parts = {each["component"]: each["share"] for each in found}
@@ -191,6 +192,7 @@ def test_what_the_program_marks_is_a_component_and_the_cpu_has_no_device_part(la
     assert any("no work of a device was recorded" in text for text in data["warnings"])
 
 
+@pytest.mark.slow
 def test_what_fails_is_told_beside_the_rest(layer: Path) -> None:
     done = invoke("time_")
     assert done.exit_code == 3

@@ -666,6 +666,7 @@ cudatime_reset.reset = lambda: None
     assert counts == {"b.time_t": (1, 12), "b.cudatime_c": (7, 20), "b.cudatime_reset": (1, 24)}
 
 
+@pytest.mark.slow
 def test_a_thousand_cases_cost_little_each(bench: Bench) -> None:
     bench.write("class T:\n    params = list(range(1000))\n    def track_x(self, n): return n\n")
     measured = bench.run()
