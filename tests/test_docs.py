@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 STABLE = re.compile(
     r"^([-+?!~=] |\d\. |A/A|FAIL|PASS|UNDECIDED|FOUND|mine\.|again |accept |base |head |report/|added to "
-    r"|bottleneck |of a call |device |host waiting |optim\.|scripted::"
+    r"|fastest by |bottleneck |of a call |device |host waiting |optim\.|scripted::"
     r"|\S+ +(accepted|noise|quarantine) |[a-z_]+ +\S+ +(default|command line|asv\.conf\.json))"
 )
 TIME = re.compile(r"  \d[\d.:]* ?s?$|(?<=over \d\d)   .*$|(?<=over \d)   .*$")

@@ -37,8 +37,8 @@ IMPLEMENTATION = "implementation"
 """The parameter by which a benchmark names ways to do the same."""
 
 WINDOW_S = 0.7e-6
-"""How far a time of one call a window lies above that of many (docs/measuring.md): implementations that were timed with unlike
-numbers of calls are not told apart by less."""
+"""What a window adds to the time of its calls (docs/measuring.md): implementations that were timed with unlike numbers of calls
+are not told apart by what that may make of a difference."""
 
 
 def has_implementations(benchmark: Benchmark | None) -> bool:
@@ -140,9 +140,11 @@ class _Field:
         elif difference < 2 * step:
             found.append("the difference is under two steps of the clock")
         if self.benchmark.needs_device:
-            calls = {each.protocol.calls for one in (first, other) for each in one.evidence.good if each.protocol}
-            if len(calls) > 1 and difference < WINDOW_S:
-                found.append("timed with unlike numbers of calls, which can make as much of a difference")
+            calls = [each.protocol.calls for one in (first, other) for each in one.evidence.good if each.protocol]
+            if calls and difference < WINDOW_S * (1 / min(calls) - 1 / max(calls)):
+                found.append(
+                    f"timed {min(calls)} and {max(calls)} calls at once, which can make as much of a difference"
+                )
             # Unlike work may run at unlike clocks: they speak against a difference that they could make.
             tolerance = max(self.settings.clock_tolerance, math.log(test.low) if test.low else 0.0)
             settings = replace(self.settings, clock_tolerance=tolerance)
