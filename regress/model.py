@@ -745,8 +745,8 @@ class Stretch:
     """Sizes next to each other with the same outcome, from `first` to `last`, as parameters."""
 
     outcome: Outcome
-    name: str
-    """Of the implementation, where the outcome is about one."""
+    names: tuple[str, ...]
+    """Of the implementations that it is about, in the suite's order: the fastest, or those that are not told apart."""
     first: str
     last: str
 

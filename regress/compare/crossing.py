@@ -49,23 +49,25 @@ def stretches_of(standings: Sequence[Standing], at: int) -> tuple[Stretch, ...]:
     return tuple(Stretch(*key, group[0].params[at], group[-1].params[at]) for key, group in groups)
 
 
-def _what(standing: Standing) -> tuple[Outcome, str]:
-    named = standing.outcome in ("fastest", "alone")
-    return standing.outcome, standing.leaders[0] if named else ""
+def _what(standing: Standing) -> tuple[Outcome, tuple[str, ...]]:
+    return standing.outcome, tuple(each.name for each in standing.contenders if each.name in standing.leaders)
 
 
 def words(stretches: Sequence[Stretch], size: str) -> str:
-    """ "triton up to 512, no difference shown at 1024, torch from 2048"."""
+    """ "triton up to 512, no difference shown between torch and triton at 1024, torch from 2048"."""
     if len(stretches) == 1:
         only = stretches[0]
-        everywhere = f"at every {size}" if only.name else f"at any {size}"
+        everywhere = f"at every {size}" if only.outcome in ("fastest", "alone") else f"at any {size}"
         return f"{_who(only)} {everywhere if only.first != only.last else f'at {_bare(only.first)}'}"
     last = len(stretches) - 1
     return ", ".join(f"{_who(each)} {_where(each, at == 0, at == last)}" for at, each in enumerate(stretches))
 
 
 def _who(stretch: Stretch) -> str:
-    return {"fastest": stretch.name, "alone": f"only {stretch.name}"}.get(stretch.outcome, stretch.outcome)
+    *others, last = stretch.names or ("",)
+    if stretch.outcome == "no difference shown":
+        return f"{stretch.outcome} between {', '.join(others)} and {last}"
+    return {"fastest": last, "alone": f"only {last}"}.get(stretch.outcome, stretch.outcome)
 
 
 def _where(stretch: Stretch, first: bool, last: bool) -> str:

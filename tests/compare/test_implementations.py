@@ -62,7 +62,7 @@ def test_the_smallest_time_is_the_fastest_where_it_is_apart_and_the_crossover_is
         (("4096",), "fastest", ("torch",)),
     ]
     (crossover,) = found.crossovers
-    assert crossover.words == "triton up to 256, no difference shown at 1024, torch from 4096"
+    assert crossover.words == "triton up to 256, no difference shown between torch and triton at 1024, torch from 4096"
     first = found.standings[0]
     assert first.next is not None
     assert first.next.name == "torch"
@@ -293,9 +293,10 @@ def test_each_combination_of_the_rest_has_its_crossover() -> None:
 
 def test_words_of_crossovers() -> None:
     def told(*stretches: tuple[str, str, str, str]) -> str:
-        return words([Stretch(*each) for each in stretches], "n")  # type: ignore[arg-type]
+        return words([Stretch(each[0], tuple(each[1].split()), *each[2:]) for each in stretches], "n")  # type: ignore[arg-type]
 
-    assert told(("no difference shown", "", "1", "9")) == "no difference shown at any n"
+    assert told(("no difference shown", "a b c", "1", "9")) == "no difference shown between a, b and c at any n"
+    assert told(("nothing measured", "", "1", "9")) == "nothing measured at any n"
     assert told(("fastest", "a", "1", "1")) == "a at 1"
     assert told(("fastest", "a", "'1k'", "'2k'"), ("fastest", "b", "'4k'", "'8k'")) == "a up to 2k, b from 4k"
     three = (("fastest", "a", "1", "1"), ("fastest", "b", "2", "4"), ("alone", "a", "8", "8"))
@@ -378,6 +379,8 @@ def test_stretches_partition_the_sizes(found: list[tuple[int, list[str]]]) -> No
     assert all(covered)
     by_size = {int(each.params[0]): each for each in every}
     for stretch, group in zip(stretches, covered, strict=True):
-        assert {(by_size[n].outcome, by_size[n].fastest) for n in group} == {(stretch.outcome, stretch.name)}
+        assert {(by_size[n].outcome, frozenset(by_size[n].leaders)) for n in group} == {
+            (stretch.outcome, frozenset(stretch.names))
+        }
     for one, other in itertools.pairwise(stretches):
-        assert (one.outcome, one.name) != (other.outcome, other.name)
+        assert (one.outcome, one.names) != (other.outcome, other.names)

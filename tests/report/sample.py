@@ -378,11 +378,13 @@ def fastest() -> Report:
         Standing((f16, "4096"), (contender("torch", f16, "4096", at=2e-3),
                                  contender("triton\n</td>", f16, "4096", failure=OOM)), ("torch",)),
     )  # fmt: skip
+    triton = "triton\n</td>"
     crossovers = (
-        Crossover((f32,), (Stretch("fastest", "triton\n</td>", "256", "256"), Stretch("fastest", "torch", "4096", "4096")),
-                  "triton\n</td> up to 256, torch from 4096"),
-        Crossover((f16,), (Stretch("no difference shown", "", "256", "256"), Stretch("alone", "torch", "4096", "4096")),
-                  "no difference shown up to 256, only torch from 4096"),
+        Crossover((f32,), (Stretch("fastest", (triton,), "256", "256"), Stretch("fastest", ("torch",), "4096", "4096")),
+                  f"{triton} up to 256, torch from 4096"),
+        Crossover((f16,), (Stretch("no difference shown", ("torch", triton), "256", "256"),
+                           Stretch("alone", ("torch",), "4096", "4096")),
+                  f"no difference shown between torch and {triton} up to 256, only torch from 4096"),
     )  # fmt: skip
     ways = ("torch", "triton\n</td>", "cupy")
     step = (

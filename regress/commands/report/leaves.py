@@ -12,11 +12,13 @@ from pathlib import Path
 from regress.commands.report.branch import Branch
 from regress.commands.report.broken import broken_of
 from regress.commands.report.events import events_of
+from regress.commands.report.implementations import Beside
 from regress.commands.report.lines import KEPT_ROUNDS, Levelled, levelled, line_of
 from regress.commands.report.rows import listed, row_of
 from regress.compare import Anchors, Past, Review
 from regress.compare.changes import series_rule
 from regress.compare.gating import gating
+from regress.compare.implementations import IMPLEMENTATION
 from regress.history import Store, without_gc
 from regress.history.loading import read_benchmarks
 from regress.model import ChangePoint, Series, Settings
@@ -51,10 +53,13 @@ class Maker:
         self._review = review
         self._entries = read_benchmarks(results, [])
         self._anchors = Anchors(Store(results).anchors(), settings)
+        self._beside = Beside(results, branch, settings)
 
     def leaves(self) -> Iterator[Leaf]:
         for name in self._past.names:
             words = (self._common, self._past.stamp(name), repr(self._anchors.of(name)), *self._acknowledged(name))
+            if IMPLEMENTATION in (self._entries.get(name, {}).get("param_names") or ()):
+                words += (self._beside.stamp,)
             stamp = hashlib.sha256("\n".join(words).encode()).hexdigest()[:24]
             yield Leaf(name, shard_file(name), stamp, partial(self._make, name))
 
@@ -132,6 +137,10 @@ class Maker:
             columns=tuple(tuple(map(number.__getitem__, each)) for each in columns),
             lines=tuple(
                 _renumbered(line, columns[each.measured], number) for line, each in zip(lines, found, strict=True)
+            ),
+            sides=tuple(
+                replace(each, commit=number[each.commit])
+                for each in (self._beside.of(name, [each.series for each in found]) if IMPLEMENTATION in names else ())
             ),
         )
 

@@ -28,6 +28,9 @@ SCRIPTS = (
     "plugins",
     "samples",
     "sizes",
+    "implementations/facts",
+    "implementations/chart",
+    "implementations/main",
     "choice",
     "facts",
     "detail",
@@ -65,7 +68,7 @@ EXPLAINED_SCRIPTS = (
 
 def page(title: str, data: Sequence[str] = (), sources: Sequence[str] = ()) -> str:
     """The page of a report with the data in it, or with the files that it loads them from."""
-    return _rendered("page.html.j2", "style.css", SCRIPTS, title=title, data=data, sources=sources)
+    return _rendered("page.html.j2", "style.css implementations.css", SCRIPTS, title=title, data=data, sources=sources)
 
 
 def profile_page(title: str, data: Sequence[str]) -> str:
