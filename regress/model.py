@@ -704,7 +704,7 @@ class Contender:
     low: float | None = None
     high: float | None = None
     p_adjusted: float | None = None
-    """Welch's two-sided p against the smallest, after Holm over all of them that were tested together."""
+    """Welch's two-sided p against the smallest, after Holm over all such tests of its benchmark."""
 
 
 @dataclass(frozen=True)

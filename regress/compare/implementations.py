@@ -1,9 +1,9 @@
 """Implementations of one operation side by side: the fastest at each combination of the other parameters, and where it changes.
 
 A benchmark names its implementations by a parameter of that name. What took the least time is called the fastest where Welch's
-test tells it apart from every other implementation there, after Holm over all these tests of a report; else no difference is
-shown among those that are not told apart from it. What casts doubt on the difference of two sides (other processes, throttling,
-another card) does so here.
+test tells it apart from every other implementation there, after Holm over all these tests of the benchmark; else no difference
+is shown among those that are not told apart from it.
+What casts doubt on the difference of two sides in a check (other processes, throttling, another card) does so here.
 """
 
 from __future__ import annotations
@@ -57,11 +57,7 @@ def implementations(
             by_name.setdefault(each.name, {}).setdefault(case, []).append(each)
     fields = [_Field.of(benchmarks[name], by_name[name], settings) for name in sorted(by_name)]
     fields = [each for each in fields if each.metric is not None and len(each.timed) > 1]
-    pairs = [pair for each in fields for pair in each.pairs()]
-    tests = {each.other.case: each.test.p for each in pairs if each.test.p is not None}
-    adjusted = dict(zip(tests, holm(list(tests.values())), strict=True))
-    told = {each.other.case: replace(each, p_adjusted=adjusted.get(each.other.case, 1.0)) for each in pairs}
-    return tuple(each.done(told) for each in fields)
+    return tuple(each.done() for each in fields)
 
 
 @dataclass(frozen=True)
@@ -116,12 +112,15 @@ class _Field:
         """The implementations that have a time anywhere."""
         return {each.name for group in self.entries.values() for each in group if each.values}
 
-    def pairs(self) -> list[_Pair]:
-        found = []
+    def _pairs(self) -> dict[Case, _Pair]:
+        """The tests, by the case that is not the first of its combination, adjusted together."""
+        pairs = []
         for group in self.entries.values():
             ordered = _by_time(group)
-            found += [self._pair(ordered[0], other) for other in ordered[1:]]
-        return found
+            pairs += [self._pair(ordered[0], other) for other in ordered[1:]]
+        tests = {each.other.case: each.test.p for each in pairs if each.test.p is not None}
+        adjusted = dict(zip(tests, holm(list(tests.values())), strict=True))
+        return {each.other.case: replace(each, p_adjusted=adjusted.get(each.other.case, 1.0)) for each in pairs}
 
     def _pair(self, first: _Entry, other: _Entry) -> _Pair:
         step = max(each.evidence.clock_step_s() for each in (first, other)) if self._on_its_clock else 0.0
@@ -141,7 +140,8 @@ class _Field:
             found.append("the difference is under two steps of the clock")
         if self.benchmark.needs_device:
             calls = [each.protocol.calls for one in (first, other) for each in one.evidence.good if each.protocol]
-            if calls and difference < WINDOW_S * (1 / min(calls) - 1 / max(calls)):
+            windows = calls and self.metric == METRICS["gpu_time"]
+            if windows and difference < WINDOW_S * (1 / min(calls) - 1 / max(calls)):
                 found.append(
                     f"timed {min(calls)} and {max(calls)} calls at once, which can make as much of a difference"
                 )
@@ -152,9 +152,9 @@ class _Field:
             found += disturbances(first.evidence, other.evidence, settings)
         return [f"{other.name}: {each}" for each in found if each]
 
-    def done(self, told: Mapping[Case, _Pair]) -> Implementations:
-        """With the pairs of all benchmarks by the case that is not the first of its combination."""
+    def done(self) -> Implementations:
         assert self.metric is not None
+        told = self._pairs()
         names = [name for name in self.benchmark.param_names if name != IMPLEMENTATION]
         standings = tuple(self._standing(others, group, told) for others, group in self.entries.items())
         size = size_of(names, [each.params for each in standings])
