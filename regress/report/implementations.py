@@ -31,7 +31,7 @@ def implementations(report: Report, style: Style) -> list[str]:
     return lines
 
 
-def sentences(report: Report, style: Style) -> list[str]:
+def sentences(report: Report) -> list[str]:
     """The answers alone, a line for each crossover, or where there is no size for each combination."""
     return [f"{visible(found.name)}: {line}" for found in report.implementations for line in _answers(found)]
 

@@ -42,7 +42,7 @@ def render(report: Report, style: Style) -> str:
             *listings.builds(report, style),
             *listings.acknowledgements(report, style),
             *sentences(report, style),
-            *(answers(report, style) if report.command == "fastest" else []),
+            *(answers(report) if report.command == "fastest" else []),
         ]
         lines = rows if report.listed else [*rows, *_verdict(report, style)[:1]]
     else:
