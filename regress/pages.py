@@ -8,6 +8,7 @@
     Line        one Series as its page draws it
     Account     what the difference of two commits comes from, with all that was kept of it
     Told        what a change comes from, in a sentence: which Account says so
+    Sides       the implementations of one benchmark side by side, at one commit in one place
 
 A place is a machine, a device and an environment: what is never averaged over. `commits` of the index are those with results,
 in the order of the graph, and whatever has the type `At` counts in them; in a Shard it counts in the Shard's own commits, so
@@ -277,6 +278,57 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Timed:
+    """One implementation at one combination of the other parameters; without a value it has a failure, or has no time."""
+
+    params: str
+    """Of the case."""
+    value: float | None
+    low: float | None
+    high: float | None
+    """Ends of the 95 % interval."""
+    rounds: int
+    ratio: float | None
+    """To the smallest value; None of that itself."""
+    failure: str
+
+
+@dataclass(frozen=True)
+class Combination:
+    """The implementations at one combination of the other parameters."""
+
+    params: tuple[str, ...]
+    size: float | None
+    """What the parameter of the size is as a number."""
+    outcome: str
+    """fastest, no difference shown, alone, or nothing measured."""
+    leaders: tuple[str, ...]
+    """Those that are not told apart from the smallest value, which is the first of them."""
+    reasons: tuple[str, ...]
+    times: tuple[Timed | None, ...]
+    """In the order of the names."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The implementations of a benchmark side by side, at one commit in one place."""
+
+    place: str
+    """Id of the Place."""
+    commit: At
+    metric: str
+    unit: str
+    names: tuple[str, ...]
+    param_names: tuple[str, ...]
+    """Of the other parameters."""
+    size: int | None
+    """Which of them is the size."""
+    combinations: tuple[Combination, ...]
+    crossovers: tuple[tuple[tuple[str, ...], str], ...]
+    """In words, by the parameters that are neither."""
+
+
+@dataclass(frozen=True)
 class Shard:
     """All that the page of one benchmark shows."""
 
@@ -290,6 +342,8 @@ class Shard:
     lines: tuple[Line, ...]
     accounts: tuple[Account, ...] = ()
     """Of its cases, the newest commit first."""
+    sides: tuple[Sides, ...] = ()
+    """Of each place the newest commit first, then releases; empty where there are no implementations to compare."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 __all__ = [
     "MISSING",
     "format_ago",
+    "format_alike",
     "format_bytes",
     "format_change",
     "format_duration",
@@ -88,8 +89,14 @@ def format_rate(value: float | None, unit: str) -> str:
 
 def format_pair(first: float | None, second: float | None, unit: str) -> tuple[str, str]:
     """Two values for one row, in one scale, so that the eye can compare them: "980 us", "1015 us"."""
-    scale = _scale_of((first, second), unit)
-    return _scaled(first, scale), _scaled(second, scale)
+    one, other = format_alike((first, second), unit)
+    return one, other
+
+
+def format_alike(values: Sequence[float | None], unit: str) -> list[str]:
+    """Any number of them, in one scale."""
+    scale = _scale_of(tuple(values), unit)
+    return [_scaled(each, scale) for each in values]
 
 
 def format_sum(parts: Sequence[float], *wholes: float | None, unit: str) -> list[str]:

@@ -37,6 +37,7 @@ SMALL = 64
 NEEDS_DRIVER = {
     "transfers.Pinned": "the CUDA driver pins memory",
     "graph": "a CUDA graph is captured from a device's stream",
+    "triton": "Triton compiles for a device",
 }
 """Classes and implementations that cannot run on the CPU, with the reason."""
 WAITS = {"item", "cpu", "tolist", "numpy", "nonzero", "synchronize", "to", "print"}

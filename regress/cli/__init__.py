@@ -2,7 +2,7 @@
 invocation.py, which is around every command, print or exit.
 
 program     the program itself
-judging     check, gate, bisect, compare, ack
+judging     check, gate, bisect, compare, fastest, ack
 recording   run, sweep, merge, export, report
 profiling   profile, explain, once
 project     init, build, list, config, doctor, demo

@@ -1,4 +1,4 @@
-"""Judging commits: two of them, a release, or which of many did it."""
+"""Judging: two commits, a release, which of many did it, and which of several implementations is the fastest."""
 
 from __future__ import annotations
 
@@ -198,6 +198,34 @@ def compare(base: str, head: str, environment: str | None, **options: Any) -> No
         from regress.commands.compare import compare_recorded
 
         report = compare_recorded(request({}), base, head, environment)
+    finish(report, options)
+
+
+@regress.command()
+@click.argument("revision", required=False, metavar="[REV]")
+@stack(where, selecting, output)
+@click.option("--machine", metavar="NAME", help="Whose results [this machine's].")
+@click.option("--environment", metavar="NAME", help="Which environment's results, where there are several.")
+def fastest(revision: str | None, environment: str | None, **options: Any) -> None:
+    """Which implementation is the fastest at each size, from recorded results.
+
+    Of benchmarks with a parameter named `implementation`. REV: any commit with results; without it the newest one. What is not
+    told apart by a Welch test is not called the fastest.
+
+    \b
+    Example:
+      regress run -b softmax && regress fastest -b softmax
+
+    \b
+    Exit codes:
+      0  shown
+      2  usage, configuration, or unknown revision
+      5  nothing is recorded, or nothing has several implementations
+    """
+    with invoked(options) as (request, _):
+        from regress.commands.fastest import fastest as command
+
+        report = command(request({}), revision, environment)
     finish(report, options)
 
 

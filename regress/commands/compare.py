@@ -28,7 +28,7 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
     """
     session = Session(request)
     store = Store(session.config.results_dir)
-    sides = _side(session, store, "base", base), _side(session, store, "head", head)
+    sides = recorded_side(session, store, "base", base), recorded_side(session, store, "head", head)
     warnings = list(session.config.warnings)
     found = [store.load(side.commit.sha, session.machine.name) for side in sides]
     skipped = dict.fromkeys(each for loaded in found for each in loaded.skipped)
@@ -37,7 +37,7 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
     warnings += [f"{each.source.name}: {note}" for each in (before, after) for note in each.notes]
     selection = session.selection()
     now = {old: new for new, old in renames(after.benchmarks, before.benchmarks).items()}
-    base_rounds, head_rounds = _selected(before, selection, now), _selected(after, selection)
+    base_rounds, head_rounds = selected(before, selection, now), selected(after, selection)
     if selection.words and not (base_rounds or head_rounds):
         raise unmatched(selection, f"the results of {sides[0].label} and {sides[1].label}")
     settings = session.config.settings
@@ -73,7 +73,7 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
     )
 
 
-def _side(session: Session, store: Store, name: str, revision: str) -> Side:
+def recorded_side(session: Session, store: Store, name: str, revision: str) -> Side:
     """The side of a revision; of a commit that git no longer knows, too, where results name it. One that was rebased away says
     so. Raises RevisionError where there is neither."""
     try:
@@ -99,7 +99,7 @@ def _pair(
     """The results of both sides in that environment, or in the one that they have in common."""
     for side, loaded in zip(sides, found, strict=True):
         if not loaded.recorded:
-            raise _missing(side, loaded, session, store)
+            raise missing(side, loaded, session, store)
     by_environment = [{each.environment: each for each in loaded.recorded} for loaded in found]
     common = sorted(set(by_environment[0]) & set(by_environment[1]))
     if environment is None and len(common) == 1:
@@ -126,7 +126,7 @@ def _apart(labels: list[str], names: list[list[str]], common: list[str], environ
     return NothingMeasured(what, why=why, fix=fix)
 
 
-def _missing(side: Side, loaded: Loaded, session: Session, store: Store) -> NothingMeasured:
+def missing(side: Side, loaded: Loaded, session: Session, store: Store) -> NothingMeasured:
     machine, label = session.machine.name, side.label
     what = ("no baseline" if side.name == "base" else f"no results of {label}") + f" on this machine ({machine})"
     for each in loaded.skipped:
@@ -146,7 +146,7 @@ def _missing(side: Side, loaded: Loaded, session: Session, store: Store) -> Noth
     return NothingMeasured(what, why=why, fix=f"regress run {label}" if here else "name a commit that is recorded here")
 
 
-def _selected(recorded: Recorded, selection: Selection, now: Mapping[str, str] | None = None) -> list[Round]:
+def selected(recorded: Recorded, selection: Selection, now: Mapping[str, str] | None = None) -> list[Round]:
     """The rounds of the cases that match; `now` are the new names of benchmarks that were renamed since."""
     names = {name: (now or {}).get(name, name) for name in recorded.benchmarks}
     benchmarks = [replace(each, name=names[each.name]) for each in recorded.benchmarks.values()]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from regress.commands.recorder import Recorder
 from regress.commands.session import Request, Session, counted, device_line, quoted, require_values
 from regress.commands.throughput import Rates
+from regress.compare import implementations
 from regress.compare.pairing import place
 from regress.errors import RevisionError
 from regress.model import Benchmark, Case, Failure, Measurement, Report, Round, Settings, metric_of
@@ -64,6 +65,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
             filter(None, [counted(len(cases), "case"), counted(job.rounds, "round"), own, gpus, locked]),
         ),
         measurements=rows,
+        implementations=implementations(measured.rounds, benchmarks, session.config.settings),
         cases=len(cases),
         problems=tuple(measured.problems),
         warnings=tuple(warnings),

@@ -18,6 +18,8 @@ drifting       what the steps since a release add up to
 ends           whether two commits differ, for one who looks for the commit between them
 bisection      which commit did it: what is measured next, and how sure it is
 itself         the comparisons of a side with itself: false alarms, and how fine each case is measured
+implementations  of one operation side by side: the fastest at each size
+crossing       where along the size that changes
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from regress.compare.acknowledged import Review, acknowledged
 from regress.compare.anchors import Anchors, anchor_check, anchors_of, key_of, with_anchors
 from regress.compare.changes import changes_of
 from regress.compare.drifting import drift, drifts
+from regress.compare.implementations import has_implementations, implementations
 from regress.compare.itself import fineness, summed_up
 from regress.compare.judge import compare
 from regress.compare.overall import Overall, overall, state_of
@@ -49,6 +52,8 @@ __all__ = [
     "drift",
     "drifts",
     "fineness",
+    "has_implementations",
+    "implementations",
     "key_of",
     "overall",
     "past_of",

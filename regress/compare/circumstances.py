@@ -36,7 +36,7 @@ def unlike_devices(base: Evidence, head: Evidence) -> str:
     )
     if not one or not other or one == other:
         return ""
-    return f"unlike device: {' and '.join(one)} on the base, {' and '.join(other)} on the head"
+    return f"unlike device: {' and '.join(one)} on the {base.side}, {' and '.join(other)} on the {head.side}"
 
 
 def bimodal(modes: Modes) -> str:
@@ -71,7 +71,8 @@ def _clocks_apart(base: Evidence, head: Evidence, tolerance: float) -> str:
     one, other = clocks
     if one is None or other is None or (apart := abs(math.log(other / one))) <= tolerance:
         return ""
-    return f"SM clock {one / 1e6:.0f} MHz on the base, {other / 1e6:.0f} MHz on the head ({100 * apart:.2g} % apart)"
+    clocks_told = f"{one / 1e6:.0f} MHz on the {base.side}, {other / 1e6:.0f} MHz on the {head.side}"
+    return f"SM clock {clocks_told} ({100 * apart:.2g} % apart)"
 
 
 def _sm_clock_hz(side: Evidence) -> float | None:

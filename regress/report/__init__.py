@@ -14,6 +14,7 @@
     listings.py   its tables of the other commands
     explained.py  what differences come from: the cause, where the time went, the kernels
     profile.py    what was profiled: operations, and what holds back those that take the most
+    implementations.py  implementations of one operation side by side, the fastest marked
     calls.py      cases that were profiled, side by side or in full
     metered.py    kernels one by one, as Nsight Compute measured them
     json.py       the versioned document of regress.check.schema.json

@@ -23,11 +23,13 @@ from regress.model import (
     Changed,
     Commit,
     Comparison,
+    Contender,
     Contrast,
     Explained,
     Explanation,
     Failure,
     Fineness,
+    Implementations,
     KernelDiff,
     Listed,
     Measurement,
@@ -39,6 +41,7 @@ from regress.model import (
     Reviewed,
     SelfCheck,
     Side,
+    Standing,
     Summary,
     Throughput,
 )
@@ -125,7 +128,11 @@ def _explain(report: Report) -> dict[str, Any]:
 
 
 def _run(report: Report) -> dict[str, Any]:
-    return _measured(report) | {"benchmarks": [_measurement(report, each) for each in report.measurements]}
+    return _fastest(report) | {"benchmarks": [_measurement(report, each) for each in report.measurements]}
+
+
+def _fastest(report: Report) -> dict[str, Any]:
+    return _measured(report) | {"implementations": [_implementations(each) for each in report.implementations]}
 
 
 def _sweep(report: Report) -> dict[str, Any]:
@@ -249,6 +256,7 @@ _BODIES: dict[str, Callable[[Report], dict[str, Any]]] = {
     "explain": _explain,
     "compare": _judged,
     "run": _run,
+    "fastest": _fastest,
     "gate": _gate,
     "sweep": _sweep,
     "bisect": _bisect,
@@ -470,6 +478,41 @@ def _anchor(each: AnchorCheck) -> dict[str, Any]:
         "drifted": each.drifted,
         "moved": [{**_identity(move), "ratio": move.ratio, "p": move.p} for move in each.moved],
         "together": dict(zip(("ratio", "low", "high", "n"), each.together, strict=True)) if each.together else None,
+    }
+
+
+def _implementations(found: Implementations) -> dict[str, Any]:
+    return {
+        "name": found.name,
+        **_metric(found.metric),
+        "implementations": found.names,
+        "param_names": found.param_names,
+        "size": found.size or None,
+        "standings": [_standing(each) for each in found.standings],
+        "crossovers": [dataclasses.asdict(each) for each in found.crossovers],
+    }
+
+
+def _standing(each: Standing) -> dict[str, Any]:
+    return {
+        "params": each.params,
+        "outcome": each.outcome,
+        "fastest": each.fastest or None,
+        "leaders": each.leaders,
+        "reason": "; ".join(each.reasons),
+        "contenders": [_contender(one) for one in each.contenders],
+    }
+
+
+def _contender(each: Contender) -> dict[str, Any]:
+    return {
+        "implementation": each.name,
+        "params": each.case.params,
+        "value": each.summary.center if each.summary else None,
+        "summary": _summary(each.summary),
+        "n": each.summary.n if each.summary else 0,
+        "failure": _failure(each.failure) if each.failure else None,
+        **{name: getattr(each, name) for name in ("ratio", "low", "high", "p_adjusted")},
     }
 
 

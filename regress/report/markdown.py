@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from regress.model import Comparison, Report, Verdict
-from regress.report import anchors, changes, explained, listings, summary, verdicts
+from regress.report import anchors, changes, explained, implementations, listings, summary, verdicts
 from regress.report.bisection import bisection
 from regress.report.calls import call_profiles
 from regress.report.failures import without_values
@@ -46,6 +46,7 @@ def render(report: Report, style: Style) -> str:
         parts += [_sides(report, plain), *_error(report)]
         parts += [
             *_measured(report, plain),
+            *_implementations(report, plain),
             *_compared(report, plain),
             *_explained(report, plain),
             *_changes(report, plain),
@@ -156,6 +157,15 @@ def _measured(report: Report, style: Style) -> Iterator[Part]:
         yield table(rows, listings.MEASURED)
     for title, blocks in listings.unmeasured(report, style):
         yield _titled(title, fence(blocks))
+
+
+def _implementations(report: Report, style: Style) -> Iterator[Part]:
+    for found in report.implementations:
+        yield _titled(
+            implementations.title(found), table(implementations.table(found, style), implementations.aligns(found))
+        )
+        for line in (*implementations.crossovers(found), *implementations.reasons(found, style)):
+            yield Part(f"{words(line)}\n\n")
 
 
 def _explained(report: Report, style: Style) -> Iterator[Part]:

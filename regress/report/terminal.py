@@ -12,6 +12,8 @@ from regress.report.bisection import bisection
 from regress.report.calls import call_profiles
 from regress.report.changes import changes
 from regress.report.explained import explained, sentences
+from regress.report.implementations import implementations
+from regress.report.implementations import sentences as answers
 from regress.report.metered import metered
 from regress.report.profile import profile
 from regress.report.style import Style, pad, paint, visible
@@ -41,6 +43,7 @@ def render(report: Report, style: Style) -> str:
             *listings.builds(report, style),
             *listings.acknowledgements(report, style),
             *sentences(report, style),
+            *(answers(report) if report.command == "fastest" else []),
         ]
         lines = rows if report.listed else [*rows, *_verdict(report, style)[:1]]
     else:
@@ -54,6 +57,7 @@ def render(report: Report, style: Style) -> str:
             *listings.acknowledgements(report, style),
             *listings.block(report, style),
             *listings.measurements(report, style),
+            *implementations(report, style),
             *call_profiles(report, style),
             *metered(report, style),
             *profile(report, style),

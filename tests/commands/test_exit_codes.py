@@ -326,6 +326,14 @@ def _(make: Make) -> int:
     return code(p, "compare", "HEAD~1", "HEAD")
 
 
+@row("`fastest`: nothing is recorded, or nothing has several implementations")
+def _(make: Make) -> int:
+    p = two(make)
+    assert code(p, "fastest") == 5
+    assert code(p, "run") == 0
+    return code(p, "fastest")
+
+
 @row("`run`: everything is measured, or does not apply here")
 def _(make: Make) -> int:
     skipped = "def no(): raise NotImplementedError\ndef cudatime_none(): pass\ncudatime_none.setup = no\n"

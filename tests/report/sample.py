@@ -19,11 +19,14 @@ from regress.model import (
     Check,
     Commit,
     Comparison,
+    Contender,
     Contrast,
+    Crossover,
     Explained,
     Explanation,
     Failure,
     Fineness,
+    Implementations,
     KernelDiff,
     KernelUse,
     Listed,
@@ -40,7 +43,9 @@ from regress.model import (
     Setting,
     Side,
     Span,
+    Standing,
     Stopped,
+    Stretch,
     SuiteProblem,
     Summary,
     Throughput,
@@ -350,6 +355,59 @@ def run() -> Report:
         recorded="history/gpu-box/9d41e770-worktree.json",
         duration_s=38.0,
     )
+
+
+def contender(way: str, *params: str, at: float | None = None, **more: Any) -> Contender:
+    return Contender(way, Case("norm.cudatime_fwd", (f"'{way}'", *params)), summary(at) if at else None, **more)
+
+
+def behind(ratio: float, p: float = 1e-4) -> dict[str, float]:
+    return {"ratio": ratio, "low": 0.99 * ratio, "high": 1.01 * ratio, "p_adjusted": p}
+
+
+def fastest() -> Report:
+    """Implementations side by side: with and without a size, apart and not, skipped, failed and not measured."""
+    f32, f16 = "'f32'", "'f16'"
+    standings = (
+        Standing((f32, "256"), (contender("torch", f32, "256", at=12.1e-6, **behind(1.6)),
+                                contender("triton\n</td>", f32, "256", at=7.56e-6),
+                                contender("cupy", f32, "256", failure=NOT_HERE)), ("triton\n</td>",)),
+        Standing((f32, "4096"), (contender("torch", f32, "4096", at=990e-6),
+                                 contender("triton\n</td>", f32, "4096", at=1.1e-3, **behind(1.11)),
+                                 contender("cupy", f32, "4096", failure=NOT_HERE)), ("torch",)),
+        Standing((f16, "256"), (contender("torch", f16, "256", at=9e-6),
+                                contender("triton\n</td>", f16, "256", at=9.1e-6, **behind(1.01, 0.6))),
+                 ("torch", "triton\n</td>"), ("triton\n</td>: another process computed on the device: 4711, python",)),
+        Standing((f16, "4096"), (contender("torch", f16, "4096", at=2e-3),
+                                 contender("triton\n</td>", f16, "4096", failure=OOM)), ("torch",)),
+    )  # fmt: skip
+    triton = "triton\n</td>"
+    crossovers = (
+        Crossover((f32,), (Stretch("fastest", (triton,), "256", "256"), Stretch("fastest", ("torch",), "4096", "4096")),
+                  f"{triton} up to 256, torch from 4096"),
+        Crossover((f16,), (Stretch("no difference shown", ("torch", triton), "256", "256"),
+                           Stretch("alone", ("torch",), "4096", "4096")),
+                  f"no difference shown between torch and {triton} up to 256, only torch from 4096"),
+    )  # fmt: skip
+    ways = ("torch", "triton\n</td>", "cupy")
+    step = (
+        contender("fused", at=1e-3),
+        contender("foreach", at=1.2e-3, **behind(1.2)),
+        contender("loop", failure=BOOM),
+    )
+    return Report(
+        command="fastest",
+        head=HEAD,
+        machine=MACHINE,
+        plan="13 cases, recorded earlier",
+        implementations=(
+            Implementations("norm.cudatime_fwd", METRICS["gpu_time"], ways, ("dtype", "n"), standings, "n", crossovers),
+            Implementations("optim.time_step", METRICS["wall_time"], ("fused", "foreach", "loop"), (),
+                            (Standing((), step, ("fused",)),)),
+        ),
+        cases=13,
+        warnings=("the device is scripted",),
+    )  # fmt: skip
 
 
 def changed(

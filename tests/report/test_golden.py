@@ -26,6 +26,7 @@ REPORTS: dict[str, tuple[Callable[[], Report], tuple[str, ...]]] = {
     "together": (sample.together, ("", "-verbose", "-terminal")),
     "compare": (sample.passed, ("", "-verbose")),
     "run": (sample.run, ("", "-verbose", "-terminal")),
+    "fastest": (sample.fastest, ("", "-verbose", "-quiet", "-terminal")),
     "sweep": (sample.sweep, ("", "-verbose", "-quiet", "-terminal")),
     "gate": (sample.gate, ("", "-verbose", "-quiet", "-terminal")),
     "bisect": (sample.bisect, ("", "-verbose", "-quiet", "-terminal")),

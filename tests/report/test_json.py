@@ -28,6 +28,7 @@ REPORTS: list[Callable[[], Report]] = [
     sample.explain,
     sample.passed,
     sample.run,
+    sample.fastest,
     sample.sweep,
     sample.bisect,
     lambda: dataclasses.replace(sample.bisect(), bisection=None),
@@ -78,6 +79,12 @@ def test_the_schema_knows_every_key(report: Callable[[], Report]) -> None:
     if search := data.get("bisection"):
         parts = [("bisection", search), ("contrast", search["change"]), ("commit", search["good"])]
         for name, row in (*parts, *(("probe", each) for each in search["probes"])):
+            assert set(row) == set(described["$defs"][name]["properties"]), name
+    for found in data.get("implementations", []):
+        parts = [("implementations", found), *(("crossover", each) for each in found["crossovers"])]
+        parts += [("standing", each) for each in found["standings"]]
+        parts += [("contender", one) for each in found["standings"] for one in each["contenders"]]
+        for name, row in (*parts, *(("stretch", one) for each in found["crossovers"] for one in each["stretches"])):
             assert set(row) == set(described["$defs"][name]["properties"]), name
     for name, row in (*rows(data), *rows(nested)):
         target = name if name in ("fineness", "explained") else name[:-1]

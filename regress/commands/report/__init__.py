@@ -7,6 +7,7 @@ rows        one Series as the overview lists it: its status
 events      change points that are one event, in several cases and places
 accounts    what the changes of a benchmark come from
 broken      what fails, and since when
+implementations  which is the fastest at each size, at the newest commit and at releases
 leaves      a benchmark at a time: its Shard and its Part of the index
 contents    the index: all Parts, put together
 """

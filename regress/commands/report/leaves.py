@@ -13,11 +13,13 @@ from regress.commands.report.accounts import Accounts
 from regress.commands.report.branch import Branch
 from regress.commands.report.broken import broken_of
 from regress.commands.report.events import events_of
+from regress.commands.report.implementations import Beside
 from regress.commands.report.lines import KEPT_ROUNDS, Levelled, levelled, line_of
 from regress.commands.report.rows import listed, row_of
 from regress.compare import Anchors, Past, Review
 from regress.compare.changes import series_rule
 from regress.compare.gating import gating
+from regress.compare.implementations import IMPLEMENTATION
 from regress.history import Store, without_gc
 from regress.history.loading import read_benchmarks
 from regress.model import ChangePoint, KeptExplanation, Series, Settings
@@ -56,11 +58,14 @@ class Maker:
         self._review, self._explained = review, explained
         self._entries = read_benchmarks(results, [])
         self._anchors = Anchors(Store(results).anchors(), settings)
+        self._beside = Beside(results, branch, settings)
 
     def leaves(self) -> Iterator[Leaf]:
         for name in self._past.names:
             files, newest = self._past.trace(name)
             rest = (self._common, self._seen(name, newest.sha), *self._acknowledged(name), *map(repr, self._told(name)))
+            if IMPLEMENTATION in (self._entries.get(name, {}).get("param_names") or ()):
+                rest += (self._beside.stamp,)
             stamp = cache(partial(self._stamp, name, rest))
             yield Leaf(name, shard_file(name), _word(files, *rest), stamp, partial(self._make, name))
 
@@ -159,6 +164,10 @@ class Maker:
                 _renumbered(line, columns[each.measured], number) for line, each in zip(lines, found, strict=True)
             ),
             accounts=accounts.shown,
+            sides=tuple(
+                replace(each, commit=number[each.commit])
+                for each in (self._beside.of(name, [each.series for each in found]) if IMPLEMENTATION in names else ())
+            ),
         )
 
 

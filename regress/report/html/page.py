@@ -31,6 +31,9 @@ SCRIPTS = (
     "plugins",
     "samples",
     "sizes",
+    "implementations/facts",
+    "implementations/chart",
+    "implementations/main",
     "choice",
     "facts",
     "detail",
@@ -44,7 +47,7 @@ SCRIPTS = (
     "main",
 )
 """Of index.html, in the order in which they run: each uses what stands before it, and main begins."""
-STYLES = "style.css account.css"
+STYLES = "style.css account.css implementations.css"
 """Of index.html."""
 
 PROFILE_SCRIPTS = (

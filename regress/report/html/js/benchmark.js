@@ -71,6 +71,7 @@
       const pinnedAt = h("div", null),
         others = h("div", {class: "together"});
       const places = [...new Set(now.every.map(line => line.place))];
+      const sides = R.implementations(shard, now, go);
       page.replaceChildren(
         ...[
           h(
@@ -121,11 +122,13 @@
           changes(shard, now),
           R.account.accounts(shard, now),
           others,
-          R.sizes(
-            shard,
-            shard.lines.filter(line => line.metric === now.metric && line.place === now.lines[0].place),
-            params => go({c: params.join(", ")}),
-          ),
+          sides
+            ? sides.node
+            : R.sizes(
+                shard,
+                shard.lines.filter(line => line.metric === now.metric && line.place === now.lines[0].place),
+                params => go({c: params.join(", ")}),
+              ),
           h("h2", null, "Measure it again"),
           R.command(
             `regress check ${marked.length > 1 ? marked.map(at => R.short(R.index.commits[at].sha)).join(" ") : "HEAD~1"} -b ${text.quoted(shard.name + (now.name && `(${now.name})`))}`,
@@ -153,7 +156,7 @@
         },
         onzoom: ends => go({z: ends && ends.map(at => R.index.commits[at].sha).join("..")}),
       });
-      charts.push(main);
+      charts.push(main, ...(sides?.drawn() ?? []));
       if (marked.length)
         pinnedAt.replaceChildren(
           R.pinned(main, marked, shard.name + (now.name && `(${now.name})`), () =>

@@ -1,0 +1,236 @@
+"""Implementations of one operation side by side: the fastest at each combination of the other parameters, and where it changes.
+
+A benchmark names its implementations by a parameter of that name. What took the least time is called the fastest where Welch's
+test tells it apart from every other implementation there, after Holm over all these tests of the benchmark; else no difference
+is shown among those that are not told apart from it.
+What casts doubt on the difference of two sides in a check (other processes, throttling, another card) does so here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from regress.compare.circumstances import disturbances, unlike_devices
+from regress.compare.crossing import crossovers_of, size_of
+from regress.compare.evidence import Evidence
+from regress.compare.pairing import place
+from regress.model import (
+    METRICS,
+    Benchmark,
+    Case,
+    Contender,
+    Failure,
+    Implementations,
+    Metric,
+    Round,
+    Settings,
+    Standing,
+    metric_of,
+)
+from regress.stats.multiple import holm
+from regress.stats.summary import summarize
+from regress.stats.welch import Welch, welch
+
+IMPLEMENTATION = "implementation"
+"""The parameter by which a benchmark names ways to do the same."""
+
+WINDOW_S = 0.7e-6
+"""What a window adds to the time of its calls (docs/measuring.md): implementations that were timed with unlike numbers of calls
+are not told apart by what that may make of a difference."""
+
+
+def has_implementations(benchmark: Benchmark | None) -> bool:
+    return benchmark is not None and IMPLEMENTATION in benchmark.param_names
+
+
+def implementations(
+    rounds: Iterable[Round], benchmarks: Mapping[str, Benchmark], settings: Settings
+) -> tuple[Implementations, ...]:
+    """Of each benchmark that has the parameter, where at least two implementations have times; by name. The order of the rounds
+    does not matter."""
+    by_name: dict[str, dict[Case, list[Round]]] = {}
+    for each in rounds:
+        if has_implementations(benchmarks.get(each.name)):
+            case = Case(each.name, tuple(each.params))
+            by_name.setdefault(each.name, {}).setdefault(case, []).append(each)
+    fields = [_Field.of(benchmarks[name], by_name[name], settings) for name in sorted(by_name)]
+    fields = [each for each in fields if each.metric is not None and len(each.timed) > 1]
+    return tuple(each.done() for each in fields)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """What is known of one implementation at one combination; `values` are empty where there is a failure."""
+
+    name: str
+    others: tuple[str, ...]
+    case: Case
+    evidence: Evidence
+    values: tuple[float, ...] = ()
+    failure: Failure | None = None
+    center: float = math.inf
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """The test of one implementation against the smallest time at that combination."""
+
+    first: _Entry
+    other: _Entry
+    test: Welch
+    doubts: tuple[str, ...]
+    p_adjusted: float = 1.0
+
+    def apart(self, alpha: float) -> bool:
+        return not self.doubts and self.p_adjusted < alpha
+
+
+@dataclass(frozen=True)
+class _Field:
+    """One benchmark: its entries by combination, both in the suite's order."""
+
+    benchmark: Benchmark
+    metric: Metric | None
+    entries: Mapping[tuple[str, ...], Sequence[_Entry]]
+    settings: Settings
+
+    @classmethod
+    def of(cls, benchmark: Benchmark, rounds: Mapping[Case, list[Round]], settings: Settings) -> _Field:
+        at = benchmark.param_names.index(IMPLEMENTATION)
+        cases = sorted((case for case in rounds if at < len(case.params)), key=lambda case: place(case, benchmark))
+        found = [_entry(case, at, rounds[case], settings) for case in cases]
+        metric = _metric(benchmark, [each.evidence for each in found])
+        entries: dict[tuple[str, ...], list[_Entry]] = {}
+        for each in found:
+            entries.setdefault(each.others, []).append(_timed(each, metric, settings) if metric is not None else each)
+        return cls(benchmark, metric, entries, settings)
+
+    @property
+    def timed(self) -> set[str]:
+        """The implementations that have a time anywhere."""
+        return {each.name for group in self.entries.values() for each in group if each.values}
+
+    def _pairs(self) -> dict[Case, _Pair]:
+        """The tests, by the case that is not the first of its combination, adjusted together."""
+        pairs = []
+        for group in self.entries.values():
+            ordered = _by_time(group)
+            pairs += [self._pair(ordered[0], other) for other in ordered[1:]]
+        tests = {each.other.case: each.test.p for each in pairs if each.test.p is not None}
+        adjusted = dict(zip(tests, holm(list(tests.values())), strict=True))
+        return {each.other.case: replace(each, p_adjusted=adjusted.get(each.other.case, 1.0)) for each in pairs}
+
+    def _pair(self, first: _Entry, other: _Entry) -> _Pair:
+        step = max(each.evidence.clock_step_s() for each in (first, other)) if self._on_its_clock else 0.0
+        test = welch(first.values, other.values, self.settings.confidence, step)
+        return _Pair(first, other, test, tuple(self._doubts(first, other, test, step)))
+
+    @property
+    def _on_its_clock(self) -> bool:
+        return self.metric is not None and self.metric.name == self.benchmark.metric
+
+    def _doubts(self, first: _Entry, other: _Entry, test: Welch, step: float) -> list[str]:
+        difference = other.center - first.center
+        found = []
+        if test.p is None:
+            found.append("one round only")
+        elif difference < 2 * step:
+            found.append("the difference is under two steps of the clock")
+        if self.benchmark.needs_device:
+            calls = [each.protocol.calls for one in (first, other) for each in one.evidence.good if each.protocol]
+            windows = calls and self.metric == METRICS["gpu_time"]
+            if windows and difference < WINDOW_S * (1 / min(calls) - 1 / max(calls)):
+                found.append(
+                    f"timed {min(calls)} and {max(calls)} calls at once, which can make as much of a difference"
+                )
+            # Unlike work may run at unlike clocks: they speak against a difference that they could make.
+            tolerance = max(self.settings.clock_tolerance, math.log(test.low) if test.low else 0.0)
+            settings = replace(self.settings, clock_tolerance=tolerance)
+            found += [unlike_devices(first.evidence, other.evidence)]
+            found += disturbances(first.evidence, other.evidence, settings)
+        return [f"{other.name}: {each}" for each in found if each]
+
+    def done(self) -> Implementations:
+        assert self.metric is not None
+        told = self._pairs()
+        names = [name for name in self.benchmark.param_names if name != IMPLEMENTATION]
+        standings = tuple(self._standing(others, group, told) for others, group in self.entries.items())
+        size = size_of(names, [each.params for each in standings])
+        at = self.benchmark.param_names.index(IMPLEMENTATION)
+        order = self.benchmark.params[at] if at < len(self.benchmark.params) else []
+        present = dict.fromkeys(each.case.params[at] for group in self.entries.values() for each in group)
+        return Implementations(
+            name=self.benchmark.name,
+            metric=self.metric,
+            names=tuple(
+                map(plain, sorted(present, key=lambda each: order.index(each) if each in order else len(order)))
+            ),
+            param_names=tuple(names),
+            standings=standings,
+            size=size,
+            crossovers=crossovers_of(names, standings, size),
+        )
+
+    def _standing(self, others: tuple[str, ...], group: Sequence[_Entry], told: Mapping[Case, _Pair]) -> Standing:
+        alpha, ordered = self.settings.alpha, _by_time(group)
+        level = [each for each in ordered if each.case not in told or not told[each.case].apart(alpha)]
+        return Standing(
+            params=others,
+            contenders=tuple(_contender(each, told.get(each.case), self.settings.confidence) for each in group),
+            leaders=tuple(each.name for each in level),
+            reasons=tuple(doubt for each in level if each.case in told for doubt in told[each.case].doubts),
+        )
+
+
+def plain(param: str) -> str:
+    """A parameter without the quotes of its text."""
+    return param[1:-1] if len(param) > 1 and param[0] == param[-1] and param[0] in "'\"" else param
+
+
+def _entry(case: Case, at: int, rounds: list[Round], settings: Settings) -> _Entry:
+    name = plain(case.params[at])
+    evidence = Evidence.of(f"side of {name}", rounds, settings.good_rounds)
+    others = (*case.params[:at], *case.params[at + 1 :])
+    return _Entry(name, others, case, evidence, failure=evidence.failure)
+
+
+def _metric(benchmark: Benchmark, found: Sequence[Evidence]) -> Metric | None:
+    """The time that most of them have: the one that the benchmark is about, or wall time where more have that; None where it is
+    about no time."""
+    own = next((each.protocol.metric for one in found for each in one.rounds if each.protocol), benchmark.metric)
+    if own not in METRICS or METRICS[own].kind != "time":
+        return None
+    good = [each for each in found if each.failure is None]
+    return metric_of(max((own, "wall_time"), key=lambda name: sum(each.has(name) for each in good)))
+
+
+def _timed(entry: _Entry, metric: Metric, settings: Settings) -> _Entry:
+    """The entry with its values, or why there are none."""
+    if entry.failure is not None:
+        return entry
+    if not entry.evidence.has(metric.name):
+        return replace(entry, failure=Failure("skipped", f"it has no {metric.name}"))
+    values = entry.evidence.values_of(metric.name, every_round=True)
+    assert values is not None
+    if values.failure is not None:
+        return replace(entry, failure=values.failure)
+    if min(values.values) <= 0:
+        return replace(entry, failure=Failure("error", f"its {metric.name} is zero in some rounds"))
+    return replace(entry, values=values.values, center=summarize(values.values, settings.confidence).center)
+
+
+def _by_time(group: Sequence[_Entry]) -> list[_Entry]:
+    """Those that have a time, the smallest first."""
+    return sorted((each for each in group if each.values), key=lambda each: each.center)
+
+
+def _contender(entry: _Entry, pair: _Pair | None, confidence: float) -> Contender:
+    if not entry.values:
+        return Contender(entry.name, entry.case, failure=entry.failure)
+    summary = summarize(entry.values, confidence)
+    if pair is None or pair.test.p is None:
+        return Contender(entry.name, entry.case, summary)
+    test = pair.test
+    return Contender(entry.name, entry.case, summary, None, test.ratio, test.low, test.high, pair.p_adjusted)
