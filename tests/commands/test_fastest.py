@@ -19,7 +19,8 @@ from regress.git import open_repository
 from regress.history import Store
 from regress.model import Report, Side
 from regress.report.json import schema
-from tests.conftest import Project, Result
+from tests.commands.test_compare import document
+from tests.conftest import Project
 
 SUITE = """import regress_scripted as d
 class Norm:
@@ -38,13 +39,6 @@ def cudatime_plain():
 """
 NORM = "b.Norm.cudatime_norm"
 WORDS = ["triton up to 1024, torch from 4096", "triton at every n"]
-
-
-def document(result: Result) -> dict[str, Any]:
-    assert result.out, result.err
-    data: dict[str, Any] = json.loads(result.out)
-    jsonschema.Draft202012Validator(schema()).validate(data)
-    return data
 
 
 @pytest.fixture(scope="module")

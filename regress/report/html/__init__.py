@@ -7,8 +7,8 @@
     explained.py   the page of an explanation: both timelines, the sums, the kernels
     page.py        pages: template, style and scripts in one
     page.html.j2   the template of index.html; profile.html.j2 and explained.html.j2 those of the single pages
-    style.css      how they look;
-                   account.css an explanation, implementations.css, profile.css and explained.css what only those have
+    style.css      how they look; account.css an explanation; implementations.css, profile.css and explained.css what
+                   only those have
     dark.css       its colours in the dark, which stand at two places of it
     js/            what it does, a job a file; page.py has the order
     vendor/        uPlot, which draws the charts, with its licence
