@@ -3,13 +3,16 @@
     python benchmarks/versus/lanes.py                        the cases of this suite that are tagged `core`, on GPUs 0 and 1
     python benchmarks/versus/lanes.py --gpus all --rounds 40
     python benchmarks/versus/lanes.py -b softmax             other cases: words for `regress run`
+    python benchmarks/versus/lanes.py --products 80,4096     so many cases of one long kernel, a float32 product of this size
     python benchmarks/versus/lanes.py --scripted 36,4        no GPU: so many cases beside others, and so many that are measured
                                                              alone, on scripted devices that take the time of real ones
 
 Prints the seconds of `regress run` from start to end with one GPU and with all, and their ratio; then the same for the seconds
 between the first and the last round, which leave out what does not get shorter: the imports, and the unmeasured visits. Then
-how many cases each GPU had: if cases cost alike, the ratio cannot be better than all cases over those of the busiest and those
-that are measured alone. Needs torch in this Python, but for `--scripted`.
+where the seconds of the rounds went, for each GPU: a visit to a case takes longer beside others where the host or the driver
+has a part in it, and what lies between visits is the start and the end of processes, and waiting for the other GPU. Then how
+many cases each GPU had: if cases cost alike, the ratio cannot be better than all cases over those of the busiest and those that
+are measured alone. Needs torch in this Python, but for `--scripted`.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 from regress.history import Store
@@ -37,7 +41,7 @@ SCRIPTED = """
 import atexit, glob, os, time
 import regress_scripted as device
 
-HERE, opened = {folder!r}, False
+HERE, opened = "{folder}", False
 
 def takes(what, seconds, at_once_s):
     "Wait so long; longer while another process does such a thing too, as the driver does one after the other."
@@ -72,6 +76,19 @@ class Alone:
         device.synchronize()
 """
 """A suite whose processes and cases take what they were seen to take on an H200."""
+PRODUCTS = """
+import torch
+
+class Products:
+    params = [list(range({cases}))]
+
+    def setup(self, n):
+        self.a, self.b, self.c = (torch.randn({size}, {size}, device="cuda") for _ in range(3))
+
+    def cudatime_mm(self, n):
+        torch.mm(self.a, self.b, out=self.c)
+"""
+"""A suite that the devices are busy with, and the host next to not at all."""
 
 
 class Spent(NamedTuple):
@@ -84,19 +101,26 @@ class Spent(NamedTuple):
     """By GPU: those that were measured beside others."""
     alone: int
     """Cases that were measured alone."""
+    visits: dict[str, list[tuple[bool, float]]]
+    """By GPU: of each round of a case, whether it was beside others, and its seconds."""
 
 
 class Repository:
     """A repository with this suite in it, and a commit for each run."""
 
-    def __init__(self, folder: Path, scripted: str) -> None:
+    def __init__(self, folder: Path, scripted: str, products: str) -> None:
         self.folder = folder
         identity = {f"GIT_{role}_{what}": "versus" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
         paths = filter(None, (str(ROOT), os.environ.get("PYTHONPATH", "")))
         own = {"HOME": str(folder), "REGRESS_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": os.pathsep.join(paths)}
         self._environment = {**os.environ, **identity, **own}
         if scripted:
-            self._write_scripted(*map(int, scripted.split(",")))
+            beside, alone = map(int, scripted.split(","))
+            self._write("scripted", SCRIPTED.format(folder=folder / "device", beside=beside, alone=alone))
+            (folder / "device").mkdir()
+        elif products:
+            cases, size = map(int, products.split(","))
+            self._write("products", PRODUCTS.format(cases=cases, size=size))
         else:
             ignored = shutil.ignore_patterns("versus", "__pycache__")
             shutil.copytree(ROOT / "benchmarks", folder / "benchmarks", ignore=ignored)
@@ -119,14 +143,15 @@ class Repository:
             for each in rounds
         }
         beside = Counter(uuid for _, uuid, beside in homes if beside)
-        return Spent(seconds, between, beside, len(homes) - beside.total())
+        visits: dict[str, list[tuple[bool, float]]] = {}
+        for each in rounds:
+            visits.setdefault(str(each.facts["gpu_uuid"]), []).append(("beside" in each.facts, each.duration_s))
+        return Spent(seconds, between, beside, len(homes) - beside.total(), visits)
 
-    def _write_scripted(self, beside: int, alone: int) -> None:
-        for name in ("benchmarks", "device"):
-            (self.folder / name).mkdir()
+    def _write(self, module: str, text: str) -> None:
+        (self.folder / "benchmarks").mkdir()
         (self.folder / "benchmarks" / "__init__.py").touch()
-        text = SCRIPTED.format(folder=str(self.folder / "device"), beside=beside, alone=alone)
-        (self.folder / "benchmarks" / "scripted.py").write_text(text)
+        (self.folder / "benchmarks" / f"{module}.py").write_text(text)
 
     def _command(self, *words: str) -> str:
         """What it printed. Exits with that where it failed."""
@@ -138,21 +163,40 @@ class Repository:
         return done.stdout
 
 
+def show(gpus: str, spent: Spent) -> None:
+    print(f"--gpus {gpus}: {spent.command_s:.1f} s, its rounds {spent.rounds_s:.1f} s", flush=True)
+    for uuid, visits in sorted(spent.visits.items()):
+        parts = []
+        for name, wanted in (("beside others", True), ("alone", False)):
+            seconds = [each for beside, each in visits if beside is wanted]
+            if seconds:
+                parts.append(
+                    f"{len(seconds)} visits {name} {sum(seconds):.1f} s, of {median(seconds) * 1e3:.0f} ms (median)"
+                )
+        print(
+            f"  {uuid}   {'; '.join(parts)}; between them {spent.rounds_s - sum(s for _, s in visits):.1f} s",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpus", default="0,1", help="those to compare with the first of them [0,1]")
     parser.add_argument("--rounds", default="20", help="of every case [20]")
     parser.add_argument("--scripted", default="", metavar="BESIDE,ALONE", help="so many cases on scripted devices")
+    parser.add_argument("--products", default="", metavar="CASES,SIZE", help="so many cases of a float32 product")
     options, words = parser.parse_known_args()
-    wanted = ("--rounds", options.rounds, *(words or (() if options.scripted else ("--tag", "core"))))
+    written = options.scripted or options.products
+    wanted = ("--rounds", options.rounds, *(words or (() if written else ("--tag", "core"))))
     first = options.gpus.partition(",")[0].replace("all", "0")
     with tempfile.TemporaryDirectory(prefix="versus-") as folder:
-        repository = Repository(Path(folder), options.scripted)
-        repository.run(first, ("--quick", *wanted[2:]))  # so that neither run is the first to read torch from the disk
+        repository = Repository(Path(folder), options.scripted, options.products)
+        few = ("-b", "0") if options.products else wanted[2:]
+        repository.run(first, ("--quick", *few))  # so that neither run is the first to read torch from the disk
         found = []
         for gpus in (first, options.gpus):
             found.append(repository.run(gpus, wanted))
-            print(f"--gpus {gpus}: {found[-1].command_s:.1f} s, its rounds {found[-1].rounds_s:.1f} s", flush=True)
+            show(gpus, found[-1])
     one, several = found
     cases, total = several.cases, several.cases.total() + several.alone
     spent = {
