@@ -12,7 +12,7 @@ from typing import Literal
 from regress.errors import ProfileError
 from regress.model import ApiUse, Bottleneck, Bound, CallProfile, Case, KernelUse, Totals
 from regress.profiling.calls import call_profile
-from regress.profiling.names import short
+from regress.profiling.names import labels
 from regress.profiling.nsys_stats import Stats
 from regress.profiling.timeline import Timeline, between, is_sync
 
@@ -82,8 +82,9 @@ def of_stats(case: Case, stats: Stats) -> CallProfile:
     kernels_s, copies_s = (fsum(each.total_s for each in totals) for totals in (stats.kernels, stats.copies))
     waits = [each for each in stats.api_calls if is_sync(each.name)]
     waiting_s = fsum(each.total_s for each in waits)
+    told = labels(each.name for each in stats.kernels)
     kernels = tuple(
-        KernelUse(each.name, each.count, each.total_s, grid=each.grid, block=each.block, short=short(each.name))
+        KernelUse(each.name, each.count, each.total_s, grid=each.grid, block=each.block, short=told[each.name])
         for each in stats.kernels
     )
     copies = tuple(KernelUse(each.name, each.count, each.total_s, bytes=each.bytes) for each in stats.copies)

@@ -10,7 +10,7 @@ from typing import Any
 
 from regress.model import Case, KernelMetrics, Metered, MeteredKernel
 from regress.profiling import bound
-from regress.profiling.names import short
+from regress.profiling.names import labels
 
 MEANS = (
     "achieved_occupancy",
@@ -36,22 +36,16 @@ def metered(case: Case, launches: Iterable[KernelMetrics], calls: int = 0) -> Me
         key = (each.kernel, each.grid, each.block, each.registers, each.shared_bytes)
         groups.setdefault(key, []).append(each)
     whole_s = fsum(each.duration_s or 0.0 for group in groups.values() for each in group)
-    labels = _labels([group[0] for group in groups.values()])
-    kernels = [_kernel(group, label, calls or 1, whole_s) for group, label in zip(groups.values(), labels, strict=True)]
+    told = _labels([group[0] for group in groups.values()])
+    kernels = [_kernel(group, label, calls or 1, whole_s) for group, label in zip(groups.values(), told, strict=True)]
     kernels.sort(key=lambda each: (-each.seconds, each.label))
     return Metered(case, calls, tuple(kernels))
 
 
 def _labels(kernels: Sequence[KernelMetrics]) -> list[str]:
-    """As short as tells them apart: what an elementwise kernel does stands in its template arguments alone."""
-    shorts, names = Counter(short(each.kernel) for each in kernels), Counter(each.kernel for each in kernels)
-
-    def label(each: KernelMetrics) -> str:
-        if shorts[short(each.kernel)] == 1:
-            return short(each.kernel)
-        return each.kernel if names[each.kernel] == 1 else f"{each.kernel} on {each.grid}"
-
-    return [label(each) for each in kernels]
+    """As short as tells them apart; with the grid where one kernel is launched in several."""
+    names, told = Counter(each.kernel for each in kernels), labels(each.kernel for each in kernels)
+    return [told[each.kernel] + (f" on {each.grid}" if names[each.kernel] > 1 else "") for each in kernels]
 
 
 def _kernel(group: Sequence[KernelMetrics], label: str, calls: int, whole_s: float) -> MeteredKernel:

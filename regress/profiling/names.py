@@ -6,6 +6,8 @@ kernels do. What they do not tell stays open: it is a hint, never a measurement.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 
 _ANONYMOUS = re.compile(r"\(anonymous namespace\)::|<unnamed>::|::_GLOBAL__N__\w+(?=::)")
 _OPERATOR = re.compile(r"operator\s*(\(\)|<<=?|>>=?|<=>|<=?|>=?|->\*?)")
@@ -16,6 +18,14 @@ _WRAPPERS = (
     "at::cuda::detail::enable_3x_kernel_for_sm9x",
 )
 """Kernels that say in their first template argument alone what they are."""
+_WORD = re.compile(r"\b\w+(?!\w|::)")
+"""No namespaces."""
+_SAY_NOTHING = {
+    *("void", "bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double", "Half", "BFloat16"),
+    *("const", "true", "false", "operator", "lambda", "instance", "TensorIteratorBase"),
+}
+"""Of themselves they do not tell what a kernel does."""
+MOST_WORDS = 3
 _CLOSES = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
@@ -27,6 +37,39 @@ def short(name: str) -> str:
     found = _bare(name)
     argument = name.partition(f"{found}<")[2] if found in _WRAPPERS else ""
     return short(argument) if argument else found
+
+
+def labels(names: Iterable[str]) -> dict[str, str]:
+    """The short name of each; where several have the same, with the words of its arguments that tell it from the others:
+    `at::native::elementwise_kernel<…CUDAFunctor_add…>`. What such a kernel does stands there alone, and its whole name is too
+    long for a table. Names that no words tell apart stay whole."""
+    alike: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        alike.setdefault(short(name), []).append(name)
+    return {name: label for told, group in alike.items() for name, label in _told_apart(told, group).items()}
+
+
+def _told_apart(told: str, names: list[str]) -> dict[str, str]:
+    """First by what the words of functions and functors tell, then by types and numbers too."""
+    found = dict.fromkeys(names, told)
+    kept: dict[str, set[str]] = {name: set() for name in names}
+    for spoken in (True, False):
+        times = Counter(found.values())
+        tied = [name for name in names if times[found[name]] > 1]
+        words = {name: dict.fromkeys(_WORD.findall(name)) for name in tied}
+        common = Counter(word for own in words.values() for word in own)
+        for name, own in words.items():
+            telling = [word for word in own if common[word] < len(tied)]
+            rare = sorted((word for word in telling if _speaks(word) or not spoken), key=lambda word: common[word])
+            kept[name].update(rare[:MOST_WORDS])
+            if kept[name]:
+                found[name] = f"{told}<…{'…'.join(word for word in own if word in kept[name])}…>"
+    times = Counter(found.values())
+    return {name: label if times[label] == 1 else name for name, label in found.items()}
+
+
+def _speaks(word: str) -> bool:
+    return re.fullmatch(r"T?\d+", word) is None and word not in _SAY_NOTHING
 
 
 def function_name(name: str) -> str:

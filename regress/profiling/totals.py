@@ -9,7 +9,7 @@ from math import fsum
 
 from regress.model import ApiUse, Bottleneck, Gap, KernelUse, MemoryUse, OperatorUse, PartUse, Totals
 from regress.profiling.intervals import Interval, complement, intersection, length, union, without
-from regress.profiling.names import short
+from regress.profiling.names import labels, short
 from regress.profiling.timeline import Copy, DeviceWork, Event, HostEvent, Launch, Timeline, when_asked
 
 LARGEST_GAPS = 20
@@ -77,6 +77,8 @@ def _by_name(timeline: Timeline, work: Iterable[DeviceWork]) -> tuple[KernelUse,
         if each.correlation is not None:
             shared[each.correlation] += 1
     asked = {each.correlation: each.duration_s for each in timeline.api_calls if each.correlation is not None}
+    # Where operators are recorded, they say what a kernel is for, and its short name is enough.
+    told = labels(name for name, group in groups.items() if not group[0].operators)
     uses = []
     for name, group in groups.items():
         longest = max(group, key=lambda each: each.duration_s)
@@ -96,7 +98,7 @@ def _by_name(timeline: Timeline, work: Iterable[DeviceWork]) -> tuple[KernelUse,
                 operators=group[0].operators,
                 shapes=group[0].shapes,
                 dtypes=group[0].dtypes,
-                short=short(name) if launch else "",
+                short=told.get(name, short(name)) if launch else "",
             )
         )
     return tuple(sorted(uses, key=lambda use: (-use.seconds, use.name)))

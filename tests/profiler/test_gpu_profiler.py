@@ -255,7 +255,7 @@ def test_it_goes_on_after_a_profiler_of_torch(torch: Any, profiler: GPUProfiler)
                 x + 1
 
     steps("before")
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]):
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA], acc_events=True):
         steps("beside")
         torch.cuda.synchronize()
     steps("behind")

@@ -31,8 +31,8 @@ def test_launches_of_a_kernel_are_one_row_whose_means_are_weighted_by_time() -> 
 def test_another_grid_is_another_kernel() -> None:
     found = metered(CASE, [launch(30), launch(10, grid=16), launch(30)])
     assert [(each.label, each.launches) for each in found.kernels] == [
-        ("void gelu<4>(float*) on (8, 1, 1)", 2),
-        ("void gelu<4>(float*) on (16, 1, 1)", 1),
+        ("gelu on (8, 1, 1)", 2),
+        ("gelu on (16, 1, 1)", 1),
     ]
 
 
@@ -43,7 +43,11 @@ def test_names_are_as_long_as_tells_them_apart() -> None:
         "void at::norm<4>(int)",
     ]
     found = metered(CASE, [launch(30 - at, name) for at, name in enumerate(names)])
-    assert [each.label for each in found.kernels] == [*names[:2], "at::norm"]
+    assert [each.label for each in found.kernels] == [
+        "at::elementwise<…MulFunctor…>",
+        "at::elementwise<…AddFunctor…>",
+        "at::norm",
+    ]
 
 
 def test_without_times_launches_count_alike_and_there_is_no_share() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regress.profiling.names import fills, is_simple, on_tensor_cores, precision, short
+from regress.profiling.names import fills, is_simple, labels, on_tensor_cores, precision, short
 
 GELU = (
     "void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl(at::TensorIteratorBase&, "
@@ -42,6 +42,41 @@ def test_any_text_has_a_short_name_that_is_its_own(name: str) -> None:
     assert bool(once) == bool(name)
     if not set(once) & set("<>(){}[]"):
         assert short(once) == once
+
+
+NATIVE = "void at::native::elementwise_kernel<(int)128, void at::native::gpu_kernel_impl<at::native::"
+
+
+@pytest.mark.parametrize(
+    ("alike", "told"),
+    [
+        (["void f<float>(int)", "void g<float>(int)"], ["f", "g"]),
+        (
+            [f"{NATIVE}CUDAFunctor_add<c10::Half>>(at::TensorIteratorBase &)::[lambda(int) (instance 1)]>(int, T3)",
+             f"{NATIVE}direct_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda() (instance 3)]>(int)>(int, T3)"],
+            ["at::native::elementwise_kernel<…CUDAFunctor_add…>", "at::native::elementwise_kernel<…direct_copy_kernel_cuda…>"],
+        ),
+        (
+            ["void v<(int)8, Binary<float, Mul<float>>>(T2)", "void v<(int)8, Unary<float, Mul<float>>>(T2)",
+             "void v<(int)8, Gelu>(T3)"],
+            ["v<…Binary…Mul…>", "v<…Unary…Mul…>", "v<…Gelu…>"],
+        ),
+        (["void v<(int)8, Add<float>>(T2)", "void v<(int)4, Add<float>>(T2)", "void v<(int)4, Mul<float>>(T2)"],
+         ["v<…8…Add…>", "v<…4…Add…>", "v<…Mul…>"]),
+        (["f<int>(a)", "f<float>(a)"], ["f<…int…>", "f<…float…>"]),
+        (["g<1>", "g<1,1>"], ["g<1>", "g<1,1>"]),
+    ],
+)  # fmt: skip
+def test_kernels_of_one_short_name_are_told_apart_by_what_they_apply(alike: list[str], told: list[str]) -> None:
+    assert [labels(alike)[name] for name in alike] == told
+    assert [labels(reversed(alike))[name] for name in alike] == told
+
+
+@given(st.lists(st.text(st.sampled_from("ab:<>()…, 1"), max_size=12), unique=True, max_size=6))
+def test_no_two_kernels_have_one_label(names: list[str]) -> None:
+    told = labels(names)
+    assert {*told} == {*names}
+    assert len({*told.values()}) == len(names)
 
 
 @pytest.mark.parametrize(
