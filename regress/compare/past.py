@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -149,7 +150,9 @@ def past_of(
     were read and that have to be.
     """
     with without_gc():
-        return _of(Archive(root, cache, FACTS, progress), commits, settings, machine, environment)
+        past = _of(Archive(root, cache, FACTS, progress), commits, settings, machine, environment)
+        gc.freeze()  # it stays, and the collector need not look at all of it as soon as it works again
+        return past
 
 
 def _of(

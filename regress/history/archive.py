@@ -49,15 +49,17 @@ class Archive:
         self.places: dict[int, Place] = {}
         """By source."""
         machine, folder = Machine(""), None
-        for key, state in states.items():
-            source = self._index.sources[key]
+        sources, places = self._index.sources, self.places
+        for key, (own_folder, stem, _, _) in states.items():
+            source = sources[key]
             if source.skipped:
-                skipped += (SkippedFile(state.folder / name, why, fix) for name, why, fix in source.skipped)
+                skipped += (SkippedFile(own_folder / name, why, fix) for name, why, fix in source.skipped)
             if source.commit:
-                if state.folder is not folder:  # sources of a machine stand together
-                    machine, folder = read_machine(state.folder, skipped), state.folder
-                file = state.stem + source.ending
-                self.places[key] = Place(source.commit, source.date, machine, source.environment, state.folder, file)
+                if own_folder is not folder:  # sources of a machine stand together
+                    machine, folder = read_machine(own_folder, skipped), own_folder
+                places[key] = Place(
+                    source.commit, source.date, machine, source.environment, folder, stem + source.ending
+                )
         self._doubled: set[int] = set()
         """Sources about the same commit, machine and environment as another one."""
         self.skipped = (*skipped, *self._twice())

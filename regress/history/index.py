@@ -202,7 +202,7 @@ class Index:
                     known.update(_ABOUT.decode(about))
                 for table in ("rows", "rounds"):
                     database.execute(f"SELECT name, sources, data FROM {table} LIMIT 1").fetchall()
-            self.sources.update((key, known[key]) for key in self._states if key in known)
+            self.sources.update({key: known[key] for key in known.keys() & self._states.keys()})
             if len(known) <= LEFT_OVER * max(len(self._states), 100):
                 return
         except (sqlite3.Error, msgspec.MsgspecError) as error:

@@ -18,10 +18,8 @@ from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
 from regress.history.recorded import SkippedFile
 from regress.history.sidecar import ENDING
 
-
-class Size(NamedTuple):
-    bytes: int
-    mtime_ns: int
+Size = tuple[int, int]
+"""Of a file: its bytes, and when it was changed, in nanoseconds. There are many; a class of their own would take longer."""
 
 
 class State(NamedTuple):
@@ -34,11 +32,11 @@ class State(NamedTuple):
 
     @property
     def changed_ns(self) -> int:
-        return max(each.mtime_ns for each in (self.file, self.sidecar) if each is not None)
+        return max(changed_ns for _, changed_ns in filter(None, (self.file, self.sidecar)))
 
     @property
     def bytes(self) -> int:
-        return sum(each.bytes for each in (self.file, self.sidecar) if each is not None)
+        return sum(size for size, _ in filter(None, (self.file, self.sidecar)))
 
 
 _NOTHING = ("-", "-")
@@ -54,7 +52,7 @@ def by_number(states: Iterable[State]) -> dict[int, State]:
         if own_folder is not folder:
             folder, name = own_folder, own_folder.name
         (one, then), (other, later) = file or _NOTHING, sidecar or _NOTHING
-        text = f"{name}/{stem} {one} {then} {other} {later}".encode(errors="surrogateescape")
+        text = f"{name}/{stem} {one} {then} {other} {later}".encode("utf-8", "surrogateescape")
         found[int.from_bytes(blake2b(text, digest_size=8).digest(), "big") >> 1] = state
     return found
 
@@ -95,5 +93,5 @@ def _size(entry: os.DirEntry[str]) -> Size:
     try:
         found = entry.stat()
     except OSError:  # a link to nowhere, or gone since: reading it says so
-        return Size(0, 0)
-    return Size(found.st_size, found.st_mtime_ns)
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
