@@ -40,6 +40,8 @@ class Trace:
         self._anchors: deque[Timed] = deque()
         self._ties: list[tuple[float, float]] = []
         """One moment each, on the timeline's clock and on the trace's."""
+        self._between_ties = math.inf, 0.0, -math.inf, 1.0
+        """The two that were asked about last: where they are on the timeline, and a straight line between them."""
         self._arrived: list[Activity] = []
         self._times: list[float] = [-math.inf]
         self._levels: list[Level] = [Level(0.0, 0.0, 0.0)]
@@ -124,11 +126,15 @@ class Trace:
         done = Level(high[0] - low[0], high[1] - low[1], high[2] - low[2])
         found: Kernels = {}
         if start_at >= self._kernels_from:
-            for at in range(bisect_left(self._middles, start_at), bisect_left(self._middles, end_at)):
-                each = self._kernels[at]
-                sums = found.setdefault(each.name, [0, 0.0])
-                sums[0] += 1
-                sums[1] += each.end_s - each.start_s
+            first = bisect_left(self._middles, start_at)
+            for each in self._kernels[first : bisect_left(self._middles, end_at, first)]:
+                seconds = each.end_s - each.start_s
+                if each.name in found:
+                    sums = found[each.name]
+                    sums[0] += 1
+                    sums[1] += seconds
+                else:
+                    found[each.name] = [1, seconds]
         return done, found
 
     def _level(self, at_s: float) -> Level:
@@ -161,11 +167,15 @@ class Trace:
 
     def _on_trace(self, time_s: float) -> float:
         """A time of the timeline on the clock of the trace."""
-        if len(self._ties) == 1:
-            return self._ties[0][1] + time_s - self._ties[0][0]
-        at = min(max(1, bisect_right(self._ties, (time_s, math.inf))), len(self._ties) - 1)
-        (x0, y0), (x1, y1) = self._ties[at - 1], self._ties[at]
-        return y0 + (time_s - x0) * ((y1 - y0) / (x1 - x0) if x1 > x0 else 1.0)
+        x0, y0, x1, rate = self._between_ties
+        if not x0 <= time_s < x1:
+            if len(self._ties) == 1:
+                return self._ties[0][1] + time_s - self._ties[0][0]
+            at = min(max(1, bisect_right(self._ties, (time_s, math.inf))), len(self._ties) - 1)
+            (x0, y0), (x1, y1) = self._ties[at - 1], self._ties[at]
+            rate = (y1 - y0) / (x1 - x0) if x1 > x0 else 1.0
+            self._between_ties = x0, y0, x1, rate
+        return y0 + (time_s - x0) * rate
 
     def _add_up(self, until_s: float) -> None:
         """Everything that ends before has arrived: add it to the sums. What ran across the end of the sums counts from
