@@ -72,14 +72,7 @@ def _against(found: list[CallProfile], difference: Explanation, style: Style) ->
     """Two cases in columns: totals, then kernels and copies, the largest difference first."""
     base, head = found
     lines = [f"  base  {visible(str(base.case))}", f"  head  {visible(str(head.case))}", ""]
-    rows: list[tuple[str, ...]] = [("of a call", "base", "head", "difference")]
-    rows.append(_difference("without the profiler", base.call_s, head.call_s))
-    for name, key in (("under the profiler", "span_s"), ("device busy", "device_busy_s"), ("device idle", "idle_s")):
-        rows.append(_difference(name, getattr(base.totals, key), getattr(head.totals, key)))
-    rows.append(_difference("the host's part", base.host_s, head.host_s))
-    for key in ("launches", "copies", "synchronizations"):
-        before, after = getattr(base.totals, key), getattr(head.totals, key)
-        rows.append((key, _count(before), _count(after), f"{'+' * (after >= before)}{_count(after - before)}"))
+    rows: list[tuple[str, ...]] = [("of a call", "base", "head", "difference"), *totals_against(base, head)]
     lines += [*_table(_rows(rows), "lrrr", style), ""]
     uses = [*difference.kernels, *difference.copies]
     shown = uses if style.verbose else uses[:_FEW]
@@ -93,6 +86,18 @@ def _against(found: list[CallProfile], difference: Explanation, style: Style) ->
     lines += [f"  {visible(each.text)}" for each in difference.causes]
     lines += [f"  note  {visible(each)}" for each in difference.warnings]
     return [*lines, ""] if lines[-1] else lines
+
+
+def totals_against(base: CallProfile, head: CallProfile) -> list[tuple[str, ...]]:
+    """Rows of name, base, head and difference: times and counts of a call of two cases."""
+    rows = [_difference("without the profiler", base.call_s, head.call_s)]
+    for name, key in (("under the profiler", "span_s"), ("device busy", "device_busy_s"), ("device idle", "idle_s")):
+        rows.append(_difference(name, getattr(base.totals, key), getattr(head.totals, key)))
+    rows.append(_difference("the host's part", base.host_s, head.host_s))
+    for key in ("launches", "copies", "synchronizations"):
+        before, after = getattr(base.totals, key), getattr(head.totals, key)
+        rows.append((key, _count(before), _count(after), f"{'+' * (after >= before)}{_count(after - before)}"))
+    return rows
 
 
 def _difference(name: str, before: float, after: float) -> tuple[str, ...]:

@@ -229,8 +229,13 @@ def configuration_lines(each: KernelDiff) -> list[str]:
         or each.difference_s <= 0
     ):
         return []
-    was = [f"was {visible(one.label)}"] if one.name != other.name else []
-    return [*was, *align(list(_configuration(one, other)))]
+    return [*was_line(each), *align(list(_configuration(one, other)))]
+
+
+def was_line(each: KernelDiff) -> list[str]:
+    """What ran in its place; empty where it was the same one, or none."""
+    one, other = each.base, each.head
+    return [f"was {visible(one.label)}"] if one and other and one.name != other.name else []
 
 
 def _configuration(base: KernelUse, head: KernelUse) -> Iterator[tuple[str, str]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from regress.model import Explained, KernelDiff
+from regress.model import Explained, Explanation, KernelDiff
 from regress.pages import Shard
-from regress.report.explained import configuration_lines, count, part_rows, sentence
+from regress.report.explained import configuration_lines, count, part_rows, sentence, was_line
 from regress.report.html.script import script_of
 
 
@@ -19,14 +19,19 @@ def shard_script(shard: Shard) -> str:
 def account(each: Explained) -> dict[str, Any]:
     """Why, where the time went, the kernels, and what speaks against it."""
     found = each.explanation
-    diffs = (*found.kernels, *found.copies) if found is not None else ()
     return {
         "sentence": sentence(each),
         "parts": _parts(each),
         "also": [f"{one.text} ({one.confidence} confidence)" for one in found.causes[1:]] if found else [],
-        "kernels": [_kernel(one) for one in sorted(diffs, key=lambda one: -abs(one.difference_s))],
+        "kernels": kernels_of(found) if found is not None else [],
         "warnings": list(each.warnings),
     }
+
+
+def kernels_of(found: Explanation) -> list[dict[str, Any]]:
+    """Its kernels and copies, the largest difference first."""
+    diffs = (*found.kernels, *found.copies)
+    return [_kernel(each) for each in sorted(diffs, key=lambda each: -abs(each.difference_s))]
 
 
 def _parts(each: Explained) -> list[tuple[str, str, str, str, float | None]]:
@@ -54,5 +59,5 @@ def _kernel(each: KernelDiff) -> dict[str, Any]:
         "launches": " → ".join(dict.fromkeys(launches)),
         "matched": each.matched if each.base and each.head else "",
         "operator": " ".join([*use.operators[:1], use.shapes]).strip(),
-        "more": configuration_lines(each),
+        "more": configuration_lines(each) or was_line(each),
     }

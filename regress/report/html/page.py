@@ -59,6 +59,7 @@ PROFILE_SCRIPTS = (
         "profile/timeline",
         "profile/sections",
         "profile/tables",
+        "account",
         "profile/cases",
         "profile/main",
     ),
@@ -85,7 +86,7 @@ def page_stamp(title: str, sources: Sequence[str]) -> str:
 
 def profile_page(title: str, data: Sequence[str]) -> str:
     """The page of a profile, with the data in it."""
-    return _rendered("profile.html.j2", "style.css profile.css", PROFILE_SCRIPTS, title=title, data=data)
+    return _rendered("profile.html.j2", "style.css profile.css account.css", PROFILE_SCRIPTS, title=title, data=data)
 
 
 def explained_page(title: str, data: Sequence[str]) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 from regress.model import Comparison, Report
 from regress.profiles import Profile
+from regress.report.calls import totals_against
+from regress.report.html.account import kernels_of
 from regress.report.html.folder import explained, replace_file
 from regress.report.html.page import profile_page
 from regress.report.html.script import script_of
@@ -49,9 +51,25 @@ def _cases(report: Report) -> dict[str, Any]:
     return {
         "document": None,
         "lede": " · ".join(filter(None, [*compared, place(report), report.plan])),
+        "difference": _difference(report),
         "profiles": found.get("profiles", []),
         "metered": found.get("metered", []),
         "warnings": report.warnings,
+    }
+
+
+def _difference(report: Report) -> dict[str, Any] | None:
+    """Between two cases, where one was held against the other."""
+    found = report.profiled_difference
+    if found is None:
+        return None
+    base, head = report.profiled
+    return {
+        "sides": [str(base.case), str(head.case)],
+        "totals": totals_against(base, head),
+        "causes": [each.text for each in found.causes],
+        "kernels": kernels_of(found),
+        "warnings": found.warnings,
     }
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from regress.commands.exported import show_export
-from regress.model import Case, Failure, Metered, Report
+from regress.model import Case, Cause, Explanation, Failure, KernelDiff, KernelUse, Metered, Report
 from regress.report.html import write_profile
 from tests.profiling.exports import HOSTILE, export
 from tests.profiling.nsys_export import two_calls
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
-PAGES = ("cases", "recording", "sums", "kernels")
+PAGES = ("cases", "against", "recording", "sums", "kernels")
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("cases")
     found = replace(test_calls.FOUND, case=Case("b.cudatime_softmax", (HOSTILE,)))
     write_profile(Report("profiled", profiled=(found, test_calls.FAILED), warnings=(HOSTILE,)), made / "cases.html")
+    write_profile(against(), made / "against.html")
     write_profile(show_export([str(two_calls(made / "calls.sqlite"))]), made / "recording.html")
     (made / "sums.csv").write_text("\n".join((KERNELS, COPIES, SIZES)))
     write_profile(show_export([str(made / "sums.csv")]), made / "sums.html")
@@ -45,6 +46,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_profile(replace(shown, metered=(*shown.metered, failed)), made / "kernels.html")
     export(made / "run.json")
     return made
+
+
+def against() -> Report:
+    """A wrapper that launches one kernel more, held against what it wraps."""
+    raw = replace(test_calls.FOUND, case=Case("b.cudatime_raw", (HOSTILE,)))
+    totals = replace(test_calls.TOTALS, launches=test_calls.TOTALS.launches + 1)
+    ours = replace(raw, case=Case("b.cudatime_ours"), totals=totals, call_s=2 * raw.call_s)
+    more = KernelUse(f"void fill<{HOSTILE}>(int)", 1, 95e-6, short=f"fill{HOSTILE}")
+    found = Explanation(
+        base_s=95e-6,
+        head_s=190e-6,
+        kernels_s=95e-6,
+        copies_s=0.0,
+        idle_s=0.0,
+        causes=(Cause("added", f"fill{HOSTILE} was added", "high"),),
+        kernels=(KernelDiff(None, more, "nothing", "new"), KernelDiff(raw.kernels[0], raw.kernels[0], "name", "same")),
+        warnings=(HOSTILE,),
+    )
+    return Report("profiled", profiled=(raw, ours), profiled_difference=found)
 
 
 @pytest.fixture
@@ -71,6 +91,19 @@ def test_the_kernels_that_ncu_measured(opened: Callable[..., Page]) -> None:
     found = json.loads(Path(download.value.path()).read_text())
     assert (found[0]["achieved_occupancy"], found[0]["registers"]) == (pytest.approx(0.125, abs=0.001), 202)
     assert "could not be measured." in page.inner_text("h1 >> nth=1")
+
+
+def test_one_case_held_against_another(opened: Callable[..., Page]) -> None:
+    page = opened("against")
+    assert page.locator("h1").first.text_content() == (
+        f"b.cudatime_ours against b.cudatime_raw({HOSTILE}): +95.0 us (+100 %)."
+    )
+    assert f"fill{HOSTILE} was added" in texts(page.locator("p"))
+    assert rows(page, "Difference")[0] == "without the profiler 95.0 us 190 us +95.0 us (+100 %)"
+    assert "launches 3 4 +1" in rows(page, "Difference")
+    first, *_ = rows(page, "Kernels and copies of both")
+    assert first.startswith(f"fill{HOSTILE} new")
+    assert "+95.0 us" in first
 
 
 def test_a_recording_of_nsight_systems(opened: Callable[..., Page]) -> None:

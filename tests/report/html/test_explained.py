@@ -70,7 +70,7 @@ def test_both_timelines_stand_in_one_scale(opened: Open) -> None:
 def test_kernels_say_what_became_of_them(opened: Open) -> None:
     page = opened()
     rows = texts(page.locator("section:has(> h2:text-is('Kernels and copies')) tbody tr"))
-    assert rows[0].startswith("softmax::rest new - 2.00 us 2.00 us 0 → 2")
+    assert rows[0].startswith("softmax::rest new - 2.00 us +2.00 us 0 → 2")
     assert "was softmax::wide" in rows[1]
     assert "registers 40 -> 96" in rows[1]
     assert any(HOSTILE.split()[0] in row for row in rows)

@@ -46,6 +46,13 @@
     value: each => each[key],
     cell: each => (each[key] === null ? text.MISSING : text.value(each[key], "s")),
   });
+  const difference = {
+    key: "difference_s",
+    label: "difference",
+    num: true,
+    value: each => each.difference_s,
+    cell: each => `${each.difference_s > 0 ? "+" : ""}${text.value(each.difference_s, "s")}`,
+  };
   const kernels = (each, title) => {
     const columns = [
       {
@@ -60,7 +67,7 @@
       {key: "kind", label: "what", value: one => one.kind, cell: one => one.kind},
       time("before_s", "before", true),
       time("after_s", "after", true),
-      time("difference_s", "difference"),
+      difference,
       {key: "launches", label: "launches", num: true, value: one => one.launches, cell: one => one.launches},
       {key: "matched", label: "found by", hide: true, value: one => one.matched, cell: one => one.matched},
       {key: "for", label: "for", hide: true, value: one => one.operator, cell: one => one.operator},

@@ -24,8 +24,11 @@
       below(each) && h("div", {class: "small soft"}, below(each)),
     ],
   });
+  // The case that a table is of, where there are several.
+  let whose = "";
   // A column of which nothing is known is left out.
-  const tabled = (title, rows, every, caption) => {
+  const tabled = (title, rows, every, about) => {
+    const caption = about + whose;
     const columns = every.filter(column => rows.some(row => ![null, undefined, ""].includes(column.value(row))));
     return rows.length > 0 && R.tabled(title, {columns, rows, caption, name: title.toLowerCase().replaceAll(" ", "-")});
   };
@@ -224,9 +227,45 @@
     ];
   };
 
+  // -- two cases, one held against the other
+  const difference = ({sides: [base, head], totals: [first, ...rest], causes, kernels, warnings}) => [
+    h("h1", null, `${head} against ${base}: ${first[3]}.`),
+    causes.map(line => h("p", null, line)),
+    warnings.map(line => h("p", {class: "banner"}, line)),
+    h(
+      "section",
+      null,
+      h("h2", null, "Difference"),
+      h(
+        "div",
+        {class: "scroll", tabindex: "0", role: "region", "aria-label": "Two cases side by side"},
+        h(
+          "table",
+          {class: "rows"},
+          h("caption", {class: "sr"}, "Times and counts of a call of two cases"),
+          h("thead", null, h("tr", null, ["of a call", "base", "head", "difference"].map((word, at) => h("th", {scope: "col", class: at ? "n" : null}, word)))),
+          h(
+            "tbody",
+            null,
+            [first, ...rest].map(([name, ...cells]) =>
+              h("tr", null, h("th", {scope: "row"}, name), cells.map(cell => h("td", {class: "n"}, cell))),
+            ),
+          ),
+        ),
+      ),
+    ),
+    kernels.length > 0 && R.account.kernels({kernels}, "Kernels and copies of both"),
+  ];
+
+  const each = (cases, nodes) =>
+    cases.map(found => {
+      whose = cases.length > 1 ? `: ${title(found)}` : "";
+      return nodes(found);
+    });
   R.profiledCases = data => [
-    ...data.profiles.map(profiled),
-    ...data.metered.map(metered),
+    data.difference && difference(data.difference),
+    ...each(data.profiles, profiled),
+    ...each(data.metered, metered),
     data.lede && h("p", {class: "lede"}, data.lede),
     data.warnings.map(line => h("p", {class: "banner"}, line)),
   ];
