@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import time
 from typing import Any
 
+import pytest
+
+from regress.measure.backend import activity
 from regress.measure.backend.activity import BUFFER_BYTES, MOST_UNREAD, CuptiTracer, _name
 
 START_NS = 1_700_000_000_000_000_000
@@ -24,8 +28,11 @@ def copy(start_ns: int, end_ns: int, nbytes: int, direction: int = 1) -> bytes:
 class Library:
     """Writes records into the buffers that it asks for, and gives them back when it is told to flush."""
 
-    def __init__(self, enable_code: int = 0) -> None:
+    def __init__(self, enable_code: int = 0, rate: float = 1.0) -> None:
         self.enable_code = enable_code
+        self.rate = rate
+        """Ticks a nanosecond."""
+        self.now = time.perf_counter
         self.enabled: set[int] = set()
         self.records: list[bytes] = []
         self.asked = 0
@@ -33,6 +40,13 @@ class Library:
     def cuptiActivityRegisterCallbacks(self, lend: Any, take_back: Any) -> int:
         self.lend, self.take_back = lend, take_back
         return 0
+
+    def cuptiGetTimestamp(self, ticks: Any) -> int:
+        ticks._obj.value = self.ticks(self.now())
+        return 0
+
+    def ticks(self, time_s: float) -> int:
+        return START_NS + round(time_s * 1e9 * self.rate)
 
     def cuptiActivityEnable(self, kind: int) -> int:
         self.enabled.add(kind)
@@ -91,8 +105,47 @@ def test_records_become_activities() -> None:
         ("fill", "fill", 64),
         ("kernel", "at::native::elementwise_kernel", 0),
     ]
-    times = [(round(each.start_s * 1e9), round(each.end_s * 1e9)) for each in found]
+    from_s = found[0].start_s
+    times = [(round((each.start_s - from_s) * 1e9), round((each.end_s - from_s) * 1e9)) for each in found]
     assert times == [(0, 1500), (2000, 5000), (6000, 7000), (10_000, 10_500)]
+
+
+class Host:
+    """The host's clock, in steps: what is asked takes a microsecond."""
+
+    def __init__(self) -> None:
+        self.now_s = 5000.0
+
+    def perf_counter(self) -> float:
+        self.now_s += 1e-6
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+def test_times_are_of_the_hosts_clock_whatever_clock_a_profiler_has_given_cupti(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    library, host = Library(), Host()
+    monkeypatch.setattr(activity, "time", host)
+    library.now = lambda: host.now_s
+    tracer = CuptiTracer(0, library)
+    tracer.start()
+
+    def seen(start_s: float) -> bytes:
+        return kernel(library.ticks(start_s) - START_NS, library.ticks(start_s + 40e-6) - START_NS)
+
+    library.records = [seen(5000.1)]
+    library.cuptiActivityFlushAll(0)  # it came back before the clock is another one, and is read after
+    tracer.stop()
+    library.rate = 2.1
+    tracer.start()
+    library.records = [seen(5000.5)]
+    first, second = tracer.collect(flush=True)
+    assert first.start_s == pytest.approx(5000.1, abs=3e-6)
+    assert second.start_s == pytest.approx(5000.5, abs=1e-3)
+    assert [each.end_s - each.start_s for each in (first, second)] == pytest.approx([40e-6] * 2, rel=2e-3)
 
 
 def test_buffers_are_used_again() -> None:

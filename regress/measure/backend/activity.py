@@ -6,7 +6,8 @@ those of cupti_activity.h. Nobody is waited for: the two callbacks only hand buf
 collects.
 
 One program may trace at a time: a profiler that is started later takes the buffers over, and from then on nothing is told here
-until `start` is called again.
+until `start` is called again. What such a one leaves behind stays: torch's gives CUPTI a clock of its own, the counter of the
+processor, so from then on times are numbers of its ticks. So whenever tracing starts, the clock is held against the host's.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import ctypes
 import functools
 import re
 import struct
+import time
 from collections import deque
 from typing import Any, Deque, Dict, Iterator, List, NamedTuple, Tuple
 
@@ -33,6 +35,12 @@ COPY_KIND, WITHIN_DEVICE = 4, 8
 """Offset of a copy's direction, and CUPTI_ACTIVITY_MEMCPY_KIND_DTOD."""
 FORCED = 1
 """CUPTI_ACTIVITY_FLAG_FLUSH_FORCED"""
+
+HELD_S = 2e-3
+"""So long the two clocks are compared: long against a microsecond, by which one look at both may be off."""
+LOOKS = 5
+NANOSECONDS = 1e-3
+"""A clock that differs by less than this from one tick a nanosecond is one of nanoseconds."""
 
 Requested = ctypes.CFUNCTYPE(
     None, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_size_t)
@@ -56,20 +64,31 @@ LAYOUTS = {
 """By CUPTI_ACTIVITY_KIND_: MEMCPY, MEMSET, CONCURRENT_KERNEL, MEMCPY2 (from device to device)."""
 
 
+class _Clock(NamedTuple):
+    """How CUPTI's times become seconds of `time.perf_counter()`: a moment on both, and what a tick is."""
+
+    ticks: int
+    seconds: float
+    tick_s: float
+
+    def time_s(self, ticks: int) -> float:
+        return self.seconds + (ticks - self.ticks) * self.tick_s
+
+
 class CuptiTracer(Tracer):
-    """Of one device of this process. `library` is the loaded library; tests bring one."""
+    """Of one device of this process; times are those of `time.perf_counter()`, to a few microseconds. `library` is the loaded
+    library; tests bring one."""
 
     def __init__(self, device: int, library: Any = None) -> None:
         super().__init__()
         self._device, self._library = device, library
         self._on = self._registered = False
-        self._epoch_ns = 0
-        """Where our clock begins: nanoseconds since 1970 are more than a float can tell apart."""
+        self._clock = _Clock(0, 0.0, 1e-9)
         self._free: List[Any] = []
         self._lent: Dict[int, Any] = {}
         """Address -> the buffer that CUPTI has."""
-        self._full: Deque[Tuple[int, int]] = deque()
-        """Address and used bytes of buffers that came back."""
+        self._full: Deque[Tuple[int, int, _Clock]] = deque()
+        """Address and used bytes of buffers that came back, and by which clock their times are."""
         self._callbacks = Requested(self._lend), Completed(self._take_back)  # kept: CUPTI may call until the end
 
     def start(self) -> str:
@@ -92,6 +111,7 @@ class CuptiTracer(Tracer):
             if code:
                 self._disable()
                 return f"CUPTI traces nothing (is a profiler attached?): {self._reason(code)}"
+        self._clock = self._compared()
         self._on = True
         return ""
 
@@ -105,12 +125,30 @@ class CuptiTracer(Tracer):
             self._library.cuptiActivityFlushAll(0)
         found: List[Activity] = []
         while self._full:
-            address, used = self._full.popleft()
-            found += self._records(address, used)
+            address, used, clock = self._full.popleft()
+            found += self._records(address, used, clock)
             memory = self._lent.pop(address)
             if len(self._free) < MOST_FREE:
                 self._free.append(memory)
         return found
+
+    def _compared(self) -> _Clock:
+        first_ticks, first_s = self._moment()
+        time.sleep(HELD_S)
+        ticks, seconds = self._moment()
+        tick_s = (seconds - first_s) / max(1, ticks - first_ticks)
+        return _Clock(ticks, seconds, 1e-9 if abs(tick_s / 1e-9 - 1) < NANOSECONDS else tick_s)
+
+    def _moment(self) -> Tuple[int, float]:
+        """CUPTI's time and ours, from the look at both that took least."""
+        looks, ticks = [], ctypes.c_uint64()
+        for _ in range(LOOKS):
+            before_s = time.perf_counter()
+            self._library.cuptiGetTimestamp(ctypes.byref(ticks))
+            after_s = time.perf_counter()
+            looks.append((after_s - before_s, ticks.value, (before_s + after_s) / 2))
+        _, at, seconds = min(looks)
+        return at, seconds
 
     def _disable(self) -> None:
         for kind in LAYOUTS:
@@ -139,9 +177,9 @@ class CuptiTracer(Tracer):
 
     def _take_back(self, _context: object, _stream: int, address: int, _size: int, used: int) -> None:
         if address in self._lent:
-            self._full.append((address, used))
+            self._full.append((address, used, self._clock))
 
-    def _records(self, address: int, used: int) -> Iterator[Activity]:
+    def _records(self, address: int, used: int, clock: _Clock) -> Iterator[Activity]:
         if not used:
             return
         data = (ctypes.c_char * used).from_address(address)
@@ -162,8 +200,7 @@ class CuptiTracer(Tracer):
             else:
                 kind = "fill" if number == 1 and ord(data[at + COPY_KIND]) == WITHIN_DEVICE else kind
                 name = kind
-            self._epoch_ns = self._epoch_ns or start
-            yield Activity(kind, name, (start - self._epoch_ns) * 1e-9, (end - self._epoch_ns) * 1e-9, nbytes)
+            yield Activity(kind, name, clock.time_s(start), clock.time_s(end), nbytes)
 
 
 @functools.lru_cache(maxsize=4096)
