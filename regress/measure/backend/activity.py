@@ -36,11 +36,11 @@ COPY_KIND, WITHIN_DEVICE = 4, 8
 FORCED = 1
 """CUPTI_ACTIVITY_FLAG_FLUSH_FORCED"""
 
-HELD_S = 2e-3
-"""So long the two clocks are compared: long against a microsecond, by which one look at both may be off."""
+HELD_S, LONGER_S = 2e-3, 50e-3
+"""So long the clocks are compared, and again where CUPTI's is not one of nanoseconds."""
 LOOKS = 5
-NANOSECONDS = 1e-3
-"""A clock that differs by less than this from one tick a nanosecond is one of nanoseconds."""
+NANOSECONDS = 0.05
+"""A clock that seems to differ by less than this from one tick a nanosecond is one of nanoseconds."""
 
 Requested = ctypes.CFUNCTYPE(
     None, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_size_t)
@@ -133,11 +133,18 @@ class CuptiTracer(Tracer):
         return found
 
     def _compared(self) -> _Clock:
-        first_ticks, first_s = self._moment()
-        time.sleep(HELD_S)
         ticks, seconds = self._moment()
-        tick_s = (seconds - first_s) / max(1, ticks - first_ticks)
-        return _Clock(ticks, seconds, 1e-9 if abs(tick_s / 1e-9 - 1) < NANOSECONDS else tick_s)
+        tick_s = self._tick_since(ticks, seconds, HELD_S)
+        if abs(tick_s / 1e-9 - 1) < NANOSECONDS:
+            tick_s = 1e-9
+        else:
+            tick_s = self._tick_since(ticks, seconds, LONGER_S)
+        return _Clock(ticks, seconds, tick_s)
+
+    def _tick_since(self, ticks: int, seconds: float, wait_s: float) -> float:
+        time.sleep(wait_s)
+        now, now_s = self._moment()
+        return (now_s - seconds) / max(1, now - ticks)
 
     def _moment(self) -> Tuple[int, float]:
         """CUPTI's time and ours, from the look at both that took least."""
