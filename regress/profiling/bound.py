@@ -7,6 +7,7 @@ A share of a measured ceiling is of what a large copy or product reaches; the pr
 from __future__ import annotations
 
 from regress.model import Bound, KernelMetrics, Throughput, Totals
+from regress.profiling.names import is_simple
 from regress.units import format_percent
 
 NEAR = 0.6
@@ -18,6 +19,10 @@ LOW_OCCUPANCY = 0.25
 FEWER_BYTES = "move fewer bytes: fuse it with its neighbours, use a smaller dtype, write nothing that is read only once"
 FEWER_OPERATIONS = (
     "compute less, or in a lower precision; let products use tensor cores (TF32, bfloat16, sizes in eights)"
+)
+FEWER_INDICES = (
+    "element by element it computes more than it moves: operands that are contiguous and of one type and shape spare it the "
+    "indices, and fused with its neighbours (torch.compile) it computes them once"
 )
 FEWER_FOR_TENSOR_CORES = (
     "the tensor cores do {} of what they can: compute less, or in a lower precision (bfloat16 and float16 take half the time "
@@ -94,11 +99,9 @@ def _for_memory(metrics: KernelMetrics) -> str:
 
 def _for_compute(metrics: KernelMetrics) -> str:
     tensor = metrics.tensor_use
-    return (
-        FEWER_FOR_TENSOR_CORES.format(format_percent(tensor))
-        if tensor is not None and tensor >= NEAR
-        else FEWER_OPERATIONS
-    )
+    if tensor is not None and tensor >= NEAR:
+        return FEWER_FOR_TENSOR_CORES.format(format_percent(tensor))
+    return FEWER_INDICES if is_simple(metrics.kernel) else FEWER_OPERATIONS
 
 
 def _for_latency(metrics: KernelMetrics) -> str:

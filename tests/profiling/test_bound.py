@@ -55,6 +55,8 @@ def test_what_to_try_depends_on_which_memory_and_which_pipe_is_busy() -> None:
     product = KernelMetrics("k", memory_throughput=0.3, compute_throughput=0.8, tensor_use=0.82)
     assert "tensor cores do 82 %" in of_metrics(product).advice
     assert of_metrics(replace(product, tensor_use=0.0)).advice == FEWER_OPERATIONS
+    added = replace(product, kernel="void at::native::elementwise_kernel<128, CUDAFunctor_add>(int)", tensor_use=0.05)
+    assert of_metrics(added).advice == FEWER_INDICES
 
 
 def test_what_to_try_against_latency_depends_on_the_launch() -> None:
