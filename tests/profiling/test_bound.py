@@ -5,7 +5,15 @@ from dataclasses import replace
 import pytest
 
 from regress.model import KernelMetrics, Throughput
-from regress.profiling.bound import FEWER_BYTES, FEWER_LAUNCHES, FEWER_OPERATIONS, NO_WAITING, of_call, of_metrics
+from regress.profiling.bound import (
+    FEWER_BYTES,
+    FEWER_INDICES,
+    FEWER_LAUNCHES,
+    FEWER_OPERATIONS,
+    NO_WAITING,
+    of_call,
+    of_metrics,
+)
 from regress.profiling.timeline import Sync
 from regress.profiling.totals import totals
 from tests.profiling.samples import US, launch, near, timeline
