@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from .common import itemsize, needs_compiler, randn
+from .common import compiled, itemsize, randn
 
 tags = ("attention",)
 
@@ -43,13 +43,11 @@ class Implementations:
     param_names = ["implementation", "tokens"]
 
     def setup(self, implementation: str, tokens: int) -> None:
-        if implementation == "compiled":
-            needs_compiler()
         self.q, self.k, self.v = randn(3, BATCH, HEADS, tokens, HEAD, dtype="bfloat16")
         if implementation == "flash":
             self._needs_flash()
         written = {"eager": eager, "sdpa": sdpa, "flash": flash}
-        self.attend = torch.compile(eager) if implementation == "compiled" else written[implementation]
+        self.attend = compiled(eager) if implementation == "compiled" else written[implementation]
 
     def flops(self, implementation: str, tokens: int) -> int:
         return 2 * 2 * BATCH * HEADS * tokens**2 * HEAD

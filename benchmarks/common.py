@@ -47,6 +47,13 @@ def needs_compiler() -> None:
         raise NotImplementedError("Triton needs a C compiler: gcc, clang, or the one that CC names")
 
 
+def compiled(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """What torch.compile makes of it, for each size by itself: else the code would depend on which one came first."""
+    needs_compiler()
+    found: Callable[..., torch.Tensor] = torch.compile(function, dynamic=False)
+    return found
+
+
 def package(name: str) -> Any:
     """The package of that name, for benchmarks of libraries that not everybody has."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch.nn import functional
 
-from .common import itemsize, needs_compiler, randn
+from .common import compiled, itemsize, randn
 
 tags = ("elementwise",)
 
@@ -97,9 +97,7 @@ class Chain:
     param_names = ["implementation", "elements"]
 
     def setup(self, implementation: str, elements: int) -> None:
-        if implementation == "compiled":
-            needs_compiler()
-        self.mixed = torch.compile(mixed) if implementation == "compiled" else mixed
+        self.mixed = compiled(mixed) if implementation == "compiled" else mixed
         self.x, self.y = randn(elements), randn(elements)
 
     def bytes(self, implementation: str, elements: int) -> int:

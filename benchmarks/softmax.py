@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .common import itemsize, needs_compiler, randn
+from .common import compiled, itemsize, needs_compiler, randn
 
 try:
     import triton
@@ -50,12 +50,10 @@ class Implementations:
     def setup(self, implementation: str, columns: int) -> None:
         if implementation == "triton" and triton is None:
             raise NotImplementedError("Triton is not installed")
-        if implementation != "torch":
+        if implementation == "triton":
             needs_compiler()
-        # Each size is compiled for itself, or its code would depend on which one came first.
         written = {"torch": eager, "triton": by_hand}
-        compiled = implementation == "compiled"
-        self.softmax = torch.compile(eager, dynamic=False) if compiled else written[implementation]
+        self.softmax = compiled(eager) if implementation == "compiled" else written[implementation]
         self.x = randn(ROWS, columns)
 
     def bytes(self, implementation: str, columns: int) -> int:
