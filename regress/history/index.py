@@ -26,7 +26,7 @@ from regress.history.reading import AsvRow
 from regress.history.sources import Rounds, Source
 from regress.history.states import State
 
-FORMAT = 2
+FORMAT = 3
 WAIT_S = 2.0
 """For another process that writes; after that what is missing stays in memory."""
 SETTLED_NS = 2 * 10**9
@@ -66,6 +66,8 @@ class Index:
         self._facts, self._states = facts, states
         self._databases: list[sqlite3.Connection] = []
         self._reader = rows.Reader()
+        self._left_over = False
+        """Whether there is something of sources that are no longer there."""
         self.sources: dict[int, Source] = {}
         """By the number of the state that they were read in."""
         self.known = 0
@@ -76,7 +78,7 @@ class Index:
 
     def names(self, sources: Container[int]) -> list[str]:
         """The benchmarks that any of these sources holds."""
-        return self._sure(lambda: [name for name in self._holding if self._is_held(name, sources)])
+        return self._sure(lambda: self._names(sources))
 
     def sources_of(self, name: str) -> set[int]:
         """The sources that hold the benchmark."""
@@ -100,6 +102,16 @@ class Index:
             vars(self).pop("_proven", None)
             self._fill(index_files.no_progress)
             return read()
+
+    def _names(self, sources: Container[int]) -> list[str]:
+        """Which sources hold a name takes long to tell for all names, and need not be told where any will do."""
+        names = dict.fromkeys(name for (name,) in self._select("SELECT name FROM names"))
+        any_will_do = not self._left_over and all(key in sources for key, each in self.sources.items() if each.commit)
+        return [
+            name
+            for name in names
+            if (any_will_do and name.rpartition(".")[0] not in names) or self._is_held(name, sources)
+        ]
 
     @cached_property
     def _holding(self) -> dict[str, list[array[int]]]:
@@ -203,6 +215,7 @@ class Index:
                 for table in ("rows", "rounds"):
                     database.execute(f"SELECT name, sources, data FROM {table} LIMIT 1").fetchall()
             self.sources.update({key: known[key] for key in known.keys() & self._states.keys()})
+            self._left_over = len(known) > len(self.sources)
             if len(known) <= LEFT_OVER * max(len(self._states), 100):
                 return
         except (sqlite3.Error, msgspec.MsgspecError) as error:
@@ -220,4 +233,4 @@ class Index:
     def _close(self) -> None:
         for database in self._databases:
             database.close()
-        self.sources, self._databases = {}, []
+        self.sources, self._databases, self._left_over = {}, [], False

@@ -37,6 +37,7 @@ TABLES = """
 CREATE TABLE sources (about BLOB NOT NULL);
 CREATE TABLE rows (name TEXT NOT NULL, sources BLOB NOT NULL, data BLOB NOT NULL);
 CREATE TABLE rounds (name TEXT NOT NULL, sources BLOB NOT NULL, data BLOB NOT NULL);
+CREATE TABLE names (name TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE INDEX rows_of ON rows (name, sources);
 CREATE INDEX rounds_of ON rounds (name, sources);
 """
@@ -112,6 +113,7 @@ def _write(database: sqlite3.Connection, batch: Mapping[int, Content]) -> None:
     rounds = _by_name({key: content.rounds for key, content in batch.items()})
     _insert(database, "rows", rows, packed)
     _insert(database, "rounds", rounds, msgspec.msgpack.encode)
+    database.executemany("INSERT OR IGNORE INTO names VALUES (?)", ((name,) for name in rows.keys() | rounds.keys()))
     about = {key: each.source for key, each in batch.items() if each.lasting}
     database.execute("INSERT INTO sources VALUES (?)", (msgspec.msgpack.encode(about),))
 

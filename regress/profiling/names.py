@@ -22,7 +22,7 @@ _WORD = re.compile(r"\b\w+(?!\w|::)")
 """No namespaces."""
 _SAY_NOTHING = {
     *("void", "bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double", "Half", "BFloat16"),
-    *("const", "true", "false", "operator", "lambda", "instance", "TensorIteratorBase"),
+    *("const", "true", "false", "operator", "lambda", "instance", "TensorIterator", "TensorIteratorBase"),
 }
 """Of themselves they do not tell what a kernel does."""
 MOST_WORDS = 3
