@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import regress.model
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "regress"
 
@@ -44,6 +46,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
 MEASURE_DOORS = {"wire", "bench_types", "backend"}
 """What the driver may import of `measure`: the messages, the types for asv's plugin, and for `doctor` the device."""
 
+NOUNS = set(regress.model.__all__)
 
 HEAVY = {"numpy", "scipy", "torch", "asv", "git", "rich", "json5", "jinja2", "pynvml"}
 
@@ -56,16 +59,16 @@ def part_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imports(path: Path) -> list[tuple[int, str]]:
-    """(level, module) of every import of a file, wherever it stands."""
+def imports(path: Path, names: bool = False) -> list[tuple[int, str]]:
+    """(level, module) of every import of a file, wherever it stands; with `names` (level, module.name)."""
     found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found += [(0, name.name) for name in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
-            if base == "regress":
-                found += [(node.level, f"regress.{name.name}") for name in node.names]
+            if base == "regress" or names:
+                found += [(node.level, f"{base}.{name.name}") for name in node.names]
             else:
                 found.append((node.level, base))
     return found
@@ -87,6 +90,27 @@ def test_imports_go_one_way(path: Path) -> None:
         assert words[1] == part or words[1] in LAYERS[part], f"{part} may not import {module}"
         if words[1] == "measure" and part != "measure":
             assert words[2] in MEASURE_DOORS, f"{part} may not import {module}"
+
+
+def test_the_model_has_one_door() -> None:
+    """Outside, nouns are imported from `regress.model`; inside, from the file that has them: there is no circle."""
+    for path in (*modules(), *sorted((ROOT / "tests").rglob("*.py"))):
+        for _, taken in imports(path, names=True):
+            module, _, name = taken.rpartition(".")
+            if taken.startswith("regress.model."):
+                inside = path.is_relative_to(PACKAGE / "model")
+                good = module != "regress.model" if inside else taken == f"regress.model.{name}" and name in NOUNS
+                assert good, f"{path} has {name} of {module}"
+
+
+def test_the_model_hands_on_all_its_nouns() -> None:
+    for path in sorted((PACKAGE / "model").glob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            names = [node.name] if isinstance(node, (ast.ClassDef, ast.FunctionDef)) else []
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
+            names += [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
+            assert {name for name in names if not name.startswith("_")} <= NOUNS, path
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "measure").rglob("*.py")), ids=lambda path: path.name)
