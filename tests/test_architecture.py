@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -46,7 +47,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
 MEASURE_DOORS = {"wire", "bench_types", "backend"}
 """What the driver may import of `measure`: the messages, the types for asv's plugin, and for `doctor` the device."""
 
-NOUNS = set(regress.model.__all__)
+ONE_DOOR = ("model", "git")
+"""Packages of whose files nobody outside knows."""
 
 HEAVY = {"numpy", "scipy", "torch", "asv", "git", "rich", "json5", "jinja2", "pynvml"}
 
@@ -92,25 +94,28 @@ def test_imports_go_one_way(path: Path) -> None:
             assert words[2] in MEASURE_DOORS, f"{part} may not import {module}"
 
 
-def test_the_model_has_one_door() -> None:
-    """Outside, nouns are imported from `regress.model`; inside, from the file that has them: there is no circle."""
+@pytest.mark.parametrize("part", ONE_DOOR)
+def test_parts_with_one_door(part: str) -> None:
+    """Outside, all is imported from the package; inside, from the file that has it: there is no circle."""
+    offered = importlib.import_module(f"regress.{part}").__all__
     for path in (*modules(), *sorted((ROOT / "tests").rglob("*.py"))):
         for _, taken in imports(path, names=True):
             module, _, name = taken.rpartition(".")
-            if taken.startswith("regress.model."):
-                inside = path.is_relative_to(PACKAGE / "model")
-                good = module != "regress.model" if inside else taken == f"regress.model.{name}" and name in NOUNS
+            if taken.startswith(f"regress.{part}."):
+                inside = path.is_relative_to(PACKAGE / part)
+                good = module != f"regress.{part}" if inside else module == f"regress.{part}" and name in offered
                 assert good, f"{path} has {name} of {module}"
 
 
 def test_the_model_hands_on_all_its_nouns() -> None:
+    nouns = set(regress.model.__all__)
     for path in sorted((PACKAGE / "model").glob("*.py")):
         for node in ast.parse(path.read_text()).body:
             names = [node.name] if isinstance(node, (ast.ClassDef, ast.FunctionDef)) else []
             targets = node.targets if isinstance(node, ast.Assign) else []
             targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
             names += [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
-            assert {name for name in names if not name.startswith("_")} <= NOUNS, path
+            assert {name for name in names if not name.startswith("_")} <= nouns, path
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "measure").rglob("*.py")), ids=lambda path: path.name)
