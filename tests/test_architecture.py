@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import regress.model
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "regress"
@@ -44,6 +47,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
 MEASURE_DOORS = {"wire", "bench_types", "backend"}
 """What the driver may import of `measure`: the messages, the types for asv's plugin, and for `doctor` the device."""
 
+ONE_DOOR = ("model", "config", "git")
+"""Packages of whose files nobody outside knows."""
 
 HEAVY = {"numpy", "scipy", "torch", "asv", "git", "rich", "json5", "jinja2", "pynvml"}
 
@@ -56,16 +61,16 @@ def part_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imports(path: Path) -> list[tuple[int, str]]:
-    """(level, module) of every import of a file, wherever it stands."""
+def imports(path: Path, names: bool = False) -> list[tuple[int, str]]:
+    """(level, module) of every import of a file, wherever it stands; with `names` (level, module.name)."""
     found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found += [(0, name.name) for name in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
-            if base == "regress":
-                found += [(node.level, f"regress.{name.name}") for name in node.names]
+            if base == "regress" or names:
+                found += [(node.level, f"{base}.{name.name}") for name in node.names]
             else:
                 found.append((node.level, base))
     return found
@@ -87,6 +92,31 @@ def test_imports_go_one_way(path: Path) -> None:
         assert words[1] == part or words[1] in LAYERS[part], f"{part} may not import {module}"
         if words[1] == "measure" and part != "measure":
             assert words[2] in MEASURE_DOORS, f"{part} may not import {module}"
+
+
+@pytest.mark.parametrize("part", ONE_DOOR)
+def test_parts_with_one_door(part: str) -> None:
+    """Outside, all is imported from the package; inside, from the file that has it: there is no circle."""
+    offered = importlib.import_module(f"regress.{part}").__all__
+    tests = sorted((ROOT / "tests").rglob("*.py")) if part == "model" else []  # those of the others look inside
+    for path in (*modules(), *tests):
+        for _, taken in imports(path, names=True):
+            module, _, name = taken.rpartition(".")
+            if taken.startswith(f"regress.{part}."):
+                inside = path.is_relative_to(PACKAGE / part)
+                good = module != f"regress.{part}" if inside else module == f"regress.{part}" and name in offered
+                assert good, f"{path} has {name} of {module}"
+
+
+def test_the_model_hands_on_all_its_nouns() -> None:
+    nouns = set(regress.model.__all__)
+    for path in sorted((PACKAGE / "model").glob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            names = [node.name] if isinstance(node, (ast.ClassDef, ast.FunctionDef)) else []
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
+            names += [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
+            assert {name for name in names if not name.startswith("_")} <= nouns, path
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "measure").rglob("*.py")), ids=lambda path: path.name)

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from regress import config as module
 from regress.compare.rule import Rule
 from regress.config import Config, cache_dir, effective, load, own_paths, with_overrides
+from regress.config.settings import RULES
 from regress.errors import ConfigError
 from regress.model import METRICS, Case, Settings
 
@@ -363,7 +363,7 @@ def test_asvs_thresholds_are_those_that_asv_takes(project: Path, name: str) -> N
 
 def test_every_number_among_the_settings_has_a_range() -> None:
     numbers = [each.name for each in dataclasses.fields(Settings) if each.type in ("float", "int")]
-    free = [name for name in numbers if not any(re.fullmatch(pattern, name) for pattern in module._RULES)]
+    free = [name for name in numbers if not any(re.fullmatch(pattern, name) for pattern in RULES)]
     assert numbers
     assert free == []
 

@@ -647,9 +647,9 @@ def test_processes_that_ask_at_once_get_the_same_worktree(project: Project, tree
     sha = project.commit("one")
     made = tmp_path / "made"
     code = (
-        "import sys; from pathlib import Path; import regress.git as git\n"
-        "make = git.Repository._make\n"
-        f"git.Repository._make = lambda *a: (open({str(made)!r}, 'a').write('x'), make(*a))[1]\n"
+        "import sys; from pathlib import Path; import regress.git as git; from regress.git.worktrees import Worktrees\n"
+        "make = Worktrees._make\n"
+        f"Worktrees._make = lambda *a: (open({str(made)!r}, 'a').write('x'), make(*a))[1]\n"
         f"r = git.open_repository(Path({str(project.root)!r}))\n"
         f"print(r.worktree(r.resolve('HEAD'), Path({str(trees)!r}))); sys.stdout.flush(); sys.stdin.read()\n"
     )
@@ -671,7 +671,7 @@ def test_processes_that_ask_at_once_get_the_same_worktree(project: Project, tree
 def test_a_worktree_in_use_is_neither_made_again_nor_removed(
     project: Project, trees: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("regress.git._LOCK_TRIES", 2)
+    monkeypatch.setattr("regress.git.worktrees._LOCK_TRIES", 2)
     project.commit("one", code="1")
     repository = project.open()
     commit = repository.resolve("HEAD")
@@ -700,7 +700,7 @@ def test_a_maker_that_was_interrupted_leaves_nothing(
 
     (repository.worktree(commit, trees) / "code.py").write_text("changed")
     with monkeypatch.context() as patched:
-        patched.setattr(Repository, "_refuse_pointers", interrupt)
+        patched.setattr("regress.git.worktrees.Worktrees._refuse_pointers", interrupt)
         with pytest.raises(KeyboardInterrupt):
             repository.worktree(commit, trees)
     assert not (trees / commit.sha).exists()

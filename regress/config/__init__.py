@@ -1,0 +1,37 @@
+"""The configuration: asv.conf.json with our settings under its key "regress".
+
+finding        which file it is, and what is written in it
+reading        from there to a Config
+configuration  the Config
+repository     the local repository that "repo" means
+settings       our settings, and which values each may have
+environments   those that the file names, and those of asv's
+places         where the program reads and writes
+values         single values, checked and shown
+
+asv's own keys keep asv's meaning and defaults, and relative paths are relative to the file's folder; keys that neither
+knows are left to asv, which keeps them in silence. Under "regress" nothing is silent: an unknown key is an error.
+"""
+
+from __future__ import annotations
+
+from regress.config.configuration import Config
+from regress.config.environments import environment
+from regress.config.finding import find
+from regress.config.places import acks_file, cache_dir, effective, environments_dir, lock_dir, own_paths, usual_cache
+from regress.config.reading import load, with_overrides
+
+__all__ = [
+    "Config",
+    "acks_file",
+    "cache_dir",
+    "effective",
+    "environment",
+    "environments_dir",
+    "find",
+    "load",
+    "lock_dir",
+    "own_paths",
+    "usual_cache",
+    "with_overrides",
+]

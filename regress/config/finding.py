@@ -1,0 +1,91 @@
+"""Which file is the configuration, and what is written in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from regress.config.repository import git_top
+from regress.config.values import shown
+from regress.errors import ConfigError
+
+_FILE_NAMES = ("asv.conf.json", "asv.conf.jsonc")
+_USUAL_FOLDERS = ("benchmarks", "asv_bench")
+
+
+def find(start: Path) -> Path | None:
+    """The nearest configuration as `load` looks for it; None where there is none. Raises ConfigError where there are two."""
+    start = start.resolve()
+    top = git_top(start) or start
+    for folder in (start, *start.parents):
+        found = _in_folder(folder)
+        if found is not None:
+            return _placed(found)
+        if folder == top:
+            break
+    usual = [found for found in (_in_folder(top / name) for name in _USUAL_FOLDERS) if found is not None]
+    if len(usual) > 1:
+        raise _two(usual)
+    return _placed(usual[0]) if usual else None
+
+
+def locate(path: Path | None, start: Path) -> Path:
+    if path is None:
+        found = find(start)
+        if found is None:
+            raise ConfigError(
+                f"there is no asv.conf.json in {start}",
+                why=f"nor above it up to {git_top(start) or start}, "
+                f"nor in {' or '.join(name + '/' for name in _USUAL_FOLDERS)} there",
+                fix="regress init, or name it with --config FILE",
+            )
+        return found
+    found = _in_folder(path) if path.is_dir() else path
+    if found is None or not found.is_file():
+        raise ConfigError(f"there is no file {path}", why="it was named with --config", fix="--config FILE")
+    return _placed(found)
+
+
+def _placed(found: Path) -> Path:
+    """The absolute path. Of a link, that of the link: its folder is where relative paths start, as in asv."""
+    return found.parent.resolve() / found.name
+
+
+def _in_folder(folder: Path) -> Path | None:
+    found = [folder / name for name in _FILE_NAMES if (folder / name).is_file()]
+    if len(found) > 1:
+        raise _two(found)
+    return found[0] if found else None
+
+
+def _two(found: list[Path]) -> ConfigError:
+    why = " and ".join(str(each) for each in found)
+    return ConfigError("there are two configurations", why=why, fix=f"name one: --config {found[0]}")
+
+
+def parse(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path}", why=str(error), fix="make it a readable UTF-8 file") from error
+    try:
+        data = json.loads(text)  # json5 takes a hundred times as long, and most files need none of it
+    except ValueError:
+        data = _parse_json5(path, text)
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path} holds {shown(data)}", why="expected an object", fix="begin with { and end with }")
+    return data
+
+
+def _parse_json5(path: Path, text: str) -> Any:
+    import json5
+
+    try:
+        return json5.loads(text)
+    except ValueError as error:
+        place = re.fullmatch(r"<string>:(\d+) (.*) at column (\d+)", str(error), re.DOTALL)
+        line, why, column = place.groups() if place else ("1", str(error), "1")
+        why = why.replace("\n", "end of line")
+        raise ConfigError(f"{path}:{line}:{column} is not JSON5", why=why, fix=f"correct line {line}") from error

@@ -1,0 +1,121 @@
+"""Where the program reads and writes, and everything that counts with who chose it."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from regress.config.configuration import ASV_KEYS, Config
+from regress.config.repository import git_dir, git_top
+from regress.errors import ConfigError
+from regress.model import Environment, Setting
+
+
+def cache_dir(config: Config) -> Path:
+    """Folder for worktrees, builds and results of checks: one a repository, shared by its linked worktrees.
+
+    Under the setting `cache_dir`, else $REGRESS_CACHE_DIR, else $XDG_CACHE_HOME/regress, else ~/.cache/regress.
+    """
+    top = git_top(config.repo) or config.repo
+    git = git_dir(top)
+    name = git.parent.name if git.name == ".git" else top.name
+    return _cache_base(config)[0] / f"{name}-{hashlib.sha256(os.fsencode(git)).hexdigest()[:8]}"
+
+
+def _cache_base(config: Config) -> tuple[Path, str]:
+    """The folder above the caches of all repositories, and who chose it."""
+    if config.settings.cache_dir:
+        source = config.sources.get("cache_dir", "default")
+        return (config.root / Path(config.settings.cache_dir).expanduser()).resolve(), source
+    return _usual_cache()
+
+
+def usual_cache() -> Path:
+    """The folder above all caches, where no configuration says another one."""
+    return _usual_cache()[0]
+
+
+def _usual_cache() -> tuple[Path, str]:
+    if os.environ.get("REGRESS_CACHE_DIR"):
+        return Path(os.environ["REGRESS_CACHE_DIR"]).expanduser().resolve(), "$REGRESS_CACHE_DIR"
+    shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if shared.is_absolute():  # a relative one is invalid and to be ignored, says the XDG specification
+        return (shared / "regress").resolve(), "$XDG_CACHE_HOME"
+    return (Path.home() / ".cache" / "regress").resolve(), "default"
+
+
+def lock_dir(config: Config) -> Path:
+    """Folder of this node with the locks of its GPUs."""
+    return _lock_dir(config)[0]
+
+
+def _lock_dir(config: Config) -> tuple[Path, str]:
+    """The folder, and who chose it. The default is the same for all users: the folder for temporary files is not ($TMPDIR)."""
+    if config.settings.lock_dir:
+        return (config.root / Path(config.settings.lock_dir).expanduser()).resolve(), config.sources["lock_dir"]
+    return Path("/tmp/regress-locks"), "default"
+
+
+def environments_dir(config: Config) -> Path:
+    """Folder for environments that asv makes for us: below `env_dir` where asv.conf.json has one, else in the cache."""
+    given = config.asv.get("env_dir")
+    if isinstance(given, str) and given:
+        return (config.root / Path(given).expanduser()).resolve() / "regress"
+    return cache_dir(config) / "environments"
+
+
+def acks_file(config: Config) -> Path:
+    """The acknowledgement file; it need not be there."""
+    return (config.root / Path(config.settings.acks).expanduser()).resolve()
+
+
+def own_paths(config: Config) -> tuple[Path, ...]:
+    """Folders that we write, and the acknowledgement file: what changes in them is no change of the project."""
+    return (*own_places(config).values(), acks_file(config), cache_dir(config), environments_dir(config))
+
+
+def own_places(config: Config) -> dict[str, Path]:
+    report = (config.root / config.settings.report_dir).resolve()
+    return {"results_dir": config.results_dir, "html_dir": config.html_dir, "report_dir": report}
+
+
+def check_places(config: Config) -> None:
+    """Refuse folders of results that hold the code: what lies in them does not count as a change."""
+    for name, folder in own_places(config).items():
+        for what, other in (("repository", config.repo), ("suite", config.benchmark_dir)):
+            if other.is_relative_to(folder):
+                fix = f'give "{name}" a folder of its own'
+                raise ConfigError(
+                    f'"{name}" in {config.path} is {folder}', why=f"that folder holds the {what}", fix=fix
+                )
+    report = own_places(config)["report_dir"]
+    if report.is_relative_to(config.html_dir):
+        why = f"asv publish empties html_dir, {config.html_dir}"
+        raise ConfigError(
+            f'"report_dir" in {config.path} is {report}', why=why, fix='give "report_dir" a folder outside it'
+        )
+
+
+def effective(config: Config) -> tuple[Setting, ...]:
+    """Everything that counts and where it came from: the keys of asv's that we use, then our settings; paths resolved."""
+    values: dict[str, Any] = {name: getattr(config, name, None) for name in ASV_KEYS}
+    values["default_benchmark_timeout"] = config.default_benchmark_timeout_s
+    values |= {each.name: getattr(config.settings, each.name) for each in dataclasses.fields(config.settings)}
+    values |= own_places(config) | {"cache_dir": cache_dir(config), "lock_dir": lock_dir(config)}
+    sources = config.sources | {"cache_dir": _cache_base(config)[1], "lock_dir": _lock_dir(config)[1]}
+    return tuple(Setting(name, _plain(value), sources[name]) for name, value in values.items())
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: a path as a string, a tuple as a list."""
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Environment):
+        value = {name: each for name, each in dataclasses.asdict(value).items() if each and name != "name"}
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,134 @@
+"""From a file to a Config: asv's keys, each checked, and our settings."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from regress.config.configuration import ASV_KEYS, Config
+from regress.config.finding import locate, parse
+from regress.config.places import check_places
+from regress.config.repository import repository
+from regress.config.settings import settings_with
+from regress.config.values import check_patterns, is_number, shown
+from regress.errors import ConfigError
+from regress.model import Settings
+
+
+def load(path: Path | None, start: Path) -> Config:
+    """The configuration in `path`, or if that is None the nearest one from `start` up to the top of its git repository.
+
+    Where no folder on the way has one, benchmarks/ and asv_bench/ under the top are looked at. Raises ConfigError.
+    """
+    found = locate(path, start.resolve())
+    data = parse(found)
+    warnings = _check_version(found, data)
+    ours = data.pop("regress", {})
+    if not isinstance(ours, dict):
+        raise ConfigError(
+            f'"regress" in {found} is {shown(ours)}', why="expected an object", fix='write "regress": {…}'
+        )
+    read = _Reader(found, data)
+    repo, doubts = repository(found, read.text("repo", ""))
+    thresholds = read.thresholds()
+    config = Config(
+        path=found,
+        root=found.parent,
+        repo=repo,
+        repo_subdir=read.text("repo_subdir", ""),
+        project=read.text("project", "project"),
+        branches=read.branches(),
+        benchmark_dir=read.folder("benchmark_dir", "benchmarks"),
+        results_dir=read.folder("results_dir", "results"),
+        html_dir=read.folder("html_dir", "html"),
+        default_benchmark_timeout_s=read.seconds("default_benchmark_timeout", 60.0),
+        show_commit_url=read.text("show_commit_url", "#").removeprefix("#"),  # asv's "#" is a link to nowhere
+        regressions_thresholds=thresholds,
+        settings=_with_asvs(thresholds, settings_with(Settings(), ours, found.name)),
+        asv=data,
+        sources=_sources(found.name, ours, data),
+        warnings=(*warnings, *doubts),
+    )
+    check_places(config)
+    return config
+
+
+def with_overrides(config: Config, **settings: Any) -> Config:
+    """The configuration with settings from the command line; those that are None were not given. Raises ConfigError."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    for name in given.keys() & {"cache_dir", "report_dir"}:
+        given[name] = os.path.abspath(given[name])  # in a shell a path is relative to where one is, not to the file
+    changed = dataclasses.replace(
+        config,
+        settings=settings_with(config.settings, given, "command line"),
+        sources=config.sources | dict.fromkeys(given, "command line"),
+    )
+    check_places(changed)
+    return changed
+
+
+def _with_asvs(thresholds: Mapping[str, float], settings: Settings) -> Settings:
+    """The settings with asv's thresholds before ours, which then count more. Of several that match asv takes the largest."""
+    asvs = {pattern: {"time": thresholds[pattern]} for pattern in sorted(thresholds, key=lambda each: thresholds[each])}
+    own = {pattern: {**asvs.pop(pattern, {}), **by_metric} for pattern, by_metric in settings.thresholds.items()}
+    return dataclasses.replace(settings, thresholds={**asvs, **own})
+
+
+def _sources(name: str, ours: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, str]:
+    given = {*ours, *(["thresholds"] if data.get("regressions_thresholds") else [])}
+    settings = {each.name: name if each.name in given else "default" for each in dataclasses.fields(Settings)}
+    return {key: name if key in data else "default" for key in ASV_KEYS} | settings
+
+
+def _check_version(path: Path, data: dict[str, Any]) -> list[str]:
+    version = data.get("version")
+    if version is None:
+        return [f'{path.name} has no "version": 1, without which asv will not read it']
+    if version != 1:
+        raise ConfigError(f"{path} has version {shown(version)}", why="this program knows version 1", fix="asv update")
+    return []
+
+
+class _Reader:
+    """asv's keys of one file, each checked for the type that asv expects but does not check."""
+
+    def __init__(self, path: Path, data: Mapping[str, Any]) -> None:
+        self.path, self.data = path, data
+
+    def error(self, name: str, value: Any, expected: str) -> ConfigError:
+        return ConfigError(
+            f'"{name}" in {self.path} is {shown(value)}', why=f"expected {expected}", fix=f'correct "{name}"'
+        )
+
+    def text(self, name: str, default: str) -> str:
+        value = self.data.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, str):
+            raise self.error(name, value, "a string")
+        return value
+
+    def folder(self, name: str, default: str) -> Path:
+        return (self.path.parent / (self.text(name, default) or default)).resolve()
+
+    def seconds(self, name: str, default: float) -> float:
+        value = self.data.get(name, default)
+        if not is_number(value) or not value > 0:
+            raise self.error(name, value, "a number of seconds above 0")
+        return float(value)
+
+    def branches(self) -> tuple[str, ...]:
+        value = self.data.get("branches", [None])
+        if not isinstance(value, list) or not value or not all(each is None or isinstance(each, str) for each in value):
+            raise self.error("branches", value, 'a list of names, such as ["main"]')
+        return tuple(each for each in value if each)
+
+    def thresholds(self) -> dict[str, float]:
+        value = self.data.get("regressions_thresholds", {})
+        if not isinstance(value, dict) or not all(is_number(each) and each > 0 for each in value.values()):
+            raise self.error("regressions_thresholds", value, "numbers above 0 by regular expression of names")
+        check_patterns("regressions_thresholds", value, self.path.name)
+        return {name: float(each) for name, each in value.items()}

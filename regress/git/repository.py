@@ -1,0 +1,297 @@
+"""What is asked of the repository: revisions, changes, history; of worktrees what the rest of the program needs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from regress.errors import RegressError, RevisionError
+from regress.git.commits import exists, log, shallow
+from regress.git.revisions import resolve
+from regress.git.running import attempt, output, text, top
+from regress.git.worktrees import Worktrees
+from regress.model import Commit
+
+_AGO = re.compile(r"yesterday|last[ .](week|month|year)|\d+[ .](minute|hour|day|week|month|year)s?([ .]ago)?")
+_USUAL_BRANCHES = ("main", "master", "trunk")
+_NOBODY = {"NAME": "regress", "EMAIL": "", "DATE": "@0 +0000"}
+_HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
+
+
+def open_repository(path: Path, release_tags: str = ".*") -> Repository:
+    """The repository that `path` lies in; its releases are the tags whose whole name matches the regular expression. Raises
+    RegressError if there is none, it is bare, or git will not read it.
+
+    Drops GIT_DIR, GIT_INDEX_FILE and the like from this process: where regress is started by a hook they are set, and would
+    send every later git command, ours and those of a build in a worktree, to the wrong tree or index.
+    """
+    for name in _HOOK_VARIABLES:
+        os.environ.pop(name, None)
+    if not path.is_dir():
+        raise RegressError(f"there is no folder {path}", fix='correct "repo" in asv.conf.json')
+    facts = output(path, "rev-parse", "--is-bare-repository", "--is-inside-git-dir").decode().split()
+    if facts == ["true", "true"]:
+        raise RegressError(
+            f"{path} is a bare repository",
+            why="there is no working tree to measure",
+            fix=f"git clone {path} and point to the clone",
+        )
+    root = top(path)
+    git_dir = os.fsdecode(output(root, "rev-parse", "--absolute-git-dir"))
+    common_dir = os.fsdecode(output(root, "rev-parse", "--git-common-dir"))
+    return Repository(root.resolve(), Path(git_dir), (root / common_dir).resolve(), release_tags)
+
+
+class Repository:
+    """A git repository with a working tree. `root` is its top folder; linked worktrees share one `common_dir`.
+
+    Keep the object for as long as a path that `worktree` returned is in use: it holds a lock on it.
+    """
+
+    def __init__(self, root: Path, git_dir: Path, common_dir: Path, release_tags: str) -> None:
+        self.root, self.git_dir, self.common_dir = root, git_dir, common_dir
+        self._release_tags = re.compile(release_tags)
+        self._worktrees = Worktrees(root, git_dir, common_dir)
+
+    def __repr__(self) -> str:
+        return f"Repository({str(self.root)!r})"
+
+    # -- revisions -------------------------------------------------------------------------------------------------------
+
+    def resolve(self, revision: str) -> Commit:
+        """The commit of anything git understands: HEAD~1, a tag, a short sha, a branch, `main@{yesterday}`, `:/text`.
+
+        Raises RevisionError with near names, or saying why a parent is missing.
+        """
+        return resolve(self.root, self.common_dir, revision)
+
+    def commits(self, revisions: str | Sequence[str], ignore: Sequence[Path] = (), only: str = "") -> list[Commit]:
+        """The commits of a range such as `v1.0..main` (or of all history up to one revision, or several), oldest first.
+
+        The order follows the graph, never the clock: a parent always stands before its children. With `ignore` (folders or
+        files, such as results_dir) without those that are like their parents everywhere else: there is nothing new to measure.
+        `only` is empty, "first-parent" (what was merged counts as one with its merge) or "merges".
+        """
+        asked = [revisions] if isinstance(revisions, str) else list(revisions)
+        for each in asked:
+            for end in re.split(r"\.\.\.?", each.removeprefix("^")):
+                if (end or ".." not in each) and each != "--tags":
+                    self.resolve(end)
+        inside = [path.resolve().relative_to(self.root) for path in ignore if path.resolve().is_relative_to(self.root)]
+        left_out = [f":(top,exclude,literal){path}" for path in inside if path.parts]
+        paths = [":(top)", *left_out] if left_out else []
+        # Without --full-history git follows only the parent that a merge is like, and loses the commits of the other one.
+        follow = [f"--{only}"] if only else []
+        return log(self.root, "--topo-order", "--reverse", "--full-history", *follow, *asked, paths=paths)
+
+    def descendants_between(self, good: Commit, bad: Commit) -> list[Commit]:
+        """The commits up to `bad` that descend from `good`, the oldest first; empty where `bad` does not, or is `good`."""
+        return log(self.root, "--topo-order", "--reverse", "--ancestry-path", bad.sha, f"^{good.sha}")
+
+    def releases(self) -> dict[str, tuple[str, ...]]:
+        """Names of the tags of each commit that was released, by its full hash."""
+        out = output(self.root, "for-each-ref", "--format=%(objectname) %(*objectname) %(refname:strip=2)", "refs/tags")
+        found: dict[str, tuple[str, ...]] = {}
+        for line in text(out).splitlines():
+            own, peeled, name = line.split(" ", 2)
+            if self._release_tags.fullmatch(name):
+                found[peeled or own] = (*found.get(peeled or own, ()), name)
+        return found
+
+    def last_release(self, sha: str, *, itself: bool = False) -> str | None:
+        """The tag of the release that is nearest among the commit's ancestors; with `itself` the commit's own too."""
+        known = [f"--match={name}" for names in self.releases().values() for name in names]
+        if not known:
+            return None
+        status, out, _ = attempt(self.root, "describe", "--tags", "--abbrev=0", *known, sha if itself else f"{sha}^")
+        return None if status else text(out)
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Whether `new` is or descends from `old`; no where one of them is not here."""
+        return attempt(self.root, "merge-base", "--is-ancestor", old, new)[0] == 0
+
+    def content(self, revision: str, path: Path) -> str | None:
+        """The text of a file as a commit has it; None where it has none, and for a file outside the repository."""
+        if not path.is_relative_to(self.root):
+            return None
+        name = path.relative_to(self.root).as_posix()
+        status, out, _ = attempt(self.root, "cat-file", "blob", f"{revision}:{name}")
+        return None if status else text(out)
+
+    def newest_of(self, branch: str) -> list[str]:
+        """The refs of a branch, here and of origin, without one that the other is ahead of; none where there is no branch."""
+        refs = self._branch_refs(branch)
+        behind = (
+            [one for one, other in (refs, reversed(refs)) if self.is_ancestor(one, other)] if len(refs) == 2 else []
+        )
+        return [ref for ref in refs if ref not in behind[:1]]
+
+    def date_of(self, words: str) -> float | None:
+        """The moment that words name, in seconds since the epoch: 2026-01-20 (in ISO's format), "30 days ago", yesterday. None
+        where they name none: git itself takes any words for a date, a mistyped tag too, and means now.
+        """
+        with contextlib.suppress(ValueError):
+            return datetime.fromisoformat(words).astimezone().timestamp()
+        if not _AGO.fullmatch(words.strip().lower()):
+            return None
+        out = text(output(self.root, "rev-parse", f"--since={words}")).strip()
+        return float(out.rpartition("=")[2])
+
+    def has(self, sha: str) -> bool:
+        """Whether the commit is here at all."""
+        return exists(self.root, sha)
+
+    def is_kept(self, commit: Commit) -> bool:
+        """Whether a branch or a tag holds the commit, or HEAD is based on it; one that was rebased away is held by none."""
+        status, out, _ = attempt(self.root, "for-each-ref", "--count=1", f"--contains={commit.sha}")
+        if not status and out:
+            return True
+        return self.is_ancestor(commit.sha, "HEAD")
+
+    def merge_base(self, a: str, b: str) -> Commit:
+        """The newest commit that both descend from. Raises RevisionError if there is none."""
+        return self._nearest_common(self.resolve(a).sha, [self.resolve(b).sha], f"{a} and {b}")
+
+    def current_branch(self) -> str | None:
+        """Name of the branch that is checked out; None if HEAD is detached."""
+        status, out, _ = attempt(self.root, "symbolic-ref", "--quiet", "HEAD")
+        return None if status else text(out).removeprefix("refs/heads/")
+
+    def default_branch(self) -> str | None:
+        """Name of the branch that others start from: origin/HEAD, else init.defaultBranch, main, master or trunk."""
+        prefix = "refs/remotes/origin/"
+        status, out, _ = attempt(self.root, "symbolic-ref", "--quiet", prefix + "HEAD")
+        if not status and exists(self.root, text(out)):
+            return text(out).removeprefix(prefix)
+        status, out, _ = attempt(self.root, "config", "--get", "init.defaultBranch")
+        names = ([] if status else [text(out)]) + list(_USUAL_BRANCHES)
+        return next((name for name in names if self._branch_refs(name)), None)
+
+    def default_base(self, ignore: Sequence[Path] = ()) -> tuple[str, str]:
+        """What a check compares with when no base is named: a revision, and in words how it was chosen.
+
+        With uncommitted changes HEAD; away from the default branch the merge base with it; else HEAD~1. Where the merge
+        base is HEAD itself (a branch without commits of its own) it is HEAD~1 too, as a commit says nothing beside itself.
+        Untracked files are no changes here: what a build leaves behind would turn a check of a branch into one of nothing.
+        """
+        if self.changed_files(ignore, untracked=False):
+            return "HEAD", "HEAD, without the uncommitted changes"
+        branch = self.default_branch()
+        if branch is not None and branch != self.current_branch():
+            head = self.resolve("HEAD").sha
+            # Both the local branch and origin's: whichever is more up to date holds the nearer ancestor.
+            base = self._nearest_common(head, self._branch_refs(branch), f"HEAD and {branch}")
+            if base.sha != head:
+                return base.sha, f"merge base with {branch}"
+        return "HEAD~1", "HEAD~1"
+
+    # -- changes ---------------------------------------------------------------------------------------------------------
+
+    def is_dirty(self, ignore: Sequence[Path] = ()) -> bool:
+        """Whether the working tree differs from HEAD outside the ignored folders."""
+        return bool(self.changed_files(ignore))
+
+    def changed_files(self, ignore: Sequence[Path] = (), *, untracked: bool = True) -> list[str]:
+        """Tracked files that differ from HEAD and untracked files that git does not ignore, relative to the root.
+
+        `ignore` are folders (or files) whose content does not count, such as results_dir.
+        """
+        files = f"--untracked-files={'all' if untracked else 'no'}"
+        out = output(self.root, "status", "--porcelain", "-z", "--no-renames", files)
+        return self._outside([entry[3:] for entry in out.split(b"\0") if entry], ignore)
+
+    def ignores(self, name: str) -> bool:
+        """Whether git ignores what lies there, relative to the root; it need not exist. A folder's name ends in a slash."""
+        return attempt(self.root, "check-ignore", "--quiet", "--no-index", name)[0] == 0
+
+    def not_in_git(self, *patterns: str) -> list[str]:
+        """Files that match a pattern (`*.so`, in any folder) and are not tracked, ignored ones too, relative to the root."""
+        out = output(self.root, "ls-files", "--others", "-z", "--", *patterns)
+        return [text(name) for name in out.split(b"\0") if name]
+
+    def changed_between(self, a: str, b: str, ignore: Sequence[Path] = ()) -> list[str]:
+        """Files that differ between two revisions, relative to the root; both names of a renamed one."""
+        shas = self.resolve(a).sha, self.resolve(b).sha
+        out = output(self.root, "diff-tree", "-r", "--name-only", "--no-renames", "-z", *shas)
+        return self._outside([name for name in out.split(b"\0") if name], ignore)
+
+    # -- worktrees -------------------------------------------------------------------------------------------------------
+
+    def worktree(self, commit: Commit, parent: Path) -> Path:
+        """A checkout of `commit` at PARENT/SHA, made once and then reused with all that was built in it: Worktrees.get."""
+        return self._worktrees.get(commit.sha, parent)
+
+    def remove_worktrees(self, parent: Path, keep: Collection[str] = ()) -> list[Path]:
+        """Remove the worktrees under `parent` but those of the commits in `keep` and those that a process is using."""
+        return self._worktrees.remove(parent, keep)
+
+    def trim_worktrees(self, parent: Path, count: int) -> list[Path]:
+        """Remove the worktrees under `parent` but the `count` that were asked for last, and those that a process is using."""
+        return self._worktrees.trim(parent, count)
+
+    def snapshot(self, ignore: Sequence[Path] = ()) -> str:
+        """The working tree as a commit on top of HEAD that no branch has: its sha, the same for the same content.
+
+        Like `is_dirty`: with untracked files that git does not ignore, and without what lies in the `ignore` folders.
+        """
+        head = self.resolve("HEAD")
+        who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in _NOBODY.items()}
+        own = [path.resolve() for path in ignore if path.resolve().is_relative_to(self.root)]
+        left = [f":(exclude,top,literal){path.relative_to(self.root)}" for path in own if path.resolve() != self.root]
+        with tempfile.TemporaryDirectory(prefix="regress-index-") as folder:
+            index = Path(folder) / "index"
+            user_index = self.git_dir / "index"
+            if user_index.exists():  # it knows which files are unchanged
+                shutil.copy2(user_index, index)
+            variables = {"GIT_INDEX_FILE": str(index)}
+            output(self.root, "add", "--all", "--", ":/", *left, variables=variables)
+            tree = text(output(self.root, "write-tree", variables=variables)).strip()
+        made = output(self.root, "commit-tree", tree, "-p", head.sha, "-m", "the working tree", variables=who)
+        return text(made).strip()
+
+    def contents(self, revision: str) -> dict[str, str]:
+        """Every file of a commit, relative to the root, with the id of its content."""
+        listed = output(self.root, "ls-tree", "-r", "-z", "--full-tree", revision).split(b"\0")
+        rows = (entry.partition(b"\t") for entry in listed if entry)
+        return {text(name): text(about) for about, _, name in rows}
+
+    def outputs(self, tree: Path) -> list[str] | None:
+        """Files in a worktree that are not the commit's; None where they are not all that tells it from the commit, because
+        tracked files were changed, or there are submodules."""
+        if (tree / ".gitmodules").exists() or output(tree, "status", "--porcelain", "--untracked-files=no"):
+            return None
+        return [os.fsdecode(name) for name in output(tree, "ls-files", "--others", "-z").split(b"\0") if name]
+
+    def clean(self, tree: Path) -> None:
+        """Remove from a worktree what is not the commit's."""
+        output(tree, "clean", "-ffdxq")
+
+    def own_folder(self, tree: Path) -> Path:
+        """The folder where git keeps what belongs to that worktree alone."""
+        return Path(text(output(tree, "rev-parse", "--absolute-git-dir")).strip())
+
+    # -- parts -----------------------------------------------------------------------------------------------------------
+
+    def _branch_refs(self, name: str) -> list[str]:
+        return [ref for ref in (f"refs/remotes/origin/{name}", f"refs/heads/{name}") if exists(self.root, ref)]
+
+    def _nearest_common(self, sha: str, others: list[str], who: str) -> Commit:
+        status, out, _ = attempt(self.root, "merge-base", sha, *others)
+        if status:
+            cut_off = bool(shallow(self.common_dir))
+            raise RevisionError(
+                f"{who} have no common commit" + (" in this shallow clone" if cut_off else ""),
+                fix="git fetch --unshallow" if cut_off else "name the base: regress check BASE",
+            )
+        return self.resolve(out.decode())
+
+    def _outside(self, names: list[bytes], ignore: Sequence[Path]) -> list[str]:
+        ignored = [path.resolve() for path in ignore]
+        paths = [(name, self.root / os.fsdecode(name)) for name in names]
+        return [text(name) for name, path in paths if not any(path.is_relative_to(each) for each in ignored)]

@@ -1,0 +1,68 @@
+"""How git is run, what it printed, and its errors in our words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from regress.errors import RegressError
+
+
+def attempt(directory: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> tuple[int, bytes, str]:
+    """Run git in a folder: exit status, output without its last newline, messages in English."""
+    try:
+        import git
+    except ModuleNotFoundError:
+        raise
+    except ImportError as error:  # what GitPython raises where there is no git
+        raise _no_git() from error
+    if not directory.is_dir():
+        return 128, b"", f"fatal: there is no folder {directory}"
+    command = ["git", "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", *arguments]
+    settings = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", **(variables or {})}
+    try:
+        status, out, err = git.Git(str(directory)).execute(
+            command, with_extended_output=True, with_exceptions=False, stdout_as_string=False, env=settings
+        )
+    except git.GitCommandNotFound as error:
+        raise _no_git() from error
+    return status, out, os.fsencode(err).decode("utf-8", "replace")
+
+
+def output(directory: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> bytes:
+    """The output of a git command that should succeed; RegressError with git's own words if it does not."""
+    status, out, err = attempt(directory, *arguments, variables=variables)
+    if status:
+        raise git_error(directory, arguments[0], err)
+    return out
+
+
+def top(directory: Path) -> Path:
+    """The top folder of the repository, or of the submodule, that the folder lies in."""
+    return Path(os.fsdecode(output(directory, "rev-parse", "--show-toplevel")))
+
+
+def git_error(directory: Path, command: str, err: str) -> RegressError:
+    if "dubious ownership" in err or "safe.directory" in err:
+        fix = f"git config --global --add safe.directory {directory}"
+        return RegressError(f"git refuses to read {directory}", why="it belongs to another user", fix=fix)
+    if "not a git repository" in err:
+        return RegressError(
+            f"{directory} is not in a git repository",
+            why="regress compares commits",
+            fix='run it inside the project, or set "repo" in asv.conf.json to its folder',
+        )
+    return RegressError(f"git {command} failed in {directory}", why=line(err), fix="run it by hand to see more")
+
+
+def _no_git() -> RegressError:
+    return RegressError("there is no git", why="the command git is not on the PATH", fix="install git")
+
+
+def text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def line(err: str) -> str:
+    return " ".join(line.strip() for line in err.splitlines() if line.strip())

@@ -1,0 +1,232 @@
+"""A worktree for each commit that is measured: made once, reused, and held by a lock as long as somebody measures in it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import shlex
+import shutil
+import time
+import weakref
+from collections.abc import Collection
+from pathlib import Path
+
+from regress.errors import RegressError
+from regress.git.running import attempt, git_error, line, output, text, top
+
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
+_LOCK_TRIES = 100
+
+
+class Worktrees:
+    """The worktrees of the repository at `root`, which `git_dir` and `common_dir` belong to.
+
+    Keep the object for as long as a path that `get` returned is in use: it holds a lock on it.
+    """
+
+    def __init__(self, root: Path, git_dir: Path, common_dir: Path) -> None:
+        self.root, self.git_dir, self.common_dir = root, git_dir, common_dir
+        self._held: dict[Path, int] = {}
+        weakref.finalize(self, _close_all, self._held)
+
+    def get(self, sha: str, parent: Path) -> Path:
+        """A checkout of the commit at PARENT/SHA, made once and then reused with all that was built in it.
+
+        It is made again, without what was built in it, if the last process that made it was killed, or if tracked files in
+        it are no longer as they were checked out: a mark that a build was done must therefore lie in the tree. Safe with
+        several processes at once: the first one makes it. Raises RegressError where git, a submodule or Git LFS
+        cannot deliver the files.
+        """
+        parent = _folder(parent)
+        tree = parent / sha
+        lock = self._held.pop(tree, None)
+        if lock is None:
+            lock = os.open(_lock_path(tree), os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            self._ensure(tree, sha, lock)
+        except BaseException:
+            os.close(lock)
+            raise
+        os.utime(lock)
+        self._held[tree] = lock
+        return tree
+
+    def remove(self, parent: Path, keep: Collection[str] = ()) -> list[Path]:
+        """Remove the worktrees under `parent` but those of the commits in `keep` and those that a process is using."""
+        parent = parent.resolve()
+        removed = []
+        for tree in sorted(path.with_suffix("") for path in parent.glob("*.lock")):
+            if tree.name in keep or not tree.exists():
+                continue
+            if tree in self._held:
+                os.close(self._held.pop(tree))
+            lock = os.open(_lock_path(tree), os.O_RDWR)
+            try:
+                if _lock_alone(lock):
+                    os.ftruncate(lock, 0)
+                    self._discard(tree)
+                    removed.append(tree)
+            finally:
+                os.close(lock)
+        return removed
+
+    def trim(self, parent: Path, count: int) -> list[Path]:
+        """Remove the worktrees under `parent` but the `count` that were asked for last, and those that a process is using."""
+        locks = sorted(parent.resolve().glob("*.lock"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+        there = [path.stem for path in locks if path.with_suffix("").exists()]
+        return self.remove(parent, keep=there[:count])
+
+    def _ensure(self, tree: Path, sha: str, lock: int) -> None:
+        """Return with `tree` as it should be and a shared lock on it.
+
+        The lock file holds the state of the finished tree. A killed maker leaves it empty, and the kernel drops its lock.
+        """
+        for _ in range(_LOCK_TRIES):
+            fcntl.flock(lock, fcntl.LOCK_SH)  # waits while another process makes the tree
+            recorded = _read(lock)
+            if recorded and recorded == self._state(tree):
+                return
+            if _lock_alone(lock):
+                os.ftruncate(lock, 0)
+                # Recorded as it is, not required to be clean: what a checkout itself leaves different (line endings, file
+                # modes that the file system does not have) is no damage, and must not make the tree again for ever.
+                made = self._make(tree, sha)
+                os.pwrite(lock, made, 0)
+                fcntl.flock(lock, fcntl.LOCK_SH)
+                if _read(lock) == made:  # else it was removed between the two locks
+                    return
+            else:
+                time.sleep(random.uniform(0.02, 0.1))
+        raise RegressError(
+            f"the worktree {tree} is in use and was changed",
+            why="another regress measures in it, and its files are not those of the commit",
+            fix="wait until the other one has ended",
+        )
+
+    def _state(self, tree: Path) -> bytes:
+        """What is checked out in `tree` and which tracked files differ from it; empty if git cannot tell."""
+        # The top folder too: where `tree` has lost its .git, git would speak of a repository around it.
+        no_tree, top_and_head, _ = attempt(tree, "rev-parse", "--show-toplevel", "HEAD")
+        options = ("--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=untracked")
+        no_status, changes, _ = attempt(tree, "status", *options)
+        return b"" if no_tree or no_status else top_and_head + b"\n" + changes
+
+    def _make(self, tree: Path, sha: str) -> bytes:
+        """Check out `sha` at `tree` in place of what is there; the state of the result."""
+        try:
+            self._checkout(tree, sha)
+            if (tree / ".gitmodules").is_file():
+                self._add_submodules(tree, sha)
+            self._refuse_pointers(tree, sha)
+            state = self._state(tree)
+            if not state:
+                raise RegressError(f"{tree} is no worktree of {sha[:8]}", why="git does not recognise what it made")
+        except BaseException:
+            self._discard(tree)
+            raise
+        return state
+
+    def _checkout(self, tree: Path, sha: str) -> None:
+        self._discard(tree)
+        status, _, err = attempt(self.root, "worktree", "add", "--detach", "--force", "--force", str(tree), sha)
+        if status:
+            raise _lfs_error(sha, line(err)) if "git-lfs" in err else git_error(self.root, "worktree add", err)
+
+    def _discard(self, tree: Path) -> None:
+        # `git worktree prune` would do, but also forget the user's own worktrees on a drive that is not mounted now.
+        try:
+            if tree.exists():
+                shutil.rmtree(tree)
+        except OSError as error:
+            raise RegressError(f"cannot remove {tree}", why=str(error), fix=f"remove it: rm -rf {tree}") from error
+        attempt(self.root, "worktree", "remove", "--force", "--force", str(tree))
+
+    def _add_submodules(self, tree: Path, sha: str) -> None:
+        """Check out the submodules: from the user's own copies (no network, no second download), else from their URLs."""
+        tried: list[list[str]] = []
+        err = ""
+        for copies in (True, False):
+            options = self._module_urls(tree, copies)
+            if options in tried:
+                continue
+            if tried:
+                self._checkout(tree, sha)  # the half-made submodules have the wrong origin
+            tried.append(options)
+            status, _, err = attempt(
+                tree, *options, "submodule", "update", "--init", "--recursive", "--checkout", "--force"
+            )
+            if not status:
+                return
+        raise RegressError(
+            f"cannot check out the submodules of {sha[:8]}",
+            why=line(err),
+            fix="git submodule update --init --recursive where there is a network; its copies are then used",
+        )
+
+    def _module_urls(self, tree: Path, copies: bool) -> list[str]:
+        """Options that name the submodules' origins. Were they not given, git would write them into the user's config."""
+        options = []
+        listed = attempt(tree, "config", "-z", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.url$")[1]
+        for entry in filter(None, os.fsdecode(listed).split("\0")):
+            key, _, url = entry.partition("\n")
+            name = key.removeprefix("submodule.").removesuffix(".url")
+            places = [place / "modules" / name for place in (self.git_dir, self.common_dir)]
+            copy = next((str(place) for place in places if (place / "HEAD").is_file()), None)
+            if copies and copy:
+                options += ["-c", "protocol.file.allow=always", "-c", f"{key}={copy}"]
+            elif not url.startswith(("./", "../")) and attempt(self.root, "config", "--get", key)[0]:
+                options += ["-c", f"{key}={url}"]
+        return options
+
+    def _refuse_pointers(self, tree: Path, sha: str) -> None:
+        """Raise RegressError where a file of the tree, or of a submodule in it, is a pointer to its content."""
+        for name in output(tree, "ls-files", "-z", "--recurse-submodules", "--", ":(attr:filter=lfs)").split(b"\0"):
+            path = tree / os.fsdecode(name)
+            if name and path.is_file():
+                with path.open("rb") as file:
+                    if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
+                        module = os.path.relpath(top(path.parent), tree.resolve())
+                        raise _lfs_error(sha, f"{text(name)} is a Git LFS pointer, not the file itself", module)
+
+
+def _lfs_error(sha: str, why: str, module: str = os.curdir) -> RegressError:
+    """The error for files of a commit, or of its submodule at that path."""
+    fetch = f"git lfs fetch origin {sha}" if module == os.curdir else f"git -C {shlex.quote(module)} lfs fetch --all"
+    fix = f"git lfs install && {fetch}"
+    return RegressError(f"files of {sha[:8]} are in Git LFS and not here", why=why, fix=fix)
+
+
+# -- locks ---------------------------------------------------------------------------------------------------------------
+
+
+def _folder(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RegressError(
+            f"cannot make {path}", why=str(error), fix='set "cache_dir" to a folder you can write'
+        ) from error
+    return path.resolve()
+
+
+def _lock_path(tree: Path) -> Path:
+    return tree.with_name(tree.name + ".lock")
+
+
+def _read(lock: int) -> bytes:
+    return os.pread(lock, os.fstat(lock).st_size, 0)
+
+
+def _lock_alone(lock: int) -> bool:
+    """Whether this process now has the lock for itself; if not, it may have lost a shared one."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _close_all(held: dict[Path, int]) -> None:
+    while held:
+        os.close(held.popitem()[1])

@@ -1,0 +1,202 @@
+"""The nouns of the program, and Settings with every default. This docstring is the glossary; outputs use these words.
+
+    Case        one benchmark with one parameter combination; `str()` is asv's `name(p1, p2)`
+    Metric      what a number is: gpu_time, host_time, wall_time, peak_memory, ..., its unit, and which direction is better
+    Side        what is measured: a commit, or the working tree, in an environment
+    Protocol    how a case is measured; fixed once a case, the same for every round of both sides
+    Round       one visit to one case on one side; its process takes part in no other (asv's word; a "launch" is a kernel's)
+    Summary     centre, interval and spread of the round values of one side
+    Comparison  one case and metric, base against head, with a verdict and its reasons
+    Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
+    Series      one case and metric on one machine, device and environment over commits
+    ChangePoint a change of level in a series: first commit at the new level, what may be to blame, ratio, state
+    Anchor      a commit that was measured again: if it moved, the machine did
+    AnchorCheck  what an anchor shows: which of its values are no longer what they were when it was recorded
+    Acknowledgement  an entry of the acknowledgement file: a change that was seen and, until further notice, is no alarm
+    KernelDiff  a kernel before and after: launches and seconds a call, and how the two were matched
+    Explanation where the difference between two profiles went: kernels, copies, idle time
+    Explained   a comparison with its explanation: the difference as measured, and as profiles of both sides show it
+    KeptExplanation  an Explained of two commits as it is kept beside results, without traces
+    Totals      where the time of a profiled call went: device busy, idle, launches, copies, waiting
+    CallProfile a profiled case: totals, operators, kernels, gaps, and what holds it back
+    Bound       what holds a kernel back: memory, arithmetic, launches, latency
+    Metered     kernels one by one as Nsight Compute measured them: how near each came to what the device can do
+    Bisection   the search for the commit that did it: probes, the commit or the range, how sure
+    Probe       one commit that was measured in a bisection, against the good end
+    Check       one line of `doctor` or `init`
+    SelfCheck   a side against itself ("A/A"): what is claimed there is a false alarm
+    Implementations  one operation done in several ways, side by side: a Standing for each combination of the other parameters
+    Standing    the implementations at one combination: which is the fastest, or that no difference is shown
+    Stretch     sizes next to each other at which the answer is the same; where it changes is a crossover
+    Report      everything a renderer needs, computed already
+
+"Significant" means beyond noise, "large" means beyond the threshold: two questions, two words. A ratio is head/base. A time
+is seconds and a memory is bytes, always. The unit of replication is the round, never the sample.
+
+From outside, all of them are imported from here. Inside, each file has a part of them, and takes what it needs from the others:
+
+    measured         what is measured, and what comes of it on one side
+    acknowledged     what somebody has seen, and is no alarm
+    compared         two sides, and a side against itself
+    series           one case over many commits
+    bisection        the search for the commit that did it
+    implementations  one operation done in several ways
+    profiled         where the time of a call goes
+    explained        what a difference comes from
+    metered          kernels one by one
+    settings         every default
+    report           what a command gives to a renderer
+"""
+
+from __future__ import annotations
+
+from regress.measure.wire import (
+    DECLARED_SAMPLING,
+    PROTOCOL_IDENTITY,
+    SYNCHRONIZES,
+    Benchmark,
+    Failure,
+    Measured,
+    Protocol,
+    Round,
+    SuiteProblem,
+)
+from regress.model.acknowledged import ACK_KINDS, LIFTED, NEXT_TAG, AckKind, Acknowledgement, Reviewed
+from regress.model.bisection import Bisection, Contrast, Probe
+from regress.model.compared import Comparison, Fineness, SelfCheck, Verdict
+from regress.model.explained import (
+    Cause,
+    Confidence,
+    DiffKind,
+    Explained,
+    Explanation,
+    KeptExplanation,
+    KernelDiff,
+    Lane,
+    Matched,
+    ProfiledSide,
+    Span,
+)
+from regress.model.implementations import Contender, Crossover, Implementations, Outcome, Standing, Stretch
+from regress.model.measured import (
+    METRICS,
+    Batch,
+    Better,
+    Case,
+    Commit,
+    Machine,
+    Measurement,
+    Metric,
+    Side,
+    Spread,
+    Throughput,
+    declared_words,
+    metric_of,
+    old_names,
+)
+from regress.model.metered import KernelMetrics, Metered, MeteredKernel
+from regress.model.profiled import (
+    ApiUse,
+    Bottleneck,
+    Bound,
+    CallProfile,
+    Gap,
+    KernelUse,
+    MemoryUse,
+    OperatorUse,
+    PartUse,
+    Totals,
+)
+from regress.model.report import Built, Check, Listed, Merged, Report, Stopped
+from regress.model.series import Anchor, AnchorCheck, Changed, ChangePoint, Move, Series, Way
+from regress.model.settings import DEFAULT_ENVIRONMENT, EXISTING, THRESHOLD_KINDS, Environment, Setting, Settings
+from regress.stats.summary import Summary
+
+__all__ = [
+    "ACK_KINDS",
+    "DECLARED_SAMPLING",
+    "DEFAULT_ENVIRONMENT",
+    "EXISTING",
+    "LIFTED",
+    "METRICS",
+    "NEXT_TAG",
+    "PROTOCOL_IDENTITY",
+    "SYNCHRONIZES",
+    "THRESHOLD_KINDS",
+    "AckKind",
+    "Acknowledgement",
+    "Anchor",
+    "AnchorCheck",
+    "ApiUse",
+    "Batch",
+    "Benchmark",
+    "Better",
+    "Bisection",
+    "Bottleneck",
+    "Bound",
+    "Built",
+    "CallProfile",
+    "Case",
+    "Cause",
+    "ChangePoint",
+    "Changed",
+    "Check",
+    "Commit",
+    "Comparison",
+    "Confidence",
+    "Contender",
+    "Contrast",
+    "Crossover",
+    "DiffKind",
+    "Environment",
+    "Explained",
+    "Explanation",
+    "Failure",
+    "Fineness",
+    "Gap",
+    "Implementations",
+    "KeptExplanation",
+    "KernelDiff",
+    "KernelMetrics",
+    "KernelUse",
+    "Lane",
+    "Listed",
+    "Machine",
+    "Matched",
+    "Measured",
+    "Measurement",
+    "MemoryUse",
+    "Merged",
+    "Metered",
+    "MeteredKernel",
+    "Metric",
+    "Move",
+    "OperatorUse",
+    "Outcome",
+    "PartUse",
+    "Probe",
+    "ProfiledSide",
+    "Protocol",
+    "Report",
+    "Reviewed",
+    "Round",
+    "SelfCheck",
+    "Series",
+    "Setting",
+    "Settings",
+    "Side",
+    "Span",
+    "Spread",
+    "Standing",
+    "Stopped",
+    "Stretch",
+    "SuiteProblem",
+    "Summary",
+    "Throughput",
+    "Totals",
+    "Verdict",
+    "Way",
+    "declared_words",
+    "metric_of",
+    "old_names",
+]

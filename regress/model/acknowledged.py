@@ -1,0 +1,57 @@
+"""Changes that somebody has seen, which are no alarm: the entries of the acknowledgement file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+AckKind = Literal["accepted", "noise", "quarantine"]
+ACK_KINDS: tuple[AckKind, ...] = ("accepted", "noise", "quarantine")
+NEXT_TAG, LIFTED = "next tag", "lifted"
+"""Until when an acknowledgement acts, beside the name of a tag or a date."""
+
+
+@dataclass(frozen=True)
+class Acknowledgement:
+    """An entry of the acknowledgement file: what cases do was seen by somebody, who says why it is no alarm."""
+
+    pattern: str
+    """Exact name of a benchmark or case, else a regular expression."""
+    kind: AckKind
+    """`accepted`: worse up to a level. `noise`: listed, but proof of nothing. `quarantine`: measured and listed apart."""
+    reason: str
+    metric: str = ""
+    """Empty: all of them."""
+    level: float | None = None
+    """Of `accepted`: what the value may come to, as a ratio to the value at `since`."""
+    value: float | None = None
+    """Of `accepted`, where the value at `since` is zero and there is no ratio: what it may come to, in the metric's unit."""
+    since: str = ""
+    """A commit before the change."""
+    seen: str = ""
+    """A commit that has the change: of `accepted`, where its level was measured."""
+    until: str = NEXT_TAG
+    """NEXT_TAG, LIFTED (until the entry is removed), the name of a tag, or a date."""
+    link: str = ""
+    line: int = field(default=0, compare=False)
+    """Where it begins in the file; 0 where that is not known."""
+
+    @property
+    def until_words(self) -> str:
+        return {NEXT_TAG: "until the next tag", LIFTED: "until it is lifted"}.get(self.until, f"until {self.until}")
+
+    @property
+    def words(self) -> str:
+        """ "accepted until v1.6: fused in #412"."""
+        return f"{self.kind} {self.until_words}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """An acknowledgement as it stands for the head that is judged."""
+
+    entry: Acknowledgement
+    state: Literal["active", "expired", "unused"]
+    why: str = ""
+    """Since when it has expired, or why it is unused."""
+    fix: str = ""

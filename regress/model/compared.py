@@ -1,0 +1,124 @@
+"""Two sides against each other, and a side against itself: verdicts, and how fine they can be."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from regress.measure.wire import Failure
+from regress.model.acknowledged import Acknowledgement
+from regress.model.measured import Case, Metric, Throughput
+from regress.stats.summary import Summary
+
+
+class Verdict(str, enum.Enum):
+    """The words for an outcome; the same in every output."""
+
+    REGRESSED = "regressed"
+    IMPROVED = "improved"
+    UNCHANGED = "unchanged"
+    UNDECIDED = "undecided"
+    FAILED = "failed"
+    NEW = "new"
+    GONE = "gone"
+    SKIPPED = "skipped"
+    CHANGED = "changed"
+    INCOMPARABLE = "incomparable"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One case and metric, base against head.
+
+    `ratio` is head/base with its 95 % interval `low`, `high`; None where one side has no number or base is zero. `p` is
+    Welch's two-sided p on the logarithms of the round values, `p_adjusted` the same after Holm over the run; both None for
+    exact metrics. `min_detectable` is the smallest regression (as a ratio) this comparison could have called one.
+    """
+
+    case: Case
+    metric: Metric
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+    base: Summary | None = None
+    head: Summary | None = None
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    gates: bool = True
+    """Whether a regression of it fails the check."""
+    exact: bool = False
+    threshold: float = 0.05
+    counts_from: float | None = None
+    """Smallest relative change that counts here: the threshold, or what makes up the floor where that is more."""
+    noise: float | None = None
+    """Smallest change that would have been significant, as a relative change (0.006 is 0.6 %)."""
+    min_detectable: float | None = None
+    critical: bool = False
+    base_failure: Failure | None = None
+    head_failure: Failure | None = None
+    base_throughput: Throughput | None = None
+    head_throughput: Throughput | None = None
+    acknowledged: Acknowledgement | None = None
+    """The acknowledgement that keeps it from being an alarm. The verdict is what it is."""
+
+    @property
+    def alarms(self) -> bool:
+        """Whether its verdict counts for the exit code."""
+        return self.gates and self.acknowledged is None
+
+    @property
+    def fails_on_head(self) -> bool:
+        """What is skipped there does not fail; what only the base skips did not work there either."""
+        failure = self.head_failure
+        return self.verdict is Verdict.FAILED and failure is not None and failure.kind != "skipped"
+
+    def exit_code(self, strict: bool = False) -> int:
+        """What it alone makes of a check: 1 regressed, 3 fails on head, 4 undecided where that counts, else 0.
+
+        `strict` adds what fails on both sides to 3, and every undecided case to 4.
+        """
+        if not self.alarms:
+            return 0
+        if self.verdict is Verdict.REGRESSED:
+            return 1
+        if self.fails_on_head and (strict or self.base_failure is None):
+            return 3
+        return 4 if self.verdict is Verdict.UNDECIDED and (strict or self.critical) else 0
+
+
+@dataclass(frozen=True)
+class Fineness:
+    """How fine one metric of a case was measured in an A/A check. What is exact has neither spread nor noise."""
+
+    case: Case
+    metric: Metric
+    verdict: Verdict
+    rounds: int
+    """A side, all that were needed."""
+    spread: float | None
+    """Standard deviation of the logarithms of round values, both sides taken together."""
+    noise: float | None
+    min_detectable: float | None
+    """Smallest regression that could have been confirmed, as a relative change."""
+
+
+@dataclass(frozen=True)
+class SelfCheck:
+    """An A/A check, a side against itself, summed up. Every change that it claims is a false alarm."""
+
+    date: float
+    """Seconds since the epoch."""
+    commit: str
+    """Label of the side."""
+    cases: tuple[str, ...]
+    false_alarms: int
+    undecided: int
+    unchanged: int
+    noise_floor: float | None
+    """Median over the cases; a relative change, as the next one."""
+    min_detectable: float | None

@@ -1,0 +1,219 @@
+"""What is measured, and what comes of it on one side: cases, metrics, commits, sides, machines, what is measured next.
+
+What the measuring process speaks of too (benchmarks, protocols, rounds, failures) is in regress.measure.wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from regress.measure.wire import Benchmark, Failure
+from regress.stats.summary import Summary
+
+
+@dataclass(frozen=True, order=True)
+class Case:
+    """One benchmark with one parameter combination. `params` are asv's strings (the repr of each value)."""
+
+    name: str
+    params: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(self.params)})" if self.params else self.name
+
+
+Better = Literal["lower", "higher", "unknown"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a number is. `kind` chooses threshold and floor; `suffix` is appended to the benchmark's name in asv's files."""
+
+    name: str
+    unit: str
+    kind: Literal["time", "host", "memory", "count", "tracked"]
+    better: Better = "lower"
+    exact: bool = False
+
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("gpu_time", "s", "time"),
+        Metric("host_time", "s", "host"),
+        Metric("wall_time", "s", "time"),
+        Metric("cold_time", "s", "time"),
+        Metric("compile_time", "s", "time"),
+        Metric("peak_memory", "B", "memory", exact=True),
+        Metric("output_memory", "B", "memory", exact=True),
+        Metric("left_memory", "B", "memory", exact=True),
+        Metric("peak_rss", "B", "memory"),
+        Metric("object_size", "B", "memory"),
+        Metric("launches", "count", "count", exact=True),
+        Metric("synchronizations", "count", "count", exact=True),
+        Metric("copies", "count", "count", exact=True),
+        Metric("recompiles", "count", "count", exact=True),
+        Metric("graph_breaks", "count", "count", exact=True),
+        Metric("allocations", "count", "count", exact=True),
+    )
+}
+"""The metrics with a meaning of their own; `value`, the metric of a `track_*`, takes unit and direction from the benchmark."""
+
+_LOWER = {
+    "s",
+    "sec",
+    "second",
+    "seconds",
+    "ms",
+    "us",
+    "µs",
+    "ns",
+    "b",
+    "byte",
+    "bytes",
+    "kib",
+    "mib",
+    "gib",
+    "kb",
+    "mb",
+    "gb",
+}
+_HIGHER = {
+    "flop/s",
+    "flops",
+    "gflop/s",
+    "gflops",
+    "tflop/s",
+    "tflops",
+    "gb/s",
+    "mb/s",
+    "gib/s",
+    "mib/s",
+    "b/s",
+    "it/s",
+    "hz",
+}
+
+
+def metric_of(name: str, unit: str = "", better: str | None = None, exact: bool | None = None) -> Metric:
+    """The metric of that name. For a tracked number, the direction is the declared one or is inferred from the unit."""
+    known = METRICS.get(name)
+    if known is not None:
+        return known
+    direction: Better = "unknown"
+    if better in ("lower", "higher"):
+        direction = better  # type: ignore[assignment]
+    elif unit.lower() in _LOWER:
+        direction = "lower"
+    elif unit.lower() in _HIGHER or unit.lower().endswith("/s"):
+        direction = "higher"
+    return Metric(name, unit, "tracked", direction, bool(exact))
+
+
+def declared_words(benchmark: Benchmark, name: str) -> tuple[str, ...]:
+    """What a benchmark declares under that name (`tags`, `covers`, `was`): one string, or a list of them."""
+    value = benchmark.declared.get(name, ())
+    words = (value,) if isinstance(value, str) else value if isinstance(value, (list, tuple)) else ()
+    return tuple(word for word in words if isinstance(word, str) and word)
+
+
+def old_names(name: str, declared: Iterable[str]) -> Iterator[str]:
+    """The names that `was` may mean: a benchmark's, or, declared on a class or a module, that class's or module's."""
+    parts = name.split(".")
+    for was in declared:
+        yield was
+        for start in range(1, len(parts)):
+            yield ".".join([was, *parts[start:]])
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit. `date` is the committer's, in seconds since the epoch."""
+
+    sha: str
+    subject: str
+    author: str
+    date: float
+    parents: tuple[str, ...] = ()
+
+    @property
+    def short(self) -> str:
+        return self.sha[:8]
+
+
+@dataclass(frozen=True)
+class Side:
+    """What is measured: `commit`, or with `dirty` the working tree on top of it, in the environment of that name."""
+
+    name: str
+    """base or head; in `run` it is head."""
+    commit: Commit
+    revision: str
+    """As the user wrote it, or how it was chosen: "HEAD~1", "merge base with main"."""
+    environment: str = ""
+    dirty: bool = False
+    beside: str = ""
+    """Of an anchor: the full hash of the commit beside which this one is measured again. Such rounds are not its results."""
+
+    @property
+    def label(self) -> str:
+        return self.commit.short + ("+changes" if self.dirty else "")
+
+    @property
+    def full_label(self) -> str:
+        return self.commit.sha + ("+changes" if self.dirty else "")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where it was measured. `name` is the folder in results_dir; `facts` are asv's machine.json entries and ours."""
+
+    name: str
+    facts: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Work a second of one case on one side, and its share of what the device does at most (0.5 is half); None where not
+    known."""
+
+    bytes_per_s: float | None = None
+    flops_per_s: float | None = None
+    share_of_copy: float | None = None
+    share_of_matmul: float | None = None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One case and metric of one side, as `run` prints it."""
+
+    case: Case
+    metric: Metric
+    summary: Summary | None
+    failure: Failure | None = None
+    flags: tuple[str, ...] = ()
+    primary: bool = True
+    """The metric the case is about; others are shown with -v."""
+    throughput: Throughput | None = None
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How much round values of a case scatter: standard deviation of their logarithms, estimated with so many degrees of
+    freedom."""
+
+    sd: float
+    freedom: int
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What is measured next: of each case so many rounds a side, numbered from `first`."""
+
+    rounds: Mapping[Case, int]
+    first: int = 0
+    title: str = "measuring"
+    afresh: bool = False
+    """From processes that are started anew on both sides, which change places."""

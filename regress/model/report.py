@@ -1,0 +1,169 @@
+"""What a command gives to a renderer: Report, and the rows of its sections that have no other home."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from regress.measure.wire import SuiteProblem
+from regress.model.acknowledged import Reviewed
+from regress.model.bisection import Bisection
+from regress.model.compared import Comparison, Fineness, SelfCheck
+from regress.model.explained import Explained, Explanation
+from regress.model.implementations import Implementations
+from regress.model.measured import Case, Machine, Measurement, Side
+from regress.model.metered import Metered
+from regress.model.profiled import CallProfile
+from regress.model.series import AnchorCheck, Changed
+from regress.model.settings import Setting
+from regress.profiles import Profile
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One case as `list` prints it; `cost_s` is what a round took when it was last measured."""
+
+    case: Case
+    metric: str
+    needs_device: bool
+    tags: tuple[str, ...] = ()
+    cost_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of `doctor` or `init`: what was looked at, what was found, and what to do about it."""
+
+    name: str
+    state: Literal["ok", "warn", "fail"]
+    found: str
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class Built:
+    """One side as `build` left it: built now, reused from before, ready because there is nothing to build, or failed."""
+
+    side: Side
+    state: Literal["built", "reused", "ready", "failed"]
+    seconds: float = 0.0
+    """What the build took, now or, where that is known, when it was done."""
+    log: str = ""
+    """File with all that the builds of the commit have printed; empty where there is none."""
+    reason: str = ""
+    """Why it does not build."""
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What `merge` took from one folder of results."""
+
+    folder: str
+    machines: tuple[str, ...]
+    commits: int
+    added: int
+    """Rounds that were not there yet; a case that asv has measured counts as one."""
+    known: int
+    """Rounds that were there already."""
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """Why a command ended without measuring or reading anything: what was seen, the cause, and the fix."""
+
+    what: str
+    why: str = ""
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything a renderer needs, computed already. Sections that a command does not have are empty.
+
+    `state` is the word of the last line: PASS, FAIL, UNDECIDED, NOTHING (could not be measured), INTERRUPTED, ERROR (usage,
+    configuration), or FOUND where a commit was looked for; empty for commands that judge nothing. `exit_codes` are all that
+    hold, the process exits with the first.
+    """
+
+    command: str
+    exit_codes: tuple[int, ...] = (0,)
+    state: str = ""
+    base: Side | None = None
+    head: Side | None = None
+    machine: Machine | None = None
+    device: str = ""
+    """One line about what was measured on: GPU, driver, framework versions, clock."""
+    plan: str = ""
+    comparisons: tuple[Comparison, ...] = ()
+    measurements: tuple[Measurement, ...] = ()
+    implementations: tuple[Implementations, ...] = ()
+    """Of the benchmarks that have the implementation as a parameter."""
+    changes: tuple[Changed, ...] = ()
+    """Over many commits, the oldest first."""
+    anchors: tuple[AnchorCheck, ...] = ()
+    """What was measured again in a sweep."""
+    drift: tuple[Comparison, ...] = ()
+    """The recorded history's newest results against the release `drift_since`: what all steps since then add up to."""
+    drift_since: str = ""
+    bisection: Bisection | None = None
+    listed: tuple[Listed, ...] = ()
+    checks: tuple[Check, ...] = ()
+    builds: tuple[Built, ...] = ()
+    merged: tuple[Merged, ...] = ()
+    acknowledgements: tuple[Reviewed, ...] = ()
+    """What `ack` lists or has changed; in what judges, those that have expired or are unused."""
+    block: tuple[str, str] | None = None
+    """Where something is to be added to the configuration, and its lines."""
+    settings: tuple[Setting, ...] = ()
+    profiled: tuple[CallProfile, ...] = ()
+    """Cases that were profiled; of two that are held against each other the base first."""
+    profiled_difference: Explanation | None = None
+    """Between the two."""
+    metered: tuple[Metered, ...] = ()
+    """Cases whose kernels were measured one by one."""
+    profile: Profile | None = None
+    """What was profiled; of a comparison the head."""
+    explained: tuple[Explained, ...] = ()
+    """What differences of the comparisons come from, the largest first."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """Cases by verdict. A case counts once, with the most serious of its gating metrics."""
+    acknowledged: dict[str, int] = field(default_factory=dict)
+    """How many of these are acknowledged, and no alarm."""
+    remark: str = ""
+    """What the last line says in place of the counts where nothing had to be judged: "nothing affected"."""
+    cases: int = 0
+    geomean: tuple[float, float, float, int] | None = None
+    """Geometric mean of the gating time ratios with its 95 % interval, and over how many cases."""
+    noise_floor: tuple[float, float, str] | None = None
+    """Median and largest of `noise`, and the case that has the largest."""
+    min_detectable: float | None = None
+    """Median of `min_detectable`, as a relative change."""
+    aa: SelfCheck | None = None
+    """The A/A check that the report is about."""
+    fineness: tuple[Fineness, ...] = ()
+    """What it has found of each case, the noisiest first."""
+    last_aa: SelfCheck | None = None
+    """The last one on the device of a check, where it was about some of its cases."""
+    problems: tuple[SuiteProblem, ...] = ()
+    error: Stopped | None = None
+    """Where this is all that there is to report."""
+    warnings: tuple[str, ...] = ()
+    suggestions: tuple[tuple[str, str], ...] = ()
+    """Pairs of a word and a command to run next: ("again", "regress check 3f2c1ab 9d41e77 -b softmax")."""
+    policy: dict[str, Any] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    """Words that the command to measure a case again needs beside the sides and the case: "--suite", "own"."""
+    recorded: str = ""
+    """Where the results were kept."""
+    overhead: tuple[float, float] | None = None
+    """Seconds from the start of a round's process until it can measure, and a case beside being measured."""
+    duration_s: float = 0.0
+
+    @property
+    def exit_code(self) -> int:
+        return self.exit_codes[0]
+
+    @property
+    def strict(self) -> bool:
+        return bool(self.policy.get("strict"))

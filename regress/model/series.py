@@ -1,0 +1,167 @@
+"""One case over many commits: changes of level, and the machine that may have moved in the meantime."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from regress.model.acknowledged import Acknowledgement
+from regress.model.compared import Verdict
+from regress.model.measured import Case, Commit, Metric
+
+Way = tuple[tuple[str, str], ...]
+"""How a point of a series was measured, as names and values: version of the benchmark, declared sampling, protocol, driver,
+frameworks. What was measured in unlike ways is never put into one level."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One case and metric on one machine, device and environment over commits, the oldest first: columns of equal length, an
+    item a commit with a result."""
+
+    case: Case
+    metric: Metric
+    machine: str
+    device: str
+    """UUID of the GPU, or its model where cards of a model are one series; empty where nothing is known."""
+    environment: str
+    commits: tuple[str, ...]
+    """Full hashes of all that were asked for, also of commits without a result."""
+    at: tuple[int, ...]
+    """The places among `commits` that the columns are about."""
+    rounds: tuple[tuple[float, ...], ...]
+    """The round values of each; empty where there is no value."""
+    ways: tuple[Way, ...]
+    intervals: tuple[tuple[float, float] | None, ...]
+    """What asv recorded as the interval of a value whose rounds are unknown; None elsewhere."""
+    failures: tuple[str, ...]
+    """The kind of failure ("error", "skipped", ...) where there is no value because of one; empty elsewhere."""
+    primary: bool = True
+    """Whether it is the metric that the case is about."""
+    threshold: float | None = None
+    """What the benchmark declares as large."""
+
+    def __post_init__(self) -> None:
+        columns = (self.at, self.rounds, self.ways, self.intervals, self.failures)
+        if len({len(column) for column in columns}) > 1:
+            raise ValueError("the columns of a series have one length")
+
+    @cached_property
+    def values(self) -> tuple[float | None, ...]:
+        """The median of the round values of each; None where there is no value."""
+        return tuple((each[0] if len(each) == 1 else statistics.median(each)) if each else None for each in self.rounds)
+
+    @cached_property
+    def by_way(self) -> dict[Way, list[int]]:
+        """Which items of the columns have values that were measured in that way."""
+        found: dict[Way, list[int]] = {}
+        before: Way | None = None
+        own: list[int] = []
+        for index, (way, rounds) in enumerate(zip(self.ways, self.rounds, strict=True)):
+            if rounds:
+                if way is not before:  # most are the very object: a long key is not hashed again
+                    before, own = way, found.setdefault(way, [])
+                own.append(index)
+        return found
+
+
+@dataclass(frozen=True)
+class ChangePoint:
+    """A change of level in a series. `before` and `after` are the levels, `ratio` is after/before with its 95 % interval.
+
+    `ratio`, `low` and `high` are None from or to zero; for exact metrics the interval is the ratio itself.
+    """
+
+    first: str
+    """The first commit at the new level, as far as can be told."""
+    blamed: tuple[str, ...]
+    """The commits that may be to blame, the oldest first; `first` is one of them."""
+    good: str
+    """The newest measured commit that is none of them: bisect between it and the last one blamed."""
+    before: float
+    after: float
+    ratio: float | None
+    low: float | None
+    high: float | None
+    moved: Verdict
+    """Which way: regressed or improved, or changed where the better direction is unknown; large or not."""
+    large: bool
+    """Beyond `threshold`, and by more than the floor: only then it is worth an alert."""
+    threshold: float
+    state: Literal["tentative", "confirmed", "recovered"]
+    """`tentative`: the last commits only, and too few to tell it from a stray result: measure again. `recovered`: an
+    improvement that took an earlier regression back."""
+    way: Way
+    recovered_by: str = ""
+    """The first commit of the improvement that took this regression back."""
+    reasons: tuple[str, ...] = ()
+    acknowledged: Acknowledgement | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is a regression that counts, is sure, and has neither been taken back nor acknowledged."""
+        worse = self.moved is Verdict.REGRESSED and self.large
+        return worse and self.state == "confirmed" and not self.recovered_by and self.acknowledged is None
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A change point with the series it is in, for people."""
+
+    case: Case
+    metric: Metric
+    machine: str
+    environment: str
+    device: str
+    point: ChangePoint
+    blamed: tuple[Commit, ...]
+    """The commits of `point.blamed`."""
+    new: bool = False
+    """Whether this report raises the alarm: in a sweep, because nobody could have known of it before."""
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A commit that was measured again, in the same case and metric, beside the results of `beside`."""
+
+    commit: str
+    beside: str
+    then: tuple[float, ...]
+    """Its round values of the time when it was new."""
+    now: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Move:
+    """A value of an anchor that is not what it was: the code is the same, so the machine is not."""
+
+    case: Case
+    metric: Metric
+    ratio: float
+    """Now to when it was recorded."""
+    p: float
+
+
+@dataclass(frozen=True)
+class AnchorCheck:
+    """How a commit that was measured again in a sweep stands to when it was recorded, in the values that raise alarms."""
+
+    commit: Commit
+    beside: Commit
+    label: str
+    """Its tag, where it has one."""
+    recorded_at: float | None
+    """When it was measured first."""
+    cases: int
+    """Those that were measured both times."""
+    within: float | None
+    """The largest relative change of any value; None where nothing could be compared."""
+    moved: tuple[Move, ...] = ()
+    """What has moved as far as a single value can tell: significantly, and by `change_threshold` or more. Of many some do by
+    chance."""
+    together: tuple[float, float, float, int] | None = None
+    """Geometric mean of the ratios of its times with its interval, and of how many cases; None where it is no drift."""
+    drifted: bool = False
+    """Whether the machine is another one by now, beyond what chance does in so many values."""

@@ -1,0 +1,131 @@
+"""Settings with every default, the environments that they name, and a setting as `config` prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+DEFAULT_ENVIRONMENT = "worktree"
+EXISTING = "existing"
+"""asv's type of an interpreter that is there already, in which asv installs nothing."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where a side's code runs: which interpreter, with which variables, and the commit's own tree, a built wheel, or the
+    commit installed by asv."""
+
+    name: str = DEFAULT_ENVIRONMENT
+    python: str = ""
+    """Interpreter under test; empty: the one of the setting `python`."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables of its processes, beside those that regress was started with."""
+    wheel: str = ""
+    """A wheel that is measured in place of the commit's tree: a path, from the folder of the configuration."""
+    fetch: str = ""
+    """A shell command that puts such a wheel into the folder $WHEELS, as `pip download` does; run once."""
+    asv: str = ""
+    """An environment of asv's: its type (`virtualenv`), type and Python (`virtualenv:3.12`), or its name in the matrix."""
+
+    @property
+    def installs(self) -> bool:
+        """Whether each side is installed in an environment of its own, with what it requires."""
+        return bool(self.asv) and not self.asv.startswith(EXISTING)
+
+
+THRESHOLD_KINDS = ("time", "host", "memory")
+"""Kinds of metrics that have a threshold each among the settings."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every threshold and switch, with its default. The key `regress` of asv.conf.json sets them by these names.
+
+    A threshold is a relative change (0.05 is 5 %), a time is in seconds, a size in bytes.
+    """
+
+    # deciding
+    time_threshold: float = 0.05
+    memory_threshold: float = 0.10
+    host_threshold: float = 0.20
+    change_threshold: float = 0.02
+    """Smallest change of level that a history lists; what is worth an alert, the thresholds above say."""
+    thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Thresholds of their own: by a regular expression that a case's name begins with, and there by metric, or by kind
+    (THRESHOLD_KINDS). The last expression that matches and has the metric counts."""
+    critical: tuple[str, ...] = ()
+    """Regular expressions that a case's name begins with: beside the benchmarks that say so themselves, these are critical."""
+    gate_thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """What a release may lose against the one before it, as `thresholds` say it; they count after those, in `gate` only."""
+    gate_release: str = ""
+    """The release that `gate` holds the recorded history against; empty: the newest one before the head."""
+    release_tags: str = r"(?:[\w./-]*[-_/](?=v?\d+\.))?v?\d+(?:\.\d+)*(?:[-._+]?[A-Za-z][\w.+-]*)?"
+    """Which tags are releases: a regular expression of the whole name. The usual one takes v1, 2.4.0rc1 and jax-v0.4.30, and
+    leaves out what services mark commits with, such as ciflow/inductor/12345."""
+    alpha: float = 0.05
+    confidence: float = 0.95
+    time_floor_s: float = 0.2e-6
+    host_floor_s: float = 2e-6
+    memory_floor_bytes: int = 64 * 1024
+    good_rounds: float = 0.8
+    """Below this share of rounds that gave a value, the case has failed; below this share of rounds that were not throttled,
+    nothing is claimed of it."""
+    clock_tolerance: float = 0.01
+    """Sides whose SM clocks differ by more than this, relatively, are not told apart by their times."""
+    budget_s: float = 600.0
+    """Seconds after which a check in steps measures nothing more; what is undecided then is reported so."""
+    # measuring
+    device: str = "auto"
+    """auto, cuda, cpu, or fake (the scripted device)."""
+    process: str = "auto"
+    """How the process of a round begins: auto (forked from one that has imported the suite, where a trial shows that this
+    works), or fresh (an interpreter of its own, which imports everything again)."""
+    seed: int = 0
+    cuda: tuple[str, ...] = ()
+    """Regular expressions, searched in names: `time_*` benchmarks that are measured under the device protocol."""
+    check_rounds: int = 0
+    """Rounds a side of a check, for every case; 0: in steps, as many as each case needs."""
+    run_rounds: int = 5
+    sweep_rounds: int = 2
+    memory_rounds: int = 2
+    """Rounds a side that probe memory too."""
+    discover_timeout_s: float = 120.0
+    build_timeout_s: float = 1800.0
+    # environment
+    build: tuple[str, ...] = ()
+    """Shell commands run once in each worktree before it is measured, e.g. "python setup.py build_ext --inplace"."""
+    build_inputs: tuple[str, ...] = ()
+    """Files that a build depends on, as `covers` names them: commits that agree in them share a build. Empty: all files."""
+    build_cache_bytes: int = 10 * 2**30
+    """How much is kept of what was built; the least recently used goes first."""
+    worktrees: int = 20
+    """How many worktrees are kept of each environment; the least recently used goes first."""
+    package_dir: str = ""
+    """Folder of the importable code inside the repository; found by itself for a flat and for a src/ layout."""
+    python: str = ""
+    """Interpreter under test; empty: the one that runs regress."""
+    env_key: tuple[str, ...] = ("requirements*.txt", "environment*.yml", "uv.lock", "poetry.lock", "pdm.lock")
+    """Files that say what the interpreter has to have installed; a pattern without a slash is a file's name in any folder."""
+    environment: str = ""
+    """The environment of sides for which none is named; empty: asv's where `environment_type` says one, else worktree."""
+    environments: Mapping[str, Environment] = field(default_factory=dict)
+    """Further environments by name, for `--base-env`, `--head-env` and `--env`."""
+    # places
+    machine: str = ""
+    """Name of this machine in results_dir; empty: asv's own machine file, else the host's name."""
+    cache_dir: str = ""
+    lock_dir: str = ""
+    """Folder of this node that all who measure on its GPUs share; empty: /tmp/regress-locks."""
+    report_dir: str = "report"
+    acks: str = "regress-acks.toml"
+    """The acknowledgement file, from the folder of the configuration."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One effective setting as `config` prints it."""
+
+    name: str
+    value: Any
+    source: str
