@@ -491,7 +491,9 @@ class Repository:
 
     def _unresolved(self, revision: str, err: str) -> RevisionError:
         if not self._exists("HEAD") and revision.startswith("HEAD"):
-            return RevisionError("there is no commit yet", why=f"{self.root} has an empty history", fix="git commit")
+            return RevisionError(
+                "there is no commit yet", why=f"{self.root} has an empty history", fix="git add -A && git commit"
+            )
         if "ambiguous" in err:
             return RevisionError(f"{revision!r} is ambiguous", why=_line(err), fix="give more digits of the sha")
         if ".." in revision:
@@ -622,7 +624,9 @@ def _folder(path: Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RegressError(
-            f"cannot make {path}", why=str(error), fix='set "cache_dir" to a folder you can write'
+            f"cannot make {path}",
+            why=(error.strerror or str(error)).lower(),
+            fix='set "cache_dir" under "regress" in asv.conf.json, or $REGRESS_CACHE_DIR, to a folder you can write',
         ) from error
     return path.resolve()
 

@@ -274,8 +274,10 @@ def ack(case: str | None, reason: str | None, remove: bool, list_: bool, **optio
     context = click.get_current_context()
     if list_ == (case is not None) or (list_ and remove):
         raise click.UsageError("name one CASE, or --list alone", context)
-    if (reason is None) == (case is not None and not remove) or (reason is not None and not reason.strip()):
-        raise click.UsageError("--reason says why CASE is no alarm, and goes with that only", context)
+    if reason is not None and (case is None or remove):
+        raise click.UsageError("--reason goes with a CASE that is acknowledged", context)
+    if case is not None and not remove and not (reason or "").strip():
+        raise click.UsageError("--reason is missing: it says why CASE is no alarm", context)
     if options["level"] is not None and options["kind"] != "accepted":
         raise click.UsageError("--level goes with --kind accepted", context)
     given = {name: options.pop(name) for name in ("kind", "until", "metric", "link", "level", "since", "replace")}

@@ -12,6 +12,7 @@ from regress.cli.program import regress
 from regress.invocation import finish, invoked, publish, write_table
 from regress.options import (
     Duration,
+    Target,
     measuring,
     output,
     selecting,
@@ -149,11 +150,20 @@ def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
 
 @regress.command()
 @stack(where, selecting)
-@click.option("--csv", "file", metavar="[FILE]", is_flag=False, flag_value="-", required=True, help="As CSV [stdout].")
+@click.option(
+    "--csv",
+    "file",
+    type=Target(),
+    metavar="[FILE]",
+    is_flag=False,
+    flag_value="-",
+    required=True,
+    help="As CSV [stdout].",
+)
 @click.option("--since", metavar="REV|DATE", help="Only commits that are not older.")
 @click.option("--machine", metavar="NAME", help="Results of that machine alone.")
 @click.option("--environment", metavar="NAME", help="Results in that environment alone.")
-def export(file: str, since: str | None, machine: str | None, environment: str | None, **options: Any) -> None:
+def export(file: Path, since: str | None, machine: str | None, environment: str | None, **options: Any) -> None:
     """Write recorded results as a table.
 
     A row for each commit, machine, environment, device, case and metric: value and interval in base units (seconds, bytes),
@@ -170,11 +180,11 @@ def export(file: str, since: str | None, machine: str | None, environment: str |
       2  usage or configuration
       5  nothing is recorded, or nothing matches
     """
-    shown = file == "-" and sys.stdout is not None and sys.stdout.isatty()
+    shown = str(file) == "-" and sys.stdout is not None and sys.stdout.isatty()
     with invoked({**options, "quiet": shown}) as (request, progress):
         from regress.commands.export import export as command
 
-        write_table(command(request({}), progress, machine, environment, since), file)
+        write_table(command(request({}), progress, machine, environment, since), str(file))
 
 
 @regress.command()
@@ -183,7 +193,7 @@ def export(file: str, since: str | None, machine: str | None, environment: str |
 @click.option("--since", metavar="REV|DATE", help="Begin with that commit, or at that date [all that is recorded].")
 @click.option(
     "--single-file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=Target(),
     metavar="FILE",
     help="Everything in one file, to send or to attach [the folder report/].",
 )

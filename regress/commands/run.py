@@ -27,7 +27,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
         raise RevisionError(
             f"{revision} is a range, and run measures one commit",
             why="a range may mean hours of measuring",
-            fix=f"git rev-list {quoted(revision)} | xargs -n 1 regress run",
+            fix=f"regress sweep {quoted(revision)}",
         )
     session = Session(request)
     side = session.one_side(revision, environment)

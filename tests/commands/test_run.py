@@ -279,7 +279,7 @@ def test_a_range_is_refused_with_what_to_do_instead(project: Callable[..., Proje
     assert result.err.splitlines() == [
         f"error: {revision} is a range, and run measures one commit",
         "why:   a range may mean hours of measuring",
-        f"fix:   git rev-list {shlex.quote(revision)} | xargs -n 1 regress run",
+        f"fix:   regress sweep {shlex.quote(revision)}",
     ]
 
 
