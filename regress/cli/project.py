@@ -86,6 +86,13 @@ def list_(**options: Any) -> None:
     \b
     Example:
       regress list -q -b softmax    names alone
+
+    \b
+    Exit codes:
+      0  listed
+      2  usage or configuration
+      3  a benchmark file cannot be imported
+      5  there is no benchmark, or no benchmark matches
     """
     with invoked(options) as (request, progress):
         from regress.commands.list import list_cases

@@ -26,7 +26,7 @@ from regress.commands.bisect.telling import bisection, estimate, probe_words, pr
 from regress.commands.session import Request, Session, counted, quoted
 from regress.errors import NothingMeasured
 from regress.model import Bisection, Case, Commit, Contrast, Report
-from regress.run.execute import Watcher, discover
+from regress.run.execute import Watcher, discover, where_searched
 from regress.run.plan import cases_of
 
 FOUND, UNDECIDED, NOTHING, INTERRUPTED = 0, 4, 5, 130
@@ -116,7 +116,10 @@ class _Bisect:
             try:
                 self.meter.case = one_case(words, list(cases))
                 break
-            except NothingMeasured:
+            except NothingMeasured as error:
+                if name == "base" and any(each.fatal for each in suite.problems):
+                    why = where_searched(self._session.config.benchmark_dir, suite.problems)
+                    raise NothingMeasured(error.what, why=why, fix=error.fix) from None
                 if name == "base":
                     raise
         self._versions = cases
