@@ -123,7 +123,7 @@ def gate(
     finish(report, options)
 
 
-@regress.command()
+@regress.command(short_help="Find the commit that made CASE slower, hungrier or fail.")
 @click.argument("case")
 @click.argument("good")
 @click.argument("bad")
@@ -201,7 +201,7 @@ def compare(base: str, head: str, environment: str | None, **options: Any) -> No
     finish(report, options)
 
 
-@regress.command()
+@regress.command(short_help="Which implementation is the fastest at each size.")
 @click.argument("revision", required=False, metavar="[REV]")
 @stack(where, selecting, output)
 @click.option("--machine", metavar="NAME", help="Whose results [this machine's].")

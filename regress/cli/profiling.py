@@ -74,7 +74,7 @@ def explain(
     finish(report, options)
 
 
-@regress.command()
+@regress.command(short_help="Profile a case or a script, or show what a profiler exported.")
 @click.argument("words", nargs=-1, required=True, metavar="CASE [REV] | SCRIPT [-- ARGUMENT...] | EXPORT...")
 @stack(where, placing, holding, deciding, output)
 @click.option("--calls", type=click.IntRange(min=1), help="Calls of a case, at most [20; with --ncu 1].")
@@ -168,7 +168,7 @@ def profile(
     finish(report, options)
 
 
-@regress.command()
+@regress.command(short_help="Call one case in this process, for nsys, ncu or a debugger.")
 @click.argument("case", metavar="CASE")
 @click.argument("revision", nargs=-1, metavar="[REV]")
 @stack(where, placing)

@@ -52,7 +52,7 @@ def run(revision: str | None, rounds: int | None, environment: str, **options: A
     finish(report, options)
 
 
-@regress.command()
+@regress.command(short_help="Measure many commits, and say what changed, and since when.")
 @click.argument("commits", required=False, default="NEW", metavar="[COMMITS]")
 @stack(where, selecting, tagging, measuring, output)
 @click.option("--since", metavar="REV|DATE", help="Only that commit and what comes after it, or what is not older.")
@@ -121,7 +121,7 @@ def sweep(
     finish(report, options)
 
 
-@regress.command()
+@regress.command(short_help="Take the results of shards or other machines into results_dir.")
 @click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path))
 @stack(where, output)
 @click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="In place of results_dir.")
@@ -187,7 +187,7 @@ def export(file: Path, since: str | None, machine: str | None, environment: str 
         write_table(command(request({}), progress, machine, environment, since), str(file))
 
 
-@regress.command()
+@regress.command(short_help="Write the history as pages that open from a file.")
 @stack(where)
 @click.option("--open", "open_", is_flag=True, help="Open it in the browser.")
 @click.option("--since", metavar="REV|DATE", help="Begin with that commit, or at that date [all that is recorded].")

@@ -166,7 +166,7 @@ def _judged(
         ),
         options=(*environments, *session.again),
         policy=policy(settings, session.request.strict),
-        recorded=str(recorder.root),
+        recorded=recorder.recorded,
     )
 
 

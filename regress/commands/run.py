@@ -74,7 +74,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
         warnings=tuple(warnings),
         overhead=measured.overhead,
         options=(*(("--env", environment) if environment else ()), *session.again),
-        recorded="" if side.dirty else str(recorder.root),
+        recorded=recorder.recorded,
         duration_s=time.monotonic() - start,
     )
 

@@ -209,6 +209,16 @@ def test_verbose_says_what_it_cost_beside_measuring(project: Callable[..., Proje
     assert "beside measuring" not in p.regress("run").out
 
 
+def test_what_was_interrupted_before_the_first_round_claims_nothing(
+    project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p = project()
+    measured(p)
+    monkeypatch.setattr(module, "execute", lambda *_: Measured(interrupted=True))
+    report = module.run(Request(p.root), None, Watch())
+    assert (report.state, report.recorded, report.device) == ("INTERRUPTED", "", "")
+
+
 def test_other_processes_on_the_device_are_said(
     project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
 ) -> None:
