@@ -31,6 +31,7 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
 """Names the file that a step of GitHub Actions adds to the summary of its run; 1 MiB of it are shown, or nothing."""
 
 
+WRITABLE = "--output FORMAT=FILE with a file that can be written"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _OF_THE_MACHINE = (*_FULL, errno.EACCES, errno.EPERM, errno.EROFS)
 """What an OSError says that no command has foreseen, and that is no fault of ours."""
@@ -193,7 +194,8 @@ def _delivered(report: Report, options: dict[str, Any], *, said: bool = False) -
             with open(file, mode, encoding="utf-8") as stream:
                 stream.write(text)
         except OSError as error:
-            failed = failed or _undelivered(f"cannot write {file}", error)
+            fix = f"correct ${SUMMARY}, which names it" if mode == "a" else WRITABLE
+            failed = failed or _undelivered(f"cannot write {file}", error, fix)
     return failed
 
 
@@ -260,7 +262,5 @@ def _printed(text: str, color: bool) -> RegressError | None:
     return None
 
 
-def _undelivered(what: str, error: OSError) -> RegressError:
-    return RegressError(
-        what, why=error.strerror or str(error), fix="--output FORMAT=FILE with a file that can be written"
-    )
+def _undelivered(what: str, error: OSError, fix: str = WRITABLE) -> RegressError:
+    return RegressError(what, why=error.strerror or str(error), fix=fix)

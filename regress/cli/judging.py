@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from regress.cli.program import regress
 from regress.invocation import finish, invoked
@@ -274,8 +275,11 @@ def ack(case: str | None, reason: str | None, remove: bool, list_: bool, **optio
     context = click.get_current_context()
     if list_ == (case is not None) or (list_ and remove):
         raise click.UsageError("name one CASE, or --list alone", context)
-    if reason is not None and (case is None or remove):
-        raise click.UsageError("--reason goes with a CASE that is acknowledged", context)
+    about_entry = ("reason", "kind", "until", "metric", "link", "level", "since", "replace")
+    said = [name for name in about_entry if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    idle = [name for name in said if list_ or (remove and name != "metric")]
+    if idle:
+        raise click.UsageError(f"--{idle[0]} goes with a CASE that is acknowledged", context)
     if case is not None and not remove and not (reason or "").strip():
         raise click.UsageError("--reason is missing: it says why CASE is no alarm", context)
     if options["level"] is not None and options["kind"] != "accepted":

@@ -76,7 +76,8 @@ def remove(request: Request, pattern: str, metric: str) -> Report:
     if not found:
         near = difflib.get_close_matches(pattern, [each.pattern for each in entries], n=1)
         fix = quoted("regress", "ack", "--remove", near[0]) if near else "regress ack --list"
-        raise RegressError(f"{path.name} has no entry for {pattern}", why=counted(len(entries), "entry"), fix=fix)
+        why = f"it has {', '.join(each.pattern for each in entries) or 'none at all'}"
+        raise RegressError(f"{path.name} has no entry for {pattern}", why=why, fix=fix)
     if len(found) > 1:
         why = "one for " + ", one for ".join(each.metric or "all metrics" for each in found)
         raise RegressError(f"{path.name} has {len(found)} entries for {pattern}", why=why, fix="name one with --metric")
@@ -147,8 +148,8 @@ def _matched(session: Session, pattern: str) -> frozenset[str]:
             return found
     near = difflib.get_close_matches(pattern, sorted({*cases, *cases.values()}), n=1)
     why = f"{counted(len(cases), 'case')} of checks on this machine and of recorded results, and none of them matches"
-    raise RegressError(f"there is no benchmark {pattern}", why=why,
-                       fix=quoted("regress", "ack", near[0]) + " …" if near else "regress list")  # fmt: skip
+    fix = quoted("regress", "ack", near[0]) + " …" if near else quoted("regress", "check", "-b", pattern)
+    raise RegressError(f"no benchmark {pattern} is known here", why=why, fix=fix)
 
 
 def _check_metric(name: str) -> None:
