@@ -70,6 +70,17 @@ def test_help_lists_every_command_and_some_examples() -> None:
         assert example in command_line.commands
 
 
+def test_an_environment_is_named_alike_by_every_command() -> None:
+    named = {
+        name: option.opts
+        for name, each in command_line.commands.items()
+        for option in each.params
+        if option.name in ("environment", "environments")
+    }
+    assert len(named) >= 9
+    assert all("--env" in names for names in named.values()), named
+
+
 def test_version(tmp_path: Path) -> None:
     assert regress(tmp_path, "--version").out.split()[-1] == __version__
 

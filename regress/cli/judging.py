@@ -185,7 +185,13 @@ def bisect(
 @click.argument("head")
 @stack(where, selecting, deciding, output)
 @click.option("--machine", metavar="NAME", help="Whose results [this machine's].")
-@click.option("--environment", metavar="NAME", help="Which environment's results, where there are several.")
+@click.option(
+    "--env",
+    "--environment",
+    "environment",
+    metavar="NAME",
+    help="Which environment's results, where there are several.",
+)
 def compare(base: str, head: str, environment: str | None, **options: Any) -> None:
     """The verdicts of check from recorded results, measuring nothing.
 
@@ -206,7 +212,13 @@ def compare(base: str, head: str, environment: str | None, **options: Any) -> No
 @click.argument("revision", required=False, metavar="[REV]")
 @stack(where, selecting, output)
 @click.option("--machine", metavar="NAME", help="Whose results [this machine's].")
-@click.option("--environment", metavar="NAME", help="Which environment's results, where there are several.")
+@click.option(
+    "--env",
+    "--environment",
+    "environment",
+    metavar="NAME",
+    help="Which environment's results, where there are several.",
+)
 def fastest(revision: str | None, environment: str | None, **options: Any) -> None:
     """Which implementation is the fastest at each size, from recorded results.
 

@@ -162,7 +162,8 @@ def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
 )
 @click.option("--since", metavar="REV|DATE", help="Only commits that are not older.")
 @click.option("--machine", metavar="NAME", help="Results of that machine alone.")
-@click.option("--environment", metavar="NAME", help="Results in that environment alone.")
+@click.option("--env", "--environment", "environment", metavar="NAME", help="Results in that environment alone.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def export(file: Path, since: str | None, machine: str | None, environment: str | None, **options: Any) -> None:
     """Write recorded results as a table.
 
@@ -181,7 +182,7 @@ def export(file: Path, since: str | None, machine: str | None, environment: str 
       5  nothing is recorded, or nothing matches
     """
     shown = str(file) == "-" and sys.stdout is not None and sys.stdout.isatty()
-    with invoked({**options, "quiet": shown}) as (request, progress):
+    with invoked({**options, "quiet": shown or options["quiet"]}) as (request, progress):
         from regress.commands.export import export as command
 
         write_table(command(request({}), progress, machine, environment, since), str(file))
