@@ -384,7 +384,11 @@ class Repository:
             self._refuse_pointers(tree, sha)
             state = self._state(tree)
             if not state:
-                raise RegressError(f"{tree} is no worktree of {sha[:8]}", why="git does not recognise what it made")
+                raise RegressError(
+                    f"{tree} is no worktree of {sha[:8]}",
+                    why="git does not recognise what it made",
+                    fix="git worktree prune",
+                )
         except BaseException:
             self._discard(tree)
             raise
