@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import os
 import re
 import sys
@@ -28,6 +29,12 @@ __all__ = ["finish", "invoked", "publish", "publish_explained", "publish_profile
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """Names the file that a step of GitHub Actions adds to the summary of its run; 1 MiB of it are shown, or nothing."""
+
+
+WRITABLE = "--output FORMAT=FILE with a file that can be written"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_OF_THE_MACHINE = (*_FULL, errno.EACCES, errno.EPERM, errno.EROFS)
+"""What an OSError says that no command has foreseen, and that is no fault of ours."""
 
 
 class InternalError(RegressError):
@@ -95,8 +102,18 @@ def _explained(error: Exception, options: dict[str, Any]) -> RegressError:
     if isinstance(error, re.error) and error.pattern in options.get("patterns", ()):
         what = f"{error.pattern!r} is neither the name of a benchmark nor a regular expression"
         return RegressError(what, why=str(error), fix="regress list")
+    if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
+        return _refused(error)
     fix = "report the traceback above" if options.get("debug") else "run it again with --debug and report the traceback"
     return InternalError(f"an internal error: {type(error).__name__}: {error}", fix=fix)
+
+
+def _refused(error: OSError) -> RegressError:
+    """The error where a folder or disk of this machine does not take what is to be written, or give what is to be read."""
+    where, why = error.filename or ".", (error.strerror or str(error)).lower()
+    if error.errno in _FULL:
+        return RegressError("the disk is full", why=why, fix=f"make room: df -h {where}")
+    return RegressError(f"cannot use {where}", why=why, fix=f"ls -ld {where}")
 
 
 def say(error: RegressError, options: dict[str, Any]) -> None:
@@ -177,7 +194,8 @@ def _delivered(report: Report, options: dict[str, Any], *, said: bool = False) -
             with open(file, mode, encoding="utf-8") as stream:
                 stream.write(text)
         except OSError as error:
-            failed = failed or _undelivered(f"cannot write {file}", error)
+            fix = f"correct ${SUMMARY}, which names it" if mode == "a" else WRITABLE
+            failed = failed or _undelivered(f"cannot write {file}", error, fix)
     return failed
 
 
@@ -203,12 +221,17 @@ def publish(site: Site, folder: Path, file: Path | None, progress: Progress) -> 
     written = write_file(site, file, progress) if file is not None else write_folder(site, folder, progress)
     for path, why, fix in written.index.skipped:
         click.echo(f"warning: {path} was left out: {why}; fix: {fix}", err=True)
-    counts = f"{written.benchmarks} benchmarks, {len(written.index.commits)} commits"
+    counts = f"{_counted(written.benchmarks, 'benchmark')}, {_counted(len(written.index.commits), 'commit')}"
     near = written.page.is_relative_to(Path.cwd())
     click.echo(
-        f"{written.page.relative_to(Path.cwd()) if near else written.page}  ({counts}; {written.changed} pages changed)"
+        f"{written.page.relative_to(Path.cwd()) if near else written.page}  ({counts}; "
+        f"{_counted(written.changed, 'page')} changed)"
     )
     return written.page
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def publish_profile(report: Report, file: Path) -> None:
@@ -239,7 +262,5 @@ def _printed(text: str, color: bool) -> RegressError | None:
     return None
 
 
-def _undelivered(what: str, error: OSError) -> RegressError:
-    return RegressError(
-        what, why=error.strerror or str(error), fix="--output FORMAT=FILE with a file that can be written"
-    )
+def _undelivered(what: str, error: OSError, fix: str = WRITABLE) -> RegressError:
+    return RegressError(what, why=error.strerror or str(error), fix=fix)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -12,8 +13,9 @@ if TYPE_CHECKING:
     NumberType = click.ParamType[float]
     OutputType = click.ParamType[tuple[str, Path]]
     GpusType = click.ParamType[tuple[str, ...]]
+    TargetType = click.ParamType[Path]
 else:  # older versions of click have no parameters there
-    NumberType = OutputType = GpusType = click.ParamType
+    NumberType = OutputType = GpusType = TargetType = click.ParamType
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -70,8 +72,23 @@ class Duration(NumberType):
         return seconds
 
 
+class Target(TargetType):
+    """A file that is to be written; whether it can be is looked at before anything is measured."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        file = Path(value)
+        if file.is_dir():
+            self.fail(f"{str(file)!r} is a folder", param, ctx)
+        there = next(path for path in (file, *file.absolute().parents) if path.exists())
+        if not os.access(there, os.W_OK):
+            self.fail(f"{str(file)!r} cannot be written: {there} is write-protected", param, ctx)
+        return file
+
+
 class Output(OutputType):
-    """FORMAT=FILE; checked before anything is measured."""
+    """FORMAT=FILE, with a Target."""
 
     name = "format=file"
 
@@ -83,9 +100,7 @@ class Output(OutputType):
             self.fail(f"{value!r} is not FORMAT=FILE with FORMAT one of {', '.join(FORMATS)}", param, ctx)
         if not Path(file).resolve().parent.is_dir():
             self.fail(f"the folder of {file!r} does not exist", param, ctx)
-        if Path(file).is_dir():
-            self.fail(f"{file!r} is a folder", param, ctx)
-        return form, Path(file)
+        return form, Target().convert(file, param, ctx)
 
 
 class Gpus(GpusType):

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from regress import __version__
 from regress.cli import regress as command_line
-from regress.options import Percent
+from regress.options import Output, Percent, Target
 from tests.conftest import Project, Result, regress
 
 ROOT = Path(__file__).parents[1]
@@ -60,13 +60,25 @@ def test_help_of_each_command_shows_how_to_use_it(name: str) -> None:
 
 
 def test_help_lists_every_command_and_some_examples() -> None:
-    result = CliRunner().invoke(command_line, ["-h"], prog_name="regress")
+    result = CliRunner().invoke(command_line, ["-h"], prog_name="regress", terminal_width=80)
     assert result.exit_code == 0
+    assert "..." not in result.output.partition("Commands:")[2], "what a command is for is cut short"
     for name in command_line.commands:
         assert re.search(rf"^  {name} ", result.output, re.MULTILINE)
     assert "regress demo d && cd d && regress check HEAD~1" in result.output
     for example in re.findall(r"^ +regress (\w+)", result.output.partition("Examples:")[2], re.MULTILINE):
         assert example in command_line.commands
+
+
+def test_an_environment_is_named_alike_by_every_command() -> None:
+    named = {
+        name: option.opts
+        for name, each in command_line.commands.items()
+        for option in each.params
+        if option.name in ("environment", "environments")
+    }
+    assert len(named) >= 9
+    assert all("--env" in names for names in named.values()), named
 
 
 def test_version(tmp_path: Path) -> None:
@@ -96,6 +108,35 @@ def test_wrong_usage_is_2_in_words(tmp_path: Path, arguments: list[str], what: s
     assert error.startswith("error: ")
     assert what in error
     assert last == f"fix:   {fix}"
+
+
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [
+        each for one in command_line.commands.values() for each in one.params if each.metavar in ("FILE", "[FILE]")
+    ]
+    assert len(files) >= 4
+    assert all(isinstance(each.type, Target) for each in files)
+    monkeypatch.setattr("regress.options.os.access", lambda *_: False)
+    with pytest.raises(click.BadParameter, match="is write-protected"):
+        Target().convert(str(tmp_path / "x"), None, None)
+    with pytest.raises(click.BadParameter, match="is write-protected"):
+        Output().convert(f"json={tmp_path / 'x'}", None, None)
+
+
+def test_ctrl_c_while_the_program_is_loaded_is_130() -> None:
+    code = (
+        "import sys\n"
+        "class Interrupts:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'click': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+        "from regress.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
 
 
 def test_without_a_command_it_shows_the_commands(tmp_path: Path) -> None:

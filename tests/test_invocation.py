@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from regress.invocation import _explained
 from regress.options import FORMATS
 from regress.report import RENDERERS
 from tests.conftest import Project, interrupted, regress, start
@@ -97,6 +99,21 @@ def test_ctrl_c_replaces_it_too(p: Project, tmp_path: Path) -> None:
     assert result.code == 130
     (error,) = junit(file.read_text()).iter("error")
     assert error.get("type") == "INTERRUPTED"
+
+
+@pytest.mark.parametrize(
+    ("error", "what", "code"),
+    [
+        (PermissionError(errno.EACCES, "Permission denied", "/srv/x"), "cannot use /srv/x", 2),
+        (OSError(errno.EROFS, "Read-only file system", "/srv/x"), "cannot use /srv/x", 2),
+        (OSError(errno.ENOSPC, "No space left on device"), "the disk is full", 2),
+        (FileNotFoundError(errno.ENOENT, "No such file", "x"), "an internal error: FileNotFoundError: ", 5),
+    ],
+)
+def test_what_the_machine_refuses_is_no_fault_of_ours(error: OSError, what: str, code: int) -> None:
+    found = _explained(error, {})
+    assert (found.what.startswith(what), found.exit_code) == (True, code)
+    assert found.fix
 
 
 def test_a_machine_that_reads_the_output_is_told_of_an_error_there(p: Project) -> None:

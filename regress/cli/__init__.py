@@ -1,5 +1,5 @@
-"""The command line: the commands with their options and help, and how the program begins and ends. Only this folder and
-invocation.py, which is around every command, print or exit.
+"""The command line: the commands with their options and help, and how the program begins and ends. Only this folder,
+invocation.py, which is around every command, and __main__.py, which is around this, print or exit.
 
 program     the program itself
 judging     check, gate, bisect, compare, fastest, ack

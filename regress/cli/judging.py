@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from regress.cli.program import regress
 from regress.invocation import finish, invoked
@@ -123,7 +124,7 @@ def gate(
     finish(report, options)
 
 
-@regress.command()
+@regress.command(short_help="Find the commit that made CASE slower, hungrier or fail.")
 @click.argument("case")
 @click.argument("good")
 @click.argument("bad")
@@ -184,7 +185,13 @@ def bisect(
 @click.argument("head")
 @stack(where, selecting, deciding, output)
 @click.option("--machine", metavar="NAME", help="Whose results [this machine's].")
-@click.option("--environment", metavar="NAME", help="Which environment's results, where there are several.")
+@click.option(
+    "--env",
+    "--environment",
+    "environment",
+    metavar="NAME",
+    help="Which environment's results, where there are several.",
+)
 def compare(base: str, head: str, environment: str | None, **options: Any) -> None:
     """The verdicts of check from recorded results, measuring nothing.
 
@@ -201,11 +208,17 @@ def compare(base: str, head: str, environment: str | None, **options: Any) -> No
     finish(report, options)
 
 
-@regress.command()
+@regress.command(short_help="Which implementation is the fastest at each size.")
 @click.argument("revision", required=False, metavar="[REV]")
 @stack(where, selecting, output)
 @click.option("--machine", metavar="NAME", help="Whose results [this machine's].")
-@click.option("--environment", metavar="NAME", help="Which environment's results, where there are several.")
+@click.option(
+    "--env",
+    "--environment",
+    "environment",
+    metavar="NAME",
+    help="Which environment's results, where there are several.",
+)
 def fastest(revision: str | None, environment: str | None, **options: Any) -> None:
     """Which implementation is the fastest at each size, from recorded results.
 
@@ -274,8 +287,13 @@ def ack(case: str | None, reason: str | None, remove: bool, list_: bool, **optio
     context = click.get_current_context()
     if list_ == (case is not None) or (list_ and remove):
         raise click.UsageError("name one CASE, or --list alone", context)
-    if (reason is None) == (case is not None and not remove) or (reason is not None and not reason.strip()):
-        raise click.UsageError("--reason says why CASE is no alarm, and goes with that only", context)
+    about_entry = ("reason", "kind", "until", "metric", "link", "level", "since", "replace")
+    said = [name for name in about_entry if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    idle = [name for name in said if list_ or (remove and name != "metric")]
+    if idle:
+        raise click.UsageError(f"--{idle[0]} goes with a CASE that is acknowledged", context)
+    if case is not None and not remove and not (reason or "").strip():
+        raise click.UsageError("--reason is missing: it says why CASE is no alarm", context)
     if options["level"] is not None and options["kind"] != "accepted":
         raise click.UsageError("--level goes with --kind accepted", context)
     given = {name: options.pop(name) for name in ("kind", "until", "metric", "link", "level", "since", "replace")}

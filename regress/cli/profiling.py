@@ -12,6 +12,7 @@ import click
 from regress.cli.program import regress
 from regress.invocation import finish, invoked, publish_explained, publish_profile
 from regress.options import (
+    Target,
     deciding,
     holding,
     output,
@@ -31,7 +32,7 @@ from regress.options import (
 @click.option("--record", is_flag=True, help="Keep results and explanation in results_dir, not only in the cache.")
 @click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, of those in the configuration.")
 @click.option("--head-env", metavar="NAME", default="", help="Environment of HEAD.")
-@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the page too.")
+@click.option("--html", type=Target(), metavar="FILE", help="Write the page too.")
 def explain(
     case: str,
     base: str,
@@ -73,7 +74,7 @@ def explain(
     finish(report, options)
 
 
-@regress.command()
+@regress.command(short_help="Profile a case or a script, or show what a profiler exported.")
 @click.argument("words", nargs=-1, required=True, metavar="CASE [REV] | SCRIPT [-- ARGUMENT...] | EXPORT...")
 @stack(where, placing, holding, deciding, output)
 @click.option("--calls", type=click.IntRange(min=1), help="Calls of a case, at most [20; with --ncu 1].")
@@ -87,7 +88,7 @@ def explain(
     multiple=True,
     help="What the case is held against: the raw operation below a wrapper. Or exports of the base, each a round; repeatable.",
 )
-@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the page too.")
+@click.option("--html", type=Target(), metavar="FILE", help="Write the page too.")
 @click.option("--record", metavar="REV", help="Record the exports as results of that commit.")
 def profile(
     words: tuple[str, ...],
@@ -167,7 +168,7 @@ def profile(
     finish(report, options)
 
 
-@regress.command()
+@regress.command(short_help="Call one case in this process, for nsys, ncu or a debugger.")
 @click.argument("case", metavar="CASE")
 @click.argument("revision", nargs=-1, metavar="[REV]")
 @stack(where, placing)

@@ -52,7 +52,7 @@ def init(directory: Path, write: bool, **options: Any) -> None:
     finish(report, options)
 
 
-@regress.command()
+@regress.command(short_help="Build commits without measuring; a later check finds them built.")
 @click.argument("revisions", nargs=-1, required=True, metavar="REV...")
 @stack(where, output)
 @click.option("--env", "environments", metavar="NAME", multiple=True, help="Environment to build in; repeatable.")
@@ -78,7 +78,7 @@ def build(revisions: tuple[str, ...], environments: tuple[str, ...], **options: 
     finish(report, options)
 
 
-@regress.command("list")
+@regress.command("list", short_help="The cases of the suite, with metric, tags and cost.")
 @stack(where, selecting, tagging, placing, output)
 def list_(**options: Any) -> None:
     """The cases of the suite, with metric, tags, and what a round of each took.
@@ -86,6 +86,13 @@ def list_(**options: Any) -> None:
     \b
     Example:
       regress list -q -b softmax    names alone
+
+    \b
+    Exit codes:
+      0  listed
+      2  usage or configuration
+      3  a benchmark file cannot be imported
+      5  there is no benchmark, or no benchmark matches
     """
     with invoked(options) as (request, progress):
         from regress.commands.list import list_cases
@@ -94,7 +101,7 @@ def list_(**options: Any) -> None:
     finish(report, options)
 
 
-@regress.command()
+@regress.command(short_help="Effective settings, and where each came from.")
 @stack(where, placing, thresholds, output)
 def config(**options: Any) -> None:
     """Effective settings, and where each came from: default, asv.conf.json or the command line.
@@ -110,7 +117,7 @@ def config(**options: Any) -> None:
     finish(report, options)
 
 
-@regress.command()
+@regress.command(short_help="Is this machine fit to measure? With --aa: how well?")
 @stack(where, placing, output)
 @click.option("--aa", is_flag=True, help="Measure HEAD, or the working tree, against itself.")
 @stack(selecting, tagging, budgeting, holding)
@@ -144,7 +151,7 @@ def doctor(aa: bool, budget: float | None, **options: Any) -> None:
     finish(report, options)
 
 
-@regress.command()
+@regress.command(short_help="Make a small git repository with planted regressions.")
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option("--commits", type=int, default=12, show_default=True, help="How many commits the repository gets.")
 @click.option("--scripted/--cuda", default=None, help="Scripted device or real CUDA [whether there is a GPU].")

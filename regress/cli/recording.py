@@ -12,6 +12,7 @@ from regress.cli.program import regress
 from regress.invocation import finish, invoked, publish, write_table
 from regress.options import (
     Duration,
+    Target,
     measuring,
     output,
     selecting,
@@ -51,7 +52,7 @@ def run(revision: str | None, rounds: int | None, environment: str, **options: A
     finish(report, options)
 
 
-@regress.command()
+@regress.command(short_help="Measure many commits, and say what changed, and since when.")
 @click.argument("commits", required=False, default="NEW", metavar="[COMMITS]")
 @stack(where, selecting, tagging, measuring, output)
 @click.option("--since", metavar="REV|DATE", help="Only that commit and what comes after it, or what is not older.")
@@ -120,7 +121,7 @@ def sweep(
     finish(report, options)
 
 
-@regress.command()
+@regress.command(short_help="Take the results of shards or other machines into results_dir.")
 @click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path))
 @stack(where, output)
 @click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="In place of results_dir.")
@@ -149,11 +150,21 @@ def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
 
 @regress.command()
 @stack(where, selecting)
-@click.option("--csv", "file", metavar="[FILE]", is_flag=False, flag_value="-", required=True, help="As CSV [stdout].")
+@click.option(
+    "--csv",
+    "file",
+    type=Target(),
+    metavar="[FILE]",
+    is_flag=False,
+    flag_value="-",
+    required=True,
+    help="As CSV [stdout].",
+)
 @click.option("--since", metavar="REV|DATE", help="Only commits that are not older.")
 @click.option("--machine", metavar="NAME", help="Results of that machine alone.")
-@click.option("--environment", metavar="NAME", help="Results in that environment alone.")
-def export(file: str, since: str | None, machine: str | None, environment: str | None, **options: Any) -> None:
+@click.option("--env", "--environment", "environment", metavar="NAME", help="Results in that environment alone.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def export(file: Path, since: str | None, machine: str | None, environment: str | None, **options: Any) -> None:
     """Write recorded results as a table.
 
     A row for each commit, machine, environment, device, case and metric: value and interval in base units (seconds, bytes),
@@ -170,20 +181,20 @@ def export(file: str, since: str | None, machine: str | None, environment: str |
       2  usage or configuration
       5  nothing is recorded, or nothing matches
     """
-    shown = file == "-" and sys.stdout is not None and sys.stdout.isatty()
-    with invoked({**options, "quiet": shown}) as (request, progress):
+    shown = str(file) == "-" and sys.stdout is not None and sys.stdout.isatty()
+    with invoked({**options, "quiet": shown or options["quiet"]}) as (request, progress):
         from regress.commands.export import export as command
 
-        write_table(command(request({}), progress, machine, environment, since), file)
+        write_table(command(request({}), progress, machine, environment, since), str(file))
 
 
-@regress.command()
+@regress.command(short_help="Write the history as pages that open from a file.")
 @stack(where)
 @click.option("--open", "open_", is_flag=True, help="Open it in the browser.")
 @click.option("--since", metavar="REV|DATE", help="Begin with that commit, or at that date [all that is recorded].")
 @click.option(
     "--single-file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=Target(),
     metavar="FILE",
     help="Everything in one file, to send or to attach [the folder report/].",
 )

@@ -12,13 +12,14 @@ from pathlib import Path
 
 from regress import acks
 from regress.commands.acknowledging import recorded_cases, review
+from regress.commands.metrics import check_metric
 from regress.commands.regressed import Regressed, regressed
 from regress.commands.session import Request, Session, counted, quoted
 from regress.config import acks_file
 from regress.errors import RegressError
 from regress.history import last_verdicts
 from regress.history.disk import locked, replace_file
-from regress.model import LIFTED, METRICS, NEXT_TAG, AckKind, Acknowledgement, Report, Reviewed
+from regress.model import LIFTED, NEXT_TAG, AckKind, Acknowledgement, Report, Reviewed
 
 SHA_DIGITS = 12
 LOCK_TIMEOUT_S = 10.0
@@ -49,7 +50,7 @@ def ack(request: Request, wanted: Wanted) -> Report:
     path = acks_file(session.config)
     entries = acks.read(path)
     matched = _matched(session, wanted.pattern)
-    _check_metric(wanted.metric)
+    check_metric(wanted.metric)
     until = _until(wanted)
     entry = Acknowledgement(wanted.pattern, wanted.kind, wanted.reason, wanted.metric, until=until, link=wanted.link)
     if wanted.kind == "accepted":
@@ -76,7 +77,8 @@ def remove(request: Request, pattern: str, metric: str) -> Report:
     if not found:
         near = difflib.get_close_matches(pattern, [each.pattern for each in entries], n=1)
         fix = quoted("regress", "ack", "--remove", near[0]) if near else "regress ack --list"
-        raise RegressError(f"{path.name} has no entry for {pattern}", why=counted(len(entries), "entry"), fix=fix)
+        why = f"it has {', '.join(each.pattern for each in entries) or 'none at all'}"
+        raise RegressError(f"{path.name} has no entry for {pattern}", why=why, fix=fix)
     if len(found) > 1:
         why = "one for " + ", one for ".join(each.metric or "all metrics" for each in found)
         raise RegressError(f"{path.name} has {len(found)} entries for {pattern}", why=why, fix="name one with --metric")
@@ -147,16 +149,8 @@ def _matched(session: Session, pattern: str) -> frozenset[str]:
             return found
     near = difflib.get_close_matches(pattern, sorted({*cases, *cases.values()}), n=1)
     why = f"{counted(len(cases), 'case')} of checks on this machine and of recorded results, and none of them matches"
-    raise RegressError(f"there is no benchmark {pattern}", why=why,
-                       fix=quoted("regress", "ack", near[0]) + " …" if near else "regress list")  # fmt: skip
-
-
-def _check_metric(name: str) -> None:
-    known = (*METRICS, "value")
-    if name and name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        raise RegressError(f"there is no metric {name}", why="known are " + ", ".join(known),
-                           fix=f"--metric {near[0] if near else 'gpu_time'}")  # fmt: skip
+    fix = quoted("regress", "ack", near[0]) + " …" if near else quoted("regress", "check", "-b", pattern)
+    raise RegressError(f"no benchmark {pattern} is known here", why=why, fix=fix)
 
 
 def _until(wanted: Wanted) -> str:

@@ -153,7 +153,7 @@ def _judged(
         counts=summed.counts,
         acknowledged=summed.acknowledged,
         cases=summed.cases,
-        geomean=summed.geomean,
+        geomean=None if job.quick else summed.geomean,  # of one round each it says nothing
         noise_floor=summed.noise_floor,
         min_detectable=summed.min_detectable,
         last_aa=_last_aa(session, measured, comparisons),
@@ -166,7 +166,7 @@ def _judged(
         ),
         options=(*environments, *session.again),
         policy=policy(settings, session.request.strict),
-        recorded=str(recorder.root),
+        recorded=recorder.recorded,
     )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import statistics
 
-from regress.commands.session import Request, Session, unmatched
+from regress.commands.session import Request, Session
 from regress.history import Store
 from regress.model import Benchmark, Case, Listed, Report, Side, declared_words
-from regress.run.execute import Watcher, discover
+from regress.run.execute import Watcher, discover, nothing_selected
 from regress.run.plan import select
 
 
@@ -16,13 +16,13 @@ def list_cases(request: Request, watcher: Watcher) -> Report:
     session = Session(request)
     side = session.tree_side("head")
     prepared = session.prepare(side, watcher)
-    found = discover(session.job((prepared,), 1), prepared)
+    job = session.job((prepared,), 1)
+    found = discover(job, prepared)
     benchmarks = {each.name: each for each in found.benchmarks}
-    selection = session.selection()
-    cases = select(found.benchmarks, selection)
-    if selection.words and not cases:
-        raise unmatched(selection, str(session.config.benchmark_dir))
+    cases = select(found.benchmarks, job.selection)
     fatal = any(problem.fatal for problem in found.problems)
+    if not cases and (job.selection.words or not fatal):
+        raise nothing_selected(job, found.problems)
     costs = _costs(session, side)
     return Report(
         command="list",

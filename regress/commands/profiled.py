@@ -17,7 +17,7 @@ from regress.profiling import chrome
 from regress.profiling.calls import call_profile, of_components
 from regress.profiling.kernels import explain
 from regress.profiling.timeline import Timeline, between
-from regress.run.execute import Job, Watcher, discover
+from regress.run.execute import Job, Watcher, discover, where_searched
 from regress.run.plan import Selection, select
 from regress.run.profiled import CALLS, Profiled, profiled
 
@@ -108,8 +108,7 @@ def choose(session: Session, job: Job) -> Chosen:
     suite = discover(job, job.sides[0])
     cases = select(suite.benchmarks, job.selection)
     if not cases:
-        broken = [each for each in suite.problems if each.fatal]
-        why = f"{broken[0].where}: {broken[0].message}" if broken else f"searched in {session.config.benchmark_dir}"
+        why = where_searched(session.config.benchmark_dir, suite.problems)
         near = _near(session.request.patterns, suite.benchmarks)
         raise NothingMeasured(
             f"no benchmark matches {job.selection.words}",

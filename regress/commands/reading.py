@@ -10,13 +10,14 @@ if TYPE_CHECKING:
 
 
 def reading(watcher: Watcher) -> Callable[[int, int], None]:
-    """Takes how many bytes are read, and how many there are; tells it by the MiB."""
+    """Takes how many bytes are read, and how many there are; tells it by the MiB, and less than one not at all."""
     told = -1
 
     def tell(read: int, wanted: int) -> None:
         nonlocal told
         if told < 0:
-            watcher.start(wanted >> 20, "reading results, MiB")
+            if wanted >> 20:
+                watcher.start(wanted >> 20, "reading results, MiB")
             told = 0
         if read >> 20 > told:
             watcher.advance("", (read >> 20) - told)

@@ -51,6 +51,7 @@ class Recorder:
         self._identities: dict[str, Identity] = {}
         self._recorded = self._store.machine_facts(self._machine.name)
         self._checkout = Checkout(session, prepared)
+        self._kept = False
         self._unfit = 0
         """Rounds that were not kept because the benchmark files had changed."""
         self.root = root
@@ -59,6 +60,11 @@ class Recorder:
     def machine(self) -> Machine:
         """This machine, with what the workers said about its device."""
         return self._machine
+
+    @property
+    def recorded(self) -> str:
+        """Where rounds were kept; empty while none was."""
+        return str(self.root) if self._kept else ""
 
     def take(self, round: Round, facts: Mapping[str, Any], benchmark: Benchmark) -> None:
         """Keep one round; it is on disk when this returns. Raises NoDevice where numbers of the CPU would be filed
@@ -86,6 +92,7 @@ class Recorder:
             self._unfit += 1
         else:
             self._store.append(side, self._machine, identity.name, round, facts, benchmark)
+            self._kept = True
 
     def finish(self, measured: Measured) -> None:
         """Write asv's files for each side that has rounds."""

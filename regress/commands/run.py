@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -25,7 +27,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
         raise RevisionError(
             f"{revision} is a range, and run measures one commit",
             why="a range may mean hours of measuring",
-            fix=f"git rev-list {quoted(revision)} | xargs -n 1 regress run",
+            fix=f"regress sweep {quoted(revision)}",
         )
     session = Session(request)
     side = session.one_side(revision, environment)
@@ -67,11 +69,12 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
         measurements=rows,
         implementations=implementations(measured.rounds, benchmarks, session.config.settings),
         cases=len(cases),
+        counts=counts(rows),
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
         overhead=measured.overhead,
         options=(*(("--env", environment) if environment else ()), *session.again),
-        recorded="" if side.dirty else str(recorder.root),
+        recorded=recorder.recorded,
         duration_s=time.monotonic() - start,
     )
 
@@ -101,8 +104,29 @@ def _rows(case: Case, rounds: list[Round], benchmark: Benchmark | None, settings
     for name in sorted(names, key=lambda name: name != primary):
         found = [each.values[name] for each in good if name in each.values]
         metric = metric_of(name, found[0].unit, benchmark.declared.get("better") if benchmark else None, found[0].exact)
-        summary = summarize([each.value for each in found], settings.confidence)
-        yield Measurement(case, metric, summary, None, flags, primary=name == primary)
+        values = [each.value for each in found if math.isfinite(each.value)]
+        if len(values) >= settings.good_rounds * len(found):
+            summary = summarize(values, settings.confidence)
+            yield Measurement(case, metric, summary, None, flags, primary=name == primary)
+        elif name == primary:
+            yield Measurement(case, metric, None, _no_number([each.value for each in found]), flags)
+
+
+def _no_number(values: list[float]) -> Failure:
+    """Why too few of these are numbers: with NaN alone a benchmark says that there is none, as in asv."""
+    others = [value for value in values if not math.isfinite(value)]
+    kind, word = ("skipped", "NaN") if all(map(math.isnan, others)) else ("error", "no number")
+    return Failure(kind, f"{word} in {len(others)} of {counted(len(values), 'round')}")
+
+
+def counts(rows: Iterable[Measurement]) -> dict[str, int]:
+    """Cases that were measured, failed, or were skipped."""
+    found = Counter(
+        "measured" if row.failure is None else "skipped" if row.failure.kind == "skipped" else "failed"
+        for row in rows
+        if row.primary
+    )
+    return dict(found)
 
 
 def exit_codes(rows: Iterable[Measurement], measured: Measured) -> tuple[int, ...]:

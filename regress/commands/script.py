@@ -20,13 +20,16 @@ from regress.run.ship import ship
 
 
 def is_script(words: Sequence[str]) -> bool:
-    """Whether the first word is a Python file."""
-    return words[0].endswith(".py") and Path(words[0]).is_file()
+    """Whether the first word names a Python file, be it there or not."""
+    return words[0].endswith(".py")
 
 
 def profile_script(request: Request, words: Sequence[str]) -> Report:
-    """Profile the script, with the arguments behind it, under the interpreter of the configuration where there is one."""
+    """Profile the script, with the arguments behind it, under the interpreter of the configuration where there is one.
+    Raises ProfileError where the script is not there."""
     start = time.monotonic()
+    if not Path(words[0]).is_file():
+        raise ProfileError(f"there is no script {words[0]}", why=f"searched from {Path.cwd()}", fix="name a file")
     python, cache = sys.executable, configuration.usual_cache()
     if request.config_file is not None or configuration.find(request.start) is not None:
         loaded = configuration.load(request.config_file, request.start)

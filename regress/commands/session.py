@@ -336,7 +336,7 @@ def device_line(facts: Mapping[str, Any], rounds: list[Round]) -> str:
     parts += [f"{word} {facts[name]}" for name, word in (("driver", "driver"), ("cuda", "CUDA")) if name in facts]
     loaded = {name for each in rounds for name in each.facts.get("loaded", ())}
     parts += [f"{name} {facts[name]}" for name in ("torch", "cupy", "jax") if name in facts and name in loaded]
-    parts.append(f"Python {facts.get('python', '?')}")
+    parts += [f"Python {facts['python']}"] if "python" in facts else []
     clocks = sorted(each.facts["sm_clock_hz"] for each in rounds if "sm_clock_hz" in each.facts)
     if clocks:
         parts.append(f"SM clock {clocks[len(clocks) // 2] / 1e6:.0f} MHz")

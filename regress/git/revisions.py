@@ -35,7 +35,9 @@ def resolve(root: Path, common_dir: Path, revision: str) -> Commit:
 def _unresolved(root: Path, common_dir: Path, revision: str, err: str) -> RevisionError:
     """The error for a revision that git does not know; `err` is what it said."""
     if not exists(root, "HEAD") and revision.startswith("HEAD"):
-        return RevisionError("there is no commit yet", why=f"{root} has an empty history", fix="git commit")
+        return RevisionError(
+            "there is no commit yet", why=f"{root} has an empty history", fix="git add -A && git commit"
+        )
     if "ambiguous" in err:
         return RevisionError(f"{revision!r} is ambiguous", why=line(err), fix="give more digits of the sha")
     if ".." in revision:

@@ -121,7 +121,11 @@ class Worktrees:
             self._refuse_pointers(tree, sha)
             state = self._state(tree)
             if not state:
-                raise RegressError(f"{tree} is no worktree of {sha[:8]}", why="git does not recognise what it made")
+                raise RegressError(
+                    f"{tree} is no worktree of {sha[:8]}",
+                    why="git does not recognise what it made",
+                    fix="git worktree prune",
+                )
         except BaseException:
             self._discard(tree)
             raise
@@ -205,7 +209,9 @@ def _folder(path: Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RegressError(
-            f"cannot make {path}", why=str(error), fix='set "cache_dir" to a folder you can write'
+            f"cannot make {path}",
+            why=(error.strerror or str(error)).lower(),
+            fix='set "cache_dir" under "regress" in asv.conf.json, or $REGRESS_CACHE_DIR, to a folder you can write',
         ) from error
     return path.resolve()
 

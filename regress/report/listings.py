@@ -178,7 +178,7 @@ def _measurement(measurement: Measurement) -> Row:
     summary = measurement.summary
     assert summary is not None
     value = format_estimate(summary.center, summary.low, summary.high, visible(measurement.metric.unit))
-    spread = "exact" if measurement.metric.exact else format_percent(summary.spread)
+    spread = "exact" if measurement.metric.exact else format_percent(summary.spread) if summary.n > 1 else ""
     flags = ", ".join(visible(flag) for flag in measurement.flags)
     name = visible(str(measurement.case))
     words = throughput_words(measurement.throughput)

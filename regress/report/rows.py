@@ -171,5 +171,6 @@ def _interval(comparison: Comparison) -> str:
 def _rounds(comparison: Comparison) -> tuple[str, str]:
     """How many rounds each side has, and its spread: "5+5", "1.5/1.2 %"."""
     sides = [side for side in (comparison.base, comparison.head) if side is not None]
-    spread = "/".join(format_percent(side.spread).removesuffix(" %") for side in sides)
-    return "+".join(str(side.n) for side in sides), f"{spread} %" if sides and not comparison.exact else ""
+    known = any(side.n > 1 for side in sides)  # one round has none
+    spread = "/".join(format_percent(side.spread if side.n > 1 else None).removesuffix(" %") for side in sides)
+    return "+".join(str(side.n) for side in sides), f"{spread} %" if known and not comparison.exact else ""

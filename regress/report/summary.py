@@ -25,6 +25,8 @@ __all__ = [
     "when",
 ]
 
+MEASURED = "measured"
+"""What `run`, which has no verdicts, counts beside "failed" and "skipped"."""
 _FEW_PROBLEMS = 8
 """Problems of the suite that are named without -v; a suite written for another version of the project may have hundreds."""
 _SUBJECT_LIMIT = 60
@@ -80,7 +82,7 @@ def verdict(report: Report, style: Style) -> list[str]:
     if not (report.state or report.cases or report.counts or report.remark):
         return []
     cases = "1 case" if report.cases == 1 else f"{report.cases} cases"
-    words = counts(report)
+    words = "" if _all_measured(report) else counts(report)
     parts = [f"{cases}: {words}" if report.cases and words else words or cases]
     if report.drift:
         worse = sum(each.exit_code() == 1 for each in report.drift)
@@ -93,10 +95,14 @@ def verdict(report: Report, style: Style) -> list[str]:
         parts = [visible(report.remark)]
     elif report.checks and not report.cases and not words:
         parts = []
+    if parts and (fatal := sum(each.fatal for each in report.problems)):
+        parts[0] += f"; {fatal} suite {'problem' if fatal == 1 else 'problems'}"
     if report.geomean is not None:
         ratio, low, high, over = report.geomean
         interval = f" ({format_interval(low, high)})" if style.verbose else ""
         parts.append(f"geomean {format_change(ratio)}{interval} over {over}")
+    if report.command == "run" and report.head is not None and report.head.dirty:
+        parts.append("not recorded: uncommitted changes")
     if report.duration_s:
         parts.append(format_duration(report.duration_s))
     return parts
@@ -109,10 +115,15 @@ def verdict_line(report: Report, style: Style) -> str:
 
 def counts(report: Report) -> str:
     """Cases by verdict: "2 regressed, 16 unchanged"."""
-    order = [each.value for each in ORDER]
+    order = [MEASURED, *(each.value for each in ORDER)]
     words = [word for word in order if report.counts.get(word)]
     words += sorted(word for word, count in report.counts.items() if count and word not in order)
     return ", ".join(f"{report.counts[word]} {visible(word)}{_known(report, word)}" for word in words)
+
+
+def _all_measured(report: Report) -> bool:
+    """Whether every case gave a value, in a command that counts those."""
+    return {word for word, count in report.counts.items() if count} == {MEASURED}
 
 
 def _known(report: Report, word: str) -> str:

@@ -94,7 +94,7 @@ def nothing_selected(job: Job, problems: Iterable[SuiteProblem]) -> NothingMeasu
     fatal = [each for each in problems if each.fatal]
     if job.selection.words:
         what = f"no benchmark matches {job.selection.words}"
-        return NothingMeasured(what, why=f"searched in {job.suite}", fix="regress list")
+        return NothingMeasured(what, why=where_searched(job.suite, fatal), fix="regress list")
     if fatal:
         return NothingMeasured(
             f"no benchmark in {job.suite} could be imported",
@@ -106,6 +106,15 @@ def nothing_selected(job: Job, problems: Iterable[SuiteProblem]) -> NothingMeasu
         why="no function or method there is named time_*, cudatime_*, cudacold_*, track_*, mem_*, peakmem_* or timeraw_*",
         fix='set "benchmark_dir" in asv.conf.json, or write one',
     )
+
+
+def where_searched(suite: Path, problems: Iterable[SuiteProblem]) -> str:
+    """Where benchmarks were looked for, and what of it could not be looked at."""
+    fatal = [each for each in problems if each.fatal]
+    if not fatal:
+        return f"searched in {suite}"
+    others = f" and {len(fatal) - 1} more" if len(fatal) > 1 else ""
+    return f"searched in {suite} without {fatal[0].where}{others}: {fatal[0].message}"
 
 
 class _Execution:

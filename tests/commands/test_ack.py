@@ -155,6 +155,7 @@ def test_a_second_accepted_change_is_one_level_with_the_first(slower: Project) -
 
 REFUSED: list[tuple[list[str], str, str]] = [
     (["b.cudatime_wrok", "--reason", "x"], "no benchmark b.cudatime_wrok", WORK),
+    (["elsewhere", "--reason", "x"], "no benchmark elsewhere is known here", "regress check -b elsewhere"),
     ([WORK, "--reason", "x", "--until", "2020-01-01"], "is over already", "later"),
     ([WORK, "--reason", "x", "--until", "some day"], "is no end", "--until v1.6"),
     (["b.cudatime_other", "--reason", "x"], "b.cudatime_other has not regressed", "--level +9% --since REV"),
@@ -165,6 +166,9 @@ REFUSED: list[tuple[list[str], str, str]] = [
     (["--list", WORK], "--list", "--help"),
     ([WORK, "--kind", "noise", "--level", "+9%", "--reason", "x"], "--level", "--help"),
     (["--remove", WORK, "--reason", "x"], "--reason", "--help"),
+    (["--remove", "elsewhere"], "has no entry for elsewhere", "regress ack --list"),
+    (["--remove", WORK, "--until", "v2"], "--until", "--help"),
+    (["--list", "--kind", "noise"], "--kind", "--help"),
 ]
 """Words after `regress ack`; what the error says, and its fix."""
 

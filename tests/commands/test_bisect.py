@@ -308,6 +308,13 @@ def test_one_case(words: str, found: int) -> None:
     assert one_case(words, CASES) == CASES[found]
 
 
+def test_a_metric_that_there_is_not_is_refused_before_anything_is_measured(project: Callable[..., Project]) -> None:
+    result = project().regress("bisect", "a.time_f", "HEAD~1", "HEAD", "--metric", "gpu_tme")
+    assert (result.code, result.out) == (2, "")
+    assert "there is no metric gpu_tme" in result.err
+    assert result.err.endswith("fix:   --metric gpu_time\n")
+
+
 def test_several_cases_or_none() -> None:
     with pytest.raises(RegressError, match="is 2 cases") as several:
         one_case("a.time_f", CASES)

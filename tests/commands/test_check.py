@@ -347,6 +347,7 @@ def test_quick_judges_nothing(project: Callable[..., Project]) -> None:
     assert result.code == 0
     timed = [each for each in document(result)["benchmarks"] if each["metric"] == "gpu_time"]
     assert [each["verdict"] for each in timed] == ["undecided", "undecided"]
+    assert document(result)["geomean"] is None
 
 
 def test_without_a_device_cuda_cases_are_skipped_and_alone_they_are_5(project: Callable[..., Project]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from regress.commands.demo import LEAST_COMMITS, PLANTED, DemoCreated, create, cuda_devices, files
+from regress.commands.demo.repository import Repository
 from regress.commands.demo.story import STORY, Edit
 from regress.errors import RegressError
 from regress.model import Settings, Verdict
@@ -370,3 +371,25 @@ def test_it_is_scripted_where_there_is_no_device(
     created = create(tmp_path / "demo")
     assert created.scripted is is_scripted
     assert ("regress" in json.loads((created.directory / "asv.conf.json").read_text())) is is_scripted
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [(KeyboardInterrupt(), KeyboardInterrupt), (PermissionError(13, "Permission denied"), RegressError)],
+)
+def test_half_a_demo_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: BaseException, expected: type[BaseException]
+) -> None:
+    """Or the next one would find the folder in use."""
+    commit, done = Repository.commit, itertools.count()
+
+    def twice(*arguments: Any) -> str:
+        if next(done) == 2:
+            raise raised
+        return commit(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Repository, "commit", twice)
+        with pytest.raises(expected):
+            create(tmp_path / "d", scripted=True)
+    assert create(tmp_path / "d", scripted=True).commits == LEAST_COMMITS

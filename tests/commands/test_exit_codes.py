@@ -471,6 +471,14 @@ def _(make: Make) -> int:
     return code(p, "list")
 
 
+@row("`list`: there is no benchmark, or no benchmark matches")
+def _(make: Make) -> int:
+    p = two(make)
+    assert code(p, "list", "-b", "nothing") == 5
+    p.commit({"benchmarks/b.py": ""})
+    return code(p, "list")
+
+
 @row("`doctor`: the machine is not fit to measure")
 def _(make: Make) -> int:
     return code(two(make, python="/nowhere/python"), "doctor")

@@ -88,6 +88,14 @@ def untracked(root: Path) -> set[str]:
 # -- where there is nothing ----------------------------------------------------------------------------------------------
 
 
+def test_where_there_is_no_commit_it_says_to_make_one(repository: Callable[..., Path]) -> None:
+    """What is to be tried next would fail."""
+    root = repository()
+    assert regress(root, "init").out.splitlines()[-3].split() == ["first", "git", "add", "-A", "&&", "git", "commit"]
+    refused = regress(root, "run", "--quick")
+    assert (refused.code, refused.err.splitlines()[-1]) == (2, "fix:   git add -A && git commit")
+
+
 def test_a_repository_without_a_suite_gets_one_that_runs(repository: Callable[..., Path]) -> None:
     root = repository({"proj.py": "", ".gitignore": "*.so"})
     result = regress(root, "init")

@@ -73,6 +73,14 @@ def test_list_quiet_is_names_that_b_takes(project: Callable[..., Project]) -> No
     assert p.regress("list", "-q", "-b", names[1]).out.splitlines() == [names[1]]
 
 
+def test_list_of_a_suite_without_benchmarks_is_5(project: Callable[..., Project]) -> None:
+    p = project()
+    p.commit({"proj/__init__.py": "", "benchmarks/b.py": "def tme_x(): pass\n"})
+    result = p.regress("list")
+    assert (result.code, result.out) == (5, "")
+    assert result.err.startswith("error: there is no benchmark in ")
+
+
 def test_list_without_a_match_is_5(project: Callable[..., Project]) -> None:
     p = project()
     p.commit({"proj/__init__.py": CODE, "benchmarks/b.py": SUITE})

@@ -128,6 +128,7 @@ def test_markdown_has_the_tables() -> None:
         ((CASE, "--against", "zzz"), 2, "0 cases match 'zzz'"),
         ((CASE, "--against", "a", "--against", "b"), 2, "--against names 2 cases"),
         ((CASE, "HEAD", "HEAD~1"), 2, "2 revisions and one case"),
+        (("nosuch.py", "--", "--steps", "1"), 2, "there is no script nosuch.py"),
     ],
 )
 def test_what_cannot_be_profiled_says_why(words: tuple[str, ...], code: int, said: str) -> None:

@@ -163,6 +163,27 @@ def test_a_dirty_tree_that_changes_meanwhile_is_said(project: Callable[..., Proj
     assert files(p) == []
 
 
+def test_the_verdict_line_says_that_nothing_was_recorded(project: Callable[..., Project]) -> None:
+    """With -q it is all there is, and whoever runs it that way wants the record."""
+    p = project()
+    measured(p)
+    (p.root / "notes.txt").write_text("a file that git does not know")
+    assert "   not recorded: uncommitted changes   " in p.regress("run", "-q").out
+    (p.root / "notes.txt").unlink()
+    assert "not recorded" not in p.regress("run", "-q").out
+
+
+def test_what_is_no_number_is_skipped_or_fails_and_the_verdict_line_counts_it(project: Callable[..., Project]) -> None:
+    """A `track_*` that returns NaN says that there is no number, as in asv."""
+    p = project()
+    suite = "\n".join(f"def track_{name}(): return float({name!r})" for name in ("nan", "inf", "1"))
+    p.commit({"proj/__init__.py": "", "benchmarks/b.py": suite})
+    report = document(p.regress("run", "--format", "json"))
+    failures = {each["name"]: each["failure"] and each["failure"]["kind"] for each in report["benchmarks"]}
+    assert failures == {"b.track_nan": "skipped", "b.track_inf": "error", "b.track_1": None}
+    assert p.regress("run", "-q").out.startswith("FAIL  3 cases: 1 measured, 1 failed, 1 skipped   ")
+
+
 def test_rows_stand_by_name_and_as_the_suite_orders_parameters(project: Callable[..., Project]) -> None:
     """Whatever order a round has measured them in."""
     p = project()
@@ -186,6 +207,16 @@ def test_verbose_says_what_it_cost_beside_measuring(project: Callable[..., Proje
     )
     assert re.search(pattern, p.regress("run", "-v").out, re.MULTILINE)
     assert "beside measuring" not in p.regress("run").out
+
+
+def test_what_was_interrupted_before_the_first_round_claims_nothing(
+    project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p = project()
+    measured(p)
+    monkeypatch.setattr(module, "execute", lambda *_: Measured(interrupted=True))
+    report = module.run(Request(p.root), None, Watch())
+    assert (report.state, report.recorded, report.device) == ("INTERRUPTED", "", "")
 
 
 def test_other_processes_on_the_device_are_said(
@@ -258,7 +289,7 @@ def test_a_range_is_refused_with_what_to_do_instead(project: Callable[..., Proje
     assert result.err.splitlines() == [
         f"error: {revision} is a range, and run measures one commit",
         "why:   a range may mean hours of measuring",
-        f"fix:   git rev-list {shlex.quote(revision)} | xargs -n 1 regress run",
+        f"fix:   regress sweep {shlex.quote(revision)}",
     ]
 
 

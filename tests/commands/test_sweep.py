@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from regress.commands.session import Request, Session
+from regress.commands.sweep import _remark
 from regress.commands.sweep.done import TRIES
 from regress.history import Store
 from regress.history.disk import LOCK_NAME
@@ -409,3 +411,9 @@ def test_the_mark_of_new_survives_a_kill(project: Callable[..., Project]) -> Non
     swept(p)
     assert set(rounds_of(p)) == set(shas[1:])
     assert Session(Request(p.root)).cache.exists()
+
+
+def test_commits_that_were_only_begun_are_not_called_measured() -> None:
+    begun, done = (SimpleNamespace(sha=sha) for sha in ("a", "b"))
+    stopped: Any = SimpleNamespace(measured=[begun, done], left=["a", "c"], failed={})
+    assert _remark(stopped, ()) == "1 commit measured, 2 left (1 begun); nothing new has changed"

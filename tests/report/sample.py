@@ -701,6 +701,11 @@ def stopped() -> Report:
     return Report("check", (5,), "NOTHING", error=error)
 
 
+def refused(command: str) -> Report:
+    """The report of a command that could not begin: the user's mistake."""
+    return Report(command, (2,), "ERROR", error=Stopped("unknown revision 'v9'", "no such tag", "git fetch --tags"))
+
+
 def many(count: int = 5_000) -> Report:
     """The report of a check in which nearly everything got worse, none of it alike."""
     worse = [

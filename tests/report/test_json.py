@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import jsonschema
 import pytest
 
+from regress.cli import regress
 from regress.model import Case, Report, Setting, Side, Verdict
 from regress.report import Style, render
 from regress.report.json import document, schema
@@ -49,6 +51,10 @@ def validate(data: Any) -> None:
     jsonschema.Draft202012Validator(schema()).validate(data)
 
 
+def takes_format(command: click.Command) -> bool:
+    return any("--format" in option.opts for option in command.params)
+
+
 def test_the_schema_is_one() -> None:
     jsonschema.Draft202012Validator.check_schema(schema())
 
@@ -59,6 +65,11 @@ def test_documents_fulfil_the_schema(report: Callable[[], Report]) -> None:
     validate(json.loads(text))
     assert text.isascii()
     assert text.endswith("}\n")
+
+
+@pytest.mark.parametrize("command", [name for name, each in regress.commands.items() if takes_format(each)])
+def test_what_a_command_says_that_could_not_begin_fulfils_the_schema(command: str) -> None:
+    validate(document(sample.refused(command)))
 
 
 @pytest.mark.parametrize("report", REPORTS)

@@ -229,7 +229,7 @@ def test_where_nothing_had_to_be_judged_the_last_line_says_so() -> None:
 def test_quiet_is_the_verdict_line_only() -> None:
     rows = (of(Verdict.REGRESSED), of(Verdict.FAILED))
     output = text(*rows, state="FAIL", cases=2, problems=PROBLEMS, warnings=("w",), style=Style(quiet=True))
-    assert output == "FAIL  2 cases\n"
+    assert output == "FAIL  2 cases; 1 suite problem\n"
 
 
 def test_quiet_keeps_what_was_asked_for() -> None:

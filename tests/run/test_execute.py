@@ -414,12 +414,14 @@ def test_a_suite_that_hangs_at_import_is_named(bench: Bench) -> None:
         ("def time_x(): pass\n", ("softmx",), "no benchmark matches 'softmx'"),
         ("", (), "there is no benchmark in"),
         ("import does_not_exist\n", (), "could be imported"),
+        ("import does_not_exist\n", ("time_x",), "no benchmark matches 'time_x'"),
     ],
 )
 def test_nothing_to_measure_says_why(bench: Bench, suite: str, patterns: tuple[str, ...], message: str) -> None:
     bench.write(suite)
-    with pytest.raises(NothingMeasured, match=message):
+    with pytest.raises(NothingMeasured, match=message) as caught:
         bench.run(patterns=patterns)
+    assert ("No module named 'does_not_exist'" in caught.value.why) == ("does_not_exist" in suite)
 
 
 def test_rounds_repeat_exactly_on_the_scripted_device(bench: Bench) -> None:

@@ -23,10 +23,11 @@ from regress.commands.bisect.meter import Meter
 from regress.commands.bisect.past import recorded_weights
 from regress.commands.bisect.search import Line
 from regress.commands.bisect.telling import bisection, estimate, probe_words, probes, remark
+from regress.commands.metrics import check_metric
 from regress.commands.session import Request, Session, counted, quoted
 from regress.errors import NothingMeasured
 from regress.model import Bisection, Case, Commit, Contrast, Report
-from regress.run.execute import Watcher, discover
+from regress.run.execute import Watcher, discover, where_searched
 from regress.run.plan import cases_of
 
 FOUND, UNDECIDED, NOTHING, INTERRUPTED = 0, 4, 5, 130
@@ -49,13 +50,16 @@ def bisect(
     that gates). Where a bisection was interrupted it goes on, unless `restart` is set.
     """
     start = time.monotonic()
+    check_metric(metric)
     session = Session(request)
     sides = session.revision_side("base", good, "", environment), session.revision_side("head", bad, "", environment)
     commits = [each.commit for each in sides]
     line = line_between(session.repository, commits[0], commits[1], session.own_paths)
     if not line:
         why = "the commits between them touch only results and reports"
-        raise NothingMeasured(f"{commits[0].short} and {commits[1].short} have the same code", why=why)
+        raise NothingMeasured(
+            f"{commits[0].short} and {commits[1].short} have the same code", why=why, fix="name others"
+        )
     run = _Bisect(session, watcher, metric, environment, start + budget_s, restart)
     run.found = Bisection(Case(words), commits[0], line[-1], len(line))
     try:
@@ -116,7 +120,10 @@ class _Bisect:
             try:
                 self.meter.case = one_case(words, list(cases))
                 break
-            except NothingMeasured:
+            except NothingMeasured as error:
+                if name == "base" and any(each.fatal for each in suite.problems):
+                    why = where_searched(self._session.config.benchmark_dir, suite.problems)
+                    raise NothingMeasured(error.what, why=why, fix=error.fix) from None
                 if name == "base":
                     raise
         self._versions = cases

@@ -8,8 +8,10 @@ first-commit/   its files: `common`, and over it `torch` or `scripted`; the hyph
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import shlex
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,12 +60,30 @@ def create(directory: Path, commits: int = LEAST_COMMITS, scripted: bool | None 
     _refuse_used(directory)
     if scripted is None:
         scripted = cuda_devices() == 0
+    try:
+        _write(directory, commits, scripted)
+    except BaseException as error:  # Ctrl-C too: half a demo would be in the way of the next one
+        _clear(directory)
+        if isinstance(error, OSError):
+            why = (error.strerror or str(error)).lower()
+            raise RegressError(f"cannot write {directory}", why=why, fix="regress demo OTHER_FOLDER") from error
+        raise
+    return DemoCreated(directory, commits, scripted, f"cd {shlex.quote(str(directory))} && regress check HEAD~1")
+
+
+def _write(directory: Path, commits: int, scripted: bool) -> None:
     repository = Repository(directory)
     shas: dict[str, str] = {}
     for index, (step, tree) in enumerate(commits_of(commits, scripted)):
         date_s = HEAD_DATE_S - (commits - 1 - index) * DAY_S
         shas[step.subject] = repository.commit(tree, _message(step, shas), AUTHORS[index % len(AUTHORS)], date_s)
-    return DemoCreated(directory, commits, scripted, f"cd {shlex.quote(str(directory))} && regress check HEAD~1")
+
+
+def _clear(directory: Path) -> None:
+    """Remove what was written into the folder, which was empty or not there."""
+    with contextlib.suppress(OSError):
+        for path in directory.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def cuda_devices() -> int:

@@ -20,7 +20,7 @@ from regress.commands.init.classified import MOVABLE, Classified, Kind, classify
 from regress.commands.init.text import File, block
 from regress.commands.session import Request, Session, counted, device_line, quoted
 from regress.compare.steps import LOOKS
-from regress.errors import RegressError
+from regress.errors import RegressError, RevisionError
 from regress.git import Repository, open_repository
 from regress.model import DEFAULT_ENVIRONMENT, Check, Report, Side
 from regress.run.execute import Watcher
@@ -50,7 +50,8 @@ def init(request: Request, directory: Path, watcher: Watcher, *, write: bool = F
         )
     if not any(session.config.benchmark_dir.rglob("*.py")):
         wrote.append(_wrote(directory, *files.write_suite(session.config.benchmark_dir)))
-        next_commands = (("try", "regress run --quick"), ("then", "regress check"))
+        first = () if _has_commit(session) else (("first", "git add -A && git commit"),)
+        next_commands = (*first, ("try", "regress run --quick"), ("then", "regress check"))
         report = Report("init", warnings=session.config.warnings, suggestions=next_commands)
     elif fresh:
         report = _of_new_configuration(session, directory, watcher)
@@ -108,6 +109,15 @@ def _of_existing(session: Session, file: File, watcher: Watcher, write: bool) ->
     if file.has_block:
         return report
     return replace(report, suggestions=(("next", "regress init --write"), ("then", "regress check")))
+
+
+def _has_commit(session: Session) -> bool:
+    """Whether there is anything that can be measured."""
+    try:
+        session.repository.resolve("HEAD")
+    except RevisionError:
+        return False
+    return True
 
 
 # -- an existing suite ---------------------------------------------------------------------------------------------------

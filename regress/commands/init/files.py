@@ -124,4 +124,6 @@ def write(path: Path, text: str, anew: bool = False) -> None:
         with path.open("w" if anew else "x", encoding="utf-8", errors="surrogateescape", newline="") as file:
             file.write(text)
     except OSError as error:
-        raise RegressError(f"cannot write {path}", why=error.strerror or str(error)) from error
+        raise RegressError(
+            f"cannot write {path}", why=error.strerror or str(error), fix=f"chmod u+w {path.parent}"
+        ) from error

@@ -169,9 +169,10 @@ def _next(changed: Changed) -> tuple[str, str]:
 
 
 def _remark(run: Sweep, found: Sequence[Changed]) -> str:
-    """ "3 commits measured, 2 left; 1 new regression, 2 new improvements, 1 new tentative change"."""
-    measured = [f"{counted(len(run.measured), 'commit')} measured"]
-    measured += [f"{len(run.left)} left"] if run.left else []
+    """ "3 commits measured, 2 left (1 begun); 1 new regression, 2 new improvements, 1 new tentative change"."""
+    begun = {each.sha for each in run.measured}.intersection(run.left)
+    measured = [f"{counted(len(run.measured) - len(begun), 'commit')} measured"]
+    measured += [f"{len(run.left)} left" + (f" ({len(begun)} begun)" if begun else "")] if run.left else []
     measured += [f"{len(run.failed)} failed"] if run.failed else []
     kinds = Counter(_kind(each) for each in found if each.new)
     words = [f"{number} new {kind}{'s' * (number > 1)}" for kind, number in kinds.items()]

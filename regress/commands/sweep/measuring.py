@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from regress.commands.recorder import Recorder, complete
-from regress.commands.session import Session, counted, device_line, require_values
+from regress.commands.session import Session, counted, device_line, quoted, require_values
 from regress.commands.sweep.changes import changes_on
 from regress.commands.sweep.choosing import Chosen
 from regress.commands.sweep.done import Done
@@ -219,7 +219,8 @@ class Sweep:
             lost = next(iter(left))
             others = f" and {len(left) - 1} more" if len(left) > 1 else ""
             why = "not all rounds were kept, or gave a value"
-            self.failed[commit.sha] = (f"{lost}{others} lack rounds", why, "")
+            fix = quoted("regress", "run", commit.short, "-b", str(lost))
+            self.failed[commit.sha] = (f"{lost}{others} lack rounds", why, fix)
 
     def _execute(self, prepared: Sequence[Prepared], missing: Mapping[Case, int]) -> Measured:
         session, sides = self._session, tuple(prepared)

@@ -117,7 +117,7 @@ def write_file(site: Site, path: Path, progress: Progress) -> Written:
         progress.advance(leaf.name)
     progress.close()
     index = site.index(parts)
-    with explained(path):
+    with explained(path, "--single-file FILE with a file that can be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, page(index.project, data=[script_of("index", "", index), *data]))
     return Written(path, index, len(parts), len(parts), len(parts))

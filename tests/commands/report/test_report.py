@@ -60,7 +60,7 @@ def test_a_change_that_an_anchor_made_too_is_the_machines(root: Path) -> None:
             again = taken(PARSE, order=order, protocol=WALL, wall_time=0.86 * 1.2e-3 * (1 + order / 1000))
             defined = benchmark(PARSE, metric="wall_time")
             Store(root / "history").append(side, CPU, environment, again, {}, defined)
-    assert regress(root, "report", "-q").out.endswith("(9 benchmarks, 26 commits; 1 pages changed)\n")
+    assert regress(root, "report", "-q").out.endswith("(9 benchmarks, 26 commits; 1 page changed)\n")
     (event,) = events(root, PARSE)
     assert (event["moved"], event["large"]) == ("improved", False)
     assert event["reasons"][0].startswith(f"{old[:8]}, measured again beside {new[:8]}, moved by -")
@@ -89,7 +89,7 @@ def test_what_was_explained_on_this_machine_is_shown_at_the_change(root: Path, n
     found = explained(name, (), 40e-6, 48e-6, "softmax::rest was added", sample.explanation().kernels[0])
     kept = KeptExplanation(shas[26], shas[27], "h100", "worktree-py3.12", 1e9, found)
     keep_explanation(Session(Request(root)).cache / "history", kept)
-    assert regress(root, "report", "-q").out.endswith("(9 benchmarks, 26 commits; 1 pages changed)\n")
+    assert regress(root, "report", "-q").out.endswith("(9 benchmarks, 26 commits; 1 page changed)\n")
     (event,) = events(root, LAST)
     assert event["told"]["text"] == "softmax::rest was added"
     assert (event["told"]["base"], event["told"]["head"]) == (shas[26][:12], shas[27][:12])
@@ -106,7 +106,7 @@ def test_a_commit_with_results_of_one_benchmark_makes_one_page_and_the_same_repo
     side = Side("head", Commit(head.stdout.strip(), "more", "Ada", 0.0), "HEAD", "worktree-py3.11")
     again = taken(PARSE, protocol=WALL, wall_time=1.3e-3)
     Store(root / "history").append(side, CPU, side.environment, again, {}, benchmark(PARSE, metric="wall_time"))
-    assert regress(root, "report", "-q").out.endswith("(9 benchmarks, 27 commits; 1 pages changed)\n")
+    assert regress(root, "report", "-q").out.endswith("(9 benchmarks, 27 commits; 1 page changed)\n")
     assert {name for name, stamp in stamps(root).items() if stamp != before[name]} == {PARSE}
     kept = index(root)
     shutil.rmtree(root / "report")

@@ -25,6 +25,16 @@ COMMANDS = ("check", "bisect", "explain", "ack")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
+def until(page: Page, holds: str) -> None:
+    """Wait until the expression is true, for five seconds. The page's policy forbids Playwright's own `wait_for_function`,
+    which looks again by `eval` in the page."""
+    for _ in range(100):
+        if page.evaluate(holds):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"{holds} did not come true")
+
+
 def site_of(folder: Path, since: str | None = None) -> Site:
     return report(Request(folder), QUIET, since, COMMANDS)[0]
 

@@ -11,7 +11,7 @@ import pytest
 
 from regress.report.html import write_folder
 from tests.report.html import sides as made
-from tests.report.html.conftest import QUIET, site_of
+from tests.report.html.conftest import QUIET, site_of, until
 from tests.report.html.test_looks import axe
 from tests.report.html.test_views import texts
 
@@ -136,7 +136,7 @@ def test_the_pointer_is_told_the_times_and_a_click_shows_their_history(show: Vis
     assert "■ triton" in told
     assert "▲ compiled oom" in told
     page.mouse.click(box["x"] + box["width"] - 20, box["y"] + 2)
-    page.wait_for_function("document.querySelector('h1').innerText.includes(\"('triton', 'float32', 65536)\")")
+    until(page, "document.querySelector('h1').innerText.includes(\"('triton', 'float32', 65536)\")")
 
 
 def test_the_table_leads_to_each_history_by_keyboard(show: Visit) -> None:
@@ -147,7 +147,7 @@ def test_the_table_leads_to_each_history_by_keyboard(show: Visit) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.closest('.sides table') !== null")
     page.keyboard.press("Enter")
-    page.wait_for_function("document.querySelector('h1').innerText.includes(\"('torch', 'float32', 256)\")")
+    until(page, "document.querySelector('h1').innerText.includes(\"('torch', 'float32', 256)\")")
     page.wait_for_selector(".sides table.rows")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from regress.report.html import write_file
 from tests.report.html import history as made
-from tests.report.html.conftest import QUIET, site_of
+from tests.report.html.conftest import QUIET, site_of, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -118,7 +118,7 @@ def test_what_is_chosen_keeps_the_focus(visit: Visit) -> None:
     page = settled(visit(ROUTES["benchmark"]))
     page.focus("[data-chip=host_time]")
     page.keyboard.press("Enter")
-    page.wait_for_function("regress.live.chart.frame.lines[0].line.metric === 'host_time'")
+    until(page, "regress.live.chart.frame.lines[0].line.metric === 'host_time'")
     assert page.evaluate("document.activeElement.dataset.chip") == "host_time"
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.report.html import history as made
+from tests.report.html.conftest import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -190,7 +191,7 @@ def test_dragging_zooms_and_the_link_says_so(visit: Visit) -> None:
     page.mouse.down()
     page.mouse.move(right + 5, y, steps=4)
     page.mouse.up()
-    page.wait_for_function("regress.live.chart.u.scales.x.max < 13")
+    until(page, "regress.live.chart.u.scales.x.max < 13")
     zoomed = page.evaluate("[regress.live.chart.u.scales.x.min, regress.live.chart.u.scales.x.max]")
     assert zoomed == [4.5, 12.5]
     assert page.locator(".pinned").count() == 0  # a drag is no click
