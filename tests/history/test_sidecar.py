@@ -149,6 +149,35 @@ def test_what_is_no_line_is_named(line: bytes) -> None:
     assert len(found.kept) == 1
 
 
+@pytest.mark.parametrize(
+    ("was", "now", "rounds"),
+    [
+        (b'"order":0', b'"order":"first"', 0),
+        (b'"value":1.0', b'"value":null', 0),
+        (b'"samples_min":20', b'"samples_min":[]', 0),
+        (b'"timeout_s":null', b'"timeout_s":"long"', 1),  # of the benchmark: the rounds are as good without it
+        (b'"declared":{}', b'"declared":[]', 1),
+    ],
+)
+def test_a_line_with_a_value_of_another_kind_is_none(was: bytes, now: bytes, rounds: int) -> None:
+    whole = recorded(taken("f", gpu_time=1.0), of=benchmark("f"))
+    assert was in whole
+    found = parse(whole.replace(was, now))
+    assert len(found.unreadable) == 1
+    assert len(found.kept) == rounds
+
+
+def test_numbers_that_json_lacks_come_back_wherever_they_are() -> None:
+    expected = dataclasses.replace(
+        benchmark("f", repeat=[1, math.inf, 2.0], threshold=-math.inf),
+        timeout_s=math.inf,
+        setup_cache_timeout_s=math.inf,
+    )
+    (kept,) = parse(recorded(taken("f", value=math.inf), of=expected)).kept
+    assert kept.benchmark == dataclasses.replace(expected, asv={})
+    assert kept.round.values["value"].value == math.inf
+
+
 def test_a_round_whose_shared_line_is_gone_is_no_round() -> None:
     data = b"\n".join(
         line for line in recorded(taken("f", gpu_time=1.0)).split(b"\n") if b'"is":"protocol"' not in line

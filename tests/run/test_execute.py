@@ -630,6 +630,23 @@ time_slow.timer = time.perf_counter_ns
     assert 1 <= len(first.values["wall_time"].samples) <= 2
 
 
+def test_a_timeout_may_be_as_long_as_it_likes(bench: Bench) -> None:
+    bench.write(
+        """
+class Cached:
+    def setup_cache(self): return 1
+    setup_cache.timeout = float("inf")
+    def track_a(self, cache): return cache
+    track_a.timeout = float("inf")
+def track_b(): return 1
+track_b.timeout = 1e30
+"""
+    )
+    measured = bench.run()
+    assert failures(measured) == {}
+    assert good(measured) == {"b.Cached.track_a": 2, "b.track_b": 2}
+
+
 def test_a_teardown_that_fails_does_not_hide_the_cause(bench: Bench) -> None:
     bench.write(
         """
