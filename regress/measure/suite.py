@@ -262,7 +262,9 @@ def choose_params(benchmark: Any, params: List[str]) -> None:
             if params:
                 benchmark.set_param_idx(index)
             return
-    raise LookupError(f"{benchmark.name} has no parameters ({', '.join(params)})")
+    raise LookupError(
+        f"{benchmark.name} has no parameters ({', '.join(params)}) any more: their text has to be the same in every process"
+    )
 
 
 def load_cache(benchmark: Any, directory: str) -> None:

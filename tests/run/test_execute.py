@@ -550,6 +550,26 @@ class T:
     assert all("0x" not in name and values == [1.0, 1.0] for name, values in found.items())
 
 
+@pytest.mark.parametrize("process", ["auto", "fresh"])
+def test_parameters_with_sets_inside_are_found_again(bench: Bench, process: str) -> None:
+    """Whose order follows from hashes of strings, which Python draws anew for every process."""
+    bench.write(
+        """
+class T:
+    params = [[frozenset("abcdefgh"), ("x", set("qrstuvwx"))]]
+    def track_x(self, p): return len(p)
+    def peakmem_x(self, p): return bytearray(8)
+"""
+    )
+    names = []
+    for _ in range(2):
+        measured = bench.run(settings={"process": process})
+        assert failures(measured) == {}
+        names.append(good(measured))
+    assert len(names[0]) == 4
+    assert names[0] == names[1]
+
+
 def test_an_exception_that_cannot_be_printed_is_still_a_failure(bench: Bench) -> None:
     bench.write(
         """

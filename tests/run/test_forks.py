@@ -52,8 +52,8 @@ def test_a_suite_is_imported_once_a_side(bench: Bench, process: str, imports: in
 def test_values_do_not_depend_on_how_a_process_begins(bench: Bench) -> None:
     suite = """
 import os, random, sys, tempfile, zlib
-OWN = ("TMPDIR", "PYTHONHASHSEED")
-def track_names(): return zlib.crc32(str(sorted(name for name in os.environ if name not in OWN)).encode())
+def track_names(): return zlib.crc32(str(sorted(name for name in os.environ if name != "TMPDIR")).encode())
+def track_hash(): return hash("text")
 def track_draw(): return random.random()
 def track_folders():
     home = os.environ["TMPDIR"]
