@@ -153,7 +153,7 @@ def set_up_cache(suite: Suite, command: SetupCache, number: int) -> CacheReady:
         benchmark = suite.get(command.name)
         seed(number)
         cache = benchmark.do_setup_cache()
-        with open("cache.pickle", "wb") as file:
+        with open(os.path.join(command.directory, "cache.pickle"), "wb") as file:  # it may have left the folder
             pickle.dump(cache, file)
     except BaseException as error:  # whatever a suite raises is data
         return CacheReady(command.name, time.perf_counter() - start, failure_of(error, suite.places))

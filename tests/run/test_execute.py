@@ -289,6 +289,12 @@ class Cached:
         open("beside.txt", "w").write("12")
         return {{"n": 30}}
     def track_cache(self, cache): return cache["n"] + int(open("beside.txt").read())
+class Leaves:
+    def setup_cache(self):
+        open("beside.txt", "w").write("5")
+        os.chdir({str(tmp_path)!r})
+        return 1
+    def track_left(self, cache): return cache + int(open("beside.txt").read())
 class Broken:
     def setup_cache(self): raise OSError("disk on fire")
     def track_a(self, cache): return 1
@@ -300,6 +306,7 @@ def track_other(): return 5
     assert log.read_text() == "made\n"
     assert {each.name: each.values["value"].value for each in measured.rounds if each.values} == {
         "b.Cached.track_cache": 42,
+        "b.Leaves.track_left": 6,
         "b.track_other": 5,
     }
     found = failures(measured)
