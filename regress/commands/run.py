@@ -10,6 +10,7 @@ from regress.commands.recorder import Recorder
 from regress.commands.session import Request, Session, counted, device_line, quoted, require_values
 from regress.commands.throughput import Rates
 from regress.compare import implementations
+from regress.compare.evidence import Evidence
 from regress.compare.pairing import place
 from regress.errors import RevisionError
 from regress.model import Benchmark, Case, Failure, Measurement, Report, Round, Settings, metric_of
@@ -86,23 +87,32 @@ def measurements(rounds: Iterable[Round], benchmarks: Mapping[str, Benchmark], s
 
 
 def _rows(case: Case, rounds: list[Round], benchmark: Benchmark | None, settings: Settings) -> Iterable[Measurement]:
-    good = [each for each in rounds if each.values]
-    failure = next((each.failure for each in rounds if each.failure is not None), None)
-    flags = tuple(dict.fromkeys(flag for each in rounds for flag in each.flags))
+    evidence = Evidence.of("head", rounds, settings.good_rounds)
+    flags = dict.fromkeys(flag for each in rounds for flag in each.flags)
     own = next(
         (each.protocol.metric for each in rounds if each.protocol is not None),
         benchmark.metric if benchmark else "value",
     )
-    if not good or len(good) < settings.good_rounds * len(rounds):
-        yield Measurement(case, metric_of(own), None, failure or Failure("error", "gave no value"), flags)
+    names = list(dict.fromkeys(name for each in evidence.good for name in each.values))
+    if evidence.failure is not None or not names:
+        yield Measurement(
+            case, metric_of(own), None, evidence.failure or Failure("error", "gave no value"), tuple(flags)
+        )
         return
-    names = list(dict.fromkeys(name for each in good for name in each.values))
     primary = own if own in names else "wall_time"
+    better = benchmark.declared.get("better") if benchmark else None
     for name in sorted(names, key=lambda name: name != primary):
-        found = [each.values[name] for each in good if name in each.values]
-        metric = metric_of(name, found[0].unit, benchmark.declared.get("better") if benchmark else None, found[0].exact)
-        summary = summarize([each.value for each in found], settings.confidence)
-        yield Measurement(case, metric, summary, None, flags, primary=name == primary)
+        values = evidence.values_of(name, every_round=False)
+        if values is None or (values.failure is not None and name != primary):
+            continue
+        # There is one side, so it need not be named.
+        doubts = dict.fromkeys(note.replace(" on the head", "", 1) for note in (*evidence.notes, *values.notes))
+        if values.failure is not None:
+            yield Measurement(case, metric_of(name), None, values.failure, tuple(flags))
+            return
+        metric = metric_of(name, next(iter(sorted(values.units))), better, values.exact)
+        summary = summarize(values.values, settings.confidence)
+        yield Measurement(case, metric, summary, None, (*doubts, *flags), primary=name == primary)
 
 
 def exit_codes(rows: Iterable[Measurement], measured: Measured) -> tuple[int, ...]:

@@ -232,7 +232,8 @@ class _Reader:
         self._header: Header | None = None
         self._lines: dict[str, Line] = {}
         self._benchmarks: dict[str, Benchmark] = {}
-        self._rounds: list[tuple[Round, Line]] = []
+        self._rounds: list[tuple[Round, str, str]] = []
+        """With their run and the id of their benchmark."""
         self._suites: dict[tuple[str, str], str] = {}
 
     def line(self, text: bytes) -> bool:
@@ -251,12 +252,12 @@ class _Reader:
                 raise FormatError(f"format {line['format']} is newer than {FORMAT}", "update regress")
             self._header = _known(Header, line)
         elif kind == "round":
-            self._rounds.append((self._round(line), line))
+            self._rounds.append((self._round(line), str(line.get("run", "")), str(line.get("benchmark", ""))))
             return
         elif kind == "benchmark":
             self._benchmarks[line["id"]] = _known(Benchmark, {**line, "declared": _numbers(line["declared"])})
         elif kind == "suite":
-            self._suites.update(((line["run"], name), identity) for name, identity in line["benchmarks"].items())
+            self._suites.update(((line["run"], name), str(of)) for name, of in line["benchmarks"].items())
             return
         if "id" in line:
             self._lines[line["id"]] = line
@@ -271,11 +272,10 @@ class _Reader:
         )
 
     def sidecar(self, unreadable: list[int]) -> Sidecar:
-        kept = []
-        for round, line in self._rounds:
-            run = line.get("run", "")
-            of = line.get("benchmark") or self._suites.get((run, round.name), "")
-            kept.append(Kept(round, run, self._benchmarks.get(of)))
+        kept = [
+            Kept(round, run, self._benchmarks.get(of or self._suites.get((run, round.name), "")))
+            for round, run, of in self._rounds
+        ]
         return Sidecar(self._header, tuple(kept), frozenset(self._lines), tuple(unreadable))
 
 

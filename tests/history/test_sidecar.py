@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -165,6 +166,15 @@ def test_a_line_with_a_value_of_another_kind_is_none(was: bytes, now: bytes, rou
     found = parse(whole.replace(was, now))
     assert len(found.unreadable) == 1
     assert len(found.kept) == rounds
+
+
+@pytest.mark.parametrize("value", [b"null", b"[]", b"{}", b"7"])
+def test_a_run_or_a_benchmark_without_a_name_costs_no_round(value: bytes) -> None:
+    whole = recorded(taken("f", gpu_time=1.0), of=benchmark("f"))
+    (run, of) = (part for part in re.findall(rb'"(?:run|benchmark)":"[^"]*"', whole) if b"is" not in part)
+    for part in (run, of):
+        (kept,) = parse(whole.replace(part, part.partition(b":")[0] + b":" + value)).kept
+        assert isinstance(kept.run, str)
 
 
 def test_numbers_that_json_lacks_come_back_wherever_they_are() -> None:
