@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -418,6 +419,30 @@ def track_leaves_a_daemon():
     while any(_alive(pid) for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not any(_alive(pid) for pid in pids)
+
+
+@pytest.mark.parametrize("process", ["auto", "fresh"])
+def test_files_that_a_case_leaves_end_with_the_round(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, process: str
+) -> None:
+    scratch = bench.root / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    bench.write(
+        """
+import os, tempfile
+class Cached:
+    def setup_cache(self): return tempfile.mkstemp()[1]
+    def track_cache(self, cache): return 1
+def track_leaves():
+    open("here", "w").close()
+    open(os.path.join(tempfile.mkdtemp(), "there"), "w").close()
+    os.mkfifo(os.path.join(tempfile.gettempdir(), "pipe"))
+    return len(os.listdir(tempfile.gettempdir()))
+"""
+    )
+    assert failures(bench.run(rounds=2, settings={"process": process})) == {}
+    assert os.listdir(scratch) == []
 
 
 def _alive(pid: int) -> bool:
