@@ -281,7 +281,7 @@ class _Reader:
 
 def _measured(line: Line) -> Measured:
     """A value as it was kept, a whole number as one; its samples were not."""
-    value = _numbers(line["value"])
+    value = float(line["value"]) if isinstance(line["value"], str) else line["value"]
     return dataclasses.replace(_known(Measured, {**line, "value": value, "samples": []}), value=value)
 
 
@@ -292,9 +292,10 @@ def _known(kind: type[T], line: Mapping[str, Any]) -> T:
 
 
 def _numbers(value: Any) -> Any:
-    """The value with what `_plain` made of numbers turned back, where the type does not tell."""
+    """The value with what `_plain` made of numbers turned back, where the type does not tell. NaN stays a word: it would not be
+    like itself, and what two rounds declare is compared."""
     if isinstance(value, str):
-        return float(value) if value in ("NaN", "Infinity", "-Infinity") else value
+        return float(value) if value in ("Infinity", "-Infinity") else value
     if isinstance(value, Mapping):
         return {key: _numbers(each) for key, each in value.items()}
     return [_numbers(each) for each in value] if isinstance(value, list) else value

@@ -188,6 +188,12 @@ def test_numbers_that_json_lacks_come_back_wherever_they_are() -> None:
     assert kept.round.values["value"].value == math.inf
 
 
+def test_what_is_declared_as_no_number_is_like_itself() -> None:
+    of = benchmark("f", processes=math.nan)
+    one, other = parse(recorded(taken("f", order=0), taken("f", order=1), of=of)).kept
+    assert one.sampling == other.sampling != {}
+
+
 def test_a_round_whose_shared_line_is_gone_is_no_round() -> None:
     data = b"\n".join(
         line for line in recorded(taken("f", gpu_time=1.0)).split(b"\n") if b'"is":"protocol"' not in line
