@@ -212,7 +212,8 @@ def describe(benchmark: Any, folder: str) -> Benchmark:
         if not key.startswith("_") and isinstance(value, (str, int, float, list, dict, bool)) and _is_plain(value)
     }
     params = param_texts(benchmark)
-    entry.update({key: value for key, value in (("params", params), ("unit", unit_of(benchmark))) if key in entry})
+    texts: Dict[str, Any] = {"params": params, "unit": unit_of(benchmark), "type": str(benchmark.type)}
+    entry.update({key: text for key, text in texts.items() if key in entry})
     file, line = _source(benchmark.func, folder)
     return Benchmark(
         name=benchmark.name,
