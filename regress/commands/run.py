@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,6 +11,7 @@ from regress.commands.recorder import Recorder
 from regress.commands.session import Request, Session, counted, device_line, quoted, require_values
 from regress.commands.throughput import Rates
 from regress.compare import implementations
+from regress.compare.evidence import Evidence
 from regress.compare.pairing import place
 from regress.errors import RevisionError
 from regress.model import Benchmark, Case, Failure, Measurement, Report, Round, Settings, metric_of
@@ -89,34 +89,32 @@ def measurements(rounds: Iterable[Round], benchmarks: Mapping[str, Benchmark], s
 
 
 def _rows(case: Case, rounds: list[Round], benchmark: Benchmark | None, settings: Settings) -> Iterable[Measurement]:
-    good = [each for each in rounds if each.values]
-    failure = next((each.failure for each in rounds if each.failure is not None), None)
-    flags = tuple(dict.fromkeys(flag for each in rounds for flag in each.flags))
+    evidence = Evidence.of("head", rounds, settings.good_rounds)
+    flags = dict.fromkeys(flag for each in rounds for flag in each.flags)
     own = next(
         (each.protocol.metric for each in rounds if each.protocol is not None),
         benchmark.metric if benchmark else "value",
     )
-    if not good or len(good) < settings.good_rounds * len(rounds):
-        yield Measurement(case, metric_of(own), None, failure or Failure("error", "gave no value"), flags)
+    names = list(dict.fromkeys(name for each in evidence.good for name in each.values))
+    if evidence.failure is not None or not names:
+        yield Measurement(
+            case, metric_of(own), None, evidence.failure or Failure("error", "gave no value"), tuple(flags)
+        )
         return
-    names = list(dict.fromkeys(name for each in good for name in each.values))
     primary = own if own in names else "wall_time"
+    better = benchmark.declared.get("better") if benchmark else None
     for name in sorted(names, key=lambda name: name != primary):
-        found = [each.values[name] for each in good if name in each.values]
-        metric = metric_of(name, found[0].unit, benchmark.declared.get("better") if benchmark else None, found[0].exact)
-        values = [each.value for each in found if math.isfinite(each.value)]
-        if len(values) >= settings.good_rounds * len(found):
-            summary = summarize(values, settings.confidence)
-            yield Measurement(case, metric, summary, None, flags, primary=name == primary)
-        elif name == primary:
-            yield Measurement(case, metric, None, _no_number([each.value for each in found]), flags)
-
-
-def _no_number(values: list[float]) -> Failure:
-    """Why too few of these are numbers: with NaN alone a benchmark says that there is none, as in asv."""
-    others = [value for value in values if not math.isfinite(value)]
-    kind, word = ("skipped", "NaN") if all(map(math.isnan, others)) else ("error", "no number")
-    return Failure(kind, f"{word} in {len(others)} of {counted(len(values), 'round')}")
+        values = evidence.values_of(name, every_round=False)
+        if values is None or (values.failure is not None and name != primary):
+            continue
+        # There is one side, so it need not be named.
+        doubts = dict.fromkeys(note.replace(" on the head", "", 1) for note in (*evidence.notes, *values.notes))
+        if values.failure is not None:
+            yield Measurement(case, metric_of(name), None, values.failure, tuple(flags))
+            return
+        metric = metric_of(name, next(iter(sorted(values.units))), better, values.exact)
+        summary = summarize(values.values, settings.confidence)
+        yield Measurement(case, metric, summary, None, (*doubts, *flags), primary=name == primary)
 
 
 def counts(rows: Iterable[Measurement]) -> dict[str, int]:

@@ -84,8 +84,8 @@ class Archive:
 
     def was(self, name: str) -> tuple[str, ...]:
         """The names that the benchmark says it had before."""
-        entry = self.benchmarks.get(name, {}).get("was", ())
-        words = [entry] if isinstance(entry, str) else [each for each in entry if isinstance(each, str)]
+        entry = self.benchmarks.get(name, {}).get("was")
+        words = [each for each in (entry if isinstance(entry, list) else [entry]) if isinstance(each, str)]
         return tuple(dict.fromkeys((*words, *self._was.get(name, ()))))
 
     def recorded(self, name: str, sources: Collection[int] | None = None) -> list[tuple[tuple[int, ...], Recorded]]:

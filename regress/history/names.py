@@ -121,26 +121,33 @@ def benchmark_of(name: str, entry: Mapping[str, Any], version: str | None, param
     """The benchmark behind a row of asv's file.
 
     `version` and `params` are the row's, because benchmarks.json only knows the newest; `entry` may be empty, then the type
-    is told by the name.
+    is told by the name. What authors may declare as they like (a type, a unit) is left out where it is of another kind.
     """
-    kind = entry.get("type") or _type_by_name(name)
+    kind = _text(entry, "type") or _type_by_name(name)
     metric = own_metric(name, kind)
     unit = _ASV_UNITS.get(METRICS[metric].unit) if metric in METRICS else None
-    names = entry.get("param_names") or []
+    names, timeout = entry.get("param_names"), entry.get("timeout")
+    if not isinstance(names, list) or len(names) != len(params):
+        names = [f"param{i + 1}" for i in range(len(params))]
     return Benchmark(
         name=name,
         type=kind,
-        unit=entry.get("unit") or unit or "unit",
+        unit=_text(entry, "unit") or unit or "unit",
         params=params,
-        param_names=names if len(names) == len(params) else [f"param{i + 1}" for i in range(len(params))],
-        version=version or entry.get("version") or "",
+        param_names=[str(each) for each in names],
+        version=version or _text(entry, "version"),
         metric=metric,
         needs_device=metric in OUR_METRICS.values(),
-        timeout_s=entry.get("timeout"),
-        setup_cache_key=entry.get("setup_cache_key"),
+        timeout_s=timeout if isinstance(timeout, (int, float)) else None,
+        setup_cache_key=_text(entry, "setup_cache_key") or None,
         declared={key: value for key, value in entry.items() if key not in _PLAIN},
         asv=dict(entry),
     )
+
+
+def _text(entry: Mapping[str, Any], key: str) -> str:
+    value = entry.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def _type_by_name(name: str) -> str:

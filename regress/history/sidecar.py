@@ -21,9 +21,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import msgspec
+
 from regress.history.json_text import loads
 from regress.history.results_file import FormatError, shortened
-from regress.model import DECLARED_SAMPLING, Benchmark, Failure, Measured, Protocol, Round
+from regress.model import DECLARED_SAMPLING, Benchmark, Measured, Round
 
 FORMAT = 1
 ENDING = ".rounds.jsonl"
@@ -223,19 +225,15 @@ def parse_header(data: bytes) -> Header | None:
     return None
 
 
-_FIELDS: dict[type, frozenset[str]] = {
-    kind: frozenset(item.name for item in dataclasses.fields(kind))
-    for kind in (Header, Round, Protocol, Failure, Benchmark)
-}
-
-
 class _Reader:
     """Puts together again what the lines refer to."""
 
     def __init__(self) -> None:
         self._header: Header | None = None
         self._lines: dict[str, Line] = {}
-        self._rounds: list[tuple[Round, Line]] = []
+        self._benchmarks: dict[str, Benchmark] = {}
+        self._rounds: list[tuple[Round, str, str]] = []
+        """With their run and the id of their benchmark."""
         self._suites: dict[tuple[str, str], str] = {}
 
     def line(self, text: bytes) -> bool:
@@ -254,46 +252,50 @@ class _Reader:
                 raise FormatError(f"format {line['format']} is newer than {FORMAT}", "update regress")
             self._header = _known(Header, line)
         elif kind == "round":
-            self._rounds.append((self._round(line), line))
+            self._rounds.append((self._round(line), str(line.get("run", "")), str(line.get("benchmark", ""))))
             return
+        elif kind == "benchmark":
+            self._benchmarks[line["id"]] = _known(Benchmark, {**line, "declared": _numbers(line["declared"])})
         elif kind == "suite":
-            self._suites.update(((line["run"], name), identity) for name, identity in line["benchmarks"].items())
+            self._suites.update(((line["run"], name), str(of)) for name, of in line["benchmarks"].items())
             return
         if "id" in line:
             self._lines[line["id"]] = line
 
     def _round(self, line: Line) -> Round:
         shared = self._lines[line["process_facts"]]["facts"] if "process_facts" in line else {}
-        values = {metric: _measured(measured) for metric, measured in line["values"].items()}
-        changes: dict[str, Any] = {"values": values, "facts": {**shared, **line.get("facts", {})}}
-        if "protocol" in line:
-            changes["protocol"] = _known(Protocol, self._lines[line["protocol"]])
-        if "failure" in line:
-            changes["failure"] = _known(Failure, line["failure"])
-        return _known(Round, {**line, "protocol": None, **changes})
+        protocol = self._lines[line["protocol"]] if "protocol" in line else None
+        facts = {**shared, **line.get("facts", {})}
+        found = _known(Round, {**line, "protocol": protocol, "values": {}, "facts": facts})
+        return dataclasses.replace(
+            found, values={metric: _measured(measured) for metric, measured in line["values"].items()}
+        )
 
     def sidecar(self, unreadable: list[int]) -> Sidecar:
-        defined = {key: _known(Benchmark, line) for key, line in self._lines.items() if line["is"] == "benchmark"}
-        kept = []
-        for round, line in self._rounds:
-            run = line.get("run", "")
-            kept.append(Kept(round, run, defined.get(line.get("benchmark") or self._suites.get((run, round.name), ""))))
+        kept = [
+            Kept(round, run, self._benchmarks.get(of or self._suites.get((run, round.name), "")))
+            for round, run, of in self._rounds
+        ]
         return Sidecar(self._header, tuple(kept), frozenset(self._lines), tuple(unreadable))
 
 
 def _measured(line: Line) -> Measured:
-    """A value as it was kept; its samples were not."""
-    value = line["value"]
-    return Measured(
-        value=float(value) if isinstance(value, str) else value,
-        samples=[],
-        unit=line.get("unit", "s"),
-        invalid=line.get("invalid", 0),
-        exact=line.get("exact", False),
-    )
+    """A value as it was kept, a whole number as one; its samples were not."""
+    value = float(line["value"]) if isinstance(line["value"], str) else line["value"]
+    return dataclasses.replace(_known(Measured, {**line, "value": value, "samples": []}), value=value)
 
 
 def _known(kind: type[T], line: Mapping[str, Any]) -> T:
-    """A dataclass from the keys of the line that it knows: a later version may have added some."""
-    names = _FIELDS[kind]
-    return kind(**{name: value for name, value in line.items() if name in names})
+    """A dataclass from the keys of the line that it knows: a later version may have added some. Raises ValueError where a value
+    is of another type; a number may be the text that `_plain` made of it."""
+    return msgspec.convert(line, kind, strict=False)
+
+
+def _numbers(value: Any) -> Any:
+    """The value with what `_plain` made of numbers turned back, where the type does not tell. NaN stays a word: it would not be
+    like itself, and what two rounds declare is compared."""
+    if isinstance(value, str):
+        return float(value) if value in ("Infinity", "-Infinity") else value
+    if isinstance(value, Mapping):
+        return {key: _numbers(each) for key, each in value.items()}
+    return [_numbers(each) for each in value] if isinstance(value, list) else value

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import traceback
-from typing import Sequence
+from typing import Any, Sequence
 
 from .wire import Failure
+
+OUT_OF_MEMORY = re.compile("out[ _]?of[ _]?memory")
+"""As frameworks say it, and as the driver calls it: CUDA_ERROR_OUT_OF_MEMORY."""
 
 
 def failure_of(error: BaseException, places: Sequence[str]) -> Failure:
@@ -17,13 +21,16 @@ def failure_of(error: BaseException, places: Sequence[str]) -> Failure:
     if isinstance(error, SkipNotImplemented):
         return Failure("skipped", last_line(error))
     text = f"{type(error).__name__} {last_line(error)}".lower()
-    kind = "oom" if isinstance(error, MemoryError) or "out of memory" in text or "outofmemory" in text else "error"
+    kind = "oom" if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(text) else "error"
     detail = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     return Failure(kind, last_line(error), place_of(error, "", places), detail[-4000:])
 
 
 def last_line(error: BaseException) -> str:
-    return traceback.format_exception_only(type(error), error)[-1].strip()[:500]
+    """Its type and message, without the notes that stand behind them: JAX adds some to every error."""
+    told: Any = traceback.TracebackException(type(error), error, None)
+    told.__notes__ = None
+    return str(list(told.format_exception_only())[-1]).strip()[:500]
 
 
 def place_of(error: BaseException, otherwise: str, places: Sequence[str] = ()) -> str:

@@ -97,6 +97,7 @@ SETTINGS: Tuple[Setting, ...] = (
     ),
     _jax("jax_matmul_precision", "jax_default_matmul_precision"),
     _jax("jax_x64", "jax_enable_x64"),
+    Setting("numpy_errors", "numpy", lambda numpy: numpy.geterr(), lambda numpy, value: numpy.seterr(**value)),
 )
 
 

@@ -12,7 +12,8 @@ import os
 import random
 import signal
 import sys
-from typing import Any, Callable, Iterator, List, Optional, Sequence
+import warnings
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence
 
 from .channel import FIRST_FD
 
@@ -21,20 +22,50 @@ GENERATORS = ("numpy", "torch", "cupy")
 """Modules with a random generator of their own."""
 
 
+class Setting(NamedTuple):
+    """One setting of the interpreter or the process that the next case would notice."""
+
+    name: str
+    read: Callable[[], Any]
+    write: Callable[[Any], object]
+
+
+def _umask() -> int:
+    now = os.umask(0o077)
+    os.umask(now)
+    return now
+
+
+SETTINGS = [
+    Setting("sys.path", lambda: list(sys.path), lambda path: sys.path.__setitem__(slice(None), path)),
+    Setting("the garbage collector", gc.isenabled, lambda on: gc.enable() if on else gc.disable()),
+    Setting("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
+    Setting("the switch interval", sys.getswitchinterval, sys.setswitchinterval),
+    Setting("the trace function", sys.gettrace, sys.settrace),
+    Setting("the profile function", sys.getprofile, sys.setprofile),
+    Setting("the umask", _umask, os.umask),
+]
+BINDING = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"}
+"""Variables that have the first parallel region bind the thread that enters it, as their user wants."""
+if sys.platform == "linux" and BINDING.isdisjoint(os.environ):
+    SETTINGS.append(
+        Setting("the processors", lambda: os.sched_getaffinity(0), lambda those: os.sched_setaffinity(0, those))
+    )
+
+
 @contextlib.contextmanager
 def restored(home: str, start: str = "") -> Iterator[List[str]]:
-    """Run the block in the folder `start`, and put back what a case changed there: environment, path, working directory,
-    collector, recursion limit, timers and streams. The list holds, once it is closed, the names of what others would have
-    noticed."""
-    environment, path = dict(os.environ), list(sys.path)
-    collecting, depth = gc.isenabled(), sys.getrecursionlimit()
+    """Run the block in the folder `start`, and put back what a case changed there: environment, settings, working directory,
+    timers, filters of warnings and streams. The list holds, once it is closed, the names of what others would have noticed."""
+    environment, settings = dict(os.environ), [setting.read() for setting in SETTINGS]
     streams = sys.stdin, sys.stdout, sys.stderr
     start = start or home
     os.chdir(start)
     changed: List[str] = []
     standard = [_kept(descriptor) for descriptor in STANDARD]
     try:
-        yield changed
+        with warnings.catch_warnings():  # put back without a word: many modules set some when they are imported
+            yield changed
     finally:
         for descriptor, kept in zip(STANDARD, standard):
             if not _is_open(descriptor):
@@ -48,12 +79,10 @@ def restored(home: str, start: str = "") -> Iterator[List[str]]:
         if now != environment:
             os.environ.clear()
             os.environ.update(environment)
-        changed += ["sys.path"] if sys.path != path else []
-        sys.path[:] = path
-        changed += ["the garbage collector"] if gc.isenabled() != collecting else []
-        (gc.enable if collecting else gc.disable)()
-        changed += ["the recursion limit"] if sys.getrecursionlimit() != depth else []
-        sys.setrecursionlimit(depth)
+        for setting, before in zip(SETTINGS, settings):
+            if setting.read() != before:
+                changed.append(setting.name)
+                setting.write(before)
         sys.stdin, sys.stdout, sys.stderr = (_usable(stream, fd) for fd, stream in enumerate(streams))
         changed += ["the working directory"] if not _is_in(start) else []
         os.makedirs(home, exist_ok=True)
@@ -69,7 +98,13 @@ def _is_in(folder: str) -> bool:
 
 
 def _kept(descriptor: int) -> int:
-    """A copy of the descriptor, out of the way of who closes "all" small ones."""
+    """A copy of the descriptor, out of the way of who closes "all" small ones. One that the suite's import has closed leads
+    nowhere."""
+    if not _is_open(descriptor):
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        if nowhere != descriptor:  # not the lowest that was free
+            os.dup2(nowhere, descriptor)
+            os.close(nowhere)
     return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FIRST_FD)
 
 

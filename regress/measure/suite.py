@@ -212,13 +212,13 @@ def describe(benchmark: Any, folder: str) -> Benchmark:
         if not key.startswith("_") and isinstance(value, (str, int, float, list, dict, bool)) and _is_plain(value)
     }
     params = param_texts(benchmark)
-    if "params" in entry:
-        entry["params"] = params
+    texts: Dict[str, Any] = {"params": params, "unit": unit_of(benchmark), "type": str(benchmark.type)}
+    entry.update({key: text for key, text in texts.items() if key in entry})
     file, line = _source(benchmark.func, folder)
     return Benchmark(
         name=benchmark.name,
-        type=benchmark.type,
-        unit=benchmark.unit,
+        type=str(benchmark.type),
+        unit=unit_of(benchmark),
         params=params,
         param_names=benchmark.param_names,
         version=benchmark.version,
@@ -232,6 +232,11 @@ def describe(benchmark: Any, folder: str) -> Benchmark:
         declared=declared,
         asv=entry,
     )
+
+
+def unit_of(benchmark: Any) -> str:
+    """What the benchmark calls its unit; asv's word for none where it is no text."""
+    return benchmark.unit if isinstance(benchmark.unit, str) else "unit"
 
 
 def metric_of(benchmark: Any) -> str:
@@ -262,7 +267,9 @@ def choose_params(benchmark: Any, params: List[str]) -> None:
             if params:
                 benchmark.set_param_idx(index)
             return
-    raise LookupError(f"{benchmark.name} has no parameters ({', '.join(params)})")
+    raise LookupError(
+        f"{benchmark.name} has no parameters ({', '.join(params)}) any more: their text has to be the same in every process"
+    )
 
 
 def load_cache(benchmark: Any, directory: str) -> None:

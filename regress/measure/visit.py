@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
 
 from .backend import Backend, DeviceBackend, DeviceError, NoProfiler
 from .calibration import calibrate
@@ -20,6 +20,7 @@ from .precision import flags as precision_flags
 from .precision import restored_flags
 from .state import forget_compilations, restored, seed
 from .suite import Suite, choose_params, load_cache, metric_of, needs_device
+from .threads import at_work
 from .wire import Failure, Once, Proposal, Ran, Record, Recorded, Round, Task
 
 T = TypeVar("T")
@@ -47,6 +48,8 @@ class Visitor:
         """What the device is was said when the process began; torch can tell only now that it is in use."""
         self._lost: Optional[DeviceError] = None
         self._early = set(sys.modules)
+        self.at_work: List[str] = []
+        """Threads that the last case has left at work: this process can measure nothing more."""
         self.opening_s = 0.0
         """Seconds for which the first case that needed the device waited for it to be opened and calibrated."""
 
@@ -61,7 +64,7 @@ class Visitor:
             protocol=found.protocol if found is not None else None,
             failure=failure,
             seconds=time.perf_counter() - start,
-            flags=_flags(found, leaves),
+            flags=self._flags(found, leaves),
             values=found.values if found is not None else {},
             leaves=leaves,
             late=len(self.late()) > known,
@@ -84,7 +87,7 @@ class Visitor:
             values=found.values if found is not None else {},
             failure=failure,
             facts={**(found.facts if found is not None else {}), **left, "loaded": loaded_frameworks()},
-            flags=_flags(found, leaves),
+            flags=self._flags(found, leaves),
         )
 
     def record(self, asked: Record) -> Recorded:
@@ -94,9 +97,7 @@ class Visitor:
         )
         if found is None:
             return Recorded(failure=failure)
-        return replace(
-            found, flags=[*found.flags, *_left(leaves)], facts={**found.facts, "loaded": loaded_frameworks()}
-        )
+        return replace(found, flags=self._flags(found, leaves), facts={**found.facts, "loaded": loaded_frameworks()})
 
     def once(self, asked: Once) -> Ran:
         """The case's calls, marked for tools from outside."""
@@ -115,6 +116,16 @@ class Visitor:
             return error if error.sticky else self._lost
         return self._lost
 
+    def _flags(self, found: Union[Visited, Recorded, None], leaves: Sequence[str]) -> List[str]:
+        """The doubts about what was found, and what the case was like to those after it."""
+        changed = [name for name in leaves if name not in self.at_work]
+        flags = list(found.flags) if found is not None else []
+        if changed:
+            flags.append(f"changes {', '.join(changed)} and leaves it so; it was put back")
+        if self.at_work:
+            flags.append(f"leaves threads at work ({', '.join(self.at_work)}): they ended with its process")
+        return flags
+
     # -- one case --------------------------------------------------------------------------------------------------------
 
     def _visit(self, task: Task, by: By[T]) -> Tuple[Optional[T], Optional[Failure], List[str]]:
@@ -127,8 +138,8 @@ class Visitor:
             # What a module sets when it is imported is the module's, and stays: only the case's own changes are put back.
             seed(self._seed)
             benchmark = self._suite.get(task.name)
-            with restored(self._home, task.cache_dir) as changed, restored_flags() as flags:
-                leaves = [flags, changed]  # filled when the block ends, however it does
+            with restored(self._home, task.cache_dir) as changed, restored_flags() as flags, at_work() as self.at_work:
+                leaves = [flags, changed, self.at_work]  # filled when the block ends, however it does
                 found = self._set_up(benchmark, task, started, by)
         except Skipped as skipped:
             failure = Failure("skipped", str(skipped))
@@ -235,15 +246,6 @@ def _work(benchmark: Any) -> Tuple[Dict[str, float], List[str]]:
         return work(benchmark), []
     except Exception as error:  # the values are good whatever the author says of them
         return {}, [f"bytes or flops cannot be read: {type(error).__name__}: {error}"]
-
-
-def _flags(found: Optional[Visited], leaves: Sequence[str]) -> List[str]:
-    """The doubts about what was found, and what the case was like to those after it."""
-    return [*(found.flags if found is not None else ()), *_left(leaves)]
-
-
-def _left(leaves: Sequence[str]) -> List[str]:
-    return [f"changes {', '.join(leaves)} and leaves it so; it was put back"] if leaves else []
 
 
 def loaded_frameworks() -> List[str]:

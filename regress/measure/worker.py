@@ -112,9 +112,15 @@ class Worker:
                 reply = dataclasses.replace(reply, failure=failure, values={}, protocol=task.protocol)
             self._channel.send(self._with_project(reply) if isinstance(reply, Round) else reply)
             if broken is not None:
-                self._channel.send(Broken(Failure("error", f"the device context is lost: {broken}")))
-                raise SystemExit(1)
+                self._give_up(f"the device context is lost: {broken}")
+            if self._visitor.at_work:
+                self._give_up("threads were left at work")
         self._channel.send(End(self._code.imported(), self._visitor.late(), self._visitor.opening_s))
+
+    def _give_up(self, why: str) -> None:
+        """End, so that what comes next begins in another process."""
+        self._channel.send(Broken(Failure("error", why)))
+        raise SystemExit(1)
 
     def _record(self, command: Record) -> None:
         reply = self._visitor.record(command)
@@ -147,7 +153,7 @@ def set_up_cache(suite: Suite, command: SetupCache, number: int) -> CacheReady:
         benchmark = suite.get(command.name)
         seed(number)
         cache = benchmark.do_setup_cache()
-        with open("cache.pickle", "wb") as file:
+        with open(os.path.join(command.directory, "cache.pickle"), "wb") as file:  # it may have left the folder
             pickle.dump(cache, file)
     except BaseException as error:  # whatever a suite raises is data
         return CacheReady(command.name, time.perf_counter() - start, failure_of(error, suite.places))

@@ -27,13 +27,10 @@ def plain(prepared: Prepared, job: Job, benchmark: Benchmark, case: Case, calls:
         return failure
     visits = job.visits(job.gpus)
     try:
-        opening = visits.opening(prepared)
+        opening, variables = visits.opening(prepared), visits.variables(prepared)
     finally:
         visits.close()
     task = Task(case.name, list(case.params), prepared.side.name)
     asked = Once(task, calls, benchmark.setup_cache_key is not None)
-    variables = dict(prepared.variables)
-    if job.gpus:
-        variables["CUDA_VISIBLE_DEVICES"] = visits.visible
     messages = (encode(each).decode() for each in (opening, asked))
     return Plain((prepared.python, "-X", "faulthandler", str(job.start_file), ONCE, *messages), variables)

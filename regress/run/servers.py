@@ -38,6 +38,8 @@ from regress.measure.wire import (
 
 START_TIMEOUT_S = 120.0
 CLOSE_TIMEOUT_S = 5.0
+LONGEST_WAIT_S = 3600.0
+"""At a time: the system refuses very long ones, and a benchmark may have an infinite timeout."""
 LOG_TAIL_BYTES = 4000
 DRAIN_READS = 256
 """At most so many reads of the log at a time, so that a worker that prints without end delays no answer."""
@@ -304,7 +306,7 @@ class Server:
     def _ready(self, seconds: float, ending: bool) -> list[int]:
         """The descriptors that can be read; what has been printed is taken along."""
         waited = [fd for fd in (self._read, self._log.fd, -1 if ending else self._interrupt.fd) if fd >= 0]
-        ready, _, _ = select.select(waited, [], [], seconds)
+        ready, _, _ = select.select(waited, [], [], min(seconds, LONGEST_WAIT_S))
         self._log.drain()
         if self._interrupt.fd in ready:
             self._interrupt.take()

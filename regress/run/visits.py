@@ -434,16 +434,19 @@ class Visits:
         """A `Server` or `ForkServer` with an interpreter of its own."""
         root = Path(self._caches.name)
         caches = compile_caches(Path(tempfile.mkdtemp(dir=root)) if cold else root / side.side.name)
-        variables = {**side.variables, **caches}
-        if self.visible:
-            variables["CUDA_VISIBLE_DEVICES"] = self.visible
-        if kind is ForkServer:
-            # All rounds of a side share its hashes then, so both sides have to have the same: a set's order is no difference.
-            variables.setdefault("PYTHONHASHSEED", str(self.settings.seed))
+        variables = {**self.variables(side), **caches}
         try:
             return kind(self.start_file, side.python, variables, self.opening(side), self._reaper, self.interrupt)
         except (Died, TimedOut) as error:
             raise _not_started(side, error) from None
+
+    def variables(self, side: Prepared) -> dict[str, str]:
+        """The environment of the side's processes, but for compile caches."""
+        # A set has one order in all of them: it is no difference between sides, and the text of a parameter may have one in it.
+        variables = {"PYTHONHASHSEED": str(self.settings.seed), **side.variables}
+        if self.visible:
+            variables["CUDA_VISIBLE_DEVICES"] = self.visible
+        return variables
 
     def opening(self, side: Prepared) -> Open:
         """What a process of the side is told first."""

@@ -270,6 +270,38 @@ def test_a_failing_benchmark_is_3_and_the_others_are_measured_and_recorded(proje
     assert (only_bad.code, document(only_bad)["exit_codes"]) == (5, [5, 3]), "nothing was measured, which is worse"
 
 
+NO_VALUES = """
+import math, pathlib
+CALLS = pathlib.Path({calls!r})
+def track_good(): return 2.0
+def track_infinite(): return math.inf
+def track_nan(): return math.nan
+def track_negative(): return -1.0
+def track_once_infinite():
+    CALLS.write_text((CALLS.read_text() if CALLS.exists() else "") + "x")
+    return math.inf if len(CALLS.read_text()) == 3 else 2.0
+"""
+
+
+def test_values_that_are_none_are_told_as_a_check_tells_them(project: Callable[..., Project], tmp_path: Path) -> None:
+    p = project(run_rounds=5)
+    suite = NO_VALUES.format(calls=str(tmp_path / "calls")) + "for each in list(vars().values()):\n"
+    sha = p.commit({"proj/__init__.py": "", "benchmarks/b.py": f"{suite}    if callable(each): each.unit = 's'\n"})
+    result = p.regress("run", "--format", "json")
+    report = document(result)
+    assert (result.code, report["exit_codes"]) == (3, [3])
+    none = {f"b.track_{name}": None for name in ("infinite", "nan", "negative")}
+    assert values(report) == {"b.track_good": 2.0, "b.track_once_infinite": 2.0, **none}
+    said = {each["name"]: each["message"] for each in report["errors"]}
+    assert said["b.track_infinite"] == "infinite value in 5 of 5 rounds"
+    assert said["b.track_negative"] == "negative value in 5 of 5 rounds"
+    assert "b.track_nan" not in said, "which is how a benchmark says that there is no number"
+    assert len(recorded(p, sha).rounds) == 25
+    text = p.regress("run").out
+    assert "NaN value in 5 of 5 rounds" in text
+    assert p.regress("run", "-b", "nan").code == 5
+
+
 def test_only_skipped_cases_are_5(project: Callable[..., Project]) -> None:
     p = project(run_rounds=2)
     suite = "class S:\n    def setup(self): raise NotImplementedError\n    def time_it(self): pass\n"

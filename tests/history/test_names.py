@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from regress.history.names import (
@@ -118,3 +120,12 @@ def test_a_benchmark_that_is_no_longer_listed_is_told_by_its_name(name: str, kin
     assert (found.type, found.unit, found.metric, found.version) == (kind, unit, metric, "")
     assert found.needs_device is (metric in ("gpu_time", "cold_time"))
     assert found.param_names == ["param1"]
+
+
+@pytest.mark.parametrize("odd", [None, 7, [1], {"a": 1}, True])
+def test_an_entry_with_values_of_another_kind_is_told_by_its_name(odd: Any) -> None:
+    entry = dict.fromkeys(("type", "unit", "param_names", "version", "timeout", "setup_cache_key"), odd)
+    found = benchmark_of("x.track_f", entry, None, [["1", "2"]])
+    assert (found.type, found.unit, found.version, found.setup_cache_key) == ("track", "unit", "", None)
+    assert all(isinstance(each, str) for each in found.param_names)
+    assert len(found.param_names) == 1

@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -147,6 +148,50 @@ def test_what_is_no_line_is_named(line: bytes) -> None:
     found = parse(line + b"\n" + recorded(taken("f")))
     assert found.unreadable == (1,)
     assert len(found.kept) == 1
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "rounds"),
+    [
+        (b'"order":0', b'"order":"first"', 0),
+        (b'"value":1.0', b'"value":null', 0),
+        (b'"samples_min":20', b'"samples_min":[]', 0),
+        (b'"timeout_s":null', b'"timeout_s":"long"', 1),  # of the benchmark: the rounds are as good without it
+        (b'"declared":{}', b'"declared":[]', 1),
+    ],
+)
+def test_a_line_with_a_value_of_another_kind_is_none(was: bytes, now: bytes, rounds: int) -> None:
+    whole = recorded(taken("f", gpu_time=1.0), of=benchmark("f"))
+    assert was in whole
+    found = parse(whole.replace(was, now))
+    assert len(found.unreadable) == 1
+    assert len(found.kept) == rounds
+
+
+@pytest.mark.parametrize("value", [b"null", b"[]", b"{}", b"7"])
+def test_a_run_or_a_benchmark_without_a_name_costs_no_round(value: bytes) -> None:
+    whole = recorded(taken("f", gpu_time=1.0), of=benchmark("f"))
+    (run, of) = (part for part in re.findall(rb'"(?:run|benchmark)":"[^"]*"', whole) if b"is" not in part)
+    for part in (run, of):
+        (kept,) = parse(whole.replace(part, part.partition(b":")[0] + b":" + value)).kept
+        assert isinstance(kept.run, str)
+
+
+def test_numbers_that_json_lacks_come_back_wherever_they_are() -> None:
+    expected = dataclasses.replace(
+        benchmark("f", repeat=[1, math.inf, 2.0], threshold=-math.inf),
+        timeout_s=math.inf,
+        setup_cache_timeout_s=math.inf,
+    )
+    (kept,) = parse(recorded(taken("f", value=math.inf), of=expected)).kept
+    assert kept.benchmark == dataclasses.replace(expected, asv={})
+    assert kept.round.values["value"].value == math.inf
+
+
+def test_what_is_declared_as_no_number_is_like_itself() -> None:
+    of = benchmark("f", processes=math.nan)
+    one, other = parse(recorded(taken("f", order=0), taken("f", order=1), of=of)).kept
+    assert one.sampling == other.sampling != {}
 
 
 def test_a_round_whose_shared_line_is_gone_is_no_round() -> None:

@@ -111,8 +111,8 @@ def test_jax(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_half_imported_framework_has_no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace())
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())
+    for name in ("jax", "torch", "numpy"):
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace())
     assert flags() == {}
 
 

@@ -71,6 +71,15 @@ def helper(): pass
     assert benchmarks["a.Group.time_t"]["params"] == [["1", "2"], ["'a'"]]
 
 
+@pytest.mark.parametrize("value", ["None", "3", "['GB', 's']", "len"])
+def test_a_unit_or_type_that_is_no_text_is_none(tmp_path: Path, value: str) -> None:
+    text = f"def track_v(): return 1\ntrack_v.unit = {value}\ntrack_v.type = {value}\n"
+    benchmarks, problems = discover(tmp_path, {"a.py": text})
+    assert problems == []
+    found = benchmarks["a.track_v"]
+    assert (found["unit"], found["asv"].get("unit", "unit"), type(found["type"])) == ("unit", "unit", str)
+
+
 def test_a_module_that_cannot_be_imported_costs_only_itself(tmp_path: Path) -> None:
     files = {
         "bad_syntax.py": "x = 1\ndef time_x(:\n",

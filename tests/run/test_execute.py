@@ -289,6 +289,12 @@ class Cached:
         open("beside.txt", "w").write("12")
         return {{"n": 30}}
     def track_cache(self, cache): return cache["n"] + int(open("beside.txt").read())
+class Leaves:
+    def setup_cache(self):
+        open("beside.txt", "w").write("5")
+        os.chdir({str(tmp_path)!r})
+        return 1
+    def track_left(self, cache): return cache + int(open("beside.txt").read())
 class Broken:
     def setup_cache(self): raise OSError("disk on fire")
     def track_a(self, cache): return 1
@@ -300,6 +306,7 @@ def track_other(): return 5
     assert log.read_text() == "made\n"
     assert {each.name: each.values["value"].value for each in measured.rounds if each.values} == {
         "b.Cached.track_cache": 42,
+        "b.Leaves.track_left": 6,
         "b.track_other": 5,
     }
     found = failures(measured)
@@ -552,6 +559,26 @@ class T:
     assert all("0x" not in name and values == [1.0, 1.0] for name, values in found.items())
 
 
+@pytest.mark.parametrize("process", ["auto", "fresh"])
+def test_parameters_with_sets_inside_are_found_again(bench: Bench, process: str) -> None:
+    """Whose order follows from hashes of strings, which Python draws anew for every process."""
+    bench.write(
+        """
+class T:
+    params = [[frozenset("abcdefgh"), ("x", set("qrstuvwx"))]]
+    def track_x(self, p): return len(p)
+    def peakmem_x(self, p): return bytearray(8)
+"""
+    )
+    names = []
+    for _ in range(2):
+        measured = bench.run(settings={"process": process})
+        assert failures(measured) == {}
+        names.append(good(measured))
+    assert len(names[0]) == 4
+    assert names[0] == names[1]
+
+
 def test_an_exception_that_cannot_be_printed_is_still_a_failure(bench: Bench) -> None:
     bench.write(
         """
@@ -630,6 +657,23 @@ time_slow.timer = time.perf_counter_ns
     (first, *_) = bench.run(settings={"device": "cpu"}).rounds
     assert first.failure is None
     assert 1 <= len(first.values["wall_time"].samples) <= 2
+
+
+def test_a_timeout_may_be_as_long_as_it_likes(bench: Bench) -> None:
+    bench.write(
+        """
+class Cached:
+    def setup_cache(self): return 1
+    setup_cache.timeout = float("inf")
+    def track_a(self, cache): return cache
+    track_a.timeout = float("inf")
+def track_b(): return 1
+track_b.timeout = 1e30
+"""
+    )
+    measured = bench.run()
+    assert failures(measured) == {}
+    assert good(measured) == {"b.Cached.track_a": 2, "b.track_b": 2}
 
 
 def test_a_teardown_that_fails_does_not_hide_the_cause(bench: Bench) -> None:

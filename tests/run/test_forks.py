@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -52,8 +54,8 @@ def test_a_suite_is_imported_once_a_side(bench: Bench, process: str, imports: in
 def test_values_do_not_depend_on_how_a_process_begins(bench: Bench) -> None:
     suite = """
 import os, random, sys, tempfile, zlib
-OWN = ("TMPDIR", "PYTHONHASHSEED")
-def track_names(): return zlib.crc32(str(sorted(name for name in os.environ if name not in OWN)).encode())
+def track_names(): return zlib.crc32(str(sorted(name for name in os.environ if name != "TMPDIR")).encode())
+def track_hash(): return hash("text")
 def track_draw(): return random.random()
 def track_folders():
     home = os.environ["TMPDIR"]
@@ -271,6 +273,67 @@ def track_z(): return int("LEFT" not in os.environ)
         assert last.values["value"].value == 1
 
 
+def test_settings_of_the_process_are_put_back_for_the_next_case(bench: Bench) -> None:
+    bench.write(
+        """
+import os, sys, warnings
+import numpy
+def track_a_changes():
+    os.umask(0o777)
+    sys.setswitchinterval(1.0)
+    sys.setprofile(lambda *event: None)
+    numpy.seterr(all="raise")
+    warnings.simplefilter("error")
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    return 1
+def track_sees():
+    open("readable", "w").close()
+    open("readable").close()
+    numpy.ones(2) / numpy.zeros(2)
+    warnings.warn("only a warning")
+    return len(os.sched_getaffinity(0)) + (sys.getprofile() is not None) + sys.getswitchinterval()
+"""
+    )
+    measured = bench.run(rounds=1)
+    assert failures(measured) == {}
+    values = {each.name: each for each in measured.rounds}
+    assert values["b.track_sees"].values["value"].value == len(os.sched_getaffinity(0)) + sys.getswitchinterval()
+    left = ["numpy_errors", "the switch interval", "the profile function", "the umask"]
+    processors = ["the processors"] if len(os.sched_getaffinity(0)) > 1 else []
+    assert values["b.track_a_changes"].facts["leaves"] == [*left, *processors]
+
+
+def test_threads_that_a_case_leaves_at_work_end_before_the_next(bench: Bench) -> None:
+    bench.write(
+        """
+import threading
+from concurrent.futures import ThreadPoolExecutor
+def spin():
+    while True: sum(range(1000))
+def threads(): return [each.name for each in threading.enumerate()]
+def track_a_waits():
+    global pool
+    pool = ThreadPoolExecutor(1)
+    return pool.submit(len, "a").result()
+def track_b_works():
+    threading.Thread(target=spin).start()
+    return 1
+def track_c_works_and_fails():
+    threading.Thread(target=spin, daemon=True).start()
+    raise ValueError("no")
+def track_d_sees(): return sum("spin" in each for each in threads())
+"""
+    )
+    measured = bench.run(rounds=2)
+    assert good(measured) == {"b.track_a_waits": 2, "b.track_b_works": 2, "b.track_d_sees": 2}
+    by_name = {each.name: each for each in measured.rounds}
+    assert by_name["b.track_d_sees"].values["value"].value == 0
+    assert by_name["b.track_a_waits"].process == by_name["b.track_d_sees"].process != by_name["b.track_b_works"].process
+    told = ["leaves threads at work (Thread (spin)): they ended with its process"]
+    assert by_name["b.track_b_works"].flags == by_name["b.track_c_works_and_fails"].flags == told
+    assert by_name["b.track_a_waits"].flags == by_name["b.track_d_sees"].flags == []
+
+
 def test_what_a_failing_case_changes_is_named_too(bench: Bench, tmp_path: Path) -> None:
     visits = tmp_path / "visits"
     bench.write(
@@ -358,6 +421,30 @@ def track_leaves_a_daemon():
     assert not any(_alive(pid) for pid in pids)
 
 
+@pytest.mark.parametrize("process", ["auto", "fresh"])
+def test_files_that_a_case_leaves_end_with_the_round(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, process: str
+) -> None:
+    scratch = bench.root / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    bench.write(
+        """
+import os, tempfile
+class Cached:
+    def setup_cache(self): return tempfile.mkstemp()[1]
+    def track_cache(self, cache): return 1
+def track_leaves():
+    open("here", "w").close()
+    open(os.path.join(tempfile.mkdtemp(), "there"), "w").close()
+    os.mkfifo(os.path.join(tempfile.gettempdir(), "pipe"))
+    return len(os.listdir(tempfile.gettempdir()))
+"""
+    )
+    assert failures(bench.run(rounds=2, settings={"process": process})) == {}
+    assert os.listdir(scratch) == []
+
+
 def _alive(pid: int) -> bool:
     """Whether the process runs; a zombie does not."""
     try:
@@ -385,6 +472,23 @@ def track_prints():
     closing = [each for each in measured.rounds if each.name == "b.track_closes"]
     assert closing[0].facts["leaves"] == [f"file descriptor {descriptor}" for descriptor in (0, 1, 2)]
     assert {each.values["value"].value for each in measured.rounds} == {1.0}
+
+
+@pytest.mark.parametrize("process", ["auto", "fresh"])
+def test_descriptors_that_the_import_closes_lead_nowhere(bench: Bench, process: str) -> None:
+    bench.write(
+        """
+import os
+os.close(0)
+os.close(2)
+def track_reads():
+    os.write(2, b"err")
+    return len(os.read(0, 1)) + 1
+"""
+    )
+    measured = bench.run(settings={"process": process})
+    assert failures(measured) == {}
+    assert good(measured) == {"b.track_reads": 2}
 
 
 def test_a_torch_that_is_initialized_at_import_is_named(bench: Bench) -> None:

@@ -10,6 +10,7 @@ from ..declared import sampling
 from ..memory import peak_rss
 from ..runner import first_attr
 from ..stopping import round_value
+from ..suite import unit_of
 from ..wire import Measured, Protocol, Task
 from .common import PATIENCE, Call, Visited, quick
 
@@ -39,6 +40,6 @@ def as_number(benchmark: Any, call: Call, task: Task, metric: str) -> Visited:
         value = benchmark.do_run()
     if isinstance(value, bool) or not hasattr(value, "__float__"):
         raise TypeError(f"a {benchmark.type} benchmark has to return a number, not {type(value).__name__}")
-    number, unit = float(value), benchmark.unit if metric == "value" else "B"
+    number, unit = float(value), unit_of(benchmark) if metric == "value" else "B"
     exact = first_attr([benchmark.func, *benchmark._attr_sources], "exact", None) is True
     return Visited(protocol, {metric: Measured(number, [number], unit=unit, exact=exact)})

@@ -1,0 +1,43 @@
+"""Exceptions as data."""
+
+from __future__ import annotations
+
+import pytest
+
+from regress.measure.failures import failure_of
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "message"),
+    [
+        (KeyError("gone"), "error", "KeyError: 'gone'"),
+        (RuntimeError("first line\nsecond line"), "error", "RuntimeError: first line\nsecond line"),
+        (AssertionError(), "error", "AssertionError"),
+        (MemoryError(), "oom", "MemoryError"),
+        (RuntimeError("RESOURCE_EXHAUSTED: Out of memory"), "oom", "RuntimeError: RESOURCE_EXHAUSTED: Out of memory"),
+        (OSError("cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY"), "oom", "OSError: cuMemAlloc results in "),
+        (
+            type("OutOfMemoryError", (RuntimeError,), {})("no"),
+            "oom",
+            "tests.measure.test_failures.OutOfMemoryError: no",
+        ),
+    ],
+)
+@pytest.mark.parametrize("notes", [(), ("For simplicity, internal frames were removed.", "a note\nof two lines")])
+def test_the_message_is_the_errors_own_and_not_its_notes(
+    error: BaseException, kind: str, message: str, notes: tuple[str, ...]
+) -> None:
+    vars(error)["__notes__"] = list(notes)  # as add_note does, which Python has from 3.11 on
+    found = failure_of(error, [])
+    assert found.kind == kind
+    assert found.message.startswith(message)
+    assert all(note in found.detail for note in notes), "the whole is told where there is room for it"
+
+
+def test_a_syntax_error_is_told_by_what_is_wrong() -> None:
+    with pytest.raises(SyntaxError) as caught:
+        compile("x = (\n", "b.py", "exec")
+    vars(caught.value)["__notes__"] = ["a note"]
+    found = failure_of(caught.value, [])
+    assert found.message == f"SyntaxError: {caught.value.msg}"
+    assert found.where == "b.py:1"
