@@ -316,6 +316,7 @@ class Ledger:
         assert self.trace is not None
         while self._waiting:
             self._add(self._waiting.popleft(), None)
+        self.timeline.timed.clear()
         self.why_no_breakdown = self.trace.again()
         self.timeline.traced = not self.why_no_breakdown
         self.timeline.renew()

@@ -51,6 +51,8 @@ class Trace:
         self._kernels_from = -math.inf
         self._known_from = -math.inf
         """Something before that is missing; infinite until the next tie."""
+        self._afresh = False
+        """Whether all is known from the first tie to come; else what is missing may lie between those that come at once."""
 
     def start(self) -> str:
         return self._tracer.start()
@@ -59,8 +61,12 @@ class Trace:
         self._tracer.stop()
 
     def again(self) -> str:
-        """Start anew where nothing arrives any more; what was done until then is missing. Why it cannot, or nothing."""
-        self._known_from = math.inf
+        """Start anew where nothing arrives any more; what was done until then is missing. Why it cannot, or nothing.
+
+        The spins of the anchors so far will never be told: what comes next must not be taken for them."""
+        self._known_from, self._afresh = math.inf, True
+        self._anchors.clear()
+        self._markers.clear()
         self._tracer.stop()
         return self._tracer.start()
 
@@ -75,14 +81,14 @@ class Trace:
         self._anchors.extend(timed)
         timed.clear()
         if self._tracer.overrun:
-            self._tracer.overrun, self._known_from = False, math.inf
+            self._tracer.overrun, self._known_from, self._afresh = False, math.inf, False
         before = len(self._ties)
         while self._markers and self._anchors:
             self._tie()
         if len(self._ties) == before:
             return False
         if self._known_from == math.inf:
-            self._known_from = self._ties[-1][0]
+            self._known_from = self._ties[before if self._afresh else -1][0]
         self._add_up(self._ties[-1][1])
         return True
 

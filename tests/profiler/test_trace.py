@@ -140,3 +140,15 @@ def test_what_is_forgotten_leaves_the_rest_as_it_was(case: Case) -> None:
     assert again.busy_s == pytest.approx(whole.busy_s)
     assert kernels == {}
     assert len(case.trace._times) < 120
+
+
+def test_what_was_lost_before_it_starts_anew_is_not_taken_for_what_comes(case: Case) -> None:
+    case.anchor(1.0, marker=False)
+    assert not case.collect()
+    assert case.trace.again() == ""
+    case.anchor(2.0)
+    case.saw("kernel", 2.01, 100 * US)
+    case.anchor(2.1)
+    assert case.collect()
+    assert case.trace.knows(2.001)
+    assert case.trace.between(2.001, 2.09, None)[0].busy_s == pytest.approx(100 * US, rel=0.01)
