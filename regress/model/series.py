@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -10,6 +9,7 @@ from typing import Literal
 from regress.model.acknowledged import Acknowledgement
 from regress.model.compared import Verdict
 from regress.model.measured import Case, Commit, Metric
+from regress.stats.summary import median
 
 Way = tuple[tuple[str, str], ...]
 """How a point of a series was measured, as names and values: version of the benchmark, declared sampling, protocol, driver,
@@ -51,7 +51,7 @@ class Series:
     @cached_property
     def values(self) -> tuple[float | None, ...]:
         """The median of the round values of each; None where there is no value."""
-        return tuple((each[0] if len(each) == 1 else statistics.median(each)) if each else None for each in self.rounds)
+        return tuple((each[0] if len(each) == 1 else median(each)) if each else None for each in self.rounds)
 
     @cached_property
     def by_way(self) -> dict[Way, list[int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,12 @@ class Summary:
     n: int
     spread: float = 0.0
     """Standard deviation of the logarithms of the round values: 0.02 is about 2 % from round to round."""
+
+
+def median(values: Sequence[float]) -> float:
+    """The median of finite values, which is finite too: the sum of two may be too large for a float, their lower one is not."""
+    found = statistics.median(values)
+    return found if math.isfinite(found) else statistics.median_low(values)
 
 
 def summarize(values: Sequence[float], confidence: float = 0.95) -> Summary:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from statistics import fmean, stdev
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from regress.stats.summary import geomean, mean_and_variance, summarize
+from regress.stats.summary import geomean, mean_and_variance, median, summarize
 
 positive = st.floats(1e-9, 1e9)
 samples = st.lists(positive, min_size=2, max_size=12)
@@ -109,3 +110,10 @@ def test_geomean_of_ratios() -> None:
 def test_geomean_needs_positive_ratios(ratios: list[float]) -> None:
     with pytest.raises(ValueError):
         geomean(ratios)
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_the_median_of_finite_values_is_one_between_them(values: list[float]) -> None:
+    found = median(values)
+    assert math.isfinite(found)
+    assert statistics.median_low(values) <= found <= statistics.median_high(values)

@@ -14,7 +14,7 @@ from regress.compare.gating import that_gate
 from regress.compare.rule import CLAIMS, Rule
 from regress.model import ChangePoint, Series
 from regress.pages import Change, Level, Line
-from regress.stats.summary import summarize
+from regress.stats.summary import median, summarize
 
 KEPT_ROUNDS = 100_000
 """Round values that a benchmark keeps for its page; of what is beyond, only how many there were."""
@@ -74,7 +74,7 @@ def levelled(
         starts = [bisect_left(places, at[each.first]) for each in changes if each.way == way]
         for low, high in itertools.pairwise([0, *starts, len(own)]):
             inside.append(values[low:high])
-            levels.append(Level(places[low], places[high - 1], _digits(statistics.median(inside[-1]), 6), number))
+            levels.append(Level(places[low], places[high - 1], _digits(median(inside[-1]), 6), number))
     noise = _noise(series, levels, inside)
     levels.sort(key=lambda each: each.first)
     judged = tuple(

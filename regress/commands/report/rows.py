@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import statistics
 from bisect import bisect_right
 
 from regress.commands.report.lines import Levelled
 from regress.model import Verdict
 from regress.pages import SPARK_LETTERS, Row
+from regress.stats.summary import median
 
 SPARK_STEPS = 60
 FEWEST = 4
@@ -111,14 +111,15 @@ def _spark(found: Levelled, threshold: float) -> str:
     groups: list[list[float]] = [[] for _ in ends]
     for at, measured in zip(found.measured, found.values, strict=True):
         groups[bisect_right(ends, at)].append(measured)
-    medians = [statistics.median(group) if group else None for group in groups]
+    medians = [median(group) if group else None for group in groups]
     missing = ["-"] * steps
     for at, kind in zip(series.at, series.failures, strict=True):
         if kind and first <= at <= found.latest:
             missing[bisect_right(ends, at)] = " "
     present = [value for value in medians if value is not None]
     low, high = min(present), max(present)
-    middle, span = (low + high) / 2, max(high - low, threshold * abs(low + high) / 2)
+    middle = low / 2 + high / 2  # the sum may be too large for a float
+    span = max(high - low, threshold * abs(middle))
     letters = []
     for value, without in zip(medians, missing, strict=True):
         share = 0.5 if value is None or not span else 0.5 + (value - middle) / span
