@@ -169,6 +169,16 @@ placing = stack(
     ),
     click.option("--machine", metavar="NAME", help="Name of this machine in the history."),
 )
+recorded = stack(
+    click.option("--machine", metavar="NAME", help="Whose results [this machine's]."),
+    click.option(
+        "--env",
+        "--environment",
+        "environment",
+        metavar="NAME",
+        help="Which environment's results, where there are several.",
+    ),
+)
 holding = stack(
     click.option("--lock-clocks", is_flag=True, help="Lock the GPU's clocks while measuring; needs an administrator."),
     click.option("--wait-lock", is_flag=True, help="Wait for a GPU that another regress is measuring on."),

@@ -17,6 +17,7 @@ from regress.options import (
     measuring,
     output,
     placing,
+    recorded,
     selecting,
     stack,
     stepping,
@@ -183,15 +184,7 @@ def bisect(
 @regress.command()
 @click.argument("base")
 @click.argument("head")
-@stack(where, selecting, deciding, output)
-@click.option("--machine", metavar="NAME", help="Whose results [this machine's].")
-@click.option(
-    "--env",
-    "--environment",
-    "environment",
-    metavar="NAME",
-    help="Which environment's results, where there are several.",
-)
+@stack(where, selecting, deciding, recorded, output)
 def compare(base: str, head: str, environment: str | None, **options: Any) -> None:
     """The verdicts of check from recorded results, measuring nothing.
 
@@ -210,15 +203,7 @@ def compare(base: str, head: str, environment: str | None, **options: Any) -> No
 
 @regress.command(short_help="Which implementation is the fastest at each size.")
 @click.argument("revision", required=False, metavar="[REV]")
-@stack(where, selecting, output)
-@click.option("--machine", metavar="NAME", help="Whose results [this machine's].")
-@click.option(
-    "--env",
-    "--environment",
-    "environment",
-    metavar="NAME",
-    help="Which environment's results, where there are several.",
-)
+@stack(where, selecting, recorded, output)
 def fastest(revision: str | None, environment: str | None, **options: Any) -> None:
     """Which implementation is the fastest at each size, from recorded results.
 

@@ -65,6 +65,8 @@ class Index:
         self._paths = [folder / f"{stem}{ending}" for ending in (".sqlite", "-2.sqlite")]
         self._facts, self._states = facts, states
         self._databases: list[sqlite3.Connection] = []
+        self._as_read: list[int] = []
+        """Versions of those that are files, before what their sources are was read."""
         self._reader = rows.Reader()
         self._left_over = False
         """Whether there is something of sources that are no longer there."""
@@ -106,7 +108,12 @@ class Index:
     def _names(self, sources: Container[int]) -> list[str]:
         """Which sources hold a name takes long to tell for all names, and need not be told where any will do."""
         names = dict.fromkeys(name for (name,) in self._select("SELECT name FROM names"))
-        any_will_do = not self._left_over and all(key in sources for key, each in self.sources.items() if each.commit)
+        as_it_was = self._as_read == [_version(each) for each in self._databases[: len(self._as_read)]]
+        any_will_do = (
+            as_it_was
+            and not self._left_over
+            and all(key in sources for key, each in self.sources.items() if each.commit)
+        )
         return [
             name
             for name in names
@@ -210,11 +217,12 @@ class Index:
             for path in filter(Path.exists, self._paths):
                 database = sqlite3.connect(path, timeout=WAIT_S, check_same_thread=False)
                 self._databases.append(database)
+                self._as_read.append(_version(database))
                 for (about,) in database.execute("SELECT about FROM sources"):
                     known.update(_ABOUT.decode(about))
                 for table in ("rows", "rounds"):
                     database.execute(f"SELECT name, sources, data FROM {table} LIMIT 1").fetchall()
-            self.sources.update({key: known[key] for key in known.keys() & self._states.keys()})
+            self.sources.update({key: known[key] for key in self._states if key in known})
             self._left_over = len(known) > len(self.sources)
             if len(known) <= LEFT_OVER * max(len(self._states), 100):
                 return
@@ -233,4 +241,10 @@ class Index:
     def _close(self) -> None:
         for database in self._databases:
             database.close()
-        self.sources, self._databases, self._left_over = {}, [], False
+        self.sources, self._databases, self._as_read, self._left_over = {}, [], [], False
+
+
+def _version(database: sqlite3.Connection) -> int:
+    """A number that is another one once somebody else has written into it."""
+    (found,) = database.execute("PRAGMA data_version").fetchone()
+    return int(found)

@@ -194,6 +194,15 @@ def test_an_index_that_another_process_writes_to_is_used_as_it_is(
     assert path.exists(), "a lock is no damage"
 
 
+def test_what_another_process_adds_is_not_there_for_who_has_looked_before(tmp_path: Path) -> None:
+    three(tmp_path)
+    archive(tmp_path)
+    before = archive(tmp_path)
+    write_asv_file(tmp_path / "results", {"x.time_new": ROW}, env="new")
+    assert "x.time_new" in archive(tmp_path).names()
+    assert sorted(before.names()) == [ADD, MUL, "x.time_f"]
+
+
 def test_what_is_no_longer_so_does_not_pile_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: list[str]
 ) -> None:
