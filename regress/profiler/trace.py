@@ -52,7 +52,7 @@ class Trace:
         self._known_from = -math.inf
         """Something before that is missing; infinite until the next tie."""
         self._afresh = False
-        """Whether all is known from the first tie to come; else what is missing may lie between those that come at once."""
+        """Whether all is known from the next spin that is told; else what is missing may lie between ties that come at once."""
 
     def start(self) -> str:
         return self._tracer.start()
@@ -88,7 +88,7 @@ class Trace:
         if len(self._ties) == before:
             return False
         if self._known_from == math.inf:
-            self._known_from = self._ties[before if self._afresh else -1][0]
+            self._known_from = self._ties[-1][0]
         self._add_up(self._ties[-1][1])
         return True
 
@@ -105,6 +105,8 @@ class Trace:
                 return
         self._anchors.popleft()
         self._markers.popleft()
+        if self._afresh:  # even where the two are not one moment: the first launch of a trace is slow
+            self._known_from, self._afresh = anchor.time_s - EVENT_S, False
         if anchor.prompt:
             self._ties.append((anchor.time_s - EVENT_S, spin.end_s))
 

@@ -152,3 +152,17 @@ def test_what_was_lost_before_it_starts_anew_is_not_taken_for_what_comes(case: C
     assert case.collect()
     assert case.trace.knows(2.001)
     assert case.trace.between(2.001, 2.09, None)[0].busy_s == pytest.approx(100 * US, rel=0.01)
+
+
+def test_a_trace_that_started_anew_is_known_from_its_first_spin_prompt_or_not(case: Case) -> None:
+    """The first launch of a trace is slow, so that its anchor's event comes late; the spin was told all the same."""
+    case.anchor(1.0)
+    case.collect()
+    case.trace.again()
+    case.anchor(2.0, prompt=False)
+    case.saw("kernel", 2.00105, 100 * US)
+    case.anchor(2.0015)
+    assert case.collect()
+    assert case.trace.knows(2.001)
+    assert not case.trace.knows(1.9)
+    assert case.trace.between(2.001, 2.0014, None)[0].busy_s == pytest.approx(100 * US, rel=0.01)
