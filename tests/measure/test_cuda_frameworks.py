@@ -15,7 +15,7 @@ import pytest
 
 from regress.measure.backend.cuda import CudaBackend
 from regress.measure.blocks import Starved
-from regress.measure.counters import CompileWatch, count
+from regress.measure.counters import CompileWatch
 from regress.measure.existing import QuietCall
 from regress.measure.loop import DeviceLoop
 from regress.measure.methods.jax_arrays import WALL_ONLY
@@ -130,14 +130,6 @@ def test_a_graph_takes_what_its_kernels_take(torch: Any, device: CudaBackend) ->
     one = profiled(torch, lambda: x.mul_(1.0))
     found = sampled(device, graph.replay)
     assert 0.8 * 20 * one < found.value() < 20 * (one + 2e-6)
-
-
-def test_a_graph_is_one_launch(torch: Any, device: CudaBackend) -> None:
-    x = torch.randn(1 << 20, device="cuda")
-    counted = count(graph_on(torch, x, 20).replay, device)
-    if counted.unavailable:
-        pytest.skip(counted.unavailable)
-    assert counted.values["launches"].value in (1, 3), "an older torch fills in a seed and an offset first"
 
 
 def test_a_recompilation_on_the_third_call_is_counted(torch: Any, device: CudaBackend) -> None:
