@@ -7,7 +7,8 @@ import hashlib
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,11 +85,22 @@ class Past:
     def trace(self, name: str) -> Trace:
         """Which results there are of the benchmark, without a look at what they say."""
         names = (*self._old_names[name], name)
-        held = self._places.keys() & set().union(*map(self._archive.sources_of, names))
-        newest = max(map(self._places.__getitem__, held))
-        found = hashlib.sha256(array("q", sorted(held)).tobytes() + self._begun[newest])
+        files, newest = self._files(reduce(or_, map(self._archive.sources_of, names)))
+        found = hashlib.sha256(files + self._begun[newest])
         found.update(repr([self._archive.benchmarks.get(each) for each in names]).encode(errors="surrogatepass"))
         return Trace(found.hexdigest()[:24], self.commits[newest])
+
+    def _files(self, sources: frozenset[int]) -> tuple[bytes, int]:
+        """What stands for those of the sources that count, and the place of the newest commit among theirs. Most benchmarks
+        stand in the same sources."""
+        if sources not in self._files_told:
+            held = self._places.keys() & sources
+            self._files_told[sources] = array("q", sorted(held)).tobytes(), max(map(self._places.__getitem__, held))
+        return self._files_told[sources]
+
+    @cached_property
+    def _files_told(self) -> dict[frozenset[int], tuple[bytes, int]]:
+        return {}
 
     def stamp(self, name: str) -> str:
         """A word that is another one whenever `series(name)` could be, but for commits after the newest that has results. It is

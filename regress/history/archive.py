@@ -78,8 +78,8 @@ class Archive:
         """The benchmarks that any of these sources holds, or any at all."""
         return self._index.names(self.places if sources is None else sources)
 
-    def sources_of(self, name: str) -> set[int]:
-        """The sources that hold the benchmark."""
+    def sources_of(self, name: str) -> frozenset[int]:
+        """The sources that hold the benchmark; one object for benchmarks that stand in the same ones."""
         return self._index.sources_of(name)
 
     def was(self, name: str) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ _ROUNDS, _ROUND_TEXTS = msgspec.msgpack.Decoder(list[Rounds]), msgspec.msgpack.D
 class Held(NamedTuple):
     """What there is of a benchmark, by source."""
 
-    sources: set[int]
+    sources: frozenset[int]
     rows: dict[str, dict[int, AsvRow]]
     """asv's rows of it and of its further metrics, by name."""
     rounds: dict[int, Rounds]
@@ -82,8 +82,8 @@ class Index:
         """The benchmarks that any of these sources holds."""
         return self._sure(lambda: self._names(sources))
 
-    def sources_of(self, name: str) -> set[int]:
-        """The sources that hold the benchmark."""
+    def sources_of(self, name: str) -> frozenset[int]:
+        """The sources that hold the benchmark; one object for benchmarks that stand in the same ones, as most do."""
         return self._sure(lambda: self._sources_of(name))
 
     def held(self, name: str) -> Held:
@@ -114,28 +114,36 @@ class Index:
             and not self._left_over
             and all(key in sources for key, each in self.sources.items() if each.commit)
         )
-        return [
-            name
-            for name in names
-            if (any_will_do and name.rpartition(".")[0] not in names) or self._is_held(name, sources)
-        ]
+        answers: dict[frozenset[int], bool] = {}
+
+        def is_held(name: str) -> bool:
+            own = self._sources_of(name)
+            if own not in answers:
+                answers[own] = any(key in sources for key in own)
+            return answers[own]
+
+        return [name for name in names if (any_will_do and name.rpartition(".")[0] not in names) or is_held(name)]
 
     @cached_property
-    def _holding(self) -> dict[str, list[array[int]]]:
-        """By name, the sources that hold it, also those that are no longer there."""
-        found: dict[str, list[array[int]]] = {}
+    def _holding(self) -> dict[str, frozenset[int]]:
+        """By name, the sources that hold it."""
+        parts: dict[str, list[bytes]] = {}
         for table in ("rows", "rounds"):
             for name, sources in self._select(f"SELECT name, sources FROM {table}"):
-                found.setdefault(name, []).append(array("q", sources))
+                parts.setdefault(name, []).append(sources)
+        alike: dict[bytes, frozenset[int]] = {}
+        found = {}
+        for name, blobs in parts.items():
+            keys = b"".join(blobs)
+            if keys not in alike:
+                # The very numbers that stand in `sources`: those of the array would be new objects.
+                alike[keys] = frozenset(filter(set(array("q", keys)).__contains__, self.sources))
+            found[name] = alike[keys]
         return found
 
-    def _is_held(self, name: str, sources: Container[int]) -> bool:
-        every = self._sources_of(name) if name in self._proven else itertools.chain(*self._holding[name])
-        return any(key in sources for key in every)
-
-    def _sources_of(self, name: str) -> set[int]:
-        every = self.sources.keys() & itertools.chain(*self._holding.get(name, ()))
-        return every - self._proven.get(name, set())
+    def _sources_of(self, name: str) -> frozenset[int]:
+        every, proven = self._holding.get(name, frozenset()), self._proven.get(name)
+        return every - proven if proven else every
 
     @cached_property
     def _proven(self) -> dict[str, set[int]]:
