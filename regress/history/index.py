@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
 import sqlite3
 import time
 from array import array
@@ -65,6 +66,10 @@ class Index:
         self._paths = [folder / f"{stem}{ending}" for ending in (".sqlite", "-2.sqlite")]
         self._facts, self._states = facts, states
         self._databases: list[sqlite3.Connection] = []
+        self._opened: list[tuple[Path, os.stat_result]] = []
+        """Of those that are files: the first ones."""
+        self._owner = self._process = os.getpid()
+        """Which process has made this, and which one the connections are for."""
         self._as_read: list[int] = []
         """Versions of those that are files, before what their sources are was read."""
         self._reader = rows.Reader()
@@ -99,6 +104,8 @@ class Index:
         try:
             return read()
         except (sqlite3.Error, msgspec.MsgspecError, ValueError):
+            if os.getpid() != self._owner:
+                raise
             self._forget()
             vars(self).pop("_holding", None)
             vars(self).pop("_proven", None)
@@ -190,8 +197,20 @@ class Index:
             yield from zip(array("q", sources), read(data), strict=True)
 
     def _select(self, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
+        if os.getpid() != self._process:
+            self._reopen()
         for database in self._databases:
             yield from database.execute(query, values)
+
+    def _reopen(self) -> None:
+        """In a forked process, which must not use the connections of the other to files (sqlite.org/howtocorrupt.html, 2.6);
+        what is in memory is its own. Raises ValueError where a file is another one by now."""
+        files = [sqlite3.connect(path, timeout=WAIT_S, check_same_thread=False) for path, _ in self._opened]
+        if not all(os.path.samestat(path.stat(), was) for path, was in self._opened):
+            raise ValueError("the index was made anew meanwhile")
+        self._inherited = self._databases  # not to be closed here
+        self._databases = [*files, *self._databases[len(files) :]]
+        self._process = os.getpid()
 
     # -- filling ---------------------------------------------------------------------------------------------------------
 
@@ -225,6 +244,7 @@ class Index:
             for path in filter(Path.exists, self._paths):
                 database = sqlite3.connect(path, timeout=WAIT_S, check_same_thread=False)
                 self._databases.append(database)
+                self._opened.append((path, path.stat()))
                 self._as_read.append(_version(database))
                 for (about,) in database.execute("SELECT about FROM sources"):
                     known.update(_ABOUT.decode(about))
@@ -249,7 +269,7 @@ class Index:
     def _close(self) -> None:
         for database in self._databases:
             database.close()
-        self.sources, self._databases, self._as_read, self._left_over = {}, [], [], False
+        self.sources, self._databases, self._opened, self._as_read, self._left_over = {}, [], [], [], False
 
 
 def _version(database: sqlite3.Connection) -> int:

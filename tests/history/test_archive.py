@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import multiprocessing
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +224,56 @@ def test_what_is_no_longer_so_does_not_pile_up(
 
 
 # -- several processes ---------------------------------------------------------------------------------------------------
+
+
+def forked(work: Callable[[], object]) -> str:
+    """What a forked process has to say."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def tell() -> None:
+        try:
+            sender.send(repr(work()))
+        except Exception as error:
+            sender.send(repr(error))
+
+    child = context.Process(target=tell)
+    child.start()
+    child.join(60)
+    return str(receiver.recv())
+
+
+def test_a_forked_process_reads_what_the_other_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    three(tmp_path)
+    archive(tmp_path)
+    monkeypatch.setattr(index, "SETTLED_NS", 10**18)  # what is new stays in memory
+    write_asv_file(tmp_path / "results", {"x.time_new": ROW}, env="new")
+    found = archive(tmp_path)
+    told_here = told(found)
+    opened = list(found._index._databases)
+    assert forked(lambda: told(found)) == repr(told_here)
+    assert forked(lambda: [each in opened for each in found._index._databases]) == "[True, True]", (
+        "nothing was read yet"
+    )
+    assert forked(lambda: (told(found), [each in opened for each in found._index._databases])[1]) == "[False, True]"
+    assert told(found) == told_here
+    assert [each in opened for each in found._index._databases] == [True, True]
+
+
+def test_a_forked_process_takes_no_other_index_and_leaves_it_alone(tmp_path: Path) -> None:
+    three(tmp_path)
+    found = archive(tmp_path)
+    names = found.names()
+    (path,) = (tmp_path / "cache").iterdir()
+    other = path.with_suffix(".other")
+    other.write_bytes(path.read_bytes())
+    other.replace(path)
+    assert "made anew" in forked(lambda: found.recorded(ADD))
+    path.write_bytes(b"no database")
+    assert "Error" in forked(lambda: found.recorded(ADD))
+    assert path.read_bytes() == b"no database"
+    assert sorted(name for name in names if found.recorded(name)) == [ADD, MUL, "x.time_f"]
+
 
 PROCESS = """
 import sys

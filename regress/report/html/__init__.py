@@ -1,6 +1,7 @@
 """The HTML report: a folder that opens from a file, without a server and without a network, or one single file.
 
     folder.py      the folder: whether it is ours, what of it is out of date, and writing it
+    sharing.py     the making of pages, shared between processes
     script.py      data as scripts, whatever text stands in it
     profile.py     the page of a profile: one file
     account.py     an explanation in words, for its own page and for those of a report

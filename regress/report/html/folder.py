@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -23,6 +23,7 @@ from regress.pages import Index, Leaf, Part, Site
 from regress.report.html.account import shard_script
 from regress.report.html.page import page, page_stamp
 from regress.report.html.script import script_of
+from regress.report.html.sharing import helpers, shared
 
 if TYPE_CHECKING:
     from regress.report.progress import Progress
@@ -92,35 +93,64 @@ def write_folder(site: Site, folder: Path, progress: Progress) -> Written:
     return Written(folder / "index.html", index, len(kept), made, changed)
 
 
+class _Done(NamedTuple):
+    """A benchmark that is up to date now."""
+
+    kept: _Kept
+    made: bool
+    changed: bool
+
+
 def _make_shards(site: Site, folder: Path, kept: dict[str, _Kept], progress: Progress) -> tuple[int, int]:
     """Make what is out of date, and put it down in `kept`; how many were made, and how many files have changed."""
-    stale = [leaf for leaf in site.leaves if not _current(folder, leaf, kept)]
-    changed = 0
-    progress.start(len(stale), "making pages")
-    for leaf in stale:
-        shard, part = leaf.make()
-        changed += replace_file(folder / SHARDS / leaf.file, shard_script(shard))
-        kept[leaf.name] = _Kept(leaf.seen, leaf.stamp(), part)
-        progress.advance(leaf.name)
+    stale = [leaf for leaf in site.leaves if not _current(folder, leaf, kept.get(leaf.name))]
+    made = changed = 0
+
+    def work(leaf: Leaf) -> _Done:
+        return _bring_up_to_date(folder, leaf, kept.get(leaf.name))
+
+    with shared(stale, work, helpers(len(stale))) as results:
+        progress.start(len(stale), "making pages")
+        for place, done in results:
+            leaf = stale[place]
+            kept[leaf.name] = done.kept
+            made, changed = made + done.made, changed + done.changed
+            progress.advance(leaf.name)
     progress.close()
-    return len(stale), changed
+    return made, changed
+
+
+def _bring_up_to_date(folder: Path, leaf: Leaf, found: _Kept | None) -> _Done:
+    """Make the benchmark's file. Where its results are in files that are new and say what they said, it is only put down that
+    these were seen."""
+    path = folder / SHARDS / leaf.file
+    if found is not None and found.stamp == leaf.stamp() and path.exists():
+        return _Done(replace(found, seen=leaf.seen), made=False, changed=False)
+    shard, part = leaf.make()
+    changed = replace_file(path, shard_script(shard))
+    return _Done(_Kept(leaf.seen, leaf.stamp(), part), made=True, changed=changed)
 
 
 def write_file(site: Site, path: Path, progress: Progress) -> Written:
     """The whole report in one file. Raises RegressError where it cannot be written."""
-    progress.start(len(site.leaves), "making pages")
-    data, parts = [], []
-    for leaf in site.leaves:
+
+    def work(leaf: Leaf) -> tuple[str, Part]:
         shard, part = leaf.make()
-        data.append(shard_script(shard))
-        parts.append(part)
-        progress.advance(leaf.name)
+        return shard_script(shard), part
+
+    made: dict[int, tuple[str, Part]] = {}
+    with shared(site.leaves, work, helpers(len(site.leaves))) as results:
+        progress.start(len(site.leaves), "making pages")
+        for place, each in results:
+            made[place] = each
+            progress.advance(site.leaves[place].name)
     progress.close()
-    index = site.index(parts)
+    every = [made[place] for place in range(len(made))]
+    index = site.index([part for _, part in every])
     with explained(path, "--single-file FILE with a file that can be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, page(index.project, data=[script_of("index", "", index), *data]))
-    return Written(path, index, len(parts), len(parts), len(parts))
+        replace_file(path, page(index.project, data=[script_of("index", "", index), *(data for data, _ in every)]))
+    return Written(path, index, len(every), len(every), len(every))
 
 
 def _manifest(folder: Path) -> _Manifest:
@@ -153,17 +183,9 @@ def _write_manifest(folder: Path, manifest: _Manifest) -> None:
     replace_file(folder / MANIFEST, msgspec.json.encode(manifest).decode())
 
 
-def _current(folder: Path, leaf: Leaf, kept: dict[str, _Kept]) -> bool:
-    """Whether the benchmark need not be made anew. Of files that are new and say what they said, it is put down that they were
-    seen."""
-    found = kept.get(leaf.name)
-    if found is None or not (folder / SHARDS / leaf.file).exists():
-        return False
-    if found.seen != leaf.seen:
-        if found.stamp != leaf.stamp():
-            return False
-        kept[leaf.name] = replace(found, seen=leaf.seen)
-    return True
+def _current(folder: Path, leaf: Leaf, found: _Kept | None) -> bool:
+    """Whether nothing has to be read to tell that the benchmark need not be made anew."""
+    return found is not None and found.seen == leaf.seen and (folder / SHARDS / leaf.file).exists()
 
 
 def replace_file(path: Path, text: str) -> bool:

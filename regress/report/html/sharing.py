@@ -1,0 +1,129 @@
+"""Work that is shared between processes: the pages of a report have nothing to do with one another."""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+FEWEST = 16
+"""Items a process has to have, so that it pays to fork it."""
+MOST = 32
+"""Processes."""
+TICKETS = 1000
+"""All of them, of four bytes each, have room in a pipe that nobody reads from yet."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def helpers(items: int) -> int:
+    """How many processes should share so many items; 0 where this one does better alone, or a fork is not safe."""
+    if sys.platform != "linux" or threading.active_count() > 1:
+        return 0
+    count = min(len(os.sched_getaffinity(0)), items // FEWEST, MOST)
+    return count if count > 1 else 0
+
+
+@contextmanager
+def shared(items: Sequence[T], work: Callable[[T], R], processes: int) -> Iterator[Iterator[tuple[int, R]]]:
+    """What `work` makes of each item, with the item's place, in the order in which it gets done.
+
+    The first item is done here, so that what all of them need is there before so many processes are forked, which take one
+    item after the other. What a process could not do, for whatever reason, is done here at the end: what is wrong is raised
+    here.
+    """
+    left = dict(enumerate(items))
+    first = [(place, work(left.pop(place))) for place in list(left)[:1]]
+    with _forked(list(left.items()), work, processes if left else 0) as receivers:
+        yield _results(first, left, work, receivers)
+
+
+def _results(
+    first: Sequence[tuple[int, R]], left: dict[int, T], work: Callable[[T], R], receivers: list[Connection]
+) -> Iterator[tuple[int, R]]:
+    from multiprocessing.connection import wait
+
+    yield from first
+    while receivers:
+        ready = wait(receivers)
+        for each in [each for each in receivers if each in ready]:
+            try:
+                place, result = each.recv()
+            except (EOFError, OSError):  # it is done, or was killed
+                receivers.remove(each)
+                continue
+            del left[place]
+            yield place, result
+    for place, item in left.items():
+        yield place, work(item)
+
+
+@contextmanager
+def _forked(items: list[tuple[int, T]], work: Callable[[T], R], processes: int) -> Iterator[list[Connection]]:
+    """Processes that share the items, and where their results arrive. None of them outlives the block, or this process."""
+    if not processes:
+        yield []
+        return
+    import multiprocessing
+
+    context = multiprocessing.get_context("fork")
+    size = -(-len(items) // TICKETS)
+    tickets, counter = os.pipe()
+    os.write(counter, b"".join(struct.pack("=I", start) for start in range(0, len(items), size)))
+    os.close(counter)  # when all are taken, reading gives nothing
+    receivers: list[Connection] = []
+    workers = []
+    try:
+        for _ in range(processes):
+            receiver, sender = context.Pipe(duplex=False)
+            receivers.append(receiver)
+            worker = context.Process(
+                target=_serve, args=(tickets, size, items, work, sender, list(receivers)), daemon=True
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter(
+                    "ignore", DeprecationWarning
+                )  # of threads in libraries, which the work does not use
+                worker.start()
+            workers.append(worker)
+            sender.close()
+        yield list(receivers)
+    finally:
+        for worker in workers:
+            worker.terminate()
+            worker.join()
+        for receiver in receivers:
+            receiver.close()
+        os.close(tickets)
+
+
+def _serve(
+    tickets: int,
+    size: int,
+    items: Sequence[tuple[int, T]],
+    work: Callable[[T], R],
+    sender: Connection,
+    receivers: Sequence[Connection],
+) -> None:
+    """In a worker: an item after the other, until all are taken, one fails, or nobody is there any more to be told."""
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # a Ctrl-C is for all of the terminal: the process that forked answers it
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for each in receivers:
+        each.close()
+    with suppress(Exception):
+        while ticket := os.read(tickets, 4):
+            (start,) = struct.unpack("=I", ticket)
+            for place, item in items[start : start + size]:
+                sender.send((place, work(item)))

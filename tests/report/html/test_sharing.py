@@ -1,0 +1,145 @@
+"""Work shared between processes: all of it is done once, whatever becomes of them, and none of them stays."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from regress.report.html import folder, sharing, write_file, write_folder
+from regress.report.html.sharing import TICKETS, helpers, shared
+from tests.report.html.conftest import QUIET, site_of
+
+R = TypeVar("R")
+HERE = os.getpid()
+
+
+def done(items: list[int], work: Callable[[int], R], processes: int) -> dict[int, R]:
+    with shared(items, work, processes) as results:
+        found = list(results)
+    assert len(found) == len({place for place, _ in found})
+    return dict(found)
+
+
+@pytest.mark.parametrize("processes", [0, 1, 3])
+@pytest.mark.parametrize("count", [0, 1, 2, 50, 2 * TICKETS + 3])
+def test_each_item_is_worked_on_once(count: int, processes: int) -> None:
+    assert done(list(range(count)), lambda item: item * item, processes) == {each: each * each for each in range(count)}
+    assert multiprocessing.active_children() == []
+
+
+def test_other_processes_do_the_work_but_for_the_first_item() -> None:
+    pids = done(list(range(50)), lambda item: os.getpid(), 2)
+    assert pids.pop(0) == HERE
+    assert HERE not in pids.values()
+
+
+@pytest.mark.parametrize("end", [lambda: os._exit(1), lambda: os.kill(os.getpid(), signal.SIGKILL)])
+def test_what_a_process_leaves_undone_is_done_here(end: Callable[[], None]) -> None:
+    def work(item: int) -> tuple[int, int]:
+        if os.getpid() != HERE and item % 10 == 7:
+            end()
+        return item, os.getpid()
+
+    found = done(list(range(40)), work, 2)
+    assert {item for item, _ in found.values()} == set(range(40))
+    assert found[7] == (7, HERE)
+
+
+def test_what_is_wrong_is_raised_here() -> None:
+    def work(item: int) -> int:
+        if item == 30:
+            raise OSError(28, "No space left on device", f"in {os.getpid()}")
+        return item
+
+    with pytest.raises(OSError, match="No space left") as raised:
+        done(list(range(40)), work, 2)
+    assert raised.value.filename == f"in {HERE}"
+
+
+def test_no_process_is_left_where_it_is_interrupted() -> None:
+    def work(item: int) -> int:
+        time.sleep(0.01 if item < 3 else 60)
+        return item
+
+    def interrupted() -> None:
+        with shared(list(range(40)), work, 2) as results:
+            assert next(results) == (0, 0)
+            assert next(results)[0] in (1, 2)
+            assert len(multiprocessing.active_children()) == 2
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert multiprocessing.active_children() == []
+
+
+ORPHANS = """
+import os, sys, time
+from regress.report.html.sharing import shared
+
+def work(item):
+    with open(sys.argv[1], "a") as told:
+        told.write(f"{os.getpid()}\\n")
+    time.sleep(0.02)
+    return b"x" * 100_000
+
+with shared(list(range(100_000)), work, 3) as results:
+    for _ in range(20):
+        next(results)
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_the_processes_end_with_who_started_them(tmp_path: Path) -> None:
+    told = tmp_path / "pids"
+    killed = subprocess.run([sys.executable, "-c", ORPHANS, str(told)], check=False, timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    pids = set(told.read_text().split())
+    assert len(pids) == 4
+    for _ in range(500):
+        if not any(Path("/proc", pid).exists() and " Z " not in Path("/proc", pid, "stat").read_text() for pid in pids):
+            return
+        time.sleep(0.02)
+    raise AssertionError("they are still at work")
+
+
+def test_how_many_processes_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(8)), raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert [helpers(items) for items in (0, 31, 32, 100, 10_000)] == [0, 0, 2, 6, 8]
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {5})
+    assert helpers(10_000) == 0
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(200)))
+    assert helpers(10_000) == sharing.MOST
+    monkeypatch.setattr(threading, "active_count", lambda: 2)
+    assert helpers(10_000) == 0
+
+
+@pytest.mark.xdist_group("browser")
+def test_a_report_that_processes_share_is_the_one_that_one_process_makes(
+    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def contents(path: Path) -> dict[str, bytes]:
+        return {str(each.relative_to(path)): each.read_bytes() for each in path.rglob("*") if each.is_file()}
+
+    monkeypatch.setattr(time, "time", lambda: 1_700_000_000.0)
+    site = site_of(history)
+    alone = write_folder(site, tmp_path / "alone", QUIET)
+    write_file(site, tmp_path / "alone.html", QUIET)
+    monkeypatch.setattr(folder, "helpers", lambda items: 2)
+    beside = write_folder(site, tmp_path / "shared", QUIET)
+    write_file(site, tmp_path / "shared.html", QUIET)
+    assert contents(tmp_path / "shared") == contents(tmp_path / "alone")
+    assert (tmp_path / "shared.html").read_bytes() == (tmp_path / "alone.html").read_bytes()
+    assert (beside.made, beside.changed) == (alone.made, alone.changed) == (9, 9)
