@@ -31,7 +31,9 @@ from regress.history.states import State
 BATCH_BYTES = 8 * 2**20
 """Of files that are read before what they hold is written: few enough that memory is used again, and not asked for anew."""
 SHARED_BYTES = 16 * 2**20
-"""Of files from which on another process helps."""
+"""Of files from which on another process helps; each counts as FILE_BYTES more than it has."""
+FILE_BYTES = 6_000
+"""What could be read in the time that it takes to open a file."""
 
 TABLES = """
 CREATE TABLE sources (about BLOB NOT NULL);
@@ -154,7 +156,7 @@ def _by_name(held: Mapping[int, Mapping[str, T]]) -> dict[str, _Column[T]]:
 
 def _shared_out(states: Mapping[int, State]) -> tuple[dict[int, State], dict[int, State]]:
     """What this process reads, and what another one does; nothing where that would not pay or a fork is not safe."""
-    total = sum(state.bytes for state in states.values())
+    total = sum(_size(state) for state in states.values())
     if total < SHARED_BYTES or (os.cpu_count() or 1) < 2 or threading.active_count() > 1:
         return dict(states), {}
     mine: dict[int, State] = {}
@@ -162,8 +164,13 @@ def _shared_out(states: Mapping[int, State]) -> tuple[dict[int, State], dict[int
     done = 0
     for key, state in states.items():
         (mine if 2 * done < total else others)[key] = state
-        done += state.bytes
+        done += _size(state)
     return mine, others
+
+
+def _size(state: State) -> int:
+    """In bytes that take as long to read."""
+    return state.bytes + FILE_BYTES
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from regress.pages import Index, Leaf, Part, Site
 from regress.report.html.account import shard_script
 from regress.report.html.page import page, page_stamp
 from regress.report.html.script import script_of
-from regress.report.html.sharing import helpers, shared
+from regress.report.html.sharing import shared
 
 if TYPE_CHECKING:
     from regress.report.progress import Progress
@@ -109,7 +109,7 @@ def _make_shards(site: Site, folder: Path, kept: dict[str, _Kept], progress: Pro
     def work(leaf: Leaf) -> _Done:
         return _bring_up_to_date(folder, leaf, kept.get(leaf.name))
 
-    with shared(stale, work, helpers(len(stale))) as results:
+    with shared(stale, work) as results:
         progress.start(len(stale), "making pages")
         for place, done in results:
             leaf = stale[place]
@@ -139,7 +139,7 @@ def write_file(site: Site, path: Path, progress: Progress) -> Written:
         return shard_script(shard), part
 
     made: dict[int, tuple[str, Part]] = {}
-    with shared(site.leaves, work, helpers(len(site.leaves))) as results:
+    with shared(site.leaves, work) as results:
         progress.start(len(site.leaves), "making pages")
         for place, each in results:
             made[place] = each

@@ -7,6 +7,7 @@ import signal
 import struct
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-FEWEST = 16
-"""Items a process has to have, so that it pays to fork it."""
+PAYS_S = 0.05
+"""Of work for each process: several times what it takes to fork it."""
 MOST = 32
 """Processes."""
 TICKETS = 1000
@@ -26,24 +27,29 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def helpers(items: int) -> int:
-    """How many processes should share so many items; 0 where this one does better alone, or a fork is not safe."""
+def helpers(items: int, item_s: float) -> int:
+    """How many processes should share so many items that take so many seconds each; 0 where this one does better alone, or a
+    fork is not safe."""
     if sys.platform != "linux" or threading.active_count() > 1:
         return 0
-    count = min(len(os.sched_getaffinity(0)), items // FEWEST, MOST)
+    count = min(len(os.sched_getaffinity(0)), items, int(items * item_s / PAYS_S), MOST)
     return count if count > 1 else 0
 
 
 @contextmanager
-def shared(items: Sequence[T], work: Callable[[T], R], processes: int) -> Iterator[Iterator[tuple[int, R]]]:
+def shared(
+    items: Sequence[T], work: Callable[[T], R], processes: int | None = None
+) -> Iterator[Iterator[tuple[int, R]]]:
     """What `work` makes of each item, with the item's place, in the order in which it gets done.
 
-    The first item is done here, so that what all of them need is there before so many processes are forked, which take one
-    item after the other. What a process could not do, for whatever reason, is done here at the end: what is wrong is raised
-    here.
+    The first item is done here: what all of them need is there then, and it tells how many processes are worth forking, which
+    take one item after the other. What a process could not do, for whatever reason, is done here at the end: what is wrong is
+    raised here.
     """
-    left = dict(enumerate(items))
+    left, start_s = dict(enumerate(items)), time.perf_counter()
     first = [(place, work(left.pop(place))) for place in list(left)[:1]]
+    if processes is None:
+        processes = helpers(len(left), time.perf_counter() - start_s)
     with _forked(list(left.items()), work, processes if left else 0) as receivers:
         yield _results(first, left, work, receivers)
 

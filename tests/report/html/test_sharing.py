@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import pytest
 
-from regress.report.html import folder, sharing, write_file, write_folder
+from regress.report.html import sharing, write_file, write_folder
 from regress.report.html.sharing import TICKETS, helpers, shared
 from tests.report.html.conftest import QUIET, site_of
 
@@ -117,13 +117,14 @@ def test_how_many_processes_share(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "active_count", lambda: 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(8)), raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
-    assert [helpers(items) for items in (0, 31, 32, 100, 10_000)] == [0, 0, 2, 6, 8]
+    assert [helpers(items, 0.01) for items in (0, 9, 11, 31, 10_000)] == [0, 0, 2, 6, 8]
+    assert [helpers(items, 1.0) for items in (0, 1, 2, 10)] == [0, 0, 2, 8]
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {5})
-    assert helpers(10_000) == 0
+    assert helpers(10_000, 0.01) == 0
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(200)))
-    assert helpers(10_000) == sharing.MOST
+    assert helpers(10_000, 0.01) == sharing.MOST
     monkeypatch.setattr(threading, "active_count", lambda: 2)
-    assert helpers(10_000) == 0
+    assert helpers(10_000, 0.01) == 0
 
 
 @pytest.mark.xdist_group("browser")
@@ -134,10 +135,11 @@ def test_a_report_that_processes_share_is_the_one_that_one_process_makes(
         return {str(each.relative_to(path)): each.read_bytes() for each in path.rglob("*") if each.is_file()}
 
     monkeypatch.setattr(time, "time", lambda: 1_700_000_000.0)
+    monkeypatch.setattr(sharing, "helpers", lambda items, item_s: 0)
     site = site_of(history)
     alone = write_folder(site, tmp_path / "alone", QUIET)
     write_file(site, tmp_path / "alone.html", QUIET)
-    monkeypatch.setattr(folder, "helpers", lambda items: 2)
+    monkeypatch.setattr(sharing, "helpers", lambda items, item_s: 2)
     beside = write_folder(site, tmp_path / "shared", QUIET)
     write_file(site, tmp_path / "shared.html", QUIET)
     assert contents(tmp_path / "shared") == contents(tmp_path / "alone")
