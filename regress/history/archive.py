@@ -120,10 +120,13 @@ class Archive:
         groups: dict[tuple[Any, ...], list[int]] = {}
         rows = [(name, of.get) for name, of in held.rows.items()]
         for key in wanted:
-            definition = [(name, id(row[0]), row[1]) for name, get in rows if (row := get(key)) is not None]
-            groups.setdefault((self._where[key], *definition), []).append(key)
-        for (_, *definition), keys in groups.items():
-            yield keys, tuple(name for name, *_ in definition)
+            definition: list[Any] = [self._where[key]]
+            for name, get in rows:
+                if (row := get(key)) is not None:
+                    definition += name, id(row[0]), row[1]
+            groups.setdefault(tuple(definition), []).append(key)
+        for (_, *parts), keys in groups.items():
+            yield keys, tuple(parts[::3])
 
     def _table(self, name: str, keys: Sequence[int], names: Sequence[str], held: Held) -> _Found:
         rows = {each: [held.rows[each][key] for key in keys] for each in names}

@@ -7,12 +7,11 @@ twice. It is never needed: where it cannot be read it is made anew, and where it
 from __future__ import annotations
 
 import hashlib
-import itertools
 import os
 import sqlite3
 import time
 from array import array
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -107,8 +106,8 @@ class Index:
             if os.getpid() != self._owner:
                 raise
             self._forget()
-            vars(self).pop("_holding", None)
-            vars(self).pop("_proven", None)
+            for told in ("_holding", "_proven", "_further"):
+                vars(self).pop(told, None)
             self._fill(index_files.no_progress)
             return read()
 
@@ -167,34 +166,40 @@ class Index:
                 }
         return {name: sources for name, sources in found.items() if sources}
 
-    def _further(self, name: str) -> dict[str, set[int]]:
-        """The names of further metrics of the benchmark, each with the sources in which it is that."""
-        return {each: sources for each, sources in self._proven.items() if each.rpartition(".")[0] == name}
+    @cached_property
+    def _further(self) -> dict[str, dict[str, set[int]]]:
+        """By benchmark, the names of its further metrics, each with the sources in which it is that."""
+        found: dict[str, dict[str, set[int]]] = {}
+        for name, sources in self._proven.items():
+            found.setdefault(name.rpartition(".")[0], {})[name] = sources
+        return found
 
     def _versions(self, name: str) -> dict[int, str]:
-        return dict(self._of("rows", name, rows.versions))
+        return self._of("rows", name, rows.versions)
 
     def _held(self, name: str) -> Held:
         holding = self._sources_of(name)
         found = {
-            each: {key: row for key, row in self._of("rows", each, self._reader.rows) if key in sources}
-            for each, sources in {name: holding, **self._further(name)}.items()
+            each: _only(self._of("rows", each, self._reader.rows), sources)
+            for each, sources in {name: holding, **self._further.get(name, {})}.items()
         }
-        return Held(holding, found, dict(self._of("rounds", name, _ROUNDS.decode)))
+        return Held(holding, found, self._of("rounds", name, _ROUNDS.decode))
 
     def _texts(self, name: str) -> dict[int, bytes]:
         holding = self._sources_of(name)
-        found: dict[int, bytes] = {key: text for key, text in self._of("rows", name, rows.texts) if key in holding}
-        others = [self._of("rows", each, rows.texts) for each in self._further(name)]
-        for key, text in itertools.chain(*others, self._of("rounds", name, _ROUND_TEXTS.decode)):
-            if key in holding:
+        found: dict[int, bytes] = dict(_only(self._of("rows", name, rows.texts), holding))
+        others = [self._of("rows", each, rows.texts) for each in self._further.get(name, {})]
+        for each in (*others, self._of("rounds", name, _ROUND_TEXTS.decode)):
+            for key, text in _only(each, holding).items():
                 found[key] = b"\0".join((found.get(key, b""), text))
         return found
 
-    def _of(self, table: str, name: str, read: Callable[[bytes], Iterable[T]]) -> Iterator[tuple[int, T]]:
-        """What each source holds of that name."""
+    def _of(self, table: str, name: str, read: Callable[[bytes], Iterable[T]]) -> dict[int, T]:
+        """What each source holds of that name, also sources that are no longer there."""
+        found: dict[int, T] = {}
         for sources, data in self._select(f"SELECT sources, data FROM {table} WHERE name = ?", name):
-            yield from zip(array("q", sources), read(data), strict=True)
+            found.update(zip(array("q", sources), read(data), strict=True))
+        return found
 
     def _select(self, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
         if os.getpid() != self._process:
@@ -270,6 +275,11 @@ class Index:
         for database in self._databases:
             database.close()
         self.sources, self._databases, self._opened, self._as_read, self._left_over = {}, [], [], [], False
+
+
+def _only(found: dict[int, T], sources: Set[int]) -> dict[int, T]:
+    """What is of these sources."""
+    return found if found.keys() <= sources else {key: each for key, each in found.items() if key in sources}
 
 
 def _version(database: sqlite3.Connection) -> int:
