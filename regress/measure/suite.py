@@ -86,7 +86,10 @@ class Suite:
     def _described(self, recipe: _Recipe, problems: List[SuiteProblem]) -> List[Benchmark]:
         try:
             benchmark = recipe.make()
-            if benchmark is None or benchmark.name in self._found:
+            if benchmark is None:
+                return []
+            if benchmark.name in self._found:
+                problems += recipe.doubled(benchmark.name, self._found[benchmark.name])
                 return []
             self._choose_protocol(benchmark)
             found = describe(benchmark, self.folder)
@@ -175,6 +178,19 @@ class _Recipe(NamedTuple):
         except BaseException:  # it is reported where the suite is discovered
             return None
         return None if benchmark is None else str(benchmark.name)
+
+    def doubled(self, name: str, other: _Recipe) -> List[SuiteProblem]:
+        """A line where another function has the name already. The same one may come twice, as modules import of each other."""
+        if (self.owner, self.member) == (other.owner, other.member):
+            return []
+        mine, theirs = (".".join([each.module.__name__, *each.words()]) for each in (self, other))
+        return [
+            SuiteProblem(mine, f"skipped: {theirs} is {name} already, by its benchmark_name or __name__", fatal=False)
+        ]
+
+    def words(self) -> List[str]:
+        """Class and function."""
+        return [self.attribute] if self.owner is None else [self.owner.__name__, self.attribute]
 
     def problem(self, error: BaseException) -> SuiteProblem:
         """A line for an abstract class, and for one that wants arguments as such a base does; a failure for anything else."""

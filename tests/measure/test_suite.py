@@ -122,6 +122,31 @@ class Child(Base, Abstract):
     assert said["benchmarks.a.Abstract"].startswith("skipped: TypeError: Can't instantiate abstract class Abstract")
 
 
+def test_of_two_benchmarks_of_one_name_the_second_is_a_line(tmp_path: Path) -> None:
+    text = """
+class Base:
+    def time_x(self): pass
+    time_x.benchmark_name = "kept.time_x"
+class Child(Base): pass
+def timed(function):
+    def wrapper(): function()  # without functools.wraps
+    return wrapper
+@timed
+def time_y(): pass
+@timed
+def time_z(): pass
+"""
+    benchmarks, problems = discover(tmp_path, {"a.py": text, "b.py": "from benchmarks.a import Base"})
+    assert list(benchmarks) == ["kept.time_x", "a.wrapper"]
+    assert {each["where"]: each["message"] for each in problems} == {
+        "benchmarks.a.Child.time_x": (
+            "skipped: benchmarks.a.Base.time_x is kept.time_x already, by its benchmark_name or __name__"
+        ),
+        "benchmarks.a.time_z": "skipped: benchmarks.a.time_y is a.wrapper already, by its benchmark_name or __name__",
+    }
+    assert not any(each["fatal"] for each in problems)
+
+
 def test_an_address_in_a_parameter_is_stripped(tmp_path: Path) -> None:
     text = "class A:\n    params = [[object(), object()]]\n    def time_x(self, o): pass\n"
     benchmarks, _ = discover(tmp_path, {"a.py": text})
