@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 PAYS_S = 0.05
 """Of work for each process: several times what it takes to fork it."""
-MOST = 32
-"""Processes."""
+MOST = 16
+"""Processes. Each takes memory for a benchmark, which may have thousands of series."""
 TICKETS = 1000
 """All of them, of four bytes each, have room in a pipe that nobody reads from yet."""
 
@@ -90,19 +90,17 @@ def _forked(items: list[tuple[int, T]], work: Callable[[T], R], processes: int) 
     receivers: list[Connection] = []
     workers = []
     try:
-        for _ in range(processes):
-            receiver, sender = context.Pipe(duplex=False)
-            receivers.append(receiver)
-            worker = context.Process(
-                target=_serve, args=(tickets, size, items, work, sender, list(receivers)), daemon=True
-            )
-            with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore", DeprecationWarning
-                )  # of threads in libraries, which the work does not use
-                worker.start()
-            workers.append(worker)
-            sender.close()
+        with suppress(OSError):  # where no more processes or files are to be had, so many help
+            for _ in range(processes):
+                receiver, sender = context.Pipe(duplex=False)
+                told = (tickets, size, items, work, sender, [*receivers, receiver])
+                worker = context.Process(target=_serve, args=told, daemon=True)
+                with warnings.catch_warnings():  # of threads in libraries, which the work does not use
+                    warnings.simplefilter("ignore", DeprecationWarning)
+                    worker.start()
+                workers.append(worker)
+                receivers.append(receiver)
+                sender.close()
         yield list(receivers)
     finally:
         for worker in workers:
@@ -122,9 +120,8 @@ def _serve(
     receivers: Sequence[Connection],
 ) -> None:
     """In a worker: an item after the other, until all are taken, one fails, or nobody is there any more to be told."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # a Ctrl-C is for all of the terminal: the process that forked answers it
+    # A Ctrl-C is for all that runs in the terminal: the process that has forked answers it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for each in receivers:
         each.close()

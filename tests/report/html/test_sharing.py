@@ -55,6 +55,21 @@ def test_what_a_process_leaves_undone_is_done_here(end: Callable[[], None]) -> N
     assert found[7] == (7, HERE)
 
 
+@pytest.mark.parametrize("to_be_had", [0, 1])
+def test_without_more_processes_it_goes_on(monkeypatch: pytest.MonkeyPatch, to_be_had: int) -> None:
+    fork, left = os.fork, [None] * to_be_had
+
+    def scarce() -> int:
+        if not left:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        left.pop()
+        return fork()
+
+    monkeypatch.setattr(os, "fork", scarce)
+    pids = done(list(range(50)), lambda item: os.getpid(), 3)
+    assert len(set(pids.values())) == 1 + to_be_had
+
+
 def test_what_is_wrong_is_raised_here() -> None:
     def work(item: int) -> int:
         if item == 30:
