@@ -4,6 +4,8 @@ plan          who is visited when, and by which protocol (pure functions)
 ship          the folder with the measuring code that every worker runs
 environments  a side made ready to import: tree, build, interpreter, import path
 servers       a worker process and the pipes to it
+processes     which process of a side it is: a fresh one, or a fork where that was found to work
+visits        what such processes are asked: the suite, caches, cases
 gpus          the GPUs that were named, and the processors of each
 homes         which of them a case is measured on, and what counts of a round beside others (pure functions)
 lanes         a thread and its processes for each of them

@@ -12,6 +12,7 @@ from regress.model import Batch, Benchmark, Case, Round, Settings, SuiteProblem
 from regress.run.environments import Prepared
 from regress.run.gpus import Gpu
 from regress.run.plan import Selection
+from regress.run.processes import Processes
 from regress.run.visits import Visits
 
 
@@ -76,7 +77,11 @@ class Job:
     gpus: tuple[Gpu, ...] = ()
     """What to measure on, ordered by UUID, all of them at once; none: on the one that the sides' processes see first."""
 
-    def visits(self, visible: Sequence[Gpu] = ()) -> Visits:
-        """Visits by processes that see these GPUs, or what the sides' variables show."""
+    def processes(self, visible: Sequence[Gpu] = ()) -> Processes:
+        """Processes that see these GPUs, or what the sides' variables show."""
         uuids = ",".join(each.uuid for each in visible)
-        return Visits(self.suite, self.start_file, self.settings, self.default_timeout_s, self.own_suites, uuids)
+        return Processes(self.suite, self.start_file, self.settings, self.own_suites, uuids)
+
+    def visits(self, visible: Sequence[Gpu] = ()) -> Visits:
+        """Visits by such processes."""
+        return Visits(self.processes(visible), self.default_timeout_s)

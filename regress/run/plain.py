@@ -25,11 +25,11 @@ def plain(prepared: Prepared, job: Job, benchmark: Benchmark, case: Case, calls:
     failure = plan.refusal(benchmark, len(job.gpus))
     if failure is not None:
         return failure
-    visits = job.visits(job.gpus)
+    processes = job.processes(job.gpus)
     try:
-        opening, variables = visits.opening(prepared), visits.variables(prepared)
+        opening, variables = processes.opening(prepared), processes.variables(prepared)
     finally:
-        visits.close()
+        processes.close()
     task = Task(case.name, list(case.params), prepared.side.name)
     asked = Once(task, calls, benchmark.setup_cache_key is not None)
     messages = (encode(each).decode() for each in (opening, asked))

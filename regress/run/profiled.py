@@ -59,7 +59,7 @@ def profiled(
                 cached = cache if benchmark.setup_cache_key is not None else ""
                 task = Task(case.name, list(case.params), prepared.side.name, cache_dir=cached, timeout_s=timeout_s)
                 found = visits.record(prepared, Record(task, calls, str(trace)))
-        facts = {**visits.facts, **found.facts}
+        facts = {**visits.processes.facts, **found.facts}
     finally:
         visits.close()
     return Profiled(

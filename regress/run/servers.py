@@ -77,6 +77,12 @@ class Died(Exception):
             return f"failed (signal {-self.returncode}{known.get(-self.returncode, '')})"
         return f"ended without a result (exit code {self.returncode})"
 
+    @property
+    def last_line(self) -> str:
+        """Of what it has printed; empty for nothing."""
+        lines = self.log.strip().splitlines()
+        return lines[-1] if lines else ""
+
 
 class TimedOut(Exception):
     """The worker gave no answer in time; it has been killed. `importing` is the module that it was importing."""

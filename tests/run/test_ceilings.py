@@ -16,6 +16,7 @@ from regress.model import Commit, Failure, Settings, Side
 from regress.run import ceilings
 from regress.run.ceilings import FILE, ceilings_of, known
 from regress.run.environments import Prepared
+from regress.run.processes import Processes
 from regress.run.ship import ship
 from regress.run.visits import Visits
 
@@ -127,7 +128,7 @@ def test_a_worker_is_asked_and_one_that_dies_is_a_reason(tmp_path: Path) -> None
         if code:
             worker = start.parent / "_regress_measure" / "ceilings.py"
             worker.write_text(code)
-        visits = Visits(suite, start, Settings(device="fake"))
+        visits = Visits(Processes(suite, start, Settings(device="fake")))
         try:
             found = visits.ceilings(Prepared(side, tmp_path, sys.executable, (tmp_path,), dict(os.environ)))
         finally:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from regress.run import visits
+from regress.run import processes
 from regress.run.servers import started_in
 from tests.run.test_execute import Bench, failures, good
 
@@ -108,7 +108,7 @@ def test_a_fork_that_does_not_work_is_not_measured_with(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, at_import: str, why: str
 ) -> None:
     """Found out on one side, and then neither side is forked."""
-    monkeypatch.setattr(visits, "PROBE_STEP_S", 0.5)
+    monkeypatch.setattr(processes, "PROBE_STEP_S", 0.5)
     suite = f"""
 import os, sys, time, types
 import proj
@@ -146,7 +146,7 @@ def test_a_parallel_region_at_import_is_found_out(
     torch = pytest.importorskip("torch")
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one processor: no region is parallel")
-    monkeypatch.setattr(visits, "PROBE_STEP_S", 5.0)
+    monkeypatch.setattr(processes, "PROBE_STEP_S", 5.0)
     bench.write(sets + REGION, base="", head="")
     measured = bench.run(rounds=1, settings={"device": "cpu"})
     assert failures(measured) == {}

@@ -25,6 +25,20 @@ COUNTED = {"launches": Measured(3.0, [3.0], "count", exact=True)}
 
 
 @dataclass
+class Processes:
+    """None, of the kind that needs no trial."""
+
+    kind: str = "fresh"
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    first_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def settle(self, suites: Mapping[str, Suite], sides: Sequence[Prepared], device: bool) -> None: ...
+
+    def preload(self, sides: Sequence[Prepared], device: bool) -> None: ...
+
+
+@dataclass
 class Visits:
     """Answers every task at once. `broken` are (side, order) of rounds that fail; `visited` is what was asked."""
 
@@ -33,18 +47,12 @@ class Visits:
     problems: list[SuiteProblem] = field(default_factory=list)
     visited: list[tuple[str, str, int]] = field(default_factory=list)
     cached: list[str] = field(default_factory=list)
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    first_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
     imported: bool | None = None
-    process: str = "fresh"
     overheads: list[tuple[float, float, int]] = field(
         default_factory=lambda: [(0.5, 0.1, 1), (0.7, 0.1, 4), (0.6, 0.2, 5)]
     )
 
-    def settle_process(self, suites: Mapping[str, Suite], sides: Sequence[Prepared], device: bool) -> None: ...
-
-    def preload(self, sides: Sequence[Prepared], device: bool) -> None: ...
+    processes: Processes = field(default_factory=Processes)
 
     def discover(self, sides: Sequence[Prepared], meanwhile: Callable[[], object]) -> dict[str, Suite]:
         return {side.side.name: Suite(self.suite, self.problems) for side in sides}
