@@ -67,8 +67,7 @@ class Trace:
         self._known_from, self._afresh = math.inf, True
         self._anchors.clear()
         self._markers.clear()
-        self._tracer.stop()
-        return self._tracer.start()
+        return self._tracer.again()
 
     def collect(self, timed: list[Timed], flush: bool = False) -> bool:
         """Take in what was traced, and the anchors that have a time by now; whether more is known than before. The spins of a

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import struct
 import time
 from typing import Any
@@ -10,9 +11,12 @@ from typing import Any
 import pytest
 
 from regress.measure.backend import activity
-from regress.measure.backend.activity import BUFFER_BYTES, MOST_UNREAD, CuptiTracer, _name
+from regress.measure.backend.activity import BUFFER_BYTES, MOST_UNREAD, Activities, CuptiTracer, _name
 
-START_NS = 1_700_000_000_000_000_000
+EPOCH_NS = 1_700_000_000_000_000_000
+"""The time of CUPTI at the host's zero."""
+START_NS = EPOCH_NS + time.perf_counter_ns() + 3600 * 10**9
+"""Later than anything that a test does."""
 NAME = ctypes.create_string_buffer(b"_ZN2at6native18elementwise_kernelILi4EEEvi")
 
 
@@ -46,7 +50,7 @@ class Library:
         return 0
 
     def ticks(self, time_s: float) -> int:
-        return START_NS + round(time_s * 1e9 * self.rate)
+        return EPOCH_NS + round(time_s * 1e9 * self.rate)
 
     def cuptiActivityEnable(self, kind: int) -> int:
         self.enabled.add(kind)
@@ -87,7 +91,7 @@ class Library:
 
 def test_records_become_activities() -> None:
     library = Library()
-    tracer = CuptiTracer(0, library)
+    tracer = CuptiTracer(0, Activities(library))
     assert tracer.start() == ""
     assert library.enabled == {1, 2, 10, 22}
     library.records = [
@@ -130,7 +134,7 @@ def test_times_are_of_the_hosts_clock_whatever_clock_a_profiler_has_given_cupti(
     library, host = Library(), Host()
     monkeypatch.setattr(activity, "time", host)
     library.now = lambda: host.now_s
-    tracer = CuptiTracer(0, library)
+    tracer = CuptiTracer(0, Activities(library))
     tracer.start()
 
     def seen(start_s: float) -> bytes:
@@ -150,45 +154,109 @@ def test_times_are_of_the_hosts_clock_whatever_clock_a_profiler_has_given_cupti(
 
 def test_buffers_are_used_again() -> None:
     library = Library()
-    tracer = CuptiTracer(0, library)
+    activities = Activities(library)
+    tracer = CuptiTracer(0, activities)
     tracer.start()
     for number in range(5):
         library.records = [kernel(number * 1000, number * 1000 + 500)]
         assert len(tracer.collect(flush=True)) == 1
     assert library.asked == 5
-    assert len(tracer._free) == 1
-    assert tracer._lent == {}
+    assert len(activities._free) == 1
+    assert activities._lent == {}
 
 
 def test_what_nobody_collects_is_bounded() -> None:
-    library = Library()
-    tracer = CuptiTracer(0, library)
+    activities = Activities(Library())
+    tracer = CuptiTracer(0, activities)
     tracer.start()
     for _ in range(MOST_UNREAD + 3):
         buffer, size, most = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
-        tracer._lend(ctypes.pointer(buffer), ctypes.pointer(size), ctypes.pointer(most))
+        activities._lend(ctypes.pointer(buffer), ctypes.pointer(size), ctypes.pointer(most))
         if buffer.value is not None:
-            tracer._take_back(None, 0, buffer.value, size.value, 0)
-    assert len(tracer._full) == MOST_UNREAD
-    assert tracer.overrun
+            activities._take_back(None, 0, buffer.value, size.value, 0)
+    assert len(activities._full) == MOST_UNREAD
     assert tracer.collect() == []
-    assert len(tracer._free) < 10
+    assert tracer.overrun
+    assert len(activities._free) < 10
 
 
 def test_what_cannot_be_traced_says_why() -> None:
     library = Library(enable_code=13)
-    assert CuptiTracer(0, library).start() == "CUPTI traces nothing (is a profiler attached?): busy"
+    assert CuptiTracer(0, Activities(library)).start() == "CUPTI traces nothing (is a profiler attached?): busy"
     assert library.enabled == set()
 
 
 def test_stopping_ends_the_records_and_keeps_what_was_seen() -> None:
     library = Library()
-    tracer = CuptiTracer(0, library)
+    tracer = CuptiTracer(0, Activities(library))
     tracer.start()
-    library.records = [kernel(0, 100)]
+    now_ns = EPOCH_NS + time.perf_counter_ns() - START_NS
+    library.records = [kernel(now_ns, now_ns + 100), kernel(0, 100)]
     tracer.stop()
     assert library.enabled == set()
-    assert len(tracer.collect(flush=True)) == 1
+    assert len(tracer.collect(flush=True)) == 1, "what began later is not for it"
+
+
+def test_devices_of_one_process_have_tracers_of_their_own() -> None:
+    """CUPTI goes on with a buffer that it was lent before, whoever comes after."""
+    library = Library()
+    activities = Activities(library)
+    one, two = CuptiTracer(0, activities), CuptiTracer(1, activities)
+    one.start()
+    library.records = [kernel(0, 100)]
+    two.start()
+    library.records += [kernel(200, 300, device=1), kernel(400, 500), kernel(600, 700, device=1)]
+    assert [round((each.end_s - each.start_s) * 1e9) for each in two.collect(flush=True)] == [100, 100]
+    assert len(one.collect()) == 2
+    two.stop()
+    assert library.enabled == {1, 2, 10, 22}, "the other one goes on"
+    library.records = [kernel(800, 900), kernel(800, 900, device=1)]
+    assert (len(one.collect(flush=True)), two.collect()) == (1, [])
+    one.stop()
+    assert library.enabled == set()
+
+
+def test_of_two_tracers_of_a_device_the_later_one_is_told() -> None:
+    library = Library()
+    activities = Activities(library)
+    one, two = CuptiTracer(0, activities), CuptiTracer(0, activities)
+    one.start()
+    two.start()
+    library.records = [kernel(0, 100)]
+    assert (one.collect(flush=True), len(two.collect())) == ([], 1)
+    assert one.again() == "another profiler of the process traces the device"
+    assert (two.on, two.again()) == (True, "")
+    assert one.start() == "", "who asks for it has it again"
+    assert (one.on, two.on, two.superseded) == (True, False, True)
+    library.records = [kernel(200, 300)]
+    assert (len(one.collect(flush=True)), two.collect()) == (1, [])
+
+
+def test_a_tracer_that_does_not_collect_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(activity, "MOST_KEPT", 10)
+    library = Library()
+    activities = Activities(library)
+    idle, busy = CuptiTracer(1, activities), CuptiTracer(0, activities)
+    idle.start()
+    busy.start()
+    for number in range(12):
+        library.records = [kernel(number * 1000, number * 1000 + 500, device) for device in (0, 1)]
+        assert len(busy.collect(flush=True)) == 1
+    assert (idle.overrun, busy.overrun) == (True, False)
+    assert len(idle.collect()) < 10
+
+
+def test_a_tracer_that_is_gone_is_told_nothing() -> None:
+    library = Library()
+    activities = Activities(library)
+    one, two = CuptiTracer(0, activities), CuptiTracer(1, activities)
+    one.start()
+    two.start()
+    del two
+    gc.collect()
+    assert len(activities._tracers) == 1
+    one.stop()
+    assert library.enabled == set()
 
 
 def test_names_of_kernels() -> None:

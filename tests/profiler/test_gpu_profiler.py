@@ -270,6 +270,22 @@ def test_it_goes_on_after_a_profiler_of_torch(torch: Any, profiler: GPUProfiler)
     assert totals["later"].broken_down == 20
 
 
+def test_of_two_profilers_of_a_device_the_later_one_has_the_breakdown(torch: Any, profiler: GPUProfiler) -> None:
+    x = torch.ones(1 << 24, device="cuda")
+    with profiler.profile("first"):
+        x + 1
+    other = GPUProfiler()
+    for _ in range(20):
+        with profiler.profile("earlier"), other.profile("later"):
+            x + 1
+    profiler.synchronize()
+    other.synchronize()
+    earlier, later = profiler.get_summary()["earlier"], other.get_summary()["later"]
+    other.disable()
+    assert (earlier.calls, earlier.broken_down) == (20, 0)
+    assert (later.calls, later.broken_down) == (20, 20)
+
+
 def test_the_current_device_stays_what_it_was(torch: Any, profiler: GPUProfiler) -> None:
     if torch.cuda.device_count() < 2:
         pytest.skip("needs two devices")

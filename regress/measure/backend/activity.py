@@ -15,11 +15,15 @@ from __future__ import annotations
 import atexit
 import ctypes
 import functools
+import math
+import os
 import re
 import struct
+import threading
 import time
 from collections import deque
-from typing import Any, Deque, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Deque, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from weakref import WeakSet
 
 from .base import Activity, Tracer
 from .cupti import load
@@ -28,7 +32,11 @@ BUFFER_BYTES = 1 << 18
 """Some thousand records: small enough to come back soon."""
 MOST_FREE = 4
 MOST_UNREAD = 128
-"""Buffers that are kept for who collects; 150,000 records or so. What comes then is lost."""
+"""Buffers that are kept until somebody collects; 150,000 records or so. What comes then is lost."""
+MOST_KEPT = 150_000
+"""Records that are kept for a tracer that does not collect while others do."""
+MOST_PERIODS = 16
+"""In which a tracer was on and of which something may still come."""
 KERNEL_NAME = 104
 """Offset of the pointer to a kernel's name."""
 COPY_KIND, WITHIN_DEVICE = 4, 8
@@ -76,13 +84,70 @@ class _Clock(NamedTuple):
 
 
 class CuptiTracer(Tracer):
-    """Of one device of this process; times are those of `time.perf_counter()`, to a few microseconds. `library` is the loaded
-    library; tests bring one."""
+    """Of one device of this process; times are those of `time.perf_counter()`, to a few microseconds. Of two tracers of a
+    device the one that was started last is told what it does."""
 
-    def __init__(self, device: int, library: Any = None) -> None:
+    def __init__(self, device: int, activities: Optional[Activities] = None) -> None:
         super().__init__()
-        self._device, self._library = device, library
-        self._on = self._registered = False
+        self.device = device
+        self.on = False
+        self.superseded = False
+        """Whether another tracer of the device was started meanwhile."""
+        self._activities = activities or of_process()
+        self._found: List[Activity] = []
+        self._periods: List[Tuple[float, float]] = []
+        """When it was on, the newest last; what began then is told."""
+
+    def start(self) -> str:
+        return "" if self.on else self._activities.start(self)
+
+    def again(self) -> str:
+        if self.superseded:
+            return "another profiler of the process traces the device"
+        self.stop()
+        return self.start()
+
+    def stop(self) -> None:
+        if self.on:
+            self._activities.stop(self)
+
+    def collect(self, flush: bool = False) -> List[Activity]:
+        with self._activities.lock:
+            self._activities.collect(flush)
+            found, self._found = self._found, []
+        return found
+
+    # -- for the activities ----------------------------------------------------------------------------------------------
+
+    def begin(self, at_s: float) -> None:
+        self.on, self.superseded = True, False
+        self._periods = [*self._periods[1 - MOST_PERIODS :], (at_s, math.inf)]
+
+    def end(self, at_s: float) -> None:
+        if self.on:
+            self.on = False
+            self._periods[-1] = self._periods[-1][0], at_s
+
+    def take(self, found: List[Activity]) -> None:
+        """Keep what began while this was on; what nobody collects is bounded."""
+        for start_s, end_s in self._periods:
+            self._found += [each for each in found if start_s <= each.start_s <= end_s]
+        if len(self._found) > MOST_KEPT:
+            self._found, self.overrun = [], True
+
+
+class Activities:
+    """CUPTI's activity interface, of which a process has one: what it tells of a device goes to the tracers of that device.
+    `library` is the loaded library; tests bring one."""
+
+    def __init__(self, library: Any = None) -> None:
+        self._library = library
+        self._registered = False
+        self._tracers: WeakSet[CuptiTracer] = WeakSet()
+        """All that were ever started: what one was told of before it was stopped may come later."""
+        self.lock = threading.RLock()
+        """The callbacks do not take it: CUPTI calls them whenever it likes."""
+        self._overrun = False
         self._clock = _Clock(0, 0.0, 1e-9)
         self._free: List[Any] = []
         self._lent: Dict[int, Any] = {}
@@ -91,9 +156,20 @@ class CuptiTracer(Tracer):
         """Address and used bytes of buffers that came back, and by which clock their times are."""
         self._callbacks = Requested(self._lend), Completed(self._take_back)  # kept: CUPTI may call until the end
 
-    def start(self) -> str:
-        if self._on:
-            return ""
+    def start(self, tracer: CuptiTracer) -> str:
+        with self.lock:
+            at_s = time.perf_counter()
+            why = self._begin()
+            if not why:
+                for other in self._tracers:
+                    if other is not tracer and other.on and other.device == tracer.device:
+                        other.end(at_s)
+                        other.superseded = True
+                self._tracers.add(tracer)
+                tracer.begin(at_s)
+            return why
+
+    def _begin(self) -> str:
         if self._library is None:
             self._library = load()
         if self._library is None:
@@ -112,25 +188,32 @@ class CuptiTracer(Tracer):
                 self._disable()
                 return f"CUPTI traces nothing (is a profiler attached?): {self._reason(code)}"
         self._clock = self._compared()
-        self._on = True
         return ""
 
-    def stop(self) -> None:
-        if self._on:
-            self._on = False
-            self._disable()
+    def stop(self, tracer: CuptiTracer) -> None:
+        with self.lock:
+            tracer.end(time.perf_counter())
+            if not any(each.on for each in self._tracers):
+                self._disable()
 
-    def collect(self, flush: bool = False) -> List[Activity]:
+    def collect(self, flush: bool) -> None:
+        """Hand to the tracers what has come."""
         if flush and self._registered:
             self._library.cuptiActivityFlushAll(0)
-        found: List[Activity] = []
+        if self._overrun:
+            self._overrun = False
+            for tracer in self._tracers:
+                tracer.overrun = True
         while self._full:
             address, used, clock = self._full.popleft()
-            found += self._records(address, used, clock)
+            found: Dict[int, List[Activity]] = {}
+            for device, each in self._records(address, used, clock):
+                found.setdefault(device, []).append(each)
+            for tracer in self._tracers:
+                tracer.take(found.get(tracer.device, []))
             memory = self._lent.pop(address)
             if len(self._free) < MOST_FREE:
                 self._free.append(memory)
-        return found
 
     def _compared(self) -> _Clock:
         ticks, seconds = self._moment()
@@ -162,7 +245,7 @@ class CuptiTracer(Tracer):
             self._library.cuptiActivityDisable(kind)
 
     def _end(self) -> None:
-        self.stop()
+        self._disable()
         self._library.cuptiActivityFlushAll(FORCED)
 
     def _reason(self, code: int) -> str:
@@ -175,7 +258,7 @@ class CuptiTracer(Tracer):
     def _lend(self, buffer: Any, size: Any, most: Any) -> None:
         if len(self._full) >= MOST_UNREAD:
             buffer[0], size[0], most[0] = None, 0, 0
-            self.overrun = True
+            self._overrun = True
             return
         memory = self._free.pop() if self._free else (ctypes.c_uint64 * (BUFFER_BYTES // 8))()
         address = ctypes.addressof(memory)
@@ -186,7 +269,8 @@ class CuptiTracer(Tracer):
         if address in self._lent:
             self._full.append((address, used, self._clock))
 
-    def _records(self, address: int, used: int, clock: _Clock) -> Iterator[Activity]:
+    def _records(self, address: int, used: int, clock: _Clock) -> Iterator[Tuple[int, Activity]]:
+        """What stands in a buffer, each with the number of the device that did it."""
         if not used:
             return
         data = (ctypes.c_char * used).from_address(address)
@@ -199,7 +283,7 @@ class CuptiTracer(Tracer):
             if layout is None:
                 continue
             nbytes, start, end, device = layout.fields.unpack_from(data, at)
-            if device != self._device or not start or end < start:  # another device's, or never finished
+            if not start or end < start:  # never finished
                 continue
             kind = layout.kind
             if kind == "kernel":
@@ -207,7 +291,16 @@ class CuptiTracer(Tracer):
             else:
                 kind = "fill" if number == 1 and ord(data[at + COPY_KIND]) == WITHIN_DEVICE else kind
                 name = kind
-            yield Activity(kind, name, clock.time_s(start), clock.time_s(end), nbytes)
+            yield device, Activity(kind, name, clock.time_s(start), clock.time_s(end), nbytes)
+
+
+@functools.lru_cache(maxsize=1)
+def of_process() -> Activities:
+    """Those of this process."""
+    return Activities()
+
+
+os.register_at_fork(after_in_child=of_process.cache_clear)  # a thread that is not there may hold the lock
 
 
 @functools.lru_cache(maxsize=4096)

@@ -125,6 +125,11 @@ class Tracer:
         """Begin to trace; the reason, where that cannot be."""
         return self._unavailable
 
+    def again(self) -> str:
+        """Begin anew where nothing arrives any more; the reason, where that cannot be."""
+        self.stop()
+        return self.start()
+
     def stop(self) -> None:
         """Trace nothing more. What was seen before can still be collected."""
 
