@@ -12,6 +12,8 @@ report that was interrupted is the old one with some shards that are newer, and 
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -33,6 +35,8 @@ FORMAT = 2
 SHARDS = Path("data", "b")
 SOURCES = ["data/index.js"]
 """What the page loads its data from."""
+SAVE_S = 10.0
+"""So often it is put down what was made, for a process that is killed."""
 FIX = 'choose another folder: "report_dir" under "regress" in asv.conf.json'
 
 
@@ -74,10 +78,14 @@ def write_folder(site: Site, folder: Path, progress: Progress) -> Written:
         (folder / SHARDS).mkdir(parents=True, exist_ok=True)
         if not kept:
             _write_manifest(folder, before)  # from now on the folder is ours
-        try:
-            made, changed = _make_shards(site, folder, kept, progress)
-        except BaseException:
+
+        def save() -> None:
             _write_manifest(folder, replace(before, benchmarks=kept))
+
+        try:
+            made, changed = _make_shards(site, folder, kept, progress, save)
+        except BaseException:
+            save()
             raise
         kept = {leaf.name: kept[leaf.name] for leaf in site.leaves}
         index = site.index([each.part for each in kept.values()])
@@ -101,10 +109,14 @@ class _Done(NamedTuple):
     changed: bool
 
 
-def _make_shards(site: Site, folder: Path, kept: dict[str, _Kept], progress: Progress) -> tuple[int, int]:
-    """Make what is out of date, and put it down in `kept`; how many were made, and how many files have changed."""
+def _make_shards(
+    site: Site, folder: Path, kept: dict[str, _Kept], progress: Progress, save: Callable[[], None]
+) -> tuple[int, int]:
+    """Make what is out of date, and put it down in `kept`, which is saved now and then; how many were made, and how many files
+    have changed."""
     stale = [leaf for leaf in site.leaves if not _current(folder, leaf, kept.get(leaf.name))]
     made = changed = 0
+    saved_s = time.monotonic()
 
     def work(leaf: Leaf) -> _Done:
         return _bring_up_to_date(folder, leaf, kept.get(leaf.name))
@@ -115,6 +127,9 @@ def _make_shards(site: Site, folder: Path, kept: dict[str, _Kept], progress: Pro
             leaf = stale[place]
             kept[leaf.name] = done.kept
             made, changed = made + done.made, changed + done.changed
+            if time.monotonic() - saved_s >= SAVE_S:
+                save()
+                saved_s = time.monotonic()
             progress.advance(leaf.name)
     progress.close()
     return made, changed

@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import multiprocessing
+import os
 import re
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,8 @@ import pytest
 
 from regress.errors import RegressError
 from regress.pages import Site
-from regress.report.html import write_file, write_folder
+from regress.report.html import folder as folder_module
+from regress.report.html import sharing, write_file, write_folder
 from regress.report.html.page import HERE, SCRIPTS, page
 from regress.report.html.script import script_of
 from tests.report.html.conftest import QUIET, site_of
@@ -125,6 +129,25 @@ def test_a_first_report_that_was_interrupted_goes_on_from_there(site: Site, tmp_
     with pytest.raises(KeyboardInterrupt):
         write_folder(broken, tmp_path / "report", QUIET)
     assert write_folder(site, tmp_path / "report", QUIET).made == 8
+
+
+def test_a_report_that_was_killed_goes_on_from_there(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_module, "SAVE_S", 0.0)
+    monkeypatch.setattr(sharing, "helpers", lambda items, item_s: 0)
+
+    def killed() -> Any:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    leaves = (*site.leaves[:5], replace(site.leaves[5], make=killed), *site.leaves[6:])
+    child = multiprocessing.get_context("fork").Process(
+        target=write_folder, args=(replace(site, leaves=leaves), tmp_path / "report", QUIET)
+    )
+    child.start()
+    child.join(60)
+    assert child.exitcode == -signal.SIGKILL
+    assert write_folder(site, tmp_path / "report", QUIET).made == 4
 
 
 def test_the_index_is_small_and_says_everything_but_values(site: Site, tmp_path: Path) -> None:
