@@ -223,10 +223,10 @@ def publish(site: Site, folder: Path, file: Path | None, progress: Progress) -> 
         click.echo(f"warning: {path} was left out: {why}; fix: {fix}", err=True)
     counts = f"{_counted(written.benchmarks, 'benchmark')}, {_counted(len(written.index.commits), 'commit')}"
     near = written.page.is_relative_to(Path.cwd())
-    click.echo(
-        f"{written.page.relative_to(Path.cwd()) if near else written.page}  ({counts}; "
-        f"{_counted(written.changed, 'page')} changed)"
-    )
+    page = written.page.relative_to(Path.cwd()) if near else written.page
+    failed = _printed(f"{page}  ({counts}; {_counted(written.changed, 'page')} changed)\n", color=False)
+    if failed is not None:
+        raise failed
     return written.page
 
 

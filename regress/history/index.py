@@ -210,7 +210,8 @@ class Index:
     def _reopen(self) -> None:
         """In a forked process, which must not use the connections of the other to files (sqlite.org/howtocorrupt.html, 2.6);
         what is in memory is its own. Raises ValueError where a file is another one by now."""
-        files = [sqlite3.connect(path, timeout=WAIT_S, check_same_thread=False) for path, _ in self._opened]
+        names = [f"{path.absolute().as_uri()}?mode=rw" for path, _ in self._opened]  # what is gone is not made anew
+        files = [sqlite3.connect(each, uri=True, timeout=WAIT_S, check_same_thread=False) for each in names]
         if not all(os.path.samestat(path.stat(), was) for path, was in self._opened):
             raise ValueError("the index was made anew meanwhile")
         self._inherited = self._databases  # not to be closed here

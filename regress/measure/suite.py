@@ -76,30 +76,30 @@ class Suite:
         """Every benchmark of the suite, and what could not be imported or used. `announce` is told of each module before it is
         imported."""
         problems: List[SuiteProblem] = []
-        described: List[Benchmark] = []
+        described: Dict[str, Benchmark] = {}
         for module in self._modules(self.package, problems, announce):
             for recipe in _recipes(module):
-                described += self._described(recipe, problems)
+                self._describe(recipe, described, problems)
         self._discovered = True
-        return described, problems
+        return list(described.values()), problems
 
-    def _described(self, recipe: _Recipe, problems: List[SuiteProblem]) -> List[Benchmark]:
+    def _describe(self, recipe: _Recipe, described: Dict[str, Benchmark], problems: List[SuiteProblem]) -> None:
+        """Add the benchmark to those that are described, or why not to the problems. Of two of one name the first counts."""
         try:
             benchmark = recipe.make()
             if benchmark is None:
-                return []
-            if benchmark.name in self._found:
+                return
+            if benchmark.name in described:
                 problems += recipe.doubled(benchmark.name, self._found[benchmark.name])
-                return []
+                return
             self._choose_protocol(benchmark)
             found = describe(benchmark, self.folder)
         except BaseException as error:  # a constructor that needs arguments or exits, unreadable parameters, ...
             problem = recipe.problem(error)
             if problem.where not in {known.where for known in problems}:
                 problems.append(problem)
-            return []
-        self._found[found.name] = recipe
-        return [found]
+            return
+        self._found[found.name], described[found.name] = recipe, found
 
     def _modules(
         self, name: str, problems: List[SuiteProblem], announce: Callable[[str], None]
@@ -150,7 +150,7 @@ class Suite:
             module = importlib.import_module(".".join([self.package, *parts[:-tail]]))
             for recipe in _recipes(module):
                 if recipe.could_be(name) and recipe.name_or_none() == name:
-                    self._found[name] = recipe
+                    return self._found.setdefault(name, recipe)
         return self._found.get(name)
 
 

@@ -269,6 +269,9 @@ def test_a_forked_process_takes_no_other_index_and_leaves_it_alone(tmp_path: Pat
     other.write_bytes(path.read_bytes())
     other.replace(path)
     assert "made anew" in forked(lambda: found.recorded(ADD))
+    path.unlink()
+    assert "Error" in forked(lambda: found.recorded(ADD))
+    assert not path.exists(), "an empty one would cost the next command all there is"
     path.write_bytes(b"no database")
     assert "Error" in forked(lambda: found.recorded(ADD))
     assert path.read_bytes() == b"no database"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import struct
 import time
 from typing import Any
@@ -216,6 +217,15 @@ def test_devices_of_one_process_have_tracers_of_their_own() -> None:
     assert library.enabled == set()
 
 
+def test_a_process_has_one_interface_and_a_forked_one_its_own() -> None:
+    own = activity.of_process()
+    assert CuptiTracer(0)._activities is CuptiTracer(1)._activities is own
+    pid = os.fork()
+    if not pid:
+        os._exit(int(activity.of_process() is own))
+    assert os.waitpid(pid, 0)[1] == 0
+
+
 def test_of_two_tracers_of_a_device_the_later_one_is_told() -> None:
     library = Library()
     activities = Activities(library)
@@ -244,6 +254,9 @@ def test_a_tracer_that_does_not_collect_is_bounded(monkeypatch: pytest.MonkeyPat
         assert len(busy.collect(flush=True)) == 1
     assert (idle.overrun, busy.overrun) == (True, False)
     assert len(idle.collect()) < 10
+    library.records = [kernel(number, number + 1) for number in range(20)]
+    assert len(busy.collect(flush=True)) == 20, "what is asked for is not too much"
+    assert not busy.overrun
 
 
 def test_a_tracer_that_is_gone_is_told_nothing() -> None:

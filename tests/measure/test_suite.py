@@ -147,6 +147,27 @@ def time_z(): pass
     assert not any(each["fatal"] for each in problems)
 
 
+def test_the_benchmark_of_a_name_is_the_one_that_is_described(tmp_path: Path) -> None:
+    """Also for a process that is asked for it before it has discovered anything."""
+    program = """
+import sys
+from regress.measure.suite import Suite
+suite = Suite(sys.argv[1], {})
+print(type(suite.get("a.Base.time_x")._attr_sources[1]).__name__, [each.name for each in suite.discover()[0]])
+"""
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "__init__.py").write_text("")
+    (tmp_path / "benchmarks" / "a.py").write_text(
+        "class Base:\n"
+        "    def time_x(self): pass\n"
+        "    time_x.benchmark_name = 'a.Base.time_x'\n"
+        "class Child(Base): pass\n"
+    )
+    words = [sys.executable, "-c", program, str(tmp_path / "benchmarks")]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "Base ['a.Base.time_x']\n"
+
+
 def test_an_address_in_a_parameter_is_stripped(tmp_path: Path) -> None:
     text = "class A:\n    params = [[object(), object()]]\n    def time_x(self, o): pass\n"
     benchmarks, _ = discover(tmp_path, {"a.py": text})

@@ -113,7 +113,7 @@ class CuptiTracer(Tracer):
 
     def collect(self, flush: bool = False) -> List[Activity]:
         with self._activities.lock:
-            self._activities.collect(flush)
+            self._activities.collect(self, flush)
             found, self._found = self._found, []
         return found
 
@@ -129,9 +129,12 @@ class CuptiTracer(Tracer):
             self._periods[-1] = self._periods[-1][0], at_s
 
     def take(self, found: List[Activity]) -> None:
-        """Keep what began while this was on; what nobody collects is bounded."""
+        """Keep what began while this was on."""
         for start_s, end_s in self._periods:
             self._found += [each for each in found if start_s <= each.start_s <= end_s]
+
+    def bound(self) -> None:
+        """Let go of what nobody collects."""
         if len(self._found) > MOST_KEPT:
             self._found, self.overrun = [], True
 
@@ -196,8 +199,8 @@ class Activities:
             if not any(each.on for each in self._tracers):
                 self._disable()
 
-    def collect(self, flush: bool) -> None:
-        """Hand to the tracers what has come."""
+    def collect(self, collecting: CuptiTracer, flush: bool) -> None:
+        """Hand to the tracers what has come, on behalf of one of them."""
         if flush and self._registered:
             self._library.cuptiActivityFlushAll(0)
         if self._overrun:
@@ -211,6 +214,8 @@ class Activities:
                 found.setdefault(device, []).append(each)
             for tracer in self._tracers:
                 tracer.take(found.get(tracer.device, []))
+                if tracer is not collecting:
+                    tracer.bound()
             memory = self._lent.pop(address)
             if len(self._free) < MOST_FREE:
                 self._free.append(memory)
@@ -294,13 +299,17 @@ class Activities:
             yield device, Activity(kind, name, clock.time_s(start), clock.time_s(end), nbytes)
 
 
-@functools.lru_cache(maxsize=1)
 def of_process() -> Activities:
     """Those of this process."""
-    return Activities()
+    return _OWN[0]
 
 
-os.register_at_fork(after_in_child=of_process.cache_clear)  # a thread that is not there may hold the lock
+def _renew() -> None:
+    _OWN[:] = [Activities()]
+
+
+_OWN = [Activities()]
+os.register_at_fork(after_in_child=_renew)  # a thread that is not there may hold the lock
 
 
 @functools.lru_cache(maxsize=4096)

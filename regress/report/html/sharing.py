@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ MOST = 16
 """Processes. Each takes memory for a benchmark, which may have thousands of series."""
 TICKETS = 1000
 """All of them, of four bytes each, have room in a pipe that nobody reads from yet."""
+SPARE = 16
+"""Files that can still be opened once all processes are there."""
+HELD = (signal.SIGINT, signal.SIGTERM)
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -67,6 +70,7 @@ def _results(
                 place, result = each.recv()
             except (EOFError, OSError):  # it is done, or was killed
                 receivers.remove(each)
+                each.close()
                 continue
             del left[place]
             yield place, result
@@ -90,7 +94,8 @@ def _forked(items: list[tuple[int, T]], work: Callable[[T], R], processes: int) 
     receivers: list[Connection] = []
     workers = []
     try:
-        with suppress(OSError):  # where no more processes or files are to be had, so many help
+        # Where no more processes or files are to be had, so many help.
+        with suppress(OSError), _spared(tickets), _held():
             for _ in range(processes):
                 receiver, sender = context.Pipe(duplex=False)
                 told = (tickets, size, items, work, sender, [*receivers, receiver])
@@ -103,12 +108,31 @@ def _forked(items: list[tuple[int, T]], work: Callable[[T], R], processes: int) 
                 sender.close()
         yield list(receivers)
     finally:
-        for worker in workers:
-            worker.terminate()
-            worker.join()
         for receiver in receivers:
             receiver.close()
+        for worker in workers:
+            worker.kill()  # what it has written beside a file is removed the next time
+            worker.join()
         os.close(tickets)
+
+
+@contextmanager
+def _spared(file: int) -> Iterator[None]:
+    """Some files fewer to be had inside than there are. Raises OSError where there are not so many."""
+    with ExitStack() as spare:
+        for _ in range(SPARE):
+            spare.callback(os.close, os.dup(file))
+        yield
+
+
+@contextmanager
+def _held() -> Iterator[None]:
+    """Signals that end the program wait: a fork loses one that comes in the midst of it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _serve(
@@ -123,6 +147,7 @@ def _serve(
     # A Ctrl-C is for all that runs in the terminal: the process that has forked answers it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
     for each in receivers:
         each.close()
     with suppress(Exception):

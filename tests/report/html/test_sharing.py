@@ -98,6 +98,70 @@ def test_no_process_is_left_where_it_is_interrupted() -> None:
     assert multiprocessing.active_children() == []
 
 
+ENDED = """
+import signal
+from regress.report.html.sharing import shared
+
+signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the command line does
+for _ in range(100):
+    try:
+        with shared(range(10_000), lambda item: b"x" * 1000, 2):
+            raise OSError
+    except OSError:
+        pass
+"""
+
+
+def test_processes_that_have_only_just_begun_are_ended() -> None:
+    done = subprocess.run([sys.executable, "-c", ENDED], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+SIGNALLED = """
+import os, signal, sys, threading
+from regress.report.html import sharing
+
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+fork, forks = os.fork, []
+
+def told():
+    forks.append(None)
+    if len(forks) == 2:
+        os.kill(os.getpid(), signal.SIGTERM)  # it is there while the process forks
+    return fork()
+
+os.fork = told
+try:
+    with sharing.shared(range(10_000), lambda item: b"x" * 1000, 3) as results:
+        list(results)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def test_a_signal_that_comes_while_processes_are_forked_is_not_lost() -> None:
+    done = subprocess.run([sys.executable, "-c", SIGNALLED], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
+SCARCE = """
+import resource, sys
+from regress.report.html.sharing import shared
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]),) * 2)
+with shared(range(1000), lambda item: item, 16) as results:
+    files = [open("/dev/null") for _ in range(8)]
+    assert len(dict(results)) == 1000
+"""
+
+
+@pytest.mark.parametrize("files", [20, 31, 32, 33, 40])
+def test_files_are_left_for_who_asks_for_the_work(files: int) -> None:
+    words = [sys.executable, "-c", SCARCE, str(files)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 ORPHANS = """
 import os, sys, time
 from regress.report.html.sharing import shared
