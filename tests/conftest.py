@@ -42,6 +42,14 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("REGRESS_CACHE_DIR", str(base / "cache"))
 
 
+@pytest.fixture
+def dated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commits have one name in every run of a test: the scripted noise of a sweep depends on their names, and these on when
+    they were made."""
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_DATE", "1700000000 +0000")
+
+
 @dataclass(frozen=True)
 class Result:
     """What a command printed and its exit code."""

@@ -13,6 +13,8 @@ from tests.commands.test_check import OTHER, SUITE, code, document
 from tests.commands.test_sweep import filled
 from tests.conftest import Project, Result
 
+pytestmark = pytest.mark.usefixtures("dated")
+
 FILE = "regress-acks.toml"
 WORK = "b.cudatime_work"
 

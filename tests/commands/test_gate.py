@@ -10,6 +10,8 @@ from tests.commands.test_check import code, document
 from tests.commands.test_sweep import filled
 from tests.conftest import Project
 
+pytestmark = pytest.mark.usefixtures("dated")
+
 OTHER = "b.cudatime_other"
 WORK = "b.cudatime_work"
 

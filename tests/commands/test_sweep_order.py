@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from regress.commands.sweep.order import evenly, next_places
 
+pytestmark = pytest.mark.usefixtures("dated")
+
 
 def wanted(pattern: str) -> list[bool]:
     """ "o" is to be measured, "#" is measured."""
