@@ -57,9 +57,9 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
             measured.interrupted = True
         finally:
             lanes.close()
-    for processes in (lane.visits.processes for lane in reversed(lanes.all)):
-        measured.facts.update(processes.first_facts)
-    measured.warnings += dict.fromkeys(text for lane in lanes.all for text in lane.visits.processes.warnings)
+    for lane in reversed(lanes.all):
+        measured.facts.update(lane.processes.first_facts)
+    measured.warnings += dict.fromkeys(text for lane in lanes.all for text in lane.processes.warnings)
     imported = {lane.visits.imported for lane in lanes.all} - {None}
     if imported == {False}:
         measured.warnings.append("the suite imports nothing of this repository: it measures installed packages only")
@@ -234,7 +234,7 @@ class _Execution:
     def _settle_protocols(self, lane: Lane, proposals: Mapping[Case, Mapping[str, Proposal]]) -> None:
         for case, offers in proposals.items():
             for alike in self._alike(case, offers):
-                protocol = plan.settle(alike, lane.visits.processes.kind)
+                protocol = plan.settle(alike, lane.processes.kind)
                 if protocol is not None:
                     self._protocols.update({(name, case): protocol for name in alike})
                 if len(self._lanes.all) > 1 and homes.of_the_host(protocol, offers.values()):
@@ -353,4 +353,4 @@ class _Execution:
                 key = round.side, Case(round.name, tuple(round.params))
                 self._failures[key] = self._failures.get(key, 0) + 1
             self._measured.rounds.append(round)
-            self._sink(round, lane.visits.processes.facts, self._measured.benchmarks[round.side][round.name])
+            self._sink(round, lane.processes.facts, self._measured.benchmarks[round.side][round.name])

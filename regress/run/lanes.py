@@ -21,7 +21,7 @@ from regress.run import plan
 from regress.run.environments import Prepared
 from regress.run.gpus import Gpu
 from regress.run.job import Job
-from regress.run.processes import NotStarted
+from regress.run.processes import NotStarted, Processes
 from regress.run.turns import Turns
 from regress.run.visits import Visits
 
@@ -52,17 +52,21 @@ class Lane:
     lost: Failure | None = None
     """Why nothing more can be measured in it."""
 
+    @property
+    def processes(self) -> Processes:
+        return self.visits.processes
+
     def discover(self, sides: Sequence[Prepared], meanwhile: Callable[[], object] = lambda: None) -> None:
         self.suites = self.visits.discover(sides, meanwhile)
 
     def settle_process(self, sides: Sequence[Prepared]) -> None:
-        self._attempt(lambda: self.visits.processes.settle(self.suites, sides, self.device))
+        self._attempt(lambda: self.processes.settle(self.suites, sides, self.device))
 
     def preload(self, sides: Sequence[Prepared]) -> None:
-        self._attempt(lambda: self.visits.processes.preload(sides, self.device))
+        self._attempt(lambda: self.processes.preload(sides, self.device))
 
     def begin_afresh(self, sides: Sequence[Prepared]) -> None:
-        self._attempt(lambda: self.visits.processes.begin_afresh(sides, self.device))
+        self._attempt(lambda: self.processes.begin_afresh(sides, self.device))
 
     def setup_cache(self, side: Prepared, benchmark: Benchmark, directory: Path) -> Failure | None:
         failed = self._attempt(lambda: self.visits.setup_cache(side, benchmark, directory))
@@ -173,9 +177,7 @@ def at_once(lanes: Sequence[Lane], work: Callable[[Lane], object]) -> None:
             error = raised
         ended.put((threading.current_thread(), error))
 
-    threads = [
-        threading.Thread(target=run, args=(lane,), name=f"lane {lane.visits.processes.visible}") for lane in lanes
-    ]
+    threads = [threading.Thread(target=run, args=(lane,), name=f"lane {lane.processes.visible}") for lane in lanes]
     first: BaseException | None = None
     started = False
     while not started or any(each.is_alive() for each in threads):
@@ -194,6 +196,6 @@ def at_once(lanes: Sequence[Lane], work: Callable[[Lane], object]) -> None:
         if error is not None and first is None:
             first = error
             for lane in lanes:
-                lane.visits.processes.interrupt.set()
+                lane.processes.interrupt.set()
     if first is not None:
         raise first

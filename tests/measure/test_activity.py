@@ -198,11 +198,16 @@ def test_stopping_ends_the_records_and_keeps_what_was_seen() -> None:
     assert len(tracer.collect(flush=True)) == 1, "what began later is not for it"
 
 
-def test_devices_of_one_process_have_tracers_of_their_own() -> None:
-    """CUPTI goes on with a buffer that it was lent before, whoever comes after."""
+def beside(one: int, two: int) -> tuple[Library, CuptiTracer, CuptiTracer]:
+    """Tracers of these devices in one process."""
     library = Library()
     activities = Activities(library)
-    one, two = CuptiTracer(0, activities), CuptiTracer(1, activities)
+    return library, CuptiTracer(one, activities), CuptiTracer(two, activities)
+
+
+def test_devices_of_one_process_have_tracers_of_their_own() -> None:
+    """CUPTI goes on with a buffer that it was lent before, whoever comes after."""
+    library, one, two = beside(0, 1)
     one.start()
     library.records = [kernel(0, 100)]
     two.start()
@@ -227,9 +232,7 @@ def test_a_process_has_one_interface_and_a_forked_one_its_own() -> None:
 
 
 def test_of_two_tracers_of_a_device_the_later_one_is_told() -> None:
-    library = Library()
-    activities = Activities(library)
-    one, two = CuptiTracer(0, activities), CuptiTracer(0, activities)
+    library, one, two = beside(0, 0)
     one.start()
     two.start()
     library.records = [kernel(0, 100)]
@@ -244,9 +247,7 @@ def test_of_two_tracers_of_a_device_the_later_one_is_told() -> None:
 
 def test_a_tracer_that_does_not_collect_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(activity, "MOST_KEPT", 10)
-    library = Library()
-    activities = Activities(library)
-    idle, busy = CuptiTracer(1, activities), CuptiTracer(0, activities)
+    library, idle, busy = beside(1, 0)
     idle.start()
     busy.start()
     for number in range(12):
@@ -260,14 +261,12 @@ def test_a_tracer_that_does_not_collect_is_bounded(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_tracer_that_is_gone_is_told_nothing() -> None:
-    library = Library()
-    activities = Activities(library)
-    one, two = CuptiTracer(0, activities), CuptiTracer(1, activities)
+    library, one, two = beside(0, 1)
     one.start()
     two.start()
     del two
     gc.collect()
-    assert len(activities._tracers) == 1
+    assert len(one._activities._tracers) == 1
     one.stop()
     assert library.enabled == set()
 

@@ -104,8 +104,7 @@ class CuptiTracer(Tracer):
     def again(self) -> str:
         if self.superseded:
             return "another profiler of the process traces the device"
-        self.stop()
-        return self.start()
+        return super().again()
 
     def stop(self) -> None:
         if self.on:
@@ -157,7 +156,8 @@ class Activities:
         """Address -> the buffer that CUPTI has."""
         self._full: Deque[Tuple[int, int, _Clock]] = deque()
         """Address and used bytes of buffers that came back, and by which clock their times are."""
-        self._callbacks = Requested(self._lend), Completed(self._take_back)  # kept: CUPTI may call until the end
+        self._callbacks: Tuple[Any, ...] = ()
+        """Kept: CUPTI may call until the end."""
 
     def start(self, tracer: CuptiTracer) -> str:
         with self.lock:
@@ -177,6 +177,8 @@ class Activities:
             self._library = load()
         if self._library is None:
             return "CUPTI was not found (libcupti.so is in the CUDA toolkit and in the wheel nvidia-cuda-cupti)"
+        # Not sooner: this is made where CUDA is looked for, and where nothing is traced no machine code need be made for it.
+        self._callbacks = self._callbacks or (Requested(self._lend), Completed(self._take_back))
         # Every time: a profiler that ends may leave CUPTI without callbacks, as torch's does.
         code = self._library.cuptiActivityRegisterCallbacks(*self._callbacks)
         if code:
