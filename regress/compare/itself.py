@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 
 from regress.compare.overall import Overall, most_serious
 from regress.compare.rule import CLAIMS
-from regress.compare.steps import spread_of
 from regress.model import Case, Comparison, Fineness, Round, SelfCheck, Verdict
 
 
@@ -52,7 +51,7 @@ def _row(comparison: Comparison, rounds: int) -> Fineness:
         metric=comparison.metric,
         verdict=comparison.verdict,
         rounds=rounds,
-        spread=None if comparison.exact else spread_of(comparison),
+        spread=None if comparison.exact else comparison.spread,
         noise=comparison.noise,
         min_detectable=None if least is None else least - 1,
     )

@@ -150,6 +150,8 @@ def _round_line(round: Round, run: str, names: Mapping[str, str]) -> Line:
         line["flags"] = round.flags
     if round.facts:
         line["facts"] = round.facts
+    if round.against:
+        line["against"] = [dataclasses.asdict(each) for each in round.against]
     return line
 
 

@@ -21,7 +21,7 @@ class ProjectCode:
         self._roots = [os.path.realpath(root) + os.sep for root in roots]
         # A repository's test/ is not the standard library's, which others may have imported.
         standard: FrozenSet[str] = getattr(sys, "stdlib_module_names", frozenset())
-        self._names = {name for root in roots for name in _packages(root)} - {suite_package} - standard
+        self.names = {name for root in roots for name in _packages(root)} - {suite_package} - standard
 
     def imported(self) -> List[str]:
         """Files of the project's packages that are loaded, one a package, named from the side's folder that they lie in."""
@@ -45,7 +45,7 @@ class ProjectCode:
         """(package, file) of every loaded module in one of the project's packages. All of them: a namespace package has no
         file of its own, and parts of it may come from different places."""
         # Asked after every case, with thousands of other modules loaded: those are left out before anything is sorted.
-        for name in sorted(name for name in list(sys.modules) if name.partition(".")[0] in self._names):
+        for name in sorted(name for name in list(sys.modules) if name.partition(".")[0] in self.names):
             file = getattr(sys.modules.get(name), "__file__", None)
             if isinstance(file, str):
                 yield name.partition(".")[0], file

@@ -28,6 +28,7 @@ DECIDING = (
     "critical",
     "tags",
     "covers",
+    "gates",
     "threshold",
     "better",
     "was",

@@ -14,7 +14,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Type, TypeVar
 
-WIRE_VERSION = 2
+WIRE_VERSION = 3
 """Version of this file's messages; both ends are shipped together, so a difference means a broken installation."""
 
 HARNESS_VERSION = 1
@@ -24,6 +24,10 @@ or a memory probe can move a value."""
 PROTOCOL_IDENTITY = ("metric", "cache", "setup_each", "process", "harness")
 """The fields of a Protocol that make values comparable. The counts are not among them: a calibrated count differs from run to
 run by itself, and what an author declares about counts is compared as declared."""
+HOST_METRICS = ("host_time", "wall_time")
+"""What the host's clock reads."""
+HOST_IDENTITY = ("short_windows",)
+"""Further fields of a Protocol that make values of these metrics comparable, and no others."""
 
 DECLARED_SAMPLING = ("number", "repeat", "rounds", "processes", "warmup_time", "min_run_count", "sample_time")
 """The attributes of asv by which an author says how samples are taken. They are not in the version of a benchmark, so two that
@@ -61,8 +65,19 @@ class Protocol:
     """The metric that the case is about: gpu_time, wall_time, value, peak_rss or object_size."""
     calls: int = 1
     """Calls a window; a sample is the window's time divided by it."""
+    short_windows: bool = False
+    """Windows of the host's clock last 0.3 ms, or one call, and begin with caches warm. Sides that are measured together take
+    them in turn."""
     wall_calls: int = 1
-    """Calls a window of `wall_time` that is taken beside `gpu_time`."""
+    """Calls a window of `wall_time` that is taken beside `gpu_time`; each is waited for."""
+    host_calls: int = 1
+    """Calls a window of `host_time`."""
+    warm_calls: int = 0
+    """Calls that go before each short window and are not timed."""
+    windows: int = 0
+    """Short windows a side before the first look at how well their difference is known."""
+    pinned: bool = True
+    """Short windows are taken on one core; False for calls that several threads work for."""
     lanes: int = 1
     """Streams on which the samples of a round are taken in turn."""
     cache: str = "hot"
@@ -154,6 +169,8 @@ class Task:
     cache_dir: str = ""
     """Folder with the benchmark's `cache.pickle`; also its working directory."""
     quick: bool = False
+    in_turn: bool = False
+    """Short windows are taken in turn with other processes, as the driver says: see `Ready`."""
     timeout_s: float = 60.0
     """Wall-clock seconds after which the driver gives the visit up; the worker stops sampling before that."""
 
@@ -177,6 +194,11 @@ class Open:
     """Regular expressions for names of `time_*` benchmarks that are measured under the device protocol."""
     one_thread: bool = False
     """To a fork server: keep torch at one thread while the suite is imported."""
+    variables: Dict[str, str] = field(default_factory=dict)
+    """To a fork server that was forked itself: what its environment has beside that of its zygote. PYTHONPATH goes onto the
+    path as well."""
+    driver: int = 0
+    """Process id of the driver: what descends from it is no stranger on the device."""
     wire: int = WIRE_VERSION
 
 
@@ -187,10 +209,15 @@ class Discover:
 
 @dataclass(frozen=True)
 class Fork:
-    """To a fork server: fork a worker that runs from the folder `home`. Its three descriptors (commands, replies, log) follow
-    through the socket. Answered by `Forked`."""
+    """To a fork server: fork a worker that runs from the folder `home`, or with `serves` another fork server. So many
+    descriptors follow through the socket: commands, replies, log; then the socket of a fork server, or the pipes of a worker
+    that has a seat in a group. Answered by `Forked`."""
 
     home: str
+    descriptors: int = 3
+    serves: bool = False
+    seat: int = 0
+    """Its number."""
 
 
 @dataclass(frozen=True)
@@ -202,9 +229,11 @@ class Reap:
 
 @dataclass(frozen=True)
 class Preload:
-    """To a fork server: import these modules, so that its children find them; answered by `Preloaded`."""
+    """To a fork server: import these modules, so that its children find them; answered by `Preloaded`. None of them may bring
+    in a package of these names: they are the project's, which each side has its own code of."""
 
     modules: List[str]
+    without: List[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -256,6 +285,20 @@ class Visit:
     tasks: List[Task] = nested(Task, many=True)
 
 
+@dataclass(frozen=True)
+class TakeWindows:
+    """To a process that is `Ready`: take your windows among those of the group, which begin in this order; answered by `Taken`.
+    Each process hands over to the next by a byte in its pipe."""
+
+    order: List[int]
+    """Seats."""
+
+
+@dataclass(frozen=True)
+class Enough:
+    """To a process that is `Ready`: no more windows of this metric; the visit goes on."""
+
+
 # -- replies -------------------------------------------------------------------------------------------------------------
 
 
@@ -284,6 +327,12 @@ class Suite:
     """Why a fork of the process that imported the suite could not measure; empty where nothing speaks against it."""
     threads: List[str] = field(default_factory=list)
     """Modules whose import started threads, which a fork does not have."""
+    outside: List[str] = field(default_factory=list)
+    """Modules that were imported and belong neither to the suite nor to the project, in their order."""
+    own: List[str] = field(default_factory=list)
+    """Names of the packages of suite and project."""
+    variables: Dict[str, str] = field(default_factory=dict)
+    """Of the environment, what the import has set."""
 
 
 @dataclass(frozen=True)
@@ -358,6 +407,44 @@ class Proposal:
     """State of the process that the case changed and did not put back."""
     late: bool = False
     """It imported modules of a framework. What it leaves may be what they do when they are imported."""
+    host_bytes: int = 0
+    """The most memory of the host that its process had during the visit; 0 where that is not known, as in the next one."""
+    device_share: float = 0.0
+    """Share of the device's memory that was taken at its end, by anybody."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The case is set up and warm: short windows of this metric can be taken, by what `TakeWindows` says, until `Enough`."""
+
+    metric: str
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Seconds a call of each window, in the order taken: by the clock, and less those for which others had the core."""
+
+    wall_s: List[float]
+    net_s: List[float]
+    busy: float = 0.0
+    """Share of the time in which it waited for its turns that the process was computing."""
+
+
+@dataclass(frozen=True)
+class Against:
+    """How a metric stands to that of another side, whose process took windows in turn with this one's."""
+
+    metric: str
+    side: str
+    log_ratio: float
+    """Median of the logarithms of this side's windows over the neighbouring ones of the other side."""
+    error: float
+    """Standard error of that median."""
+    windows: int
+    origin: str = ""
+    """What the two processes were forked from: rounds of one origin share the layout of its memory."""
+    common: bool = True
+    """One process imported the frameworks for both, so that they lie at the same addresses."""
 
 
 @dataclass(frozen=True)
@@ -393,6 +480,8 @@ class Round:
     """
     flags: List[str] = field(default_factory=list)
     """Doubts about the values, in words for the reader."""
+    against: List[Against] = nested(Against, many=True, default_factory=list)
+    """What was measured in turn with rounds of other sides that have the same order."""
 
 
 @dataclass(frozen=True)
@@ -459,6 +548,8 @@ MESSAGES = {
         Record,
         Once,
         Visit,
+        TakeWindows,
+        Enough,
         Opened,
         Importing,
         Suite,
@@ -471,6 +562,8 @@ MESSAGES = {
         Ceilings,
         Begin,
         Proposal,
+        Ready,
+        Taken,
         Round,
         Recorded,
         Ran,

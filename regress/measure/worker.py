@@ -14,7 +14,7 @@ import pickle
 import platform
 import sys
 import time
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional, Sequence
 
 from .backend import Backend, DeviceError, choose, imported_by_suites
 from .backend.torch_events import built_for
@@ -22,6 +22,7 @@ from .channel import Channel
 from .company import Company
 from .failures import failure_of
 from .project import ProjectCode
+from .seat import Seat
 from .state import GENERATORS, AtImport, seed
 from .suite import Suite
 from .visit import FRAMEWORKS, Visitor
@@ -62,14 +63,14 @@ class Imported:
 class Worker:
     """One side's process: a suite, a device, and the cases it is asked to visit."""
 
-    def __init__(self, channel: Channel, opening: Open, imported: Imported) -> None:
+    def __init__(self, channel: Channel, opening: Open, imported: Imported, seat: Optional[Seat] = None) -> None:
         self._channel = channel
         self._seed = opening.seed
         seed(self._seed)
         self._backend: Backend = imported.backend or choose(opening.device)
         self._suite = imported.suite
-        company = Company(self._backend)
-        self._visitor = Visitor(self._suite, self._backend, opening.seed, os.getcwd(), company)
+        company = Company(self._backend, opening.driver, 1 if seat is None else 1 + seat.others)
+        self._visitor = Visitor(self._suite, self._backend, opening.seed, os.getcwd(), company, seat)
         self._code = ProjectCode(opening.import_roots, self._suite.package)
         self._roots = opening.import_roots
         # A forked process has them from the start, and says so once for all its rounds.
@@ -190,10 +191,12 @@ def facts(backend: Backend) -> Dict[str, Any]:
     return found
 
 
-def converse(channel: Channel, opening: Open, imported: Optional[Imported] = None) -> int:
-    """Answer until the driver closes the pipe; the exit code. A forked worker has its suite already."""
+def converse(channel: Channel, opening: Open, imported: Optional[Imported] = None, seat: Sequence[int] = ()) -> int:
+    """Answer until the driver closes the pipe; the exit code. A forked worker has its suite already; one in a group has a `seat`:
+    its number, and the descriptors of its pipes."""
     try:
-        worker = Worker(channel, opening, imported or Imported(opening))
+        place = Seat(channel, seat[0], seat[1], seat[2:]) if seat else None
+        worker = Worker(channel, opening, imported or Imported(opening), place)
         command = channel.receive()
         while command is not None:
             worker.answer(command)

@@ -5,6 +5,8 @@
     Side        what is measured: a commit, or the working tree, in an environment
     Protocol    how a case is measured; fixed once a case, the same for every round of both sides
     Round       one visit to one case on one side; its process takes part in no other (asv's word; a "launch" is a kernel's)
+    Group       one process of each side, alive at once, that take windows of the host's clock in turn on one core
+    Pair        two rounds of a group, of unlike sides: its value is the logarithm of the ratio of their windows (`Against`)
     Summary     centre, interval and spread of the round values of one side
     Comparison  one case and metric, base against head, with a verdict and its reasons
     Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
@@ -52,8 +54,11 @@ from __future__ import annotations
 
 from regress.measure.wire import (
     DECLARED_SAMPLING,
+    HOST_IDENTITY,
+    HOST_METRICS,
     PROTOCOL_IDENTITY,
     SYNCHRONIZES,
+    Against,
     Benchmark,
     Failure,
     Measured,
@@ -63,7 +68,7 @@ from regress.measure.wire import (
 )
 from regress.model.acknowledged import ACK_KINDS, LIFTED, NEXT_TAG, AckKind, Acknowledgement, Reviewed
 from regress.model.bisection import Bisection, Contrast, Probe
-from regress.model.compared import Comparison, Fineness, SelfCheck, Verdict
+from regress.model.compared import Comparison, Fineness, Pairs, SelfCheck, Verdict
 from regress.model.explained import (
     Cause,
     Confidence,
@@ -117,6 +122,8 @@ __all__ = [
     "DECLARED_SAMPLING",
     "DEFAULT_ENVIRONMENT",
     "EXISTING",
+    "HOST_IDENTITY",
+    "HOST_METRICS",
     "LIFTED",
     "METRICS",
     "NEXT_TAG",
@@ -125,6 +132,7 @@ __all__ = [
     "THRESHOLD_KINDS",
     "AckKind",
     "Acknowledgement",
+    "Against",
     "Anchor",
     "AnchorCheck",
     "ApiUse",
@@ -173,6 +181,7 @@ __all__ = [
     "Move",
     "OperatorUse",
     "Outcome",
+    "Pairs",
     "PartUse",
     "Probe",
     "ProfiledSide",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass
 
 from regress.measure.wire import Failure
@@ -30,12 +31,24 @@ class Verdict(str, enum.Enum):
 
 
 @dataclass(frozen=True)
+class Pairs:
+    """What the comparison of two sides rests on that took windows in turn: the differences of logarithms, one a pair."""
+
+    n: int
+    """Draws of their own: pairs, or where the sides share no zygote, what the pairs of each origin come to."""
+    spread: float
+    """Standard deviation of the differences: 0.01 is about 1 % from pair to pair."""
+    error: float
+    """Standard error of one difference by its own windows, in the median."""
+
+
+@dataclass(frozen=True)
 class Comparison:
     """One case and metric, base against head.
 
     `ratio` is head/base with its 95 % interval `low`, `high`; None where one side has no number or base is zero. `p` is
-    Welch's two-sided p on the logarithms of the round values, `p_adjusted` the same after Holm over the run; both None for
-    exact metrics. `min_detectable` is the smallest regression (as a ratio) this comparison could have called one.
+    Welch's two-sided p on the logarithms of the round values, or Student's on the differences of `pairs`; `p_adjusted` the same
+    after Holm over the run; both None for exact metrics. `min_detectable` is the smallest regression (as a ratio) this comparison could have called one.
     """
 
     case: Case
@@ -59,12 +72,23 @@ class Comparison:
     """Smallest change that would have been significant, as a relative change (0.006 is 0.6 %)."""
     min_detectable: float | None = None
     critical: bool = False
+    pairs: Pairs | None = None
+    """Where the sides took windows in turn."""
     base_failure: Failure | None = None
     head_failure: Failure | None = None
     base_throughput: Throughput | None = None
     head_throughput: Throughput | None = None
     acknowledged: Acknowledgement | None = None
     """The acknowledgement that keeps it from being an alarm. The verdict is what it is."""
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the logarithms of round values, both sides taken together; of pairs, what their differences would
+        have it be."""
+        if self.pairs is not None:
+            return self.pairs.spread / math.sqrt(2)
+        sides = [each.spread for each in (self.base, self.head) if each is not None]
+        return math.sqrt(sum(spread * spread for spread in sides) / len(sides))
 
     @property
     def alarms(self) -> bool:

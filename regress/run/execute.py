@@ -129,6 +129,8 @@ class _Execution:
         self._alone: set[Case] = set()
         """Cases that are measured while no other is: the host has a part in their values."""
         self._protocols: dict[tuple[str, Case], Protocol] = {}
+        self._in_turn: set[Case] = set()
+        """Cases whose sides take windows of the host's clock in turn."""
         self._caches: dict[tuple[Lane, str, str], str] = {}
         """Folder of each (lane, side, setup_cache key); empty where it failed."""
         self._counters: dict[tuple[str, Case], dict[str, Value]] = {}
@@ -237,8 +239,19 @@ class _Execution:
                 protocol = plan.settle(alike, lane.processes.kind)
                 if protocol is not None:
                     self._protocols.update({(name, case): protocol for name in alike})
+                    self._settle_turns(lane, case, protocol, alike)
                 if len(self._lanes.all) > 1 and homes.of_the_host(protocol, offers.values()):
                     self._alone.add(case)
+
+    def _settle_turns(self, lane: Lane, case: Case, protocol: Protocol, alike: Mapping[str, Proposal]) -> None:
+        """Whether the sides take their windows in turn: where there are some, and both fit the memory at once."""
+        if len(alike) < 2 or not protocol.windows or self._job.quick:
+            return
+        why = plan.parted(protocol, alike.values(), plan.free_memory())
+        if why:
+            lane.visits.parted[case.name, case.params] = why
+        else:
+            self._in_turn.add(case)
 
     def _alike(self, case: Case, offers: Mapping[str, Proposal]) -> Iterable[dict[str, Proposal]]:
         """The offers of the sides that have the same benchmark under that name: suites of their own may have two."""
@@ -292,30 +305,68 @@ class _Execution:
         self._each_lane(wanted, functools.partial(self._rounds, batch))
 
     def _rounds(self, batch: Batch, lane: Lane, cases: set[Case], turns: Turns) -> None:
-        """Round after round, the sides in turn."""
+        """Round after round: what is measured in turn by groups of one process a side, then the rest by side after side."""
         sides = {side.side.name: side for side in self._job.sides}
         if batch.afresh:
             sides = dict(reversed(sides.items()))
         longest = max(batch.rounds[case] for case in cases)
-        for name, order in plan.alternate(list(sides), longest, batch.first):
-            own = [case for case in self._cases[name] if case in cases]
-            due = {case for case in own if order < batch.first + batch.rounds[case]}
-            tasks = [
-                self._task(lane, case, sides[name], order, self._protocols[name, case])
-                for case in due
-                if (name, case) in self._protocols and self._worth(case, name, order)
-            ]
-            tasks = plan.shuffled(tasks, self._job.settings.seed)
-            where = f"round {order - batch.first + 1} of {longest}, {name}"
-            benchmarks = self._measured.benchmarks[name]
-            with contextlib.closing(lane.visit(sides[name], tasks, benchmarks, turns)) as replies:
+        for order in range(batch.first, batch.first + longest):
+            where = f"round {order - batch.first + 1} of {longest}"
+            names = list(sides) if (order - batch.first) % 2 == 0 else list(reversed(sides))
+            due = {name: self._due(batch, lane, sides[name], cases, order) for name in names}
+            grouped = self._grouped(lane, due, turns)
+            with contextlib.closing(
+                lane.visit_in_turn(
+                    self._job.sides,
+                    grouped,
+                    self._measured.benchmarks,
+                    self._job.references or (self._job.sides[0].side.name,),
+                    turns,
+                )
+            ) as replies:
                 for task, reply in replies:
-                    assert isinstance(reply, Round)
-                    with self._lock:
-                        self._keep(lane, homes.beside_others(self._with_counters(reply), turns.beside(task)))
-                        self._watcher.advance(f"{where}: {Case(task.name, tuple(task.params))}")
-            with self._lock:
-                self._watcher.advance("", len(due) - len(tasks))
+                    self._arrived(lane, task, reply, where, turns)
+            done = {(task.side, task.name, *task.params) for tasks in grouped for task in tasks}
+            for name, tasks in due.items():
+                left = [task for task in tasks if (task.side, task.name, *task.params) not in done]
+                benchmarks = self._measured.benchmarks[name]
+                with contextlib.closing(lane.visit(sides[name], left, benchmarks, turns)) as visited:
+                    for task, found in visited:
+                        assert isinstance(found, Round)
+                        self._arrived(lane, task, found, f"{where}, {name}", turns)
+
+    def _due(self, batch: Batch, lane: Lane, side: Prepared, cases: set[Case], order: int) -> list[Task]:
+        """The side's tasks of a round, in the order that they have on all sides."""
+        name = side.side.name
+        due = [case for case in self._cases[name] if case in cases and order < batch.first + batch.rounds[case]]
+        tasks = [
+            self._task(lane, case, side, order, self._protocols[name, case])
+            for case in due
+            if (name, case) in self._protocols and self._worth(case, name, order)
+        ]
+        with self._lock:
+            self._watcher.advance("", len(due) - len(tasks))
+        return plan.shuffled(tasks, self._job.settings.seed)
+
+    def _grouped(self, lane: Lane, due: Mapping[str, Sequence[Task]], turns: Turns) -> list[list[Task]]:
+        """The tasks that are measured in turn, a list a case with a task of each side that has it; not what others are measured
+        beside, whose windows would count for nothing."""
+        groups: dict[Case, list[Task]] = {}
+        for tasks in due.values():
+            for task in tasks:
+                case = Case(task.name, tuple(task.params))
+                parted = (case.name, case.params) in lane.visits.parted
+                if case in self._in_turn and not parted and turns.beside(task) == 1:
+                    groups.setdefault(case, []).append(task)
+        return [tasks for tasks in groups.values() if len(tasks) > 1 and len({task.protocol for task in tasks}) == 1]
+
+    def _arrived(self, lane: Lane, task: Task, round: Round, where: str, turns: Turns) -> None:
+        why = lane.visits.parted.get((task.name, tuple(task.params)))
+        if why is not None and round.failure is None:
+            round = replace(round, flags=[*round.flags, f"not in turn with the other side: {why}"])
+        with self._lock:
+            self._keep(lane, homes.beside_others(self._with_counters(round), turns.beside(task)))
+            self._watcher.advance(f"{where}: {Case(task.name, tuple(task.params))}")
 
     def _with_counters(self, round: Round) -> Round:
         """The first round with values takes along what was counted in the unmeasured visit of its side."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import itertools
+import math
 import posixpath
 import random
 import re
@@ -24,6 +25,8 @@ from regress.model import (
     declared_words,
 )
 
+HOST_SHARE, DEVICE_SHARE = 0.6, 0.9
+"""Of the memory of host and device, what the sides may take that are set up at once."""
 ALONE = {"peak_rss", "cold_time"}
 """Metrics that need a process of their own: everything else in the process would count, or would have warmed it up."""
 
@@ -149,8 +152,35 @@ def settle(proposals: Mapping[str, Proposal], process: str = "fresh") -> Protoco
     free = [proposal for proposal in working if SYNCHRONIZES not in proposal.flags]
     settled = (free or working)[0].protocol
     assert settled is not None
-    lanes = min(each.protocol.lanes for each in free or working if each.protocol is not None)
-    return replace(settled, lanes=lanes, process="fresh" if settled.metric in ALONE else process)
+    protocols = [each.protocol for each in free or working if each.protocol is not None]
+    return replace(
+        settled,
+        lanes=min(each.lanes for each in protocols),
+        pinned=all(each.pinned for each in protocols),
+        process="fresh" if settled.metric in ALONE else process,
+    )
+
+
+def parted(protocol: Protocol, proposals: Iterable[Proposal], free_bytes: float) -> str:
+    """Why sides cannot be set up at once, to take windows in turn; empty where they can. `free_bytes` is the host's memory."""
+    proposals = list(proposals)
+    host_bytes = sum(each.host_bytes for each in proposals)
+    if host_bytes > HOST_SHARE * free_bytes:
+        needed = f"{host_bytes / 2**30:.1f} of {free_bytes / 2**30:.1f} GiB"
+        return f"both sides at once might not fit the memory of the host ({needed})"
+    if sum(each.device_share for each in proposals) > DEVICE_SHARE:
+        return "both sides at once might not fit the memory of the device"
+    return ""
+
+
+def free_memory() -> float:
+    """Bytes of the host's memory that can be had; infinite where the system does not tell."""
+    try:
+        with open("/proc/meminfo") as file:
+            found = dict(line.split(":", 1) for line in file)
+        return float(found["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return math.inf
 
 
 def problems_of(by_side: Mapping[str, Sequence[SuiteProblem]]) -> list[SuiteProblem]:

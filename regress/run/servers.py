@@ -163,6 +163,15 @@ class Handle(Interface):
 
 
 @dataclass(frozen=True)
+class Place:
+    """A seat in a group: its number, and the descriptors of the pipe from which its turns come and of all to hand over by."""
+
+    number: int
+    turn: int
+    hands: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Ends:
     """What a worker is given: its folder, and the descriptors it reads commands from, writes replies to, and prints to."""
 
@@ -174,6 +183,14 @@ class Ends:
 
 Start = Callable[[Ends], Handle]
 """Starts the process behind the ends."""
+
+
+def seated(place: Place | None) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The arguments and descriptors by which an interpreter gets its seat."""
+    if place is None:
+        return (), ()
+    fds = place.turn, *place.hands
+    return ("--seat", ",".join(map(str, (place.number, *fds)))), fds
 
 
 def fresh(start: Path, python: str, variables: Mapping[str, str], *more: str, fds: tuple[int, ...] = ()) -> Start:
@@ -298,10 +315,17 @@ class Server:
                     continue  # it has only printed something
                 self.kill()
                 raise TimedOut(timeout_s)
-            chunk = os.read(self._read, 1 << 16)
-            if not chunk:
-                raise self._died()
-            self._buffer += chunk
+            self._fill()
+        return self._next()
+
+    def _fill(self) -> None:
+        """Take what the worker has written. Raises Died where that is its end."""
+        chunk = os.read(self._read, 1 << 16)
+        if not chunk:
+            raise self._died()
+        self._buffer += chunk
+
+    def _next(self) -> Any:
         line, _, self._buffer = self._buffer.partition(b"\n")
         try:
             return decode(line)
@@ -383,6 +407,29 @@ class Server:
             self.kill()
 
 
+def receive_all(servers: Sequence[Server], timeout_s: float) -> list[Any]:
+    """The next message of each, which all of them work on at once. Raises TimedOut and Died of the first that gives none: the
+    others may wait for it."""
+    deadline = time.monotonic() + timeout_s
+    waiting = [each for each in servers if b"\n" not in each._buffer]
+    while waiting:
+        left = deadline - time.monotonic()
+        by_fd = {each._read: each for each in waiting}
+        logs = [each._log.fd for each in servers if each._log.fd >= 0]
+        interrupt = servers[0]._interrupt
+        ready, _, _ = select.select([*by_fd, *logs, interrupt.fd], [], [], min(max(0.0, left), LONGEST_WAIT_S))
+        for each in servers:
+            each._log.drain()
+        if interrupt.fd in ready:
+            interrupt.take()
+        for fd in by_fd.keys() & set(ready):
+            by_fd[fd]._fill()
+        waiting = [each for each in waiting if b"\n" not in each._buffer]
+        if waiting and left <= 0:
+            raise TimedOut(timeout_s)
+    return [each._next() for each in servers]
+
+
 def discovered(server: Server, timeout_s: float) -> Suite | Broken:
     """The suite that a process has been told to discover. Raises TimedOut and Died, which name the module that was being
     imported."""
@@ -400,31 +447,50 @@ def discovered(server: Server, timeout_s: float) -> Suite | Broken:
 
 
 class ForkServer:
-    """A process that has imported the suite of a side and forks its workers; `server` talks to it."""
+    """A process that forks others: the workers of a side whose suite it has imported, or such processes themselves, of all sides,
+    for which it has imported the frameworks. `server` talks to it; `starting` makes its `Start` from its end of a socket."""
 
-    def __init__(
-        self,
+    def __init__(self, starting: Callable[[int], Start], opening: Open, reaper: Reaper, interrupt: Interrupt) -> None:
+        self._socket, theirs = socket.socketpair()
+        try:
+            with theirs:
+                self.server = Server(starting(theirs.fileno()), opening, reaper, interrupt)
+        except BaseException:
+            self._socket.close()
+            raise
+
+    @classmethod
+    def interpreter(
+        cls,
         start: Path,
         python: str,
         variables: Mapping[str, str],
         opening: Open,
         reaper: Reaper,
         interrupt: Interrupt,
-    ) -> None:
-        self._socket, theirs = socket.socketpair()
-        try:
-            with theirs:
-                launch = fresh(start, python, variables, "--socket", str(theirs.fileno()), fds=(theirs.fileno(),))
-                self.server = Server(launch, opening, reaper, interrupt)
-        except BaseException:
-            self._socket.close()
-            raise
+    ) -> ForkServer:
+        """One with an interpreter of its own."""
 
-    def fork(self, ends: Ends) -> Child:
-        """A `Start`. Raises Died or TimedOut where the server does not answer any more."""
-        self.server.send(Fork(str(ends.home)))
+        def starting(end: int) -> Start:
+            return fresh(start, python, variables, "--socket", str(end), fds=(end,))
+
+        return cls(starting, opening, reaper, interrupt)
+
+    def forking(self, place: Place | None = None) -> Start:
+        """Starts a worker, with a seat in a group where that is given."""
+        more = (place.turn, *place.hands) if place is not None else ()
+        return lambda ends: self._fork(ends, more, seat=0 if place is None else place.number)
+
+    def serving(self, end: int) -> Start:
+        """Starts a process that forks, with that end of a socket."""
+        return lambda ends: self._fork(ends, (end,), serves=True)
+
+    def _fork(self, ends: Ends, more: tuple[int, ...], **how: Any) -> Child:
+        """Raises Died or TimedOut where the server does not answer any more."""
+        fds = [ends.read, ends.write, ends.log, *more]
+        self.server.send(Fork(str(ends.home), len(fds), **how))
         with contextlib.suppress(OSError):  # the server has ended, which its answer will tell
-            socket.send_fds(self._socket, [b"."], [ends.read, ends.write, ends.log])
+            socket.send_fds(self._socket, [b"."], fds)
         answer = self.server.receive(START_TIMEOUT_S)
         assert isinstance(answer, Forked)
         return Child(answer.pid, self)
@@ -432,6 +498,10 @@ class ForkServer:
     def preload(self, modules: Sequence[str], timeout_s: float) -> str:
         """Import more, for the children to come; returns why a fork could not measure any more. Raises Died and TimedOut."""
         self.server.send(Preload(list(modules)))
+        return self.preloaded(timeout_s)
+
+    def preloaded(self, timeout_s: float) -> str:
+        """The answer to a `Preload` that was sent before."""
         answer = self.server.receive(timeout_s)
         assert isinstance(answer, Preloaded)
         return answer.unforkable

@@ -21,13 +21,11 @@ import os
 import sys
 
 ship = os.path.dirname(os.path.abspath(__file__))
-paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-rest = [path for path in sys.path if path and os.path.abspath(path) not in (ship, *paths)]
-# PYTHONPATH names the side's own folders first. They have to win over what is installed, but a repository that happens to
-# have a random.py at its top must not win over the standard library.
-installed = [i for i, path in enumerate(rest) if path.rstrip("/").endswith(("site-packages", "dist-packages"))]
-first = installed[0] if installed else len(rest)
-sys.path[:] = [ship, *rest[:first], *paths, *rest[first:]]
+if sys.path[:1] != [ship]:
+    sys.path.insert(0, ship)
+from {PRIVATE_NAME}.paths import arranged
+
+sys.path[:] = arranged(sys.path, ship)
 
 # Children that a benchmark starts with multiprocessing's spawn run this file again, under another name.
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from regress.measure.wire import (
     End,
     MeasureCeilings,
     Proposal,
+    Ready,
     Record,
     Recorded,
     SetupCache,
@@ -28,6 +29,7 @@ from regress.measure.wire import Suite as SuiteMessage
 from regress.model import Benchmark, Failure, Round
 from regress.run import plan
 from regress.run.environments import Prepared
+from regress.run.groups import GRACE_S, Group, Parted
 from regress.run.overhead import Overhead, Spent
 from regress.run.processes import Processes
 from regress.run.servers import Died, Server, TimedOut, discovered
@@ -35,8 +37,6 @@ from regress.run.turns import Turns
 
 T = TypeVar("T")
 
-GRACE_S = 10.0
-"""Beyond a case's timeout: what the worker may need around it."""
 CEILINGS_TIMEOUT_S = 60.0
 RECORD_GRACE_S = 120.0
 """Beyond a case's timeout, where it is profiled: for calling it several times as often, and for writing the trace."""
@@ -63,6 +63,8 @@ class Visits:
     """Of each process that visited all its cases."""
     imported: bool | None = None
     """Whether any process has imported code of the repository; None before the first has ended."""
+    parted: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
+    """Why cases, by name and parameters, cannot be measured in turn with another side's."""
     _leaving: set[str] = field(default_factory=set)
     """Benchmarks that change the state of their process and leave it so."""
 
@@ -171,6 +173,91 @@ class Visits:
                     with turns.taken(turns.alone(task), self.processes.interrupt):
                         yield from self._group(side, [task], benchmarks, Turns())
 
+    def visit_in_turn(
+        self,
+        sides: Sequence[Prepared],
+        cases: Sequence[Sequence[Task]],
+        benchmarks: Mapping[str, Mapping[str, Benchmark]],
+        references: Sequence[str],
+        turns: Turns,
+    ) -> Iterator[tuple[Task, Round]]:
+        """Each task and its reply, where one process of each side takes its windows in turn with the others'. `cases` are the tasks
+        of each case, of some sides or all.
+
+        What cannot be measured so is measured by one side after the other, each in a process that nothing is beside; `parted`
+        knows it from then on, unless it fails there too.
+        """
+        own = [tasks for tasks in cases if tasks[0].name in self._leaving]
+        together = [tasks for tasks in cases if tasks[0].name not in self._leaving]
+        for part in [together, *([tasks] for tasks in own)]:
+            for task, reply in self._by_groups(sides, part, benchmarks, references, turns):
+                if self._leaves(reply):
+                    self._leaving.add(task.name)
+                yield task, reply
+
+    def _by_groups(
+        self,
+        sides: Sequence[Prepared],
+        cases: Sequence[Sequence[Task]],
+        benchmarks: Mapping[str, Mapping[str, Benchmark]],
+        references: Sequence[str],
+        turns: Turns,
+    ) -> Iterator[tuple[Task, Round]]:
+        """Replies to cases that share a group, and another one wherever something ends it."""
+        left = list(cases)
+        while left:
+            spent, done, order = Spent(), 0, left[0][0].order
+            try:
+                with turns.working(self.processes.interrupt), Group(self.processes, sides, order) as group:
+                    for tasks in left:
+                        with turns.taken(turns.alone(tasks[0]), self.processes.interrupt):
+                            replies = self._in_turn(group, sides, tasks, references, spent)
+                        done += 1
+                        yield from zip(tasks, replies, strict=True)
+                self.overheads.append(spent.overhead(sum(map(len, left))))
+            except (Parted, _GaveUp, TimedOut, Died) as error:
+                if isinstance(error, TimedOut):
+                    self.processes.release_locks()
+                if done == len(left):
+                    return
+                yield from self._parted(sides, left[done], benchmarks, turns, str(error))
+                done += 1
+            left = left[done:]
+
+    def _in_turn(
+        self, group: Group, sides: Sequence[Prepared], tasks: Sequence[Task], references: Sequence[str], spent: Spent
+    ) -> list[Round]:
+        by_name = {side.side.name: side for side in sides}
+
+        def next_of(name: str, timeout_s: float) -> Ready | Round:
+            said = self._reply(by_name[name], group.servers[name], timeout_s, spent)
+            assert isinstance(said, (Ready, Round))
+            if isinstance(said, Round):
+                self._note_end(by_name[name], group.servers[name], spent)
+            return said
+
+        by_side = {each.side: each for each in group.measure(tasks, references, next_of)}
+        return [by_side[task.side] for task in tasks]
+
+    def _parted(
+        self,
+        sides: Sequence[Prepared],
+        tasks: Sequence[Task],
+        benchmarks: Mapping[str, Mapping[str, Benchmark]],
+        turns: Turns,
+        why: str,
+    ) -> Iterator[tuple[Task, Round]]:
+        """The replies of sides that are measured one after the other, after they could not be in turn."""
+        by_name = {side.side.name: side for side in sides}
+        found: list[tuple[Task, Round]] = []
+        for task in tasks:
+            for each, reply in self.visit(by_name[task.side], [task], benchmarks[task.side], turns):
+                assert isinstance(reply, Round)
+                found.append((each, reply))
+        if all(reply.failure is None for _, reply in found):
+            self.parted[tasks[0].name, tuple(tasks[0].params)] = why
+        yield from found
+
     def _group(
         self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark], turns: Turns
     ) -> Iterator[tuple[Task, Proposal | Round]]:
@@ -199,7 +286,8 @@ class Visits:
         limits = [plan.timeout_of(benchmarks[task.name], self.default_timeout_s) for task in tasks]
         current, spent, metric = 0, Spent(), benchmarks[tasks[0].name].metric
         try:
-            with self.processes.get(side, metric == "cold_time", metric in plan.ALONE) as server:
+            cold, alone = metric == "cold_time", metric in plan.ALONE
+            with self.processes.get(side, cold, alone, tasks[0].order) as server:
                 spent.pause()
                 for step in turns.steps(tasks):
                     with turns.taken(step.alone, self.processes.interrupt):
@@ -207,6 +295,7 @@ class Visits:
                         server.send(Visit(list(step.tasks)))
                         for task in step.tasks:
                             reply = self._reply(side, server, limits[current] + GRACE_S, spent)
+                            assert not isinstance(reply, Ready)
                             current += 1
                             yield task, reply
                         self._note_end(side, server, spent)
@@ -228,10 +317,10 @@ class Visits:
                 kind = "signal" if died.returncode < 0 else "error"
                 yield tasks[current], plan.unanswered(tasks[current], Failure(kind, died.reason, detail=died.log))
 
-    def _reply(self, side: Prepared, server: Server, timeout_s: float, spent: Spent) -> Proposal | Round:
+    def _reply(self, side: Prepared, server: Server, timeout_s: float, spent: Spent) -> Proposal | Round | Ready:
         """What the process answers to the task that comes next. Raises _GaveUp in place of that."""
         begun = False
-        while not isinstance(message := server.receive(timeout_s), (Proposal, Round)):
+        while not isinstance(message := server.receive(timeout_s), (Proposal, Round, Ready)):
             if isinstance(message, WrongCode):
                 raise _wrong_code(side, message)
             if isinstance(message, Broken):
@@ -239,7 +328,10 @@ class Visits:
             assert isinstance(message, Begin), message
             begun = True
             spent.begin()
-        spent.measuring_s += message.seconds if isinstance(message, Proposal) else message.duration_s
+        if isinstance(message, Proposal):
+            spent.measuring_s += message.seconds
+        elif isinstance(message, Round):
+            spent.measuring_s += message.duration_s
         return message
 
     def _note_end(self, side: Prepared, server: Server, spent: Spent) -> None:
