@@ -99,7 +99,7 @@ def _differences(subject: Subject) -> list[str]:
     """Why the two sides are not two measurements of the same thing, in words; empty if they are."""
     base, head = subject.base, subject.head
     device = unlike_devices(base, head) if subject.on_device else ""
-    return [*subject.suites.differences(subject.case), *unlike(base, head), *filter(None, [device])]
+    return [*subject.suites.differences(subject.case), *unlike(base, head, subject.own), *filter(None, [device])]
 
 
 def _one_sided(subject: Subject) -> Draft:
@@ -156,6 +156,8 @@ def _metric_draft(subject: Subject, name: str, why: str = "", *, primary: bool) 
         return draft.settled(Verdict.INCOMPARABLE, f"{name} exists only on the {'head' if base is None else 'base'}")
     if base.failure is not None or head.failure is not None:
         return _without_numbers(draft, base.failure, head.failure)
+    if differences := unlike(subject.base, subject.head, name):
+        return draft.settled(Verdict.INCOMPARABLE, *differences)
     if len(base.units | head.units) > 1:
         one, other = (" and ".join(sorted(each.units)) for each in (base, head))
         return draft.settled(Verdict.INCOMPARABLE, f"unlike unit: {one} on the base, {other} on the head")

@@ -6,7 +6,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from regress.compare.evidence import Evidence
-from regress.model import DECLARED_SAMPLING, PROTOCOL_IDENTITY, Benchmark, Case, Round, declared_words, old_names
+from regress.model import (
+    DECLARED_SAMPLING,
+    HOST_IDENTITY,
+    HOST_METRICS,
+    PROTOCOL_IDENTITY,
+    Benchmark,
+    Case,
+    Round,
+    declared_words,
+    old_names,
+)
 
 Benchmarks = Mapping[str, Benchmark]
 
@@ -109,10 +119,10 @@ def renames(head: Benchmarks, base_names: Collection[str]) -> dict[str, str]:
     return {names[0]: old for old, names in claims.items() if len(names) == 1}
 
 
-def unlike(base: Evidence, head: Evidence) -> list[str]:
-    """Why the good rounds of a case were not all measured alike, in words; empty if they were."""
+def unlike(base: Evidence, head: Evidence, metric: str) -> list[str]:
+    """Why the good rounds of a case were not all measured alike as far as the metric goes, in words; empty if they were."""
     found = []
-    for name in PROTOCOL_IDENTITY:
+    for name in (*PROTOCOL_IDENTITY, *(HOST_IDENTITY if metric in HOST_METRICS else ())):
         one, other = _protocol_values(base, name), _protocol_values(head, name)
         if len({*one, *other}) > 1:
             found.append(_differ(f"protocol ({name})", " and ".join(one), " and ".join(other)))

@@ -14,6 +14,8 @@ from regress.compare.rule import declared_threshold
 from regress.history import NUMBERS, AsvTable, Recorded, interval_of, is_number
 from regress.model import (
     DECLARED_SAMPLING,
+    HOST_IDENTITY,
+    HOST_METRICS,
     PROTOCOL_IDENTITY,
     Benchmark,
     Case,
@@ -116,7 +118,7 @@ class _Cases:
         for each in recorded.rounds:
             case, device = Case(each.name, tuple(each.params)), str(each.facts.get(self._device_fact, ""))
             ways = groups.setdefault(_Where(recorded.machine.name, recorded.environment, device, case), {})
-            way = _way(each.protocol, each.facts, recorded.benchmarks.get(each.name))
+            way = _way(each.protocol, each.facts, recorded.benchmarks.get(each.name), HOST_IDENTITY)
             ways[way] = [*ways.pop(way, []), each]  # the way measured last stands last
         for where, ways in groups.items():
             way, rounds = list(ways.items())[-1]
@@ -172,7 +174,7 @@ def _points(evidence: Evidence, way: Way, benchmark: Benchmark | None) -> Iterat
         if values is None or len(values.units) != 1:
             continue
         (unit,) = values.units
-        about = _about(name, unit, way, benchmark, primary=name == own, exact=values.exact)
+        about = _about(name, unit, _as_metric(name, way), benchmark, primary=name == own, exact=values.exact)
         if values.failure is None:
             yield about, values.values, None, ""
         else:
@@ -199,14 +201,23 @@ def _failed_metric(name: str, benchmark: Benchmark | None) -> Metric | None:
     return metric_of(name, benchmark.unit if benchmark is not None else "") if name else None
 
 
-def _way(protocol: Protocol | None, facts: Mapping[str, Any], benchmark: Benchmark | None) -> Way:
-    """How something was measured, as far as it is known."""
+def _as_metric(name: str, way: Way) -> Way:
+    """What of a way bears on the metric."""
+    return way if name in HOST_METRICS else tuple(each for each in way if each[0] not in HOST_IDENTITY)
+
+
+def _way(
+    protocol: Protocol | None, facts: Mapping[str, Any], benchmark: Benchmark | None, further: Sequence[str] = ()
+) -> Way:
+    """How something was measured, as far as it is known. Of the fields `further`, those count that are set: what was measured
+    before there were any is what it was."""
     known: dict[str, object] = {}
     if benchmark is not None:
         known["version"] = benchmark.version
         known.update((name, benchmark.declared[name]) for name in DECLARED_SAMPLING if name in benchmark.declared)
     if protocol is not None:
         known.update((name, getattr(protocol, name)) for name in PROTOCOL_IDENTITY)
+        known.update((name, value) for name in further if (value := getattr(protocol, name)))
     known.update((name, facts[name]) for name in SPLITTING if name in facts)
     return tuple((name, str(value)) for name, value in known.items())
 

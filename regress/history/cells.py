@@ -145,4 +145,6 @@ def _calls(metric: str, protocol: Protocol | None) -> int:
     """Calls that one sample of the metric spans."""
     if protocol is None or metric not in METRICS or METRICS[metric].kind not in ("time", "host"):
         return 1
+    if protocol.short_windows and metric == "host_time" != protocol.metric:
+        return protocol.host_calls
     return protocol.wall_calls if metric == "wall_time" != protocol.metric else protocol.calls

@@ -15,6 +15,12 @@ FEWEST_LONG = 3
 LEAST_FOR_INTERVAL = 6
 """Between the smallest and the largest of n values the median lies with a probability of 1 - 2 / 2^n."""
 LONG_CALL_S = 0.5
+TIMES_LONGER = 4
+"""A pair whose difference is not known takes at most so many times its windows."""
+KNOWN_TO = 0.007
+"""Standard error of a pair's difference, or of a round's value, from which on it is known: pairs differ by as much."""
+PATIENCE = 0.8
+"""No sample is begun that may not end within this share of the case's timeout."""
 COARSE_STEPS = 20
 """Under this many clock steps a median jumps from step to step, and a trimmed mean says more."""
 
@@ -42,6 +48,22 @@ def _half_width(samples: Sequence[float]) -> float:
     high = ordered[min(len(ordered) - 1, math.ceil(middle + reach) - 1)]
     center = statistics.median(ordered)
     return (high - low) / 2 / center if center > 0 else 0.0
+
+
+def longest_take(protocol: Protocol) -> int:
+    """Windows of a side at the most."""
+    return max(protocol.windows, min(TIMES_LONGER * protocol.windows, protocol.samples_max))
+
+
+def error_of_median(values: Sequence[float]) -> float:
+    """Standard error of the median, by order statistics: half of the interval that holds it with 68 % (Conover, Practical
+    Nonparametric Statistics, section 3.2). Of fewer than four values it is half their range."""
+    if not values:
+        return math.inf
+    ordered, count = sorted(values), len(values)
+    reach = math.sqrt(count) / 2 if count >= 4 else count
+    low, high = max(0, int(count / 2 - reach)), min(count - 1, int(count / 2 + reach))
+    return (ordered[high] - ordered[low]) / 2
 
 
 def round_value(samples: Sequence[float], step_s: float = 0.0, calls: int = 1) -> float:

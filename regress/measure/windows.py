@@ -26,10 +26,6 @@ SHORT_WINDOW_S = 0.3e-3
 MOST_WINDOWS = 200
 LONG_CALL_S, LONG_TAKE_S, LONG_WINDOWS = 50e-3, 0.4, 2
 """From so long a call up, as many windows as this time has room for, but so many at least."""
-TIMES_LONGER = 4
-"""A pair whose difference is not known takes at most so many times its windows."""
-KNOWN_TO = 0.007
-"""Standard error of a pair's difference, or of a round's value, from which on it is known: pairs differ by as much."""
 WARM_CALLS = ((1e-3, 3), (5e-3, 1))
 """Up to so long a call, so many calls before a window; none before longer ones."""
 SEVERAL_THREADS = 1.1
@@ -43,9 +39,6 @@ have not."""
 CALL_WINDOWS, CALL_BUDGET_S = 15, 50e-3
 """How a call is timed before anything is measured: the lower quartile of so many windows, or of what fits this time."""
 WARM_AGREE = 0.02
-CPU_WINDOW_S = 1e-3
-"""Least length of a window that is not short."""
-WALL_SAMPLES = 10
 MOST_CALLS = 1_000_000
 LEAST_S = 1e-9
 """No call is taken to be shorter; a clock of the author's may stand still."""
@@ -277,22 +270,6 @@ def short_windows(protocol: Protocol, found: Timed, calls: int, warm_calls: int,
         windows=fit + fit % 2 if fit < most else fit,
         pinned=not found.threads,
     )
-
-
-def longest_take(protocol: Protocol) -> int:
-    """Windows of a side at the most."""
-    return max(protocol.windows, min(TIMES_LONGER * protocol.windows, protocol.samples_max))
-
-
-def error_of_median(values: Sequence[float]) -> float:
-    """Standard error of the median, by order statistics: half of the interval that holds it with 68 % (Conover, Practical
-    Nonparametric Statistics, section 3.2). Of fewer than four values it is half their range."""
-    if not values:
-        return math.inf
-    ordered, count = sorted(values), len(values)
-    reach = math.sqrt(count) / 2 if count >= 4 else count
-    low, high = max(0, int(count / 2 - reach)), min(count - 1, int(count / 2 + reach))
-    return (ordered[high] - ordered[low]) / 2
 
 
 # -- where ---------------------------------------------------------------------------------------------------------------

@@ -17,13 +17,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from regress.measure.methods.common import PATIENCE
-from regress.measure.windows import KNOWN_TO, error_of_median, longest_take
+from regress.measure.stopping import KNOWN_TO, PATIENCE, error_of_median, longest_take
 from regress.measure.wire import Enough, Ready, Taken, TakeWindows, Task, Visit
 from regress.model import Against, Protocol, Round
 from regress.run.environments import Prepared
 from regress.run.processes import Processes
-from regress.run.servers import Place, Server, receive_all
+from regress.run.servers import Place, Server, arriving
 
 BUSY = 0.02
 """A process that computes for so much of the time while it waits disturbs the others' windows."""
@@ -36,6 +35,10 @@ FEWEST = 6
 """Undisturbed windows a side that say more than all of them."""
 GRACE_S = 10.0
 """Beyond a case's timeout: what a worker may need around it."""
+
+
+NextOf = Callable[[str, float], Ready | Round]
+"""What the process of that side says next, within so many seconds."""
 
 
 class Parted(Exception):
@@ -60,33 +63,37 @@ class Group:
     def __init__(self, processes: Processes, sides: Sequence[Prepared], order: int) -> None:
         self.order, self._origin = order, processes.origin(order)
         self._seats = {side.side.name: number for number, side in enumerate(sides)}
-        self._held = contextlib.ExitStack()
-        pipes = [os.pipe() for _ in sides]
-        hands = tuple(write for _, write in pipes)
         self.servers: dict[str, Server] = {}
+        self._ending = contextlib.ExitStack()
+        pipes = [os.pipe() for _ in sides]
+        self._hands = tuple(write for _, write in pipes)
         try:
             for number, side in enumerate(sides):
-                place = Place(number, pipes[number][0], hands)
-                server = self._held.enter_context(processes.get(side, order=order, place=place))
+                place = Place(number, pipes[number][0], self._hands)
+                server = self._ending.enter_context(processes.get(side, order=order, place=place))
                 self.servers[side.side.name] = server
         except BaseException:
-            self._held.close()
+            self._close_hands()
+            self._ending.close()
             raise
         finally:
-            for fd in (fd for pipe in pipes for fd in pipe):
-                os.close(fd)
+            for read, _ in pipes:
+                os.close(read)
 
     def __enter__(self) -> Group:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._held.__exit__(*error)
+        self._close_hands()
+        self._ending.__exit__(*error)
 
-    def measure(
-        self, tasks: Sequence[Task], references: Sequence[str], next_of: Callable[[str, float], Ready | Round]
-    ) -> list[Round]:
+    def _close_hands(self) -> None:
+        for fd in self._hands:
+            os.close(fd)
+
+    def measure(self, tasks: Sequence[Task], references: Sequence[str], next_of: NextOf) -> list[Round]:
         """The rounds of one case, one a side, whose windows come in this order and its reverse. Those of `references` are what the
-        others are held against. `next_of` gives what the process of a side says next.
+        others are held against.
 
         Raises Parted where the case cannot be measured so, Died and TimedOut where a process ends or hangs.
         """
@@ -94,23 +101,38 @@ class Group:
         by_side, protocol = {task.side: task for task in tasks}, tasks[0].protocol
         assert protocol is not None
         said: dict[str, Ready | Round] = {}
+        against: dict[str, list[Against]] = {side: [] for side in by_side}
+
+        def listen(side: str) -> None:
+            said[side] = next_of(side, limit_s)
+            failed = said[side]
+            if isinstance(failed, Round) and failed.failure is not None:
+                self._end_visits([other for other, each in said.items() if isinstance(each, Ready)], next_of, limit_s)
+                raise Parted(_why(failed))
+
         for side, task in by_side.items():
             self.servers[side].send(Visit([replace(task, in_turn=True)]))
-            said[side] = _unless_failed(next_of(side, limit_s))
-        against: dict[str, list[Against]] = {side: [] for side in by_side}
+            listen(side)
         while ready := [side for side, each in said.items() if isinstance(each, Ready)]:
             metrics = {each.metric for each in said.values() if isinstance(each, Ready)}
             metric = min(metrics)  # host_time, which a side that waits for the device has not, comes before wall_time
             at_it = [side for side in ready if said[side] == Ready(metric)]
-            windows = self._taken([by_side[side] for side in at_it], protocol, limit_s)
+            windows = self._taken([by_side[side] for side in at_it], protocol, limit_s, next_of)
             for side in at_it:
                 against[side] += self._against(metric, side, windows, references, protocol)
                 self.servers[side].send(Enough())
-                said[side] = _unless_failed(next_of(side, limit_s))
+                listen(side)
         rounds = [each for each in said.values() if isinstance(each, Round)]
         return [replace(each, against=against[each.side]) for each in rounds]
 
-    def _taken(self, tasks: Sequence[Task], protocol: Protocol, limit_s: float) -> dict[str, _Windows]:
+    def _end_visits(self, sides: Sequence[str], next_of: NextOf, limit_s: float) -> None:
+        """Let sides that are ready end their visits without windows, so that they give back what another may have lacked."""
+        for side in sides:
+            self.servers[side].send(Enough())
+            while isinstance(next_of(side, limit_s), Ready):
+                self.servers[side].send(Enough())
+
+    def _taken(self, tasks: Sequence[Task], protocol: Protocol, limit_s: float, next_of: NextOf) -> dict[str, _Windows]:
         """By side: windows, until the difference of each side to the first is known, or there are as many as may be."""
         found = {task.side: _Windows() for task in tasks}
         began, (first, *others) = time.monotonic(), found.values()
@@ -119,24 +141,34 @@ class Group:
         if not protocol.pinned:
             longest_s = min(longest_s, SEVERAL_LONGEST_S)
         while True:
-            self._add_windows(found, protocol, batch, limit_s)
+            self._add_windows(found, protocol, batch, limit_s, next_of)
             known = all(_difference(each, first, protocol)[1] <= KNOWN_TO for each in others)
             enough = len(first.wall_s) + batch > longest_take(protocol) or time.monotonic() - began > longest_s
             if known or enough:
                 return found
 
-    def _add_windows(self, found: Mapping[str, _Windows], protocol: Protocol, count: int, limit_s: float) -> None:
+    def _add_windows(
+        self, found: Mapping[str, _Windows], protocol: Protocol, count: int, limit_s: float, next_of: NextOf
+    ) -> None:
         """Have so many more windows taken by each side."""
         order = _in_order([self._seats[side] for side in found], count, 1 if protocol.pinned else AT_A_TIME)
-        servers = [self.servers[side] for side in found]
-        for server in reversed(servers):  # the one that begins is told last: then the others are waiting
+        names = {self.servers[side]: side for side in found}
+        for server in reversed(names):  # the one that begins is told last: then the others are waiting
             server.send(TakeWindows(order))
-        for windows, taken in zip(found.values(), receive_all(servers, limit_s), strict=True):
-            if not isinstance(taken, Taken):
-                raise Parted(f"its process ended: {getattr(taken, 'failure', taken)}")
-            if protocol.pinned and taken.busy > BUSY:
-                raise Parted(f"it computes for {taken.busy:.0%} of the time while it waits for its turn")
-            windows.add(taken)
+        failed = None
+        for server, taken in arriving(list(names), limit_s):
+            if isinstance(taken, Taken):
+                found[names[server]].add(taken)
+                if protocol.pinned and taken.busy > BUSY:
+                    failed = failed or f"it computes for {taken.busy:.0%} of the time while it waits for its turn"
+                continue
+            failed = _why(taken)
+            del names[server]
+            for side in names.values():  # they may wait for a turn that never comes
+                os.write(self._hands[self._seats[side]], b"." * len(order))
+        if failed is not None:
+            self._end_visits(list(names.values()), next_of, limit_s)
+            raise Parted(failed)
 
     def _against(
         self, metric: str, side: str, windows: Mapping[str, _Windows], references: Sequence[str], protocol: Protocol
@@ -147,6 +179,13 @@ class Group:
                 ratio, error, count = _difference(windows[side], windows[reference], protocol)
                 if count:
                     yield Against(metric, reference, ratio, error, count, *self._origin)
+
+
+def _why(said: Any) -> str:
+    """Why a process has given something else than was asked for."""
+    failure = getattr(said, "failure", None)
+    where = f" ({said.side})" if isinstance(said, Round) else ""
+    return f"{failure.message or failure.kind}{where}" if failure is not None else f"its process said {said}"
 
 
 def _in_order(seats: Sequence[int], windows: int, at_a_time: int) -> list[int]:
@@ -181,9 +220,3 @@ def _undisturbed(windows: _Windows) -> list[float]:
     """Logarithms of the side's windows."""
     net, wall = ([math.log(each) for each in those if each > 0] for those in (windows.net_s, windows.wall_s))
     return net if len(net) >= FEWEST else sorted(wall)[: max(FEWEST, len(wall) // 4)]
-
-
-def _unless_failed(said: Ready | Round) -> Ready | Round:
-    if isinstance(said, Round) and said.failure is not None:
-        raise Parted(f"{said.failure.message} ({said.side})" if said.failure.message else said.failure.kind)
-    return said

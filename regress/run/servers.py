@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -407,27 +407,27 @@ class Server:
             self.kill()
 
 
-def receive_all(servers: Sequence[Server], timeout_s: float) -> list[Any]:
-    """The next message of each, which all of them work on at once. Raises TimedOut and Died of the first that gives none: the
-    others may wait for it."""
-    deadline = time.monotonic() + timeout_s
-    waiting = [each for each in servers if b"\n" not in each._buffer]
+def arriving(servers: Sequence[Server], timeout_s: float) -> Iterator[tuple[Server, Any]]:
+    """The next message of each as it comes, of processes that work at once. Raises TimedOut where they take longer than that
+    together, and Died of the first that ends."""
+    deadline, waiting = time.monotonic() + timeout_s, list(servers)
     while waiting:
-        left = deadline - time.monotonic()
-        by_fd = {each._read: each for each in waiting}
-        logs = [each._log.fd for each in servers if each._log.fd >= 0]
-        interrupt = servers[0]._interrupt
+        for each in [each for each in waiting if b"\n" in each._buffer]:
+            waiting.remove(each)
+            yield each, each._next()
+        if not waiting:
+            return
+        left, interrupt = deadline - time.monotonic(), waiting[0]._interrupt
+        by_fd, logs = {each._read: each for each in waiting}, [each._log.fd for each in servers if each._log.fd >= 0]
         ready, _, _ = select.select([*by_fd, *logs, interrupt.fd], [], [], min(max(0.0, left), LONGEST_WAIT_S))
         for each in servers:
             each._log.drain()
         if interrupt.fd in ready:
             interrupt.take()
+        if not ready and left <= 0:
+            raise TimedOut(timeout_s)
         for fd in by_fd.keys() & set(ready):
             by_fd[fd]._fill()
-        waiting = [each for each in waiting if b"\n" not in each._buffer]
-        if waiting and left <= 0:
-            raise TimedOut(timeout_s)
-    return [each._next() for each in servers]
 
 
 def discovered(server: Server, timeout_s: float) -> Suite | Broken:

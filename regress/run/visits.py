@@ -27,9 +27,9 @@ from regress.measure.wire import (
 )
 from regress.measure.wire import Suite as SuiteMessage
 from regress.model import Benchmark, Failure, Round
-from regress.run import plan
+from regress.run import groups, plan
 from regress.run.environments import Prepared
-from regress.run.groups import GRACE_S, Group, Parted
+from regress.run.groups import Group, Parted
 from regress.run.overhead import Overhead, Spent
 from regress.run.processes import Processes
 from regress.run.servers import Died, Server, TimedOut, discovered
@@ -294,7 +294,7 @@ class Visits:
                         spent.resume()
                         server.send(Visit(list(step.tasks)))
                         for task in step.tasks:
-                            reply = self._reply(side, server, limits[current] + GRACE_S, spent)
+                            reply = self._reply(side, server, limits[current] + groups.GRACE_S, spent)
                             assert not isinstance(reply, Ready)
                             current += 1
                             yield task, reply
@@ -336,7 +336,7 @@ class Visits:
 
     def _note_end(self, side: Prepared, server: Server, spent: Spent) -> None:
         """Take note of what all cases together have done. Raises _GaveUp where the last one was too much for the process."""
-        end = server.receive(GRACE_S)
+        end = server.receive(groups.GRACE_S)
         if isinstance(end, Broken):
             raise _GaveUp(end.failure, begun=False)
         assert isinstance(end, End), end

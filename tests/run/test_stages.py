@@ -53,6 +53,7 @@ class Visits:
     )
 
     processes: Processes = field(default_factory=Processes)
+    parted: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
 
     def discover(self, sides: Sequence[Prepared], meanwhile: Callable[[], object]) -> dict[str, Suite]:
         return {side.side.name: Suite(self.suite, self.problems) for side in sides}

@@ -10,14 +10,11 @@ from typing import Any, Callable, Dict, List, Optional
 from ..backend import Backend
 from ..memory import describe_output, memory_of_call
 from ..seat import Seat
-from ..stopping import round_value, valid
-from ..windows import KNOWN_TO, HostWindows, Window, error_of_median, longest_take, undisturbed
+from ..stopping import KNOWN_TO, PATIENCE, error_of_median, longest_take, round_value, valid
+from ..windows import HostWindows, Window, undisturbed
 from ..wire import Measured, Protocol, Task
 
 Call = Callable[[], object]
-
-PATIENCE = 0.8
-"""No sample is begun that may not end within this share of the case's timeout."""
 
 
 @dataclass

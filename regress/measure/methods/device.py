@@ -15,9 +15,10 @@ from ..declared import device_loop, device_protocol, number, ready
 from ..existing import QuietCall
 from ..loop import DeviceLoop
 from ..seat import Seat
+from ..stopping import PATIENCE
 from ..windows import HostWindows, calls_of_window, short_windows, timed, warm_calls_for
 from ..wire import SYNCHRONIZES, Measured, Task
-from .common import PATIENCE, Call, Visited, by_the_host, probe_memory, quick
+from .common import Call, Visited, by_the_host, probe_memory, quick
 
 SLOWED_TRIES = 4
 COOLING_S = 2.0

@@ -10,6 +10,7 @@ from ..backend import Backend, DeviceBackend
 from ..declared import number, ready, redone_setup, sampling
 from ..runner import first_attr, wall_timer
 from ..seat import Seat
+from ..stopping import PATIENCE
 from ..windows import (
     SHORT_WINDOW_S,
     HostWindows,
@@ -21,7 +22,7 @@ from ..windows import (
     warm_cpu,
 )
 from ..wire import Protocol, Task
-from .common import PATIENCE, Call, Visited, by_the_host, probe_memory, quick
+from .common import Call, Visited, by_the_host, probe_memory, quick
 
 CPU_WARMUP_S, CPU_WINDOWS, CPU_MOST, CPU_BUDGET_S = 0.01, 8, 800, 0.04
 """After 10 ms of warm-up (asv: 100 ms) the first three windows took as long as the later ones, within 0.1 %. Longer than 40 ms

@@ -9,6 +9,7 @@ from typing import Any, List, Optional
 from ..backend import Backend
 from ..declared import device_protocol, number, ready
 from ..seat import Seat
+from ..stopping import PATIENCE
 from ..windows import (
     SHORT_WINDOW_S,
     HostWindows,
@@ -20,7 +21,7 @@ from ..windows import (
     warm_cpu,
 )
 from ..wire import SYNCHRONIZES, Protocol, Task
-from .common import PATIENCE, Call, Visited, by_the_host, quick
+from .common import Call, Visited, by_the_host, quick
 
 WALL_ONLY = "JAX names no stream: wall time in place of device time"
 """The flag of a round that was measured this way."""
