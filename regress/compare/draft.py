@@ -108,8 +108,8 @@ class Subject:
         return self.own in DEVICE_METRICS or (self.benchmark is not None and self.benchmark.needs_device)
 
     def pairs(self, metric: str) -> list[Against]:
-        """How the head's good rounds stand to those of the base with which they took windows in turn; empty where too few did to
-        speak for the case."""
+        """How the head's good rounds stand to those of the base with which they took windows in turn; empty where too few did
+        to speak for the case."""
         bases = {each.side for each in self.base.good}, {each.order for each in self.base.good}
         asked = [each for each in self.head.good if metric in each.values]
         found = [

@@ -1,9 +1,9 @@
 """A check in steps: what is measured next, and the verdicts in the end.
 
-Screening. All cases are looked at after 4 rounds a side (pairs, where the sides take windows in turn), and those that are not decided again after 6, 10, 16 and 24; a case
-that is remembered as quiet is looked at after 3 already, by the same rule. A case drops out where everything that gates is
-settled: unchanged, exact, or without numbers. Screening claims nothing: testing again and again until something is significant
-would claim changes that are none.
+Screening. All cases are looked at after 4 rounds a side (pairs, where the sides take windows in turn), and those that are not
+decided again after 6, 10, 16 and 24; a case that is remembered as quiet is looked at after 3 already, by the same rule. A case
+drops out where everything that gates is settled: unchanged, exact, or without numbers. Screening claims nothing: testing again
+and again until something is significant would claim changes that are none.
 
 Confirmation. A case whose estimate reaches 0.6 of the change that counts is measured again from processes started anew, with
 the sides in the other order, and judged on these rounds alone, with Holm's adjustment over the cases that are confirmed. How

@@ -120,8 +120,8 @@ class ForkServer:
         )
 
     def _preload(self, command: Preload) -> None:
-        """Import what children have been seen to import late, or what all sides import. What cannot be imported here, they import
-        by themselves."""
+        """Import what children have been seen to import late, or what all sides import. What cannot be imported here, they
+        import by themselves."""
         for module in command.modules:
             self._importing = module
             with contextlib.suppress(Exception):

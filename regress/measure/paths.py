@@ -9,8 +9,8 @@ from typing import List, Sequence
 def arranged(path: Sequence[str], ship: str) -> List[str]:
     """`path` with the folder `ship` first, and what PYTHONPATH names just ahead of what is installed.
 
-    PYTHONPATH names the side's own folders first. They have to win over what is installed, but a repository that happens to have
-    a random.py at its top must not win over the standard library.
+    PYTHONPATH names the side's own folders first. They have to win over what is installed, but a repository that happens to
+    have a random.py at its top must not win over the standard library.
     """
     ours = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     rest = [each for each in path if each and os.path.abspath(each) not in (ship, *ours)]

@@ -34,8 +34,8 @@ SEVERAL_WINDOW_S = 50e-6
 KEPT_WAITING = 0.05
 """Of a window of several threads, what any of them may have been kept waiting for a core."""
 LONGEST_REST_S, REST_STEP_S, RESTING = 20e-3, 200e-6, 0.5
-"""How long a process waits for its threads to rest after a window, how often it looks, and from which share of such a step on they
-have not."""
+"""How long a process waits for its threads to rest after a window, how often it looks, and from which share of such a step on
+they have not."""
 CALL_WINDOWS, CALL_BUDGET_S = 15, 50e-3
 """How a call is timed before anything is measured: the lower quartile of so many windows, or of what fits this time."""
 WARM_AGREE = 0.02
@@ -55,8 +55,8 @@ class Window(NamedTuple):
 
 
 class Preemptions:
-    """For how long this thread was ready to run, and others had its core; with `all_threads`, any thread of this process. Nothing
-    is known where the system does not tell; Linux does."""
+    """For how long this thread was ready to run, and others had its core; with `all_threads`, any thread of this process.
+    Nothing is known where the system does not tell; Linux does."""
 
     def __init__(self, all_threads: bool = False) -> None:
         self._all_threads = all_threads
@@ -73,8 +73,8 @@ class Preemptions:
         return (self._waited_ns(), time.thread_time_ns()) if self._fds else ()
 
     def net_s(self, mark: Sequence[int], wall_s: float) -> float:
-        """What is left of `wall_s` that have passed since the mark. NaN where any of several threads was kept waiting: the others
-        may have waited for it, or not.
+        """What is left of `wall_s` that have passed since the mark. NaN where any of several threads was kept waiting: the
+        others may have waited for it, or not.
 
         The core may also have been taken before the clock was read, or after: what one thread has computed was not taken from
         it."""
@@ -254,11 +254,14 @@ def warm_calls_for(call_s: float) -> int:
     return next((calls for limit_s, calls in WARM_CALLS if call_s <= limit_s), 0)
 
 
-def short_windows(protocol: Protocol, found: Timed, calls: int, warm_calls: int, timeout_s: float) -> Protocol:
-    """The protocol with as many windows of so many calls, and of so many before them, as its budget has room for, within what
-    the author declares of samples; an even number, because an order and its reverse belong together."""
+def short_windows(
+    protocol: Protocol, found: Timed, calls: int, timeout_s: float, budget_s: float, fewest: int
+) -> Protocol:
+    """The protocol with as many windows of so many calls as the budget has room for, within what the author declares of
+    samples; an even number, because an order and its reverse belong together. None takes longer than `timeout_s` together."""
+    warm_calls = 0 if protocol.setup_each else warm_calls_for(found.call_s)
     window_s = found.window_s + (calls + warm_calls - 1) * found.call_s
-    budget_s, fewest = protocol.window_budget_s, protocol.samples_min
+    fewest = min(fewest, protocol.samples_max)
     if found.call_s > LONG_CALL_S:
         budget_s, fewest = max(budget_s, LONG_TAKE_S), min(LONG_WINDOWS, fewest)
     most = max(1, min(MOST_WINDOWS, protocol.samples_max, int(timeout_s / window_s)))

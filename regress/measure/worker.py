@@ -192,8 +192,8 @@ def facts(backend: Backend) -> Dict[str, Any]:
 
 
 def converse(channel: Channel, opening: Open, imported: Optional[Imported] = None, seat: Sequence[int] = ()) -> int:
-    """Answer until the driver closes the pipe; the exit code. A forked worker has its suite already; one in a group has a `seat`:
-    its number, and the descriptors of its pipes."""
+    """Answer until the driver closes the pipe; the exit code. A forked worker has its suite already; one in a group has a
+    `seat`: its number, and the descriptors of its pipes."""
     try:
         place = Seat(channel, seat[0], seat[1], seat[2:]) if seat else None
         worker = Worker(channel, opening, imported or Imported(opening), place)

@@ -48,7 +48,8 @@ class Comparison:
 
     `ratio` is head/base with its 95 % interval `low`, `high`; None where one side has no number or base is zero. `p` is
     Welch's two-sided p on the logarithms of the round values, or Student's on the differences of `pairs`; `p_adjusted` the same
-    after Holm over the run; both None for exact metrics. `min_detectable` is the smallest regression (as a ratio) this comparison could have called one.
+    after Holm over the run; both None for exact metrics. `min_detectable` is the smallest regression (as a ratio) this
+    comparison could have called one.
     """
 
     case: Case
@@ -83,8 +84,8 @@ class Comparison:
 
     @property
     def spread(self) -> float:
-        """Standard deviation of the logarithms of round values, both sides taken together; of pairs, what their differences would
-        have it be."""
+        """Standard deviation of the logarithms of round values, both sides taken together; of pairs, what their differences
+        would have it be."""
         if self.pairs is not None:
             return self.pairs.spread / math.sqrt(2)
         sides = [each.spread for each in (self.base, self.head) if each is not None]

@@ -355,6 +355,7 @@ def _comparison(report: Report, each: Comparison) -> dict[str, Any]:
         "threshold": each.threshold,
         "noise": each.noise,
         "min_detectable": each.min_detectable,
+        "pairs": dataclasses.asdict(each.pairs) if each.pairs is not None else None,
         "throughput": _throughputs(each.base_throughput, each.head_throughput),
         "repro": again(report, each.case),
         "acknowledged": _acknowledgement(each.acknowledged),

@@ -92,8 +92,8 @@ class Group:
             os.close(fd)
 
     def measure(self, tasks: Sequence[Task], references: Sequence[str], next_of: NextOf) -> list[Round]:
-        """The rounds of one case, one a side, whose windows come in this order and its reverse. Those of `references` are what the
-        others are held against.
+        """The rounds of one case, one a side, whose windows come in this order and its reverse. Those of `references` are what
+        the others are held against.
 
         Raises Parted where the case cannot be measured so, Died and TimedOut where a process ends or hangs.
         """

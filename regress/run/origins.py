@@ -31,8 +31,8 @@ class Common:
 
 
 def common(sides: Sequence[Prepared], set_by_suites: Sequence[Mapping[str, str]]) -> Common | None:
-    """What the sides have in common; None where they import the frameworks in unlike ways. `set_by_suites` are the variables that
-    the import of each side's suite sets: it may do so ahead of a framework that reads them."""
+    """What the sides have in common; None where they import the frameworks in unlike ways. `set_by_suites` are the variables
+    that the import of each side's suite sets: it may do so ahead of a framework that reads them."""
     first, *others = sides
     alike = all(each.python == first.python and _but_path(each) == _but_path(first) for each in others)
     if not alike or any(each != set_by_suites[0] for each in set_by_suites):

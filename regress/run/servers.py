@@ -447,8 +447,9 @@ def discovered(server: Server, timeout_s: float) -> Suite | Broken:
 
 
 class ForkServer:
-    """A process that forks others: the workers of a side whose suite it has imported, or such processes themselves, of all sides,
-    for which it has imported the frameworks. `server` talks to it; `starting` makes its `Start` from its end of a socket."""
+    """A process that forks others: the workers of a side whose suite it has imported, or such processes themselves, of all
+    sides, for which it has imported the frameworks. `server` talks to it; `starting` makes its `Start` from its end of a
+    socket."""
 
     def __init__(self, starting: Callable[[int], Start], opening: Open, reaper: Reaper, interrupt: Interrupt) -> None:
         self._socket, theirs = socket.socketpair()

@@ -181,8 +181,8 @@ class Visits:
         references: Sequence[str],
         turns: Turns,
     ) -> Iterator[tuple[Task, Round]]:
-        """Each task and its reply, where one process of each side takes its windows in turn with the others'. `cases` are the tasks
-        of each case, of some sides or all.
+        """Each task and its reply, where one process of each side takes its windows in turn with the others'. `cases` are the
+        tasks of each case, of some sides or all.
 
         What cannot be measured so is measured by one side after the other, each in a process that nothing is beside; `parted`
         knows it from then on, unless it fails there too.

@@ -109,8 +109,8 @@ def _squares(values: Sequence[float]) -> float:
 
 
 def jumps(differences: Sequence[float]) -> float | None:
-    """How far apart two levels are that processes draw, where the differences of pairs show them: some pairs have both sides at one
-    level, and differ by nothing, the others by the distance, one way and the other. None where they show no such thing.
+    """How far apart two levels are that processes draw, where the differences of pairs show them: some pairs have both sides
+    at one level, and differ by nothing, the others by the distance, one way and the other. None where they show no such thing.
 
     All differences have to lie within a quarter of the distance from where these levels would put them, some in each of the
     three places, and eight or more there have to be.

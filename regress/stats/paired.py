@@ -1,9 +1,9 @@
 """Student's t-test of paired differences: logarithms of ratios in, one a pair; their mean ratio with interval and p out.
 
 The two sides of a pair were measured in turn, so what disturbs one disturbs the other, and the difference of their logarithms
-is free of it. Welch's test on the values of either side would throw that away; on values that are centred by their pair it claims
-17.6 % at a nominal 5 %, because the halves of a pair mirror each other (six pairs, simulated). Source: "Student", "The probable
-error of a mean", Biometrika 6 (1908).
+is free of it. Welch's test on the values of either side would throw that away; on values that are centred by their pair it
+claims 17.6 % at a nominal 5 %, because the halves of a pair mirror each other (six pairs, simulated). Source: "Student", "The
+probable error of a mean", Biometrika 6 (1908).
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from regress.stats.welch import Welch, p_of, smallest_significant
 
 
 def paired(differences: Sequence[float], confidence: float = 0.95) -> Welch:
-    """What pairs say of the ratio: `differences` are logarithms, of the head over the base. The fields are those of Welch's test.
+    """What pairs say of the ratio: `differences` are logarithms, of the head over the base. The fields are those of Welch's
+    test.
 
     Without any variance p is 1 for no difference and 0 for one. Raises ValueError for no pairs and for what is not finite.
     """

@@ -12,7 +12,6 @@ import pytest
 from regress.model import Against, Protocol, Round
 from regress.run import groups, plan, processes
 from regress.run.groups import _difference, _in_order, _Windows
-from regress.run.servers import started_in
 from tests.run.test_execute import Bench, failures, good
 
 WORK = """
@@ -286,7 +285,8 @@ SEVERAL = Protocol("wall_time", short_windows=True, pinned=False)
 
 
 def test_the_value_of_a_pair_is_the_median_over_neighbours() -> None:
-    """One window was taken while the core was half as fast, on both sides alike: their values lie apart, their ratios do not."""
+    """One window was taken while the core was half as fast, on both sides alike: their values lie apart, their ratios do
+    not."""
     base = _Windows([1.0, 2.0, 1.0, 1.0], [1.0, 2.0, 1.0, 1.0])
     head = _Windows([1.1, 2.2, 1.1, 9.9], [1.1, 2.2, 1.1, 1.1])
     ratio, error, count = _difference(head, base, ONE)

@@ -16,10 +16,12 @@ from ..existing import QuietCall
 from ..loop import DeviceLoop
 from ..seat import Seat
 from ..stopping import PATIENCE
-from ..windows import HostWindows, calls_of_window, short_windows, timed, warm_calls_for
+from ..windows import HostWindows, calls_of_window, short_windows, timed
 from ..wire import SYNCHRONIZES, Measured, Task
 from .common import Call, Visited, by_the_host, probe_memory, quick
 
+BESIDE_S, BESIDE_WINDOWS = 20e-3, 4
+"""What windows of host time and of wall time take each, which gate nothing, and the fewest of them."""
 SLOWED_TRIES = 4
 COOLING_S = 2.0
 """Pause before measuring again what was measured while the device protected itself from heat."""
@@ -77,8 +79,8 @@ def _propose_wall(call: Call, before: Optional[Call], visited: Visited, task: Ta
     with HostWindows(call, backend, 1, 0, before, waits="each") as windows:
         found = timed(windows)
     protocol = replace(visited.protocol, wall_calls=1 if before is not None else calls_of_window(found))
-    warm_calls = 0 if protocol.setup_each else warm_calls_for(found.call_s)
-    visited.protocol = short_windows(protocol, found, protocol.wall_calls, warm_calls, PATIENCE * task.timeout_s / 4)
+    limit_s = PATIENCE * task.timeout_s / 4
+    visited.protocol = short_windows(protocol, found, protocol.wall_calls, limit_s, BESIDE_S, BESIDE_WINDOWS)
 
 
 def _time(loop: DeviceLoop, visited: Visited, backend: DeviceBackend) -> bool:

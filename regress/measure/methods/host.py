@@ -18,7 +18,6 @@ from ..windows import (
     cpu_calls,
     short_windows,
     timed,
-    warm_calls_for,
     warm_cpu,
 )
 from ..wire import Protocol, Task
@@ -65,10 +64,9 @@ def _leaves_work(call: Call, before: Optional[Call], backend: Backend) -> bool:
 
 
 def _host_protocol(benchmark: Any, call: Call, before: Optional[Call], backend: Backend, task: Task) -> Protocol:
-    setup_each = redone_setup(benchmark) is not None
     default = Protocol(
         "wall_time",
-        setup_each=setup_each,
+        setup_each=redone_setup(benchmark) is not None,
         samples_min=CPU_WINDOWS,
         samples_max=CPU_MOST,
         window_budget_s=CPU_BUDGET_S,
@@ -80,8 +78,8 @@ def _host_protocol(benchmark: Any, call: Call, before: Optional[Call], backend: 
     with HostWindows(call, backend, calls, 0, before) as windows:
         found = timed(windows)
     calls = declared or calls_of_window(found)
-    warm_calls = 0 if setup_each else warm_calls_for(found.call_s)
-    return replace(short_windows(protocol, found, calls, warm_calls, PATIENCE * task.timeout_s / 2), calls=calls)
+    limit_s, budget_s, fewest = PATIENCE * task.timeout_s / 2, protocol.window_budget_s, protocol.samples_min
+    return replace(short_windows(protocol, found, calls, limit_s, budget_s, fewest), calls=calls)
 
 
 class _CustomClock(Backend):

@@ -17,12 +17,12 @@ from ..windows import (
     cpu_calls,
     short_windows,
     timed,
-    warm_calls_for,
     warm_cpu,
 )
 from ..wire import SYNCHRONIZES, Protocol, Task
 from .common import Call, Visited, by_the_host, quick
 
+JAX_S, JAX_WINDOWS = 40e-3, 8
 WALL_ONLY = "JAX names no stream: wall time in place of device time"
 """The flag of a round that was measured this way."""
 
@@ -92,5 +92,4 @@ def _jax_protocol(benchmark: Any, kept: JaxCall, clock: JaxClock, before: Option
         found = timed(windows)
     calls = declared or calls_of_window(found)
     protocol = replace(protocol, calls=calls, wall_calls=calls)
-    warm_calls = 0 if protocol.setup_each else warm_calls_for(found.call_s)
-    return short_windows(protocol, found, calls, warm_calls, PATIENCE * task.timeout_s / 4)
+    return short_windows(protocol, found, calls, PATIENCE * task.timeout_s / 4, JAX_S, JAX_WINDOWS)
