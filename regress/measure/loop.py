@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import ContextManager, Deque, List, Optional
 
 from .backend import DeviceError
-from .blocks import LAUNCHES_A_BLOCK, SPARE, Blocks, DeviceSamples, Starved
+from .blocks import LAUNCHES_A_BLOCK, Blocks, DeviceSamples, Starved
 from .growth import growth
 from .stopping import FEWEST, FEWEST_LONG, LONG_CALL_S, centred, enough
 from .windows import SHORT_WINDOW_S, WARM_AGREE, LaunchWindows
@@ -26,6 +26,9 @@ WINDOW_S = 200e-6
 """Below it, a window has as many calls as fill this."""
 MOST_BEHIND_S = 1e-3
 """Device work of a window of host time, which has to be waited for."""
+LAUNCHES_SPARE = 1.25
+"""Of a window of host time, for how long the device is kept busy: where that is too short, nothing is lost but that launches
+may find it idle."""
 BLOCK_SAMPLES = 24
 WARM_CALLS = 3
 WARM_BLOCKS = 4
@@ -101,7 +104,7 @@ class DeviceLoop(Blocks):
     def launches_of(self, protocol: Protocol) -> LaunchWindows:
         """Windows of the host's time to enqueue the call."""
         before = self.ready if self._prepare is not None or self._reset is not None else None
-        spin_s = SPARE * protocol.host_calls * self._host_call_s + 100e-6
+        spin_s = LAUNCHES_SPARE * protocol.host_calls * self._host_call_s + 50e-6
         calls, warm_calls, several_threads = protocol.host_calls, protocol.warm_calls, not protocol.pinned
         return LaunchWindows(self._call, self._backend, calls, warm_calls, before, spin_s, several_threads)
 

@@ -6,7 +6,7 @@ import math
 import statistics
 from typing import Dict, List, Sequence
 
-from .wire import Protocol
+from .wire import HOST_METRICS, Protocol
 
 RELATIVE_HALF_WIDTH = 0.005
 """More samples are taken only while the 95 % interval of the median is wider than this to either side."""
@@ -15,10 +15,11 @@ FEWEST_LONG = 3
 LEAST_FOR_INTERVAL = 6
 """Between the smallest and the largest of n values the median lies with a probability of 1 - 2 / 2^n."""
 LONG_CALL_S = 0.5
-TIMES_LONGER = 4
-"""A pair whose difference is not known takes at most so many times its windows."""
-KNOWN_TO = 0.007
-"""Standard error of a pair's difference, or of a round's value, from which on it is known: pairs differ by as much."""
+KNOWN_TO, KNOWN_BESIDE = 0.007, 0.012
+"""Standard error of a pair's difference, or of a round's value, with which it is known: pairs differ by as much. The second
+one is for what is measured beside device time, and gates nothing."""
+TIMES_LONGER, TIMES_BESIDE = 4, 2
+"""How many times its windows are taken at most while that is not so."""
 PATIENCE = 0.8
 """No sample is begun that may not end within this share of the case's timeout."""
 COARSE_STEPS = 20
@@ -50,9 +51,12 @@ def _half_width(samples: Sequence[float]) -> float:
     return (high - low) / 2 / center if center > 0 else 0.0
 
 
-def longest_take(protocol: Protocol) -> int:
-    """Windows of a side at the most."""
-    return max(protocol.windows, min(TIMES_LONGER * protocol.windows, protocol.samples_max))
+def windows_enough(protocol: Protocol, windows: int, more: int, error: float) -> bool:
+    """Whether so many short windows are enough, whose value has that standard error; else `more` of them are taken."""
+    beside = protocol.metric not in HOST_METRICS
+    longest = min((TIMES_BESIDE if beside else TIMES_LONGER) * protocol.windows, protocol.samples_max)
+    known_to = KNOWN_BESIDE if beside else KNOWN_TO
+    return error <= known_to or windows + more > max(protocol.windows, longest)
 
 
 def error_of_median(values: Sequence[float]) -> float:

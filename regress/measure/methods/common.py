@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional
 from ..backend import Backend
 from ..memory import describe_output, memory_of_call
 from ..seat import Seat
-from ..stopping import KNOWN_TO, PATIENCE, error_of_median, longest_take, round_value, valid
+from ..stopping import PATIENCE, error_of_median, round_value, valid, windows_enough
 from ..windows import HostWindows, Window, undisturbed
 from ..wire import Measured, Protocol, Task
 
@@ -61,7 +61,7 @@ def _alone(windows: HostWindows, protocol: Protocol, limit_s: float) -> List[Win
             if spent_s + spent_s / len(found) > limit_s:
                 return found
         net = [math.log(each.net_s) for each in found if valid(each.net_s)]
-        if len(found) >= longest_take(protocol) or error_of_median(net) <= KNOWN_TO:
+        if windows_enough(protocol, len(found), protocol.windows, error_of_median(net)):
             return found
 
 
