@@ -44,6 +44,13 @@ def fineness(comparisons: Iterable[Comparison], rounds: Iterable[Round]) -> tupl
     return tuple(sorted(rows, key=lambda each: -(each.noise or 0.0)))
 
 
+def _spread(comparison: Comparison) -> float | None:
+    """Of rounds, or of pairs; what is exact has none."""
+    if comparison.exact:
+        return None
+    return comparison.spread if comparison.pairs is None else comparison.pairs.spread
+
+
 def _row(comparison: Comparison, rounds: int) -> Fineness:
     least = comparison.min_detectable
     return Fineness(
@@ -51,7 +58,7 @@ def _row(comparison: Comparison, rounds: int) -> Fineness:
         metric=comparison.metric,
         verdict=comparison.verdict,
         rounds=rounds,
-        spread=None if comparison.exact else comparison.spread,
+        spread=_spread(comparison),
         noise=comparison.noise,
         min_detectable=None if least is None else least - 1,
     )

@@ -15,10 +15,10 @@ FEWEST_LONG = 3
 LEAST_FOR_INTERVAL = 6
 """Between the smallest and the largest of n values the median lies with a probability of 1 - 2 / 2^n."""
 LONG_CALL_S = 0.5
-KNOWN_TO, KNOWN_BESIDE = 0.007, 0.012
+KNOWN_TO, KNOWN_BESIDE = 0.007, 0.01
 """Standard error of a pair's difference, or of a round's value, with which it is known: pairs differ by as much. The second
 one is for what is measured beside device time, and gates nothing."""
-TIMES_LONGER, TIMES_BESIDE = 4, 2
+TIMES_LONGER, TIMES_BESIDE = 4, 3
 """How many times its windows are taken at most while that is not so."""
 PATIENCE = 0.8
 """No sample is begun that may not end within this share of the case's timeout."""

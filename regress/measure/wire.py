@@ -436,6 +436,8 @@ class Against:
 
     metric: str
     side: str
+    commit: str
+    """What that side was, as its full hash; with "+changes" it was not the commit's own."""
     log_ratio: float
     """Median of the logarithms of this side's windows over the neighbouring ones of the other side."""
     error: float

@@ -126,7 +126,7 @@ class Fineness:
     rounds: int
     """A side, all that were needed."""
     spread: float | None
-    """Standard deviation of the logarithms of round values, both sides taken together."""
+    """Standard deviation of the logarithms of round values, both sides taken together; of pairs, that of their differences."""
     noise: float | None
     min_detectable: float | None
     """Smallest regression that could have been confirmed, as a relative change."""

@@ -88,6 +88,9 @@ class Settings:
     process: str = "auto"
     """How the process of a round begins: auto (forked from one that has imported the suite, where a trial shows that this
     works), or fresh (an interpreter of its own, which imports everything again)."""
+    in_turn: bool = True
+    """Whether processes of both sides take windows of the host's clock in turn, on one core; else one side is measured after
+    the other."""
     seed: int = 0
     cuda: tuple[str, ...] = ()
     """Regular expressions, searched in names: `time_*` benchmarks that are measured under the device protocol."""

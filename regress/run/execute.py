@@ -245,7 +245,7 @@ class _Execution:
 
     def _settle_turns(self, lane: Lane, case: Case, protocol: Protocol, alike: Mapping[str, Proposal]) -> None:
         """Whether the sides take their windows in turn: where there are some, and both fit the memory at once."""
-        if len(alike) < 2 or not protocol.windows or self._job.quick:
+        if len(alike) < 2 or not protocol.windows or self._job.quick or not self._job.settings.in_turn:
             return
         why = plan.parted(protocol, alike.values(), plan.free_memory())
         if why:

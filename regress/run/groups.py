@@ -64,6 +64,7 @@ class Group:
     def __init__(self, processes: Processes, sides: Sequence[Prepared], order: int) -> None:
         self.order, self._origin = order, processes.origin(order)
         self._seats = {side.side.name: number for number, side in enumerate(sides)}
+        self._commits = {side.side.name: side.side.full_label for side in sides}
         self.servers: dict[str, Server] = {}
         self._ending = contextlib.ExitStack()
         pipes = [os.pipe() for _ in sides]
@@ -178,7 +179,7 @@ class Group:
             if reference != side and reference in windows:
                 ratio, error, count = _difference(windows[side], windows[reference], protocol)
                 if count:
-                    yield Against(metric, reference, ratio, error, count, *self._origin)
+                    yield Against(metric, reference, self._commits[reference], ratio, error, count, *self._origin)
 
 
 def _why(said: Any) -> str:

@@ -35,7 +35,7 @@ def pair_rounds(
     base, head = ([replace(each, side=side) for each in rounds(metric=own, **values)] for side in ("base", "head"))
     logs = [math.log(ratio) + each for each in spread]
     return base, [
-        replace(each, against=[Against(metric, "base", log, error, 60, f"z{index % origins}", common)])
+        replace(each, against=[Against(metric, "base", "a" * 40, log, error, 60, f"z{index % origins}", common)])
         for index, (each, log) in enumerate(zip(head, logs, strict=True))
     ]
 

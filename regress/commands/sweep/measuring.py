@@ -224,7 +224,9 @@ class Sweep:
 
     def _execute(self, prepared: Sequence[Prepared], missing: Mapping[Case, int]) -> Measured:
         session, sides = self._session, tuple(prepared)
-        job = session.job(sides, self.rounds)
+        job = replace(
+            session.job(sides, self.rounds), references=tuple(each.side.name for each in sides if each.side.beside)
+        )
         if missing.keys() != set(self.cases):
             job = replace(job, selection=Selection(tuple(map(str, missing))))
         recorder = Recorder(session, session.config.results_dir, sides)

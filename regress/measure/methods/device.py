@@ -20,7 +20,7 @@ from ..windows import HostWindows, calls_of_window, short_windows, timed
 from ..wire import SYNCHRONIZES, Measured, Task
 from .common import Call, Visited, by_the_host, probe_memory, quick
 
-BESIDE_S, BESIDE_WINDOWS = 12e-3, 8
+BESIDE_S, BESIDE_WINDOWS = 16e-3, 8
 """What windows of wall time take, which gate nothing as those of host time do, and the fewest of them."""
 SLOWED_TRIES = 4
 COOLING_S = 2.0
