@@ -109,7 +109,8 @@ class Suite:
             module = importlib.import_module(name)
         except BaseException as error:  # a suite may call sys.exit() at import
             where = place_of(error, name, [self.folder])
-            problems.append(SuiteProblem(where, last_line(error), traceback.format_exc()))
+            own = name.partition(".")[2]
+            problems.append(SuiteProblem(where, last_line(error), traceback.format_exc(), name=own))
             return
         yield module
         for _, child, _ in pkgutil.iter_modules(getattr(module, "__path__", []), f"{name}."):
@@ -197,7 +198,8 @@ class _Recipe(NamedTuple):
         owner = self.owner.__name__ if self.owner is not None else self.attribute
         minor = self.owner is not None and (inspect.isabstract(self.owner) or not _can_be_made(self.owner))
         text = f"skipped: {last_line(error)}" if minor else last_line(error)
-        return SuiteProblem(f"{self.module.__name__}.{owner}", text, traceback.format_exc(), fatal=not minor)
+        where = f"{self.module.__name__}.{owner}"
+        return SuiteProblem(where, text, traceback.format_exc(), fatal=not minor, name=where.partition(".")[2])
 
 
 def _recipes(module: ModuleType) -> Iterator[_Recipe]:

@@ -136,6 +136,8 @@ class SuiteProblem:
     message: str
     detail: str = ""
     fatal: bool = True
+    name: str = ""
+    """The module or class as names of benchmarks begin with it; empty for the suite's package itself."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@
     Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
     Series      one case and metric on one machine, device and environment over commits
     ChangePoint a change of level in a series: first commit at the new level, what may be to blame, ratio, state
+    Breakage    a case that gave numbers and gives none any more: since which commit, what may be to blame, what it says
     Anchor      a commit that was measured again: if it moved, the machine did
     AnchorCheck  what an anchor shows: which of its values are no longer what they were when it was recorded
     Acknowledgement  an entry of the acknowledgement file: a change that was seen and, until further notice, is no alarm
@@ -108,7 +109,7 @@ from regress.model.profiled import (
     Totals,
 )
 from regress.model.report import Built, Check, Listed, Merged, Report, Stopped
-from regress.model.series import Anchor, AnchorCheck, Changed, ChangePoint, Move, Series, Way
+from regress.model.series import Anchor, AnchorCheck, Breakage, Changed, ChangePoint, Move, Series, Way
 from regress.model.settings import DEFAULT_ENVIRONMENT, EXISTING, THRESHOLD_KINDS, Environment, Setting, Settings
 from regress.stats.summary import Summary
 
@@ -134,6 +135,7 @@ __all__ = [
     "Bisection",
     "Bottleneck",
     "Bound",
+    "Breakage",
     "Built",
     "CallProfile",
     "Case",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from regress.measure.wire import Failure
 from regress.model.acknowledged import Acknowledgement
 from regress.model.compared import Verdict
 from regress.model.measured import Case, Commit, Metric
@@ -120,6 +121,28 @@ class Changed:
     """The commits of `point.blamed`."""
     new: bool = False
     """Whether this report raises the alarm: in a sweep, because nobody could have known of it before."""
+
+
+@dataclass(frozen=True)
+class Breakage:
+    """A case that gave numbers and gives none any more, in one place: an event, as a regression is."""
+
+    case: Case
+    machine: str
+    environment: str
+    device: str
+    failure: Failure
+    """At the first commit without a number; its message is empty where only asv has recorded it."""
+    good: str
+    """The newest commit with a number."""
+    blamed: tuple[Commit, ...]
+    """The commits that may be to blame, the oldest first: the last one is the first that was measured and gave no number."""
+    new: bool = False
+    """Whether this report raises the alarm, because nobody could have known of it before."""
+
+    @property
+    def first(self) -> Commit:
+        return self.blamed[-1]
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,11 @@ def _failed(report: Report) -> Iterator[Annotation]:
 
 
 def _changed(report: Report) -> Iterator[Annotation]:
-    """A regression that is new is an error, the farthest first; what is new and not sure yet is a warning."""
+    """What gives no number any more is an error where it is new, as is a regression, the farthest first; what is new and not
+    sure yet is a warning."""
+    for broken in (each for each in report.breakages if each.new):
+        cells, where = changes.broken_row(broken).cells, broken.failure.where
+        yield Annotation("error", f"no number any more: {cells[0]}", (in_words(cells),), where)
     new = [each for each in report.changes if each.new]
     for each in sorted((one for one in new if one.point.is_open), key=_far):
         cells = changes.row(each).cells

@@ -18,7 +18,7 @@ from pathlib import Path
 from regress.errors import NothingMeasured
 from regress.measure.wire import Proposal, Task
 from regress.measure.wire import Suite as SuiteMessage
-from regress.model import Batch, Case, Failure, Protocol, Round, SuiteProblem
+from regress.model import Batch, Benchmark, Case, Failure, Protocol, Round, SuiteProblem
 from regress.model import Measured as Value
 from regress.run import homes, plan
 from regress.run.environments import Prepared
@@ -135,6 +135,8 @@ class _Execution:
         """What the unmeasured visits counted, until a round has taken it along."""
         self._dead: set[tuple[str, Case]] = set()
         """Cases that failed before the first round of a side."""
+        self._unimportable: dict[tuple[str, str], Failure] = {}
+        """By side and name: benchmarks that worked before, and cannot be imported there."""
         self._failures: dict[tuple[str, Case], int] = {}
         self._planned = job.rounds
         """Rounds a side that are certain to be tried."""
@@ -147,6 +149,7 @@ class _Execution:
         suites = self._lanes.discover(_import_for_deciding)
         for side in job.sides:
             _refuse_unbuilt(side, suites[side.side.name], job.settings.build)
+        suites = self._with_unimportable(suites)
         for name, found in suites.items():
             cases = plan.select(found.benchmarks, job.selection)
             names = {case.name for case in cases}
@@ -162,6 +165,17 @@ class _Execution:
             measured.unaffected = bool(plan.select(asked, replace(job.selection, changed=None)))
             if not measured.unaffected:
                 raise nothing_selected(job, measured.problems)
+
+    def _with_unimportable(self, suites: Mapping[str, SuiteMessage]) -> dict[str, SuiteMessage]:
+        """The suites, each with what worked before, in the history or on a side before it, and cannot be imported there."""
+        done, before = {}, dict[str, Benchmark]()
+        for name, found in suites.items():
+            broken = any(each.fatal for each in found.problems)
+            lost = plan.unimportable(found, {**self._job.had(name), **before}) if broken else {}
+            self._unimportable.update({(name, each): failure for each, (_, failure) in lost.items()})
+            done[name] = replace(found, benchmarks=[*found.benchmarks, *(benchmark for benchmark, _ in lost.values())])
+            before.update({each.name: each for each in found.benchmarks})
+        return done
 
     def _place(self, suites: Mapping[str, SuiteMessage]) -> None:
         """Give every case its lane, the same on all sides and in every run."""
@@ -251,7 +265,8 @@ class _Execution:
     def _refuse(self, lane: Lane, side: str, cases: Iterable[Case]) -> None:
         """What cannot be measured here at all is not tried."""
         for case in cases:
-            failure = plan.refusal(self._measured.benchmarks[side][case.name], len(self._job.gpus))
+            failure = self._unimportable.get((side, case.name))
+            failure = failure or plan.refusal(self._measured.benchmarks[side][case.name], len(self._job.gpus))
             if failure is not None:
                 self._bury(lane, case, side, failure)
 

@@ -76,6 +76,8 @@ class Job:
     """By side: the folder of its suite, where each side is measured with its own."""
     gpus: tuple[Gpu, ...] = ()
     """What to measure on, ordered by UUID, all of them at once; none: on the one that the sides' processes see first."""
+    had: Callable[[str], Mapping[str, Benchmark]] = lambda side: {}
+    """By name: the benchmarks that gave a number before the commit of that side. What of them cannot be imported has failed."""
 
     def processes(self, visible: Sequence[Gpu] = ()) -> Processes:
         """Processes that see these GPUs, or what the sides' variables show."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol as Interface
 
-from regress.measure.wire import Proposal, Task
+from regress.measure.wire import Proposal, Suite, Task
 from regress.model import (
     SYNCHRONIZES,
     Batch,
@@ -167,6 +167,20 @@ def problems_of(by_side: Mapping[str, Sequence[SuiteProblem]]) -> list[SuiteProb
             if (each.where, each.message) not in known:
                 found.append(replace(each, message=f"on the {side} only: {each.message}", fatal=False))
     return found
+
+
+def unimportable(suite: Suite, had: Mapping[str, Benchmark]) -> dict[str, tuple[Benchmark, Failure]]:
+    """By name: those of the benchmarks that worked before and are not in this suite because their module or class cannot be
+    imported, and the failure that is."""
+    there = {each.name for each in suite.benchmarks}
+    lost: dict[str, tuple[Benchmark, Failure]] = {}
+    for problem in (each for each in suite.problems if each.fatal):
+        inside = f"{problem.name}." if problem.name else ""
+        failure = Failure("error", f"cannot be imported: {problem.message}", problem.where, problem.detail)
+        for name, benchmark in had.items():
+            if name.startswith(inside) and name not in there:
+                lost.setdefault(name, (benchmark, failure))
+    return lost
 
 
 def failed_round(

@@ -350,7 +350,7 @@ def _(make: Make) -> int:
     return code(two(make, head=BOTH_FAIL), "run")
 
 
-@row("`sweep`: measured, or nothing to measure, and no regression is new")
+@row("`sweep`: measured, or nothing to measure, and no regression or failure is new")
 def _(make: Make) -> int:
     p = two(make)
     assert code(p, "sweep", "ALL") == 0
@@ -374,6 +374,22 @@ def _(make: Make) -> int:
     p.commit({"broken": ""})
     p.git("rm", "-q", "broken")
     p.commit({})
+    return code(p, "sweep", "ALL")
+
+
+@row("`sweep`: a benchmark gives no number any more, and nobody knew of it before")
+def _(make: Make) -> int:
+    p = two(make, head=FAILING)
+    first = code(p, "sweep", "ALL")
+    p.commit({"NEWS": "more"})
+    assert code(p, "sweep", "NEW") == 0, "it is known by now"
+    return first
+
+
+@row("`sweep`: a benchmark file cannot be imported with the newest commit's code")
+def _(make: Make) -> int:
+    p = two(make)
+    p.commit({"benchmarks/broken.py": "import nowhere\n"})
     return code(p, "sweep", "ALL")
 
 
