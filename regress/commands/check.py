@@ -14,7 +14,16 @@ from regress.commands.acknowledging import accept, complaints, is_whole, review,
 from regress.commands.bisect.line import line_between
 from regress.commands.explaining import MOST, Choose, Explaining, can_explain
 from regress.commands.recorder import Recorder
-from regress.commands.session import Request, Session, counted, device_line, device_uuid, quoted, require_values
+from regress.commands.session import (
+    Request,
+    Session,
+    counted,
+    device_line,
+    device_uuid,
+    imported_by,
+    quoted,
+    require_values,
+)
 from regress.commands.throughput import Rates
 from regress.compare import Review, Steps, acknowledged, compare, overall
 from regress.config import environment as environment_of
@@ -160,6 +169,7 @@ def _judged(
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
         overhead=measured.overhead,
+        imported=imported_by(measured),
         suggestions=(
             *suggestions("check", base, head, comparisons, (*environments, *session.again)),
             *bisect_hint(session, base, head, comparisons),

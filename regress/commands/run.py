@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from regress.commands.recorder import Recorder
-from regress.commands.session import Request, Session, counted, device_line, quoted, require_values
+from regress.commands.session import Request, Session, counted, device_line, imported_by, quoted, require_values
 from regress.commands.throughput import Rates
 from regress.compare import implementations, numbers_before, past_of
 from regress.compare.evidence import Evidence
@@ -73,6 +73,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
         overhead=measured.overhead,
+        imported=imported_by(measured),
         options=(*(("--env", environment) if environment else ()), *session.again),
         recorded=recorder.recorded,
         duration_s=time.monotonic() - start,

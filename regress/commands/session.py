@@ -328,6 +328,14 @@ def device_uuid(measured: Measured) -> str:
     return next((str(facts["gpu_uuid"]) for facts in named if facts.get("gpu_uuid")), "")
 
 
+def imported_by(measured: Measured) -> dict[str, tuple[str, ...]]:
+    """By side: the files that the project's packages were imported from, a file each."""
+    told = [(each.side, each.facts.get("project_files", ())) for each in measured.rounds]
+    told += [(side, facts.get("project_files", ())) for side, facts in measured.facts.items()]
+    sides = dict.fromkeys(side for side, _ in told)
+    return {name: tuple(sorted({file for side, files in told if side == name for file in files})) for name in sides}
+
+
 def device_line(facts: Mapping[str, Any], rounds: list[Round]) -> str:
     """One line about what was measured on: GPU, driver, CUDA, frameworks, SM clock."""
     parts = []

@@ -171,6 +171,8 @@ class Open:
     import_roots: List[str]
     """Folders whose packages must win over everything installed."""
     side: str
+    named_in: List[str] = field(default_factory=list)
+    """Further folders whose packages are the project's by their names: the side may lack them, and others be installed."""
     device: str = "auto"
     seed: int = 0
     overrides: Dict[str, Any] = field(default_factory=dict)

@@ -70,7 +70,7 @@ class Worker:
         self._suite = imported.suite
         company = Company(self._backend)
         self._visitor = Visitor(self._suite, self._backend, opening.seed, os.getcwd(), company)
-        self._code = ProjectCode(opening.import_roots, self._suite.package)
+        self._code = ProjectCode(opening.import_roots, self._suite.package, opening.named_in)
         self._roots = opening.import_roots
         # A forked process has them from the start, and says so once for all its rounds.
         self._imported = self._code.imported()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -94,6 +95,8 @@ class Report:
     machine: Machine | None = None
     device: str = ""
     """One line about what was measured on: GPU, driver, framework versions, clock."""
+    imported: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By side: the files that the project's packages were imported from, a file each, named from the folder of the side."""
     plan: str = ""
     comparisons: tuple[Comparison, ...] = ()
     measurements: tuple[Measurement, ...] = ()

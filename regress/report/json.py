@@ -102,6 +102,7 @@ def _measured(report: Report) -> dict[str, Any]:
         "machine": {"name": report.machine.name, "facts": report.machine.facts} if report.machine else None,
         "environment": side.environment if side else None,
         "device": report.device or None,
+        "imported": {name: list(files) for name, files in report.imported.items()},
         "policy": report.policy,
         "cases": report.cases,
         "counts": report.counts,

@@ -60,9 +60,10 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
     for lane in reversed(lanes.all):
         measured.facts.update(lane.processes.first_facts)
     measured.warnings += dict.fromkeys(text for lane in lanes.all for text in lane.processes.warnings)
-    imported = {lane.visits.imported for lane in lanes.all} - {None}
-    if imported == {False}:
-        measured.warnings.append("the suite imports nothing of this repository: it measures installed packages only")
+    measured.warnings += plan.nothing_imported(
+        [lane.visits.imported for lane in lanes.all],
+        {each.side.name: f"{each.side.name} {each.side.label}" for each in job.sides if not each.environment.installs},
+    )
     overheads = [each for lane in lanes.all for each in lane.visits.overheads]
     if overheads:
         firsts, betweens, cases = zip(*overheads, strict=True)

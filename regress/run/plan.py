@@ -183,6 +183,17 @@ def unimportable(suite: Suite, had: Mapping[str, Benchmark]) -> dict[str, tuple[
     return lost
 
 
+def nothing_imported(lanes: Sequence[Mapping[str, bool]], labels: Mapping[str, str]) -> list[str]:
+    """The warning where code of the repository was imported on no side, or on some of them only, by what each lane says of its
+    sides. `labels` are those of the sides that have to import it: an environment of asv's has nothing else installed."""
+    asked = [name for name in labels if any(name in own for own in lanes)]
+    without = [name for name in asked if not any(own.get(name, False) for own in lanes)]
+    if not without:
+        return []
+    only = "" if without == asked else f"on {' and '.join(labels[name] for name in without)} "
+    return [f"{only}the suite imports nothing of this repository: it measures installed packages only"]
+
+
 def failed_round(
     name: str, params: Sequence[str], side: str, failure: Failure, order: int = 0, found: Proposal | None = None
 ) -> Round:

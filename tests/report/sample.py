@@ -180,6 +180,7 @@ def check() -> Report:
         head=dataclasses.replace(HEAD, dirty=True, revision="working tree"),
         machine=MACHINE,
         device=DEVICE,
+        imported={"base": ("lib/__init__.py",), "head": ("lib/__init__.py", "more/__init__.py")},
         plan="21 cases, interleaved, about 3 min",
         comparisons=comparisons(),
         counts={"regressed": 5, "failed": 3, "improved": 2, "unchanged": 4, "undecided": 2, "changed": 1, "new": 1}
