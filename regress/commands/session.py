@@ -117,12 +117,12 @@ class Session:
 
     # -- what is measured, and how ---------------------------------------------------------------------------------------
 
-    def selection(self, changed: tuple[str, ...] | None = None) -> Selection:
-        """The cases that were asked for; with `changed` only those of benchmarks that cover one of these files."""
+    def selection(self, changed: tuple[str, ...] | None = None, files: frozenset[str] | None = None) -> Selection:
+        """The cases that were asked for; with `changed` only those of benchmarks that cover one of these of all `files`."""
         from regress.run.plan import Selection
 
         suite_parent = os.path.relpath(self.config.benchmark_dir.parent, self.repository.root)
-        return Selection(self.request.patterns, self.request.tags, changed, Path(suite_parent).as_posix())
+        return Selection(self.request.patterns, self.request.tags, changed, Path(suite_parent).as_posix(), files)
 
     def changed(self, base: Side, head: Side) -> tuple[str, ...]:
         """The files that differ between the sides, relative to the repository; what we write ourselves does not count."""
@@ -136,6 +136,10 @@ class Session:
         from regress.run.ship import ship
 
         suite = self.config.benchmark_dir
+        files = None
+        if changed is not None:
+            commits = {each.side.commit.sha for each in sides}
+            files = frozenset(changed).union(*(self.repository.contents(sha) for sha in commits))
         own_suites = {side.side.name: self._own_suite(side) for side in sides} if self.request.own_suite else {}
         if not own_suites and not suite.is_dir():
             raise NothingMeasured(
@@ -149,7 +153,7 @@ class Session:
             start_file=ship(self.cache.parent),
             settings=self.config.settings,
             rounds=1 if self.request.quick else rounds,
-            selection=self.selection(changed),
+            selection=self.selection(changed, files),
             quick=self.request.quick,
             default_timeout_s=self.config.default_benchmark_timeout_s,
             own_suites=own_suites,

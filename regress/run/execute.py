@@ -26,6 +26,7 @@ from regress.run.environments.tree import unbuilt
 from regress.run.job import Job, Measured, Sink, Steps, Watcher
 from regress.run.lanes import Lane, Lanes, at_once
 from regress.run.turns import Turns
+from regress.run.unmatched import unmatched
 
 __all__ = ["Job", "Measured", "Sink", "Steps", "Watcher", "discover", "execute", "nothing_selected"]
 
@@ -159,6 +160,7 @@ class _Execution:
         measured.problems = plan.problems_of({name: found.problems for name, found in suites.items()})
         asked = [each for found in suites.values() for each in found.benchmarks]
         measured.warnings += plan.complaints(asked, job.selection)
+        measured.warnings += unmatched(list({each.name: each for each in asked}.values()), job.selection, job.settings)
         if any(self._cases.values()):
             self._place(suites)
             at_once(list(self._by_lane(self._homes)), lambda lane: lane.settle_process(job.sides))

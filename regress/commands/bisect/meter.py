@@ -122,4 +122,4 @@ class _Notes:
 
 
 def _of_case(job: Job, case: Case) -> Job:
-    return replace(job, selection=Selection((str(case),)))
+    return replace(job, selection=Selection((str(case),), known=True))

@@ -241,7 +241,7 @@ class Sweep:
         places = {each.side.name: self._place[each.side.commit.sha] for each in sides}
         job = replace(session.job(sides, self.rounds), had=lambda side: self._had_before(places[side]))
         if missing.keys() != set(self.cases):
-            job = replace(job, selection=Selection(tuple(map(str, missing))))
+            job = replace(job, selection=Selection(tuple(map(str, missing)), known=True))
         recorder = Recorder(session, session.config.results_dir, sides)
         with session.device(self._watcher):
             found = execute(job, recorder.take, self._watcher, Missing(missing, self.rounds))
