@@ -74,6 +74,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
         warnings=tuple(warnings),
         overhead=measured.overhead,
         imported=imported_by(measured),
+        quick=job.quick,
         options=(*(("--env", environment) if environment else ()), *session.again),
         recorded=recorder.recorded,
         duration_s=time.monotonic() - start,

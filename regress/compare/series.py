@@ -28,8 +28,8 @@ from regress.model import (
 
 SPLITTING = ("driver", "cuda", "torch", "cupy", "jax", "triton", "numpy")
 """Facts of a process that levels are not compared across."""
-FACTS = ("gpu", "gpu_uuid", *SPLITTING)
-"""Facts of a round that a series is made of."""
+FACTS = ("gpu", "gpu_uuid", "installed", *SPLITTING)
+"""Facts of a round that a series is made of, or by which rounds of a commit are pooled."""
 
 
 @dataclass(frozen=True, order=True)

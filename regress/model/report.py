@@ -159,6 +159,8 @@ class Report:
     policy: dict[str, Any] = field(default_factory=dict)
     options: tuple[str, ...] = ()
     """Words that the command to measure a case again needs beside the sides and the case: "--suite", "own"."""
+    quick: bool = False
+    """Whether each case was looked at once only, which is kept nowhere."""
     recorded: str = ""
     """Where the results were kept."""
     overhead: tuple[float, float] | None = None

@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -455,3 +456,17 @@ def test_what_is_installed_is_not_measured_in_place_of_a_commit_without_the_pack
     assert p.regress("run", old).code == 5
     report = document(p.regress("run", "--format", "json"))
     assert (values(report), report["imported"]) == ({"b.track_n": 2.0}, {"head": ["late/__init__.py"]})
+
+
+def test_a_quick_look_is_kept_nowhere(project: Callable[..., Project]) -> None:
+    """Its one sample without warm-up would be pooled with real rounds, and blame a commit later."""
+    p = project(run_rounds=2)
+    sha = measured(p)
+    result = p.regress("run", "--quick")
+    assert (result.code, "not recorded: --quick" in result.out, files(p)) == (0, True, [])
+    assert p.regress("run").code == 0
+    p.commit({"NEWS": ""})
+    assert p.regress("run", "--quick", sha).code == p.regress("check", "--quick", "--record").code == 0
+    assert Counter(each.name for each in recorded(p, sha).rounds) == {"b.cudatime_work": 2, "b.cudatime_other": 2}
+    assert [each.commit_sha for each in Store(p.root / "history").commits()] == [sha]
+    assert p.regress("sweep", "--quick").code == 2

@@ -22,7 +22,7 @@ from regress.commands.sweep.choosing import NEW, Chosen, choose
 from regress.commands.sweep.marks import Mark
 from regress.commands.sweep.measuring import Sweep
 from regress.compare import past_of
-from regress.errors import NothingMeasured
+from regress.errors import NothingMeasured, RegressError
 from regress.model import Breakage, Changed, Report, Side, Verdict
 from regress.run.execute import Watcher
 
@@ -47,6 +47,12 @@ def sweep(
     `retry` also what did not build or failed before. Where a sweep was killed the next one goes on.
     """
     start = time.monotonic()
+    if request.quick:
+        raise RegressError(
+            "a sweep measures for the history, and --quick measures nothing",
+            why="it takes one sample without warm-up, to see whether everything runs",
+            fix="regress run --quick REV, or leave --quick out",
+        )
     session = Session(request)
     config = session.config
     # Of no commits at all everything is unknown: so it says which have results.

@@ -51,7 +51,7 @@ class Sweep:
         self._session, self._chosen, self._watcher, self._recorded = session, chosen, watcher, recorded
         self._environment, self._retry = environment, retry
         self._place = {each.sha: at for at, each in enumerate(chosen.line)}
-        self.rounds = 1 if session.request.quick else session.config.settings.sweep_rounds
+        self.rounds = session.config.settings.sweep_rounds
         self.failed: dict[str, Failed] = {}
         self.measured: list[Commit] = []
         self.anchors: list[str] = []
