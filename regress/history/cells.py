@@ -59,10 +59,16 @@ def newest_alike(kept: Iterable[Kept]) -> tuple[dict[str, list[Kept]], list[str]
 
 def _differences(each: Kept, newest: Kept) -> list[str]:
     """What the benchmark of that round was that it is not in the newest; empty where they are the same benchmark."""
-    if each.version != newest.version:
+    if _code(each, newest) != _code(newest, each):
         return ["version"]
     names = (name for name in DECLARED_SAMPLING if each.sampling.get(name) != newest.sampling.get(name))
     return [f"declared {name}" for name in names]
+
+
+def _code(each: Kept, other: Kept) -> str:
+    """What tells whether both are the same benchmark: its code where that is known of both, else asv's version."""
+    known = each.benchmark is not None and other.benchmark is not None and each.benchmark.uses and other.benchmark.uses
+    return each.benchmark.code if known and each.benchmark is not None else each.version
 
 
 def _of_one_way(case: Sequence[Kept]) -> list[Kept]:

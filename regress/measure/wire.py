@@ -126,6 +126,15 @@ class Benchmark:
     """What the author declared for measuring and deciding (`number`, `repeat`, `tags`, ...); the JSON-able part."""
     asv: Dict[str, Any] = field(default_factory=dict)
     """The entry that asv itself would write into benchmarks.json."""
+    uses: Dict[str, str] = field(default_factory=dict)
+    """By file of the suite: a word for what the benchmark uses of it. Empty where the author's `version` says what is the
+    same, or where nothing is known."""
+
+    @property
+    def code(self) -> str:
+        """What is another word once the benchmark is another one: comments and layout make none. asv's `version` is a hash of
+        the text of its function alone."""
+        return " ".join(f"{file}:{word}" for file, word in sorted(self.uses.items())) or self.version
 
 
 @dataclass(frozen=True)

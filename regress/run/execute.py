@@ -262,7 +262,7 @@ class _Execution:
         groups: dict[tuple[str, str], dict[str, Proposal]] = {}
         for name, offer in offers.items():
             benchmark = self._measured.benchmarks[name][case.name]
-            groups.setdefault((benchmark.version, benchmark.metric), {})[name] = offer
+            groups.setdefault((benchmark.code, benchmark.metric), {})[name] = offer
         return groups.values()
 
     def _refuse(self, lane: Lane, side: str, cases: Iterable[Case]) -> None:

@@ -197,7 +197,13 @@ def _remark(run: Sweep, found: Events) -> str:
     words = [f"{counted(broken, 'case')} {'give' if broken > 1 else 'gives'} no number any more"] if broken else []
     kinds = Counter(_kind(each) for each in found.changes if each.new)
     words += [f"{number} new {kind}{'s' * (number > 1)}" for kind, number in kinds.items()]
-    return f"{', '.join(measured)}; {', '.join(words) or 'nothing new has changed'}"
+    words = words or ["nothing new has changed"]
+    still = [
+        (sum(each.point.is_open and not each.new for each in found.changes), "regression", "open"),
+        (sum(not each.new for each in found.breakages), "case", "without a number"),
+    ]
+    words += [f"{counted(number, noun)} {what} from before" for number, noun, what in still if number]
+    return f"{', '.join(measured)}; {', '.join(words)}"
 
 
 def _is_tentative(changed: Changed) -> bool:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from regress.commands.session import Session, needs_device
+from regress.compare.pairing import code_differs
 from regress.history import Store
 from regress.history.disk import changing_kept, read_kept
 from regress.model import Benchmark, Case, Round
@@ -74,7 +75,7 @@ class Done:
         for recorded in self._store.load(sha, self._session.machine.name, self._environment).recorded:
             for each in recorded.rounds:
                 definition, wanted = recorded.benchmarks.get(each.name), self._benchmarks.get(each.name)
-                if definition is None or wanted is None or definition.version != wanted.version or not _ours(each):
+                if definition is None or wanted is None or code_differs(definition, wanted) or not _ours(each):
                     continue
                 case = Case(each.name, tuple(each.params))
                 had[case] += each.failure is None
