@@ -8,7 +8,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from regress.commands.recorder import Recorder
-from regress.commands.session import Request, Session, counted, device_line, imported_by, quoted, require_values
+from regress.commands.session import (
+    Request,
+    Session,
+    counted,
+    device_line,
+    imported_by,
+    quoted,
+    require_values,
+    throttled,
+)
 from regress.commands.throughput import Rates
 from regress.compare import implementations, numbers_before, past_of
 from regress.compare.evidence import Evidence
@@ -56,6 +65,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
     others = dict.fromkeys(words for each in measured.rounds for words in each.facts.get("foreign_processes", ()))
     if others:
         warnings.append(f"contaminated: others were computing on the device: {'; '.join(others)}")
+    warnings += throttled(measured)
     return Report(
         command="run",
         exit_codes=codes,

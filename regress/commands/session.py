@@ -332,6 +332,16 @@ def device_uuid(measured: Measured) -> str:
     return next((str(facts["gpu_uuid"]) for facts in named if facts.get("gpu_uuid")), "")
 
 
+def throttled(measured: Measured) -> list[str]:
+    """The warning that the device slowed itself down, and in how many cases."""
+    slowed = [each for each in measured.rounds if each.facts.get("throttled")]
+    if not slowed:
+        return []
+    reasons = dict.fromkeys(str(reason) for each in slowed for reason in each.facts["throttled"])
+    cases = len({(each.name, *each.params) for each in slowed})
+    return [f"throttled ({', '.join(reasons)}): {counted(cases, 'case')} measured while the device slowed itself down"]
+
+
 def imported_by(measured: Measured) -> dict[str, tuple[str, ...]]:
     """By side: the files that the project's packages were imported from, a file each."""
     told = [(each.side, each.facts.get("project_files", ())) for each in measured.rounds]

@@ -8,6 +8,7 @@
     Summary     centre, interval and spread of the round values of one side
     Comparison  one case and metric, base against head, with a verdict and its reasons
     Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
+    Conditions  what the device was like while rounds were taken: its clock, whether it slowed itself down, who else was on it
     Series      one case and metric on one machine, device and environment over commits
     ChangePoint a change of level in a series: first commit at the new level, what may be to blame, ratio, state
     Breakage    a case that gave numbers and gives none any more: since which commit, what may be to blame, what it says
@@ -109,7 +110,7 @@ from regress.model.profiled import (
     Totals,
 )
 from regress.model.report import Built, Check, Listed, Merged, Report, Stopped
-from regress.model.series import Anchor, AnchorCheck, Breakage, Changed, ChangePoint, Move, Series, Way
+from regress.model.series import Anchor, AnchorCheck, Breakage, Changed, ChangePoint, Conditions, Move, Series, Way
 from regress.model.settings import DEFAULT_ENVIRONMENT, EXISTING, THRESHOLD_KINDS, Environment, Setting, Settings
 from regress.stats.summary import Summary
 
@@ -145,6 +146,7 @@ __all__ = [
     "Check",
     "Commit",
     "Comparison",
+    "Conditions",
     "Confidence",
     "Contender",
     "Contrast",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -15,6 +16,21 @@ from regress.stats.summary import median
 Way = tuple[tuple[str, str], ...]
 """How a point of a series was measured, as names and values: version of the benchmark, declared sampling, protocol, driver,
 frameworks. What was measured in unlike ways is never put into one level."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What the device was like while some rounds were taken."""
+
+    rounds: int
+    slowed: int = 0
+    """Rounds in which it slowed itself down."""
+    reasons: tuple[str, ...] = ()
+    """Why it did."""
+    clocks_hz: tuple[float, ...] = ()
+    """SM clocks of the rounds that know it."""
+    company: tuple[str, ...] = ()
+    """Other processes that computed on it, in words, each as it was seen last."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +59,8 @@ class Series:
     """Whether it is the metric that the case is about."""
     threshold: float | None = None
     """What the benchmark declares as large."""
+    conditions: Mapping[int, Conditions] = field(default_factory=dict, compare=False)
+    """By place: what the device was like, where that has a part in the values."""
 
     def __post_init__(self) -> None:
         columns = (self.at, self.rounds, self.ways, self.intervals, self.failures)

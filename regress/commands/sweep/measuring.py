@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from regress.commands.recorder import Recorder, complete
-from regress.commands.session import Session, counted, device_line, quoted, require_values
+from regress.commands.session import Session, counted, device_line, quoted, require_values, throttled
 from regress.commands.sweep.changes import events_on
 from regress.commands.sweep.choosing import Chosen
 from regress.commands.sweep.done import Done
@@ -249,7 +249,7 @@ class Sweep:
         require_values(found)
         self.machine = recorder.machine
         self.device = self.device or device_line(next(iter(found.facts.values()), {}), found.rounds)
-        self.warnings += [*session.warnings(found, job, Ceilings()), *recorder.warnings()]
+        self.warnings += [*session.warnings(found, job, Ceilings()), *recorder.warnings(), *throttled(found)]
         self._note_problems(sides[-1], found.problems)
         return found
 
