@@ -16,14 +16,14 @@ from regress.commands.recorder import Recorder, complete
 from regress.commands.session import Session, counted, device_line, quoted, require_values, throttled
 from regress.commands.sweep.changes import events_on
 from regress.commands.sweep.choosing import Chosen
-from regress.commands.sweep.done import Done
+from regress.commands.sweep.done import Done, Missing
 from regress.commands.sweep.order import next_places
 from regress.compare import Numbers, numbers_before, past_of
 from regress.config import environment as environment_of
 from regress.errors import BuildFailed, NoDevice, NothingMeasured
 from regress.history import Store
 from regress.measure.wire import Ceilings
-from regress.model import Batch, Benchmark, Case, Commit, Machine, Side, SuiteProblem
+from regress.model import Benchmark, Case, Commit, Machine, Side, SuiteProblem
 from regress.run.environments import Prepared, identity_of
 from regress.run.execute import Measured, Watcher, execute, nothing_selected
 from regress.run.plan import Selection, select, unimportable
@@ -310,15 +310,3 @@ class Sweep:
                     each.send_signal(signal.SIGINT)
             for each in running:
                 each.wait()
-
-
-class Missing:
-    """The rounds that commits lack, once."""
-
-    def __init__(self, missing: Mapping[Case, int], rounds: int) -> None:
-        self._missing, self._first, self._asked = missing, rounds - max(missing.values()), False
-
-    def next(self, found: Measured) -> Batch | None:
-        cases = {case for side in found.cases.values() for case in side if case in self._missing}
-        asked, self._asked = self._asked, True
-        return None if asked or not cases else Batch({case: self._missing[case] for case in cases}, self._first)
