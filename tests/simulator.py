@@ -6,8 +6,8 @@
     python -m tests.simulator --pairs 0.012   sides that take windows in turn, whose pairs scatter by that
 
 A round's value is the median of its samples. Samples scatter by 1 % and depend on the one before (0.5); one of a hundred is an
-outlier, half as long again. Rounds scatter around the true time of their side by `round_sd`, as processes do. The differences of
-pairs scatter by `pair_sd`, and one of a hundred by five times as much; both sides of a pair share the mood of their core.
+outlier, half as long again. Rounds scatter around the true time of their side by `round_sd`, as processes do. The differences
+of pairs scatter by `pair_sd`, and one of a hundred by five times as much; both sides of a pair share the mood of their core.
 """
 
 from __future__ import annotations

@@ -14,7 +14,16 @@ from regress.commands.acknowledging import accept, complaints, is_whole, review,
 from regress.commands.bisect.line import line_between
 from regress.commands.explaining import MOST, Choose, Explaining, can_explain
 from regress.commands.recorder import Recorder
-from regress.commands.session import Request, Session, counted, device_line, device_uuid, quoted, require_values
+from regress.commands.session import (
+    Request,
+    Session,
+    counted,
+    device_line,
+    device_uuid,
+    imported_by,
+    quoted,
+    require_values,
+)
 from regress.commands.throughput import Rates
 from regress.compare import Review, Steps, acknowledged, compare, overall
 from regress.config import environment as environment_of
@@ -121,7 +130,7 @@ def _judged(
     comparisons = steps.verdicts(measured) if steps is not None else compared(measured, settings)
     session.remember(comparisons)
     if session.request.prove:
-        comparisons = tuple(replace(each, critical=each.gates) for each in comparisons)
+        comparisons = tuple(replace(each, critical=each.critical or _to_be_proven(each)) for each in comparisons)
     comparisons = with_throughput(comparisons, measured, ceilings)
     whole = is_whole(session) and not measured.interrupted
     comparisons, told = acknowledged(comparisons, entries, sides[0], whole=whole)
@@ -160,6 +169,7 @@ def _judged(
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
         overhead=measured.overhead,
+        imported=imported_by(measured),
         suggestions=(
             *suggestions("check", base, head, comparisons, (*environments, *session.again)),
             *bisect_hint(session, base, head, comparisons),
@@ -168,6 +178,15 @@ def _judged(
         policy=policy(settings, session.request.strict),
         recorded=recorder.recorded,
     )
+
+
+def _to_be_proven(comparison: Comparison) -> bool:
+    """Whether `--prove` is about it: not where the suite itself says of both sides that it does not apply. What this machine
+    lacks something for is not proven."""
+    base, head = comparison.base_failure, comparison.head_failure
+    if comparison.verdict is Verdict.SKIPPED and base is not None and head is not None:
+        return comparison.gates and head.message.startswith("needs ")
+    return comparison.gates
 
 
 def _explained(report: Report, chosen: Sequence[Comparison], explaining: Explaining) -> Report:

@@ -13,6 +13,7 @@ from regress.errors import NothingMeasured, RevisionError
 from regress.history import Loaded, Recorded, Store
 from regress.model import Case, Commit, Report, Round, Side
 from regress.run.plan import Selection, select
+from regress.run.unmatched import names_unmatched
 
 OFF_BRANCH = "off-branch"
 """What a commit is that no branch and no tag holds any more: it was rebased away."""
@@ -40,6 +41,7 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
     base_rounds, head_rounds = selected(before, selection, now), selected(after, selection)
     if selection.words and not (base_rounds or head_rounds):
         raise unmatched(selection, f"the results of {sides[0].label} and {sides[1].label}")
+    warnings += names_unmatched([*before.benchmarks.values(), *after.benchmarks.values()], selection)
     settings = session.config.settings
     # What git no longer has cannot be measured again.
     again = "check" if all(session.repository.has(side.commit.sha) for side in sides) else "compare"

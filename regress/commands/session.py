@@ -117,12 +117,12 @@ class Session:
 
     # -- what is measured, and how ---------------------------------------------------------------------------------------
 
-    def selection(self, changed: tuple[str, ...] | None = None) -> Selection:
-        """The cases that were asked for; with `changed` only those of benchmarks that cover one of these files."""
+    def selection(self, changed: tuple[str, ...] | None = None, files: frozenset[str] | None = None) -> Selection:
+        """The cases that were asked for; with `changed` only those of benchmarks that cover one of these of all `files`."""
         from regress.run.plan import Selection
 
         suite_parent = os.path.relpath(self.config.benchmark_dir.parent, self.repository.root)
-        return Selection(self.request.patterns, self.request.tags, changed, Path(suite_parent).as_posix())
+        return Selection(self.request.patterns, self.request.tags, changed, Path(suite_parent).as_posix(), files)
 
     def changed(self, base: Side, head: Side) -> tuple[str, ...]:
         """The files that differ between the sides, relative to the repository; what we write ourselves does not count."""
@@ -136,6 +136,10 @@ class Session:
         from regress.run.ship import ship
 
         suite = self.config.benchmark_dir
+        files = None
+        if changed is not None:
+            commits = {each.side.commit.sha for each in sides}
+            files = frozenset(changed).union(*(self.repository.contents(sha) for sha in commits))
         own_suites = {side.side.name: self._own_suite(side) for side in sides} if self.request.own_suite else {}
         if not own_suites and not suite.is_dir():
             raise NothingMeasured(
@@ -149,7 +153,7 @@ class Session:
             start_file=ship(self.cache.parent),
             settings=self.config.settings,
             rounds=1 if self.request.quick else rounds,
-            selection=self.selection(changed),
+            selection=self.selection(changed, files),
             quick=self.request.quick,
             default_timeout_s=self.config.default_benchmark_timeout_s,
             own_suites=own_suites,
@@ -326,6 +330,24 @@ def device_uuid(measured: Measured) -> str:
     """UUID of the device that was there to measure on, as processes or (AMD) rounds name it; empty where there was none."""
     named = [*measured.facts.values(), *(each.facts for each in measured.rounds)]
     return next((str(facts["gpu_uuid"]) for facts in named if facts.get("gpu_uuid")), "")
+
+
+def throttled(measured: Measured) -> list[str]:
+    """The warning that the device slowed itself down, and in how many cases."""
+    slowed = [each for each in measured.rounds if each.facts.get("throttled")]
+    if not slowed:
+        return []
+    reasons = dict.fromkeys(str(reason) for each in slowed for reason in each.facts["throttled"])
+    cases = len({(each.name, *each.params) for each in slowed})
+    return [f"throttled ({', '.join(reasons)}): {counted(cases, 'case')} measured while the device slowed itself down"]
+
+
+def imported_by(measured: Measured) -> dict[str, tuple[str, ...]]:
+    """By side: the files that the project's packages were imported from, a file each."""
+    told = [(each.side, each.facts.get("project_files", ())) for each in measured.rounds]
+    told += [(side, facts.get("project_files", ())) for side, facts in measured.facts.items()]
+    sides = dict.fromkeys(side for side, _ in told)
+    return {name: tuple(sorted({file for side, files in told if side == name for file in files})) for name in sides}
 
 
 def device_line(facts: Mapping[str, Any], rounds: list[Round]) -> str:

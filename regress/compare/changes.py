@@ -11,17 +11,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from regress.compare.circumstances import disturbances, together
 from regress.compare.rule import CLAIMS, Rule
 from regress.model import ChangePoint, Series, Settings, Verdict, Way
-from regress.stats.changepoints import Step, changepoints
-from regress.stats.summary import summarize
+from regress.stats.changepoints import LEAST, Step, changepoints
+from regress.stats.summary import median, summarize
 
 
 def changes_of(series: Series, settings: Settings) -> tuple[ChangePoint, ...]:
     """The change points of a series in the order of its commits.
 
-    They are listed from `settings.change_threshold` on, or from the threshold of the series where that is smaller. A value of
-    zero in a metric that is not exact has no logarithm and counts as missing.
+    They are listed from `settings.change_threshold` on, or from the threshold of the series where that is smaller. What is no
+    claim in a check is none here: where circumstances speak against a time of the device, its change is not large. From and to
+    zero there is no ratio, and the rule of a check decides.
     """
     rule = series_rule(series, settings)
     effect = min(settings.change_threshold, rule.threshold)
@@ -29,10 +31,19 @@ def changes_of(series: Series, settings: Settings) -> tuple[ChangePoint, ...]:
     for way, own in series.by_way.items():
         values = [value for index in own if (value := series.values[index]) is not None]
         exact = series.metric.exact and all(len(set(series.rounds[index])) <= 1 for index in own)
-        steps = _exact_steps(values, effect) if exact else changepoints(values, effect or settings.change_threshold)
         places = [series.at[index] for index in own]
-        changes = _recovered([_change(series.commits, places, step, rule, way, exact) for step in steps], rule)
-        found += zip((places[step.index] for step in steps), changes, strict=True)
+        if exact:
+            steps = _exact_steps(values, effect)
+        else:
+            steps = changepoints(values, effect or settings.change_threshold)
+            if 0 in values:
+                steps = sorted(
+                    [*steps, *_zero_steps([series.rounds[at] for at in own], rule)], key=lambda each: each.index
+                )
+        changes = [_change(series.commits, places, step, rule, way) for step in steps]
+        if series.conditions:
+            changes = _undisturbed(changes, [step.index for step in steps], places, series, settings)
+        found += zip((places[step.index] for step in steps), _recovered(changes, rule), strict=True)
     return tuple(each for _, each in sorted(found, key=lambda pair: pair[0]))
 
 
@@ -56,12 +67,42 @@ def _exact_steps(values: Sequence[float], effect: float) -> list[Step]:
     return steps
 
 
-def _change(
-    commits: Sequence[str], places: Sequence[int], step: Step, rule: Rule, way: Way, exact: bool
-) -> ChangePoint:
+def _zero_steps(rounds: Sequence[Sequence[float]], rule: Rule) -> list[Step]:
+    """The changes from zero or to it that the rule of a check would claim, by all rounds of the results that are zero in a row,
+    or are not."""
+    groups = itertools.groupby(enumerate(rounds), key=lambda each: median(each[1]) == 0)
+    inside = [list(group) for _, group in groups]
+    runs = [(group[0][0], [value for _, own in group for value in own]) for group in inside]
+    steps = []
+    for (_, before), (at, after) in itertools.pairwise(runs):
+        verdict, _ = rule.decide_zero(summarize(before), summarize(after), exact=False)
+        if verdict in CLAIMS:
+            brief = at == runs[-1][0] and len(rounds) - at < LEAST
+            levels = median(before), median(after)
+            steps.append(Step(at, at, at, *levels, math.nan, math.nan, math.nan, brief))
+    return steps
+
+
+def _undisturbed(
+    found: Sequence[ChangePoint], starts: Sequence[int], places: Sequence[int], series: Series, settings: Settings
+) -> list[ChangePoint]:
+    """The changes; one whose levels were measured under circumstances that forbid a claim is not large, and says why."""
+    borders = [0, *starts, len(places)]
+    levels = [
+        together([series.conditions[at] for at in places[low:high] if at in series.conditions])
+        for low, high in itertools.pairwise(borders)
+    ]
+    done = []
+    for point, before, after in zip(found, levels, levels[1:], strict=False):
+        doubts = disturbances(before, after, settings, ("before", "after"))
+        done.append(replace(point, large=False, reasons=(*point.reasons, *doubts)) if doubts else point)
+    return done
+
+
+def _change(commits: Sequence[str], places: Sequence[int], step: Step, rule: Rule, way: Way) -> ChangePoint:
     """`places` are those of the values that the step was found in, among the commits."""
     good, last = places[step.earliest - 1], places[step.latest]
-    if exact and 0 in (step.before, step.after):
+    if 0 in (step.before, step.after):
         verdict, _ = rule.decide_zero(summarize([step.before]), summarize([step.after]), exact=True)
         ratio = low = high = None
     else:

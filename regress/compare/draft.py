@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from regress.compare.circumstances import disturbances
+from regress.compare.circumstances import conditions, disturbances
 from regress.compare.evidence import Evidence, Values
 from regress.compare.pairing import Suites
 from regress.compare.rule import Rule, also_gates, declared_threshold, is_critical
@@ -144,7 +144,9 @@ class Subject:
             critical=is_critical(self.case, self.benchmark, self.settings),
         )
         disturbed = self.on_device and metric.kind == "time"
-        doubts = disturbances(self.base, self.head, self.settings) if disturbed else []
+        doubts = (
+            disturbances(conditions(self.base.good), conditions(self.head.good), self.settings) if disturbed else []
+        )
         draft = Draft(comparison, rule, tuple(doubts))
         return draft.noted(complaint, *(note for each in present for note in each.notes))
 

@@ -66,10 +66,10 @@ class Suites:
         base, head = self._on_base(case), self.head.get(case.name)
         if base is None or head is None:
             return []
-        found = []
+        found: list[str] = []
         # asv's version is a hash of the code with its name in it; that the code is the same under both names, `was` says.
-        if base.version != head.version and case.name not in self.renamed:
-            found.append("version differs: the code of the benchmark is not the same on both sides")
+        if case.name not in self.renamed:
+            found += filter(None, [code_differs(base, head)])
         if params := self.params_differ(case):
             found.append(params)
         for name in DECLARED_SAMPLING:
@@ -96,6 +96,15 @@ class Suites:
         if len(named) != len(on_base.params) or sorted(named) != sorted(head.param_names):
             return case
         return Case(now, tuple(named[name] for name in head.param_names))
+
+
+def code_differs(base: Benchmark, head: Benchmark) -> str:
+    """That the code of a benchmark is not the same, and in which files; empty where it is."""
+    if not (base.uses and head.uses):
+        same = base.version == head.version
+        return "" if same else "version differs: the code of the benchmark is not the same on both sides"
+    files = sorted(file for file in base.uses.keys() | head.uses.keys() if base.uses.get(file) != head.uses.get(file))
+    return f"the code of the benchmark is not the same on both sides: {', '.join(files)}" if files else ""
 
 
 def place(case: Case, definition: Benchmark | None) -> tuple[str, list[int], Case]:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from itertools import compress, repeat
 from typing import Any, Literal, NamedTuple
 
+from regress.compare.circumstances import conditions
+from regress.compare.draft import DEVICE_METRICS
 from regress.compare.evidence import Evidence
 from regress.compare.rule import declared_threshold
 from regress.history import NUMBERS, AsvTable, Recorded, interval_of, is_number
@@ -19,6 +21,7 @@ from regress.model import (
     PROTOCOL_IDENTITY,
     Benchmark,
     Case,
+    Conditions,
     Metric,
     Protocol,
     Round,
@@ -30,8 +33,8 @@ from regress.model import (
 
 SPLITTING = ("driver", "cuda", "torch", "cupy", "jax", "triton", "numpy")
 """Facts of a process that levels are not compared across."""
-FACTS = ("gpu", "gpu_uuid", *SPLITTING)
-"""Facts of a round that a series is made of."""
+FACTS = ("gpu", "gpu_uuid", "installed", "throttled", "sm_clock_hz", "foreign_processes", *SPLITTING)
+"""Facts of a round that a series is made of, by which rounds of a commit are pooled, or that speak against a change."""
 
 
 @dataclass(frozen=True, order=True)
@@ -64,6 +67,7 @@ class _Case:
 
     points: defaultdict[str, dict[int, _Point]] = field(default_factory=lambda: defaultdict(dict))
     failures: dict[int, str] = field(default_factory=dict)
+    conditions: dict[int, Conditions] = field(default_factory=dict)
     about: tuple[int, Metric | None] = (-1, None)
     """What the case is about, as far as the last failed result tells, and at which commit that was."""
 
@@ -100,7 +104,7 @@ def series_from(
         for table in each.asv:
             found.take_table(places, each, table)
     return tuple(
-        _series(where, metric, points, failures, commits)
+        _series(where, metric, points, failures, commits, case.conditions)
         for where, case in sorted(_attributed(found.cases).items())
         for metric, points, failures in _lines(case)
     )
@@ -126,6 +130,8 @@ class _Cases:
             benchmark = recorded.benchmarks.get(where.case.name)
             case_found = self.cases.setdefault(where, _Case())
             if evidence.failure is None:
+                if _on_device(evidence, benchmark):
+                    case_found.conditions[place] = conditions(evidence.good)
                 for point in _points(evidence, way, benchmark):
                     case_found.points[point[0].metric.name][place] = point
             else:
@@ -147,6 +153,10 @@ class _Cases:
         about = _table_about(table, table.benchmark.metric)
         for index, row, failure in table.failures():
             cases[index].fail(places[row], failure.kind, about.metric)
+
+
+def _on_device(evidence: Evidence, benchmark: Benchmark | None) -> bool:
+    return _own(evidence.good, benchmark) in DEVICE_METRICS or (benchmark is not None and benchmark.needs_device)
 
 
 def _asv_points(
@@ -254,7 +264,12 @@ def _lines(case: _Case) -> Iterator[tuple[_About, dict[int, _Point], dict[int, s
 
 
 def _series(
-    where: _Where, about: _About, points: Mapping[int, _Point], failures: Mapping[int, str], commits: tuple[str, ...]
+    where: _Where,
+    about: _About,
+    points: Mapping[int, _Point],
+    failures: Mapping[int, str],
+    commits: tuple[str, ...],
+    conditions: Mapping[int, Conditions],
 ) -> Series:
     every: dict[int, _Point] = {place: (about, (), None, kind) for place, kind in failures.items()}
     every.update((place, point) for place, point in points.items() if point[1])
@@ -274,4 +289,5 @@ def _series(
         failures=kinds,
         primary=about.primary,
         threshold=about.threshold,
+        conditions=conditions if about.metric.kind == "time" else {},
     )

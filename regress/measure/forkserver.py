@@ -111,7 +111,7 @@ class ForkServer:
             self._channel.send(Broken(failure_of(error, [self._opening.suite_dir])))
             return
         self._settle()
-        own = ProjectCode(self._opening.import_roots, "").names | {self._imported.suite.package}
+        own = ProjectCode(self._opening.import_roots, "", self._opening.named_in).names | {self._imported.suite.package}
         new = [name for name in sys.modules if name not in known]
         outside = [name for name in new if name.partition(".")[0] not in own]
         set_now = {name: value for name, value in os.environ.items() if variables.get(name) != value}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import inspect
 import itertools
@@ -15,6 +16,7 @@ from types import ModuleType
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from .bench_types import CudaColdBenchmark, CudaTimeBenchmark, SizeBenchmark, load
+from .code import Code
 from .failures import last_line, place_of
 from .runner import PeakMemBenchmark, TimeBenchmark, first_attr
 from .wire import DECLARED_SAMPLING, Benchmark, SuiteProblem
@@ -68,6 +70,7 @@ class Suite:
         self._cuda = [re.compile(pattern) for pattern in cuda]
         self._overrides = type("Overrides", (), dict(overrides)) if overrides else None
         self._found: Dict[str, _Recipe] = {}
+        self._code = Code(self.folder)
         self._discovered = False
         update_sys_path(self.folder)
 
@@ -94,7 +97,7 @@ class Suite:
                 problems += recipe.doubled(benchmark.name, self._found[benchmark.name])
                 return
             self._choose_protocol(benchmark)
-            found = describe(benchmark, self.folder)
+            found = describe(benchmark, self.folder, self._used_by(recipe, benchmark))
         except BaseException as error:  # a constructor that needs arguments or exits, unreadable parameters, ...
             problem = recipe.problem(error)
             if problem.where not in {known.where for known in problems}:
@@ -110,11 +113,22 @@ class Suite:
             module = importlib.import_module(name)
         except BaseException as error:  # a suite may call sys.exit() at import
             where = place_of(error, name, [self.folder])
-            problems.append(SuiteProblem(where, last_line(error), traceback.format_exc()))
+            own = name.partition(".")[2]
+            problems.append(SuiteProblem(where, last_line(error), traceback.format_exc(), name=own))
             return
         yield module
         for _, child, _ in pkgutil.iter_modules(getattr(module, "__path__", []), f"{name}."):
             yield from self._modules(child, problems, announce)
+
+    def _used_by(self, recipe: _Recipe, benchmark: Any) -> Dict[str, str]:
+        """What the benchmark uses of the suite's code; empty where the author says by its version what is the same."""
+        if declared_version(benchmark) is not None:
+            return {}
+        name = recipe.attribute if recipe.owner is None else recipe.owner.__name__
+        try:
+            return self._code.used_by(recipe.module.__file__ or "", name, recipe.attribute)
+        except (ValueError, RecursionError):  # on another drive; or nested deeper than can be followed
+            return {}
 
     # -- one benchmark ---------------------------------------------------------------------------------------------------
 
@@ -198,7 +212,8 @@ class _Recipe(NamedTuple):
         owner = self.owner.__name__ if self.owner is not None else self.attribute
         minor = self.owner is not None and (inspect.isabstract(self.owner) or not _can_be_made(self.owner))
         text = f"skipped: {last_line(error)}" if minor else last_line(error)
-        return SuiteProblem(f"{self.module.__name__}.{owner}", text, traceback.format_exc(), fatal=not minor)
+        where = f"{self.module.__name__}.{owner}"
+        return SuiteProblem(where, text, traceback.format_exc(), fatal=not minor, name=where.partition(".")[2])
 
 
 def _recipes(module: ModuleType) -> Iterator[_Recipe]:
@@ -216,8 +231,8 @@ def _recipes(module: ModuleType) -> Iterator[_Recipe]:
             yield _Recipe(attribute, module, None, value)
 
 
-def describe(benchmark: Any, folder: str) -> Benchmark:
-    """What the driver needs to know of a benchmark, and the entry asv would keep of it."""
+def describe(benchmark: Any, folder: str, uses: Dict[str, str]) -> Benchmark:
+    """What the driver needs to know of a benchmark, which uses that of the suite's code, and the entry asv would keep of it."""
     declared = {}
     for name in DECLARED:
         value = first_attr(benchmark._attr_sources, name, None)
@@ -229,7 +244,15 @@ def describe(benchmark: Any, folder: str) -> Benchmark:
         if not key.startswith("_") and isinstance(value, (str, int, float, list, dict, bool)) and _is_plain(value)
     }
     params = param_texts(benchmark)
-    texts: Dict[str, Any] = {"params": params, "unit": unit_of(benchmark), "type": str(benchmark.type)}
+    version = str(benchmark.version)
+    if declared_version(benchmark) is None and first_attr(benchmark._attr_sources, "version", None) is not None:
+        version = hashlib.sha256(benchmark.code.encode("utf-8", "surrogatepass")).hexdigest()  # as asv does without one
+    texts: Dict[str, Any] = {
+        "params": params,
+        "unit": unit_of(benchmark),
+        "type": str(benchmark.type),
+        "version": version,
+    }
     entry.update({key: text for key, text in texts.items() if key in entry})
     file, line = _source(benchmark.func, folder)
     return Benchmark(
@@ -238,7 +261,7 @@ def describe(benchmark: Any, folder: str) -> Benchmark:
         unit=unit_of(benchmark),
         params=params,
         param_names=benchmark.param_names,
-        version=benchmark.version,
+        version=version,
         metric=metric_of(benchmark),
         needs_device=needs_device(benchmark),
         timeout_s=_number(benchmark.timeout),
@@ -248,7 +271,14 @@ def describe(benchmark: Any, folder: str) -> Benchmark:
         line=line,
         declared=declared,
         asv=entry,
+        uses=uses,
     )
+
+
+def declared_version(benchmark: Any) -> Optional[str]:
+    """What the author says is the version. A function or module of that name, imported for something else, says nothing."""
+    value = first_attr(benchmark._attr_sources, "version", None)
+    return str(value) if isinstance(value, (str, int, float)) else None
 
 
 def unit_of(benchmark: Any) -> str:

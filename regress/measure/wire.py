@@ -141,6 +141,15 @@ class Benchmark:
     """What the author declared for measuring and deciding (`number`, `repeat`, `tags`, ...); the JSON-able part."""
     asv: Dict[str, Any] = field(default_factory=dict)
     """The entry that asv itself would write into benchmarks.json."""
+    uses: Dict[str, str] = field(default_factory=dict)
+    """By file of the suite: a word for what the benchmark uses of it. Empty where the author's `version` says what is the
+    same, or where nothing is known."""
+
+    @property
+    def code(self) -> str:
+        """What is another word once the benchmark is another one: comments and layout make none. asv's `version` is a hash of
+        the text of its function alone."""
+        return " ".join(f"{file}:{word}" for file, word in sorted(self.uses.items())) or self.version
 
 
 @dataclass(frozen=True)
@@ -151,6 +160,8 @@ class SuiteProblem:
     message: str
     detail: str = ""
     fatal: bool = True
+    name: str = ""
+    """The module or class as names of benchmarks begin with it; empty for the suite's package itself."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +197,8 @@ class Open:
     import_roots: List[str]
     """Folders whose packages must win over everything installed."""
     side: str
+    named_in: List[str] = field(default_factory=list)
+    """Further folders whose packages are the project's by their names: the side may lack them, and others be installed."""
     device: str = "auto"
     seed: int = 0
     overrides: Dict[str, Any] = field(default_factory=dict)

@@ -10,8 +10,10 @@
     Summary     centre, interval and spread of the round values of one side
     Comparison  one case and metric, base against head, with a verdict and its reasons
     Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
+    Conditions  what the device was like while rounds were taken: its clock, whether it slowed itself down, who else was on it
     Series      one case and metric on one machine, device and environment over commits
     ChangePoint a change of level in a series: first commit at the new level, what may be to blame, ratio, state
+    Breakage    a case that gave numbers and gives none any more: since which commit, what may be to blame, what it says
     Anchor      a commit that was measured again: if it moved, the machine did
     AnchorCheck  what an anchor shows: which of its values are no longer what they were when it was recorded
     Acknowledgement  an entry of the acknowledgement file: a change that was seen and, until further notice, is no alarm
@@ -113,7 +115,7 @@ from regress.model.profiled import (
     Totals,
 )
 from regress.model.report import Built, Check, Listed, Merged, Report, Stopped
-from regress.model.series import Anchor, AnchorCheck, Changed, ChangePoint, Move, Series, Way
+from regress.model.series import Anchor, AnchorCheck, Breakage, Changed, ChangePoint, Conditions, Move, Series, Way
 from regress.model.settings import DEFAULT_ENVIRONMENT, EXISTING, THRESHOLD_KINDS, Environment, Setting, Settings
 from regress.stats.summary import Summary
 
@@ -142,6 +144,7 @@ __all__ = [
     "Bisection",
     "Bottleneck",
     "Bound",
+    "Breakage",
     "Built",
     "CallProfile",
     "Case",
@@ -151,6 +154,7 @@ __all__ = [
     "Check",
     "Commit",
     "Comparison",
+    "Conditions",
     "Confidence",
     "Contender",
     "Contrast",

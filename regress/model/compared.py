@@ -30,6 +30,10 @@ class Verdict(str, enum.Enum):
         return self.value
 
 
+_SHOW_NOTHING = (Verdict.UNDECIDED, Verdict.GONE, Verdict.INCOMPARABLE, Verdict.CHANGED)
+"""Verdicts that do not tell whether the head is worse."""
+
+
 @dataclass(frozen=True)
 class Pairs:
     """What the comparison of two sides rests on that took windows in turn: the differences of logarithms, one a pair."""
@@ -105,15 +109,18 @@ class Comparison:
     def exit_code(self, strict: bool = False) -> int:
         """What it alone makes of a check: 1 regressed, 3 fails on head, 4 undecided where that counts, else 0.
 
-        `strict` adds what fails on both sides to 3, and every undecided case to 4.
+        `strict` adds what fails on both sides to 3, and every undecided case to 4. A critical case has to be shown not to be
+        worse: it fails on both sides, or is undecided, where the head gave no number, or none that can be judged.
         """
         if not self.alarms:
             return 0
         if self.verdict is Verdict.REGRESSED:
             return 1
-        if self.fails_on_head and (strict or self.base_failure is None):
+        if self.fails_on_head and (strict or self.critical or self.base_failure is None):
             return 3
-        return 4 if self.verdict is Verdict.UNDECIDED and (strict or self.critical) else 0
+        if self.critical and (self.head_failure is not None or self.verdict in _SHOW_NOTHING):
+            return 4
+        return 4 if self.verdict is Verdict.UNDECIDED and strict else 0
 
 
 @dataclass(frozen=True)

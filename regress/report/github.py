@@ -91,7 +91,9 @@ def _compared(report: Report) -> Iterator[Annotation]:
         yield _row("error", each, report)
     for group in alike(counts[3]):
         yield _failure("error", group)
-    for each in gathered(counts[4], report.comparisons):
+    for group in alike(each for each in counts[4] if failures_of(each)):
+        yield _failure("error", group)
+    for each in gathered([one for one in counts[4] if not failures_of(one)], report.comparisons):
         yield _row("error", each, report)
     drifted = [each for each in report.drift if each.exit_code(report.strict)]
     for each in sorted(gathered(drifted, report.drift), key=_rank):
@@ -119,7 +121,9 @@ def _failure(type: Type, group: list[Comparison]) -> Annotation:
     failures = failures_of(group[0])
     said = [f"{side}: {_words(failure)}" for side, failure in failures]
     where = failures[-1][1].where if failures else ""
-    return Annotation(type, f"failed: {name_of(group)}", tuple(filter(None, [*said, reasons_beside(group[0])])), where)
+    return Annotation(
+        type, f"{group[0].verdict}: {name_of(group)}", tuple(filter(None, [*said, reasons_beside(group[0])])), where
+    )
 
 
 def _words(failure: Failure) -> str:
@@ -135,7 +139,11 @@ def _failed(report: Report) -> Iterator[Annotation]:
 
 
 def _changed(report: Report) -> Iterator[Annotation]:
-    """A regression that is new is an error, the farthest first; what is new and not sure yet is a warning."""
+    """What gives no number any more is an error where it is new, as is a regression, the farthest first; what is new and not
+    sure yet is a warning."""
+    for broken in (each for each in report.breakages if each.new):
+        cells, where = changes.broken_row(broken).cells, broken.failure.where
+        yield Annotation("error", f"no number any more: {cells[0]}", (in_words(cells),), where)
     new = [each for each in report.changes if each.new]
     for each in sorted((one for one in new if one.point.is_open), key=_far):
         cells = changes.row(each).cells

@@ -125,12 +125,21 @@ def _measurements(report: Report) -> Iterator[Test]:
 
 
 def _changes(report: Report) -> Iterator[Test]:
-    """A regression fails the sweep that it is new in."""
+    """A regression, and what gives no number any more, fail the sweep that they are new in."""
     for each in report.changes:
         where = " ".join(filter(None, (each.machine, each.environment, each.device)))
         name = f"{_name(each)} since {each.point.first[:8]} on {where}"
         outcome: Outcome = "failure" if each.new and each.point.is_open else ""
         yield Test(each.case.name, name, outcome, str(each.point.moved), in_words(changes.row(each).cells))
+    for broken in report.breakages:
+        where = " ".join(filter(None, (broken.machine, broken.environment, broken.device)))
+        name = f"{broken.case} since {broken.first.short} on {where}"
+        words, details = (
+            in_words(changes.broken_row(broken).cells),
+            failure_lines([("", broken.failure)], Style(verbose=True)),
+        )
+        outcome = "error" if broken.new else ""
+        yield Test(broken.case.name, name, outcome, broken.failure.kind, words, tuple(details))
 
 
 def _others(report: Report) -> Iterator[Test]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from regress.errors import NothingMeasured
 from regress.measure.wire import Proposal, Task
 from regress.measure.wire import Suite as SuiteMessage
-from regress.model import Batch, Case, Failure, Protocol, Round, SuiteProblem
+from regress.model import Batch, Benchmark, Case, Failure, Protocol, Round, SuiteProblem
 from regress.model import Measured as Value
 from regress.run import homes, plan
 from regress.run.environments import Prepared
@@ -26,6 +26,7 @@ from regress.run.environments.tree import unbuilt
 from regress.run.job import Job, Measured, Sink, Steps, Watcher
 from regress.run.lanes import Lane, Lanes, at_once
 from regress.run.turns import Turns
+from regress.run.unmatched import unmatched
 
 __all__ = ["Job", "Measured", "Sink", "Steps", "Watcher", "discover", "execute", "nothing_selected"]
 
@@ -60,9 +61,10 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
     for lane in reversed(lanes.all):
         measured.facts.update(lane.processes.first_facts)
     measured.warnings += dict.fromkeys(text for lane in lanes.all for text in lane.processes.warnings)
-    imported = {lane.visits.imported for lane in lanes.all} - {None}
-    if imported == {False}:
-        measured.warnings.append("the suite imports nothing of this repository: it measures installed packages only")
+    measured.warnings += plan.nothing_imported(
+        [lane.visits.imported for lane in lanes.all],
+        {each.side.name: f"{each.side.name} {each.side.label}" for each in job.sides if not each.environment.installs},
+    )
     overheads = [each for lane in lanes.all for each in lane.visits.overheads]
     if overheads:
         firsts, betweens, cases = zip(*overheads, strict=True)
@@ -137,6 +139,8 @@ class _Execution:
         """What the unmeasured visits counted, until a round has taken it along."""
         self._dead: set[tuple[str, Case]] = set()
         """Cases that failed before the first round of a side."""
+        self._unimportable: dict[tuple[str, str], Failure] = {}
+        """By side and name: benchmarks that worked before, and cannot be imported there."""
         self._failures: dict[tuple[str, Case], int] = {}
         self._planned = job.rounds
         """Rounds a side that are certain to be tried."""
@@ -149,6 +153,7 @@ class _Execution:
         suites = self._lanes.discover(_import_for_deciding)
         for side in job.sides:
             _refuse_unbuilt(side, suites[side.side.name], job.settings.build)
+        suites = self._with_unimportable(suites)
         for name, found in suites.items():
             cases = plan.select(found.benchmarks, job.selection)
             names = {case.name for case in cases}
@@ -157,6 +162,7 @@ class _Execution:
         measured.problems = plan.problems_of({name: found.problems for name, found in suites.items()})
         asked = [each for found in suites.values() for each in found.benchmarks]
         measured.warnings += plan.complaints(asked, job.selection)
+        measured.warnings += unmatched(list({each.name: each for each in asked}.values()), job.selection, job.settings)
         if any(self._cases.values()):
             self._place(suites)
             at_once(list(self._by_lane(self._homes)), lambda lane: lane.settle_process(job.sides))
@@ -164,6 +170,17 @@ class _Execution:
             measured.unaffected = bool(plan.select(asked, replace(job.selection, changed=None)))
             if not measured.unaffected:
                 raise nothing_selected(job, measured.problems)
+
+    def _with_unimportable(self, suites: Mapping[str, SuiteMessage]) -> dict[str, SuiteMessage]:
+        """The suites, each with what worked before, in the history or on a side before it, and cannot be imported there."""
+        done, before = {}, dict[str, Benchmark]()
+        for name, found in suites.items():
+            broken = any(each.fatal for each in found.problems)
+            lost = plan.unimportable(found, {**self._job.had(name), **before}) if broken else {}
+            self._unimportable.update({(name, each): failure for each, (_, failure) in lost.items()})
+            done[name] = replace(found, benchmarks=[*found.benchmarks, *(benchmark for benchmark, _ in lost.values())])
+            before.update({each.name: each for each in found.benchmarks})
+        return done
 
     def _place(self, suites: Mapping[str, SuiteMessage]) -> None:
         """Give every case its lane, the same on all sides and in every run."""
@@ -258,13 +275,14 @@ class _Execution:
         groups: dict[tuple[str, str], dict[str, Proposal]] = {}
         for name, offer in offers.items():
             benchmark = self._measured.benchmarks[name][case.name]
-            groups.setdefault((benchmark.version, benchmark.metric), {})[name] = offer
+            groups.setdefault((benchmark.code, benchmark.metric), {})[name] = offer
         return groups.values()
 
     def _refuse(self, lane: Lane, side: str, cases: Iterable[Case]) -> None:
         """What cannot be measured here at all is not tried."""
         for case in cases:
-            failure = plan.refusal(self._measured.benchmarks[side][case.name], len(self._job.gpus))
+            failure = self._unimportable.get((side, case.name))
+            failure = failure or plan.refusal(self._measured.benchmarks[side][case.name], len(self._job.gpus))
             if failure is not None:
                 self._bury(lane, case, side, failure)
 

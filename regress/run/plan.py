@@ -8,11 +8,11 @@ import math
 import posixpath
 import random
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol as Interface
 
-from regress.measure.wire import Proposal, Task
+from regress.measure.wire import Proposal, Suite, Task
 from regress.model import (
     SYNCHRONIZES,
     Batch,
@@ -50,6 +50,10 @@ class Selection:
     """Changed files, relative to the repository: only benchmarks that cover one of them. None: whatever they cover."""
     suite_parent: str = ""
     """Folder that holds the suite, relative to the repository; the file of a benchmark is named from there."""
+    files: frozenset[str] | None = None
+    """With `changed`: all files of the sides, to tell a pattern of `covers` that matches none."""
+    known: bool = False
+    """The patterns are cases that the program has found, and not what somebody wrote."""
 
     @property
     def words(self) -> str:
@@ -94,14 +98,21 @@ def _helper_changed(benchmarks: Sequence[Benchmark], selection: Selection) -> bo
 
 def _wanted(benchmark: Benchmark, selection: Selection) -> bool:
     tagged = not selection.tags or not set(selection.tags).isdisjoint(declared_words(benchmark, "tags"))
-    return tagged and (selection.changed is None or affected(benchmark, selection.changed, selection.suite_parent))
+    if not tagged or selection.changed is None:
+        return tagged
+    return affected(benchmark, selection.changed, selection.suite_parent, selection.files)
 
 
-def affected(benchmark: Benchmark, changed: Iterable[str], suite_parent: str = "") -> bool:
-    """Whether one of the changed files is what the benchmark covers, or the file that it stands in itself."""
+def affected(
+    benchmark: Benchmark, changed: Iterable[str], suite_parent: str = "", files: Collection[str] | None = None
+) -> bool:
+    """Whether one of the changed files is what the benchmark covers, or the file that it stands in itself; or it covers what is
+    no file among `files`, so that nobody knows."""
     own = own_file(benchmark, suite_parent)
     patterns = declared_words(benchmark, "covers")
-    return any(file == own or any(covers(pattern, file) for pattern in patterns) for file in changed)
+    if any(file == own or any(covers(pattern, file) for pattern in patterns) for file in changed):
+        return True
+    return files is not None and not all(any(covers(pattern, file) for file in files) for pattern in patterns)
 
 
 def own_file(benchmark: Benchmark, suite_parent: str) -> str:
@@ -110,9 +121,9 @@ def own_file(benchmark: Benchmark, suite_parent: str) -> str:
 
 
 def covers(pattern: str, file: str) -> bool:
-    """Whether a declared pattern covers a file: `*` matches across folders, `dir/` and `dir/**` are everything below it."""
-    pattern = pattern.removeprefix("./")
-    return fnmatch.fnmatchcase(file, pattern + "*" if pattern.endswith("/") else pattern)
+    """Whether a declared pattern covers a file: `*` matches across folders; `dir`, `dir/`, `dir/**` are all below it."""
+    pattern = pattern.removeprefix("./").removesuffix("/")
+    return fnmatch.fnmatchcase(file, pattern) or file.startswith(f"{pattern}/")
 
 
 def _matches(case: Case, pattern: str, search: re.Pattern[str] | None) -> bool:
@@ -197,6 +208,31 @@ def problems_of(by_side: Mapping[str, Sequence[SuiteProblem]]) -> list[SuiteProb
             if (each.where, each.message) not in known:
                 found.append(replace(each, message=f"on the {side} only: {each.message}", fatal=False))
     return found
+
+
+def unimportable(suite: Suite, had: Mapping[str, Benchmark]) -> dict[str, tuple[Benchmark, Failure]]:
+    """By name: those of the benchmarks that worked before and are not in this suite because their module or class cannot be
+    imported, and the failure that is."""
+    there = {each.name for each in suite.benchmarks}
+    lost: dict[str, tuple[Benchmark, Failure]] = {}
+    for problem in (each for each in suite.problems if each.fatal):
+        inside = f"{problem.name}." if problem.name else ""
+        failure = Failure("error", f"cannot be imported: {problem.message}", problem.where, problem.detail)
+        for name, benchmark in had.items():
+            if name.startswith(inside) and name not in there:
+                lost.setdefault(name, (benchmark, failure))
+    return lost
+
+
+def nothing_imported(lanes: Sequence[Mapping[str, bool]], labels: Mapping[str, str]) -> list[str]:
+    """The warning where code of the repository was imported on no side, or on some of them only, by what each lane says of its
+    sides. `labels` are those of the sides that have to import it: an environment of asv's has nothing else installed."""
+    asked = [name for name in labels if any(name in own for own in lanes)]
+    without = [name for name in asked if not any(own.get(name, False) for own in lanes)]
+    if not without:
+        return []
+    only = "" if without == asked else f"on {' and '.join(labels[name] for name in without)} "
+    return [f"{only}the suite imports nothing of this repository: it measures installed packages only"]
 
 
 def failed_round(

@@ -140,6 +140,7 @@ class Processes:
             suite_dir=str(self.own_suites.get(side.side.name, self.suite)),
             import_roots=[str(root) for root in side.import_roots],
             side=side.side.name,
+            named_in=[str(root) for root in side.named_in],
             # A GPU that is named is never replaced by the CPU.
             device="cuda" if self.visible and self.settings.device == "auto" else self.settings.device,
             seed=self.settings.seed,

@@ -61,8 +61,8 @@ class Visits:
     """By side: the version of the Python that imported the suite."""
     overheads: list[Overhead] = field(default_factory=list)
     """Of each process that visited all its cases."""
-    imported: bool | None = None
-    """Whether any process has imported code of the repository; None before the first has ended."""
+    imported: dict[str, bool] = field(default_factory=dict)
+    """By side, once a process of it has ended: whether any has imported code of the repository."""
     parted: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
     """Why cases, by name and parameters, cannot be measured in turn with another side's."""
     _leaving: set[str] = field(default_factory=set)
@@ -340,12 +340,20 @@ class Visits:
         if isinstance(end, Broken):
             raise _GaveUp(end.failure, begun=False)
         assert isinstance(end, End), end
-        self.imported = bool(self.imported or end.project_files)
+        name = side.side.name
+        self.imported[name] = self.imported.get(name, False) or bool(end.project_files)
         self.processes.note_late(side, end.late)
         spent.opening_s = end.opening_s
 
 
 def _wrong_code(side: Prepared, found: WrongCode) -> RegressError:
+    own = [root / f"{found.module}{ending}" for root in side.import_roots for ending in ("", ".py")]
+    if not any(each.exists() for each in own):
+        return NothingMeasured(
+            f"{side.side.name} {side.side.label} would not be measured: it has no {found.module} to import",
+            why=f"{found.file} was imported, which is not of the commit; looked in {', '.join(found.expected)}",
+            fix='leave the commit out, or say where its packages are: "package_dir" under "regress" in asv.conf.json',
+        )
     return NothingMeasured(
         f"{side.side.name} {side.side.label} would not be measured: {found.module} was imported from elsewhere",
         why=f"{found.file} is outside {', '.join(found.expected)}; an editable install or a path hook wins over it",

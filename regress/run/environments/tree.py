@@ -42,6 +42,7 @@ COMPILED = (
     "CMakeLists.txt",
 )
 """Endings of files that extensions are compiled from, where no `build_inputs` are declared."""
+LAYOUTS = ("src", "lib", "python")
 BUILT = "regress-built"
 """The mark of a build: its key, and seconds once it is finished. It lies in the worktree's own git folder: it goes when the
 worktree is made anew, and neither the build nor `git status` sees it."""
@@ -78,7 +79,8 @@ def prepare(side: Side, environment: Environment, site: Site, identity: Identity
     beside = import_roots(repository.root, config) if tree != repository.root else ()
     in_place = tree == repository.root and not side.dirty
     told = (f"{side.name} {side.label} was measured in the working tree, as it is built there",) if in_place else ()
-    return Prepared(side, tree, python, roots, variables, build_s, environment, beside, identity, told)
+    named_in = (*beside, *usual_folders(tree, config), *usual_folders(repository.root, config))
+    return Prepared(side, tree, python, roots, variables, build_s, environment, beside, named_in, identity, told)
 
 
 def built_here(side: Side, site: Site) -> bool:
@@ -157,6 +159,12 @@ def import_roots(tree: Path, config: Config) -> tuple[Path, ...]:
     if any(next(source.glob(pattern), None) for pattern in ("*.py", "*/*.py", "*/*/*.py")):
         return (source,)
     return (project,)
+
+
+def usual_folders(tree: Path, config: Config) -> tuple[Path, ...]:
+    """The folders in which projects have their packages where they have any, as far as the tree has them."""
+    project = tree / config.repo_subdir if config.repo_subdir else tree
+    return tuple(each for name in LAYOUTS if (each := project / name).is_dir())
 
 
 def _variables(roots: tuple[Path, ...], cache: Path) -> dict[str, str]:

@@ -115,7 +115,7 @@
       open = [...failing.values()].reduce((sum, each) => sum + each, 0);
     return [
       h("h1", null, open ? `${text.counted(open, "case")} ${open === 1 ? "fails" : "fail"}.` : "Nothing fails."),
-      h("p", {class: "lede"}, "A case fails where its newest result has no value. Skipped ones are not among them."),
+      h("p", {class: "lede"}, "A case fails where its newest result has no value. What is skipped is among them where it had one before."),
       index.broken.length > 0 && h("div", {class: "filters"}, R.searchBox(draw), R.placeControls(draw)),
       index.broken.length > 0 ? holder : null,
       R.leftOut(),

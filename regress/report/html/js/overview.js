@@ -22,7 +22,7 @@
     unseen.done = true;
     return (unseen.found ??= new Set(fresh.map(each => each.id)));
   };
-  const headline = (open, places) => {
+  const headline = (open, stopped, places) => {
     const {index} = R,
       reference = R.referenceName(),
       newest = index.commits.at(-1);
@@ -30,9 +30,12 @@
     const rows = R.grouped(index.rows.filter(row => places.shows(row.place) && row.gates));
     const worse = new Set(open.map(each => each.benchmark)).size;
     const title =
-      open.length === 0
-        ? `Nothing is worse than before.`
-        : `${number(worse)} benchmark${worse === 1 ? " is" : "s are"} worse than before.`;
+      [
+        worse && `${number(worse)} benchmark${worse === 1 ? " is" : "s are"} worse than before.`,
+        stopped && `${number(stopped)} case${stopped === 1 ? " gives" : "s give"} no number any more.`,
+      ]
+        .filter(Boolean)
+        .join(" ") || "Nothing is worse than before.";
     const count = {};
     for (const group of rows) count[group[0].status] = (count[group[0].status] ?? 0) + 1;
     const counts = R.statuses.filter(each => count[each]).map(each => `${count[each]} ${each}`);
@@ -73,6 +76,22 @@
       `Overall since ${since}: ${text.change(worst.at(-1).ratio)} on ${R.index.places[worst.at(-1).place].label} to ${text.change(worst[0].ratio)} on ${R.index.places[worst[0].place].label}.`,
     );
   };
+  // A case that gave numbers: since which commit it gives none, and why.
+  R.stoppedLine = each =>
+    h(
+      "p",
+      null,
+      h(
+        "a",
+        {class: "mono name", href: R.link("benchmark", R.index.entries[each.benchmark].name, {c: each.params})},
+        R.name(R.index.entries[each.benchmark].name + (each.cases > 1 || !each.params ? "" : `(${each.params})`)),
+      ),
+      each.cases > 1 && h("span", {class: "soft"}, ` ${each.cases} cases`),
+      " ",
+      R.tag("failed", each.kind),
+      ` since ${R.commitName(each.first)} ${R.index.commits[each.first].subject} (${R.commitName(each.good)} gave one). `,
+      each.message && h("span", {class: "soft"}, each.message.split("\n")[0].slice(0, 200)),
+    );
   const banner = () => {
     const {freshness, generated, commits} = R.index,
       now = Date.now() / 1000;
@@ -114,8 +133,12 @@
           each.moved === "regressed" &&
           each.places.some(places.shows),
       );
+      const without = index.broken.filter(each => each.open && each.good !== null && places.shows(each.place));
+      without.sort((a, b) => b.first - a.first); // of a case in several places the earliest is shown
+      const stopped = [...new Map(without.map(each => [`${each.benchmark} ${each.params}`, each])).values()];
+      const cases = stopped.reduce((sum, each) => sum + each.cases, 0);
       top.replaceChildren(
-        ...[headline(open, places), banner()].flat().filter(Boolean),
+        ...[headline(open, cases, places), banner()].flat().filter(Boolean),
         R.timeline(
           index.events.filter(each => each.gates && each.places.some(places.shows)),
           index.broken.filter(each => places.shows(each.place)),
@@ -140,6 +163,13 @@
             ]
           : []
         ).filter(Boolean),
+        ...(stopped.length
+          ? [
+              h("h2", null, "No number any more"),
+              ...stopped.slice(0, 8).map(R.stoppedLine),
+              h("p", null, h("a", {href: R.link("failures")}, "What fails, and what it says")),
+            ]
+          : []),
         ...(waiting.length
           ? [
               h("h2", null, "To be measured again"),
