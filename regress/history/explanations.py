@@ -150,5 +150,5 @@ def _read(text: bytes) -> KeptExplanation | None:
     try:
         line = json.loads(text)
         return msgspec.convert(line, KeptExplanation, strict=False) if line["format"] == FORMAT else None
-    except (ValueError, KeyError, TypeError):  # a msgspec.ValidationError is a ValueError
+    except (ValueError, KeyError, TypeError, msgspec.ValidationError):
         return None

@@ -6,7 +6,7 @@ Nothing here raises for a bad file: it is skipped and named, with what to do abo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -106,13 +106,21 @@ def read_machine(folder: Path, skipped: list[SkippedFile]) -> Machine:
 def read_sidecar(path: Path, skipped: list[SkippedFile]) -> Sidecar:
     """The sidecar; an empty one where there is none."""
     side = read(path, parse_sidecar, skipped) or Sidecar()
+    if side.header is not None and (wrong := wrong_machine(path, side.header.machine)):
+        skipped.append(wrong)
+        return Sidecar()
     if side.unreadable:
-        lines = ", ".join(map(str, side.unreadable[:5])) + (" ..." if len(side.unreadable) > 5 else "")
-        why = (
-            f"{len(side.unreadable)} of its lines cannot be read ({lines}): a writer was killed, or a merge went wrong"
-        )
+        why = f"{_of_lines(side.unreadable, 'cannot be read')}: a writer was killed, or a merge went wrong"
         skipped.append(SkippedFile(path, why, "remove those lines; the other rounds are used"))
+    if side.doubled:
+        why = f"{_of_lines(side.doubled, 'repeat rounds')}: a merge or a copy has put them there twice"
+        skipped.append(SkippedFile(path, why, "remove those lines; each round counts once"))
     return side
+
+
+def _of_lines(numbers: Sequence[int], words: str) -> str:
+    first = ", ".join(map(str, numbers[:5])) + (" ..." if len(numbers) > 5 else "")
+    return f"{len(numbers)} of its lines {words} ({first})"
 
 
 def read_results(path: Path, skipped: list[SkippedFile]) -> ResultsFile | None:

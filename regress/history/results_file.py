@@ -21,6 +21,8 @@ from regress.history.json_text import loads
 RESULTS_VERSION = 2
 BENCHMARKS_VERSION = 2
 MACHINE_VERSION = 1
+LATEST_S = 253_402_300_800.0
+"""The year 10,000: no date can be made of what lies behind it."""
 
 STATS = ("ci_99_a", "ci_99_b", "q_25", "q_75", "number", "repeat")
 COLUMNS = (
@@ -185,6 +187,11 @@ def _row(columns: Sequence[str], values: Any) -> Row | None:
         and isinstance(row.get("version"), (str, type(None)))
     )
     return row if good else None
+
+
+def is_seconds(value: Any) -> bool:
+    """Whether it is a time since the epoch, or a duration, of which a date can be made."""
+    return isinstance(value, (int, float)) and abs(value) < LATEST_S
 
 
 def axes_of(row: Row) -> list[list[str]]:

@@ -157,7 +157,7 @@ def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str
             data = opened.read()
         decode: Callable[[bytes], _LongFile | _ShortFile] = (_SHORT if len(data) < SHORT_BYTES else _LONG).decode
         file = decoded(data, decode)
-    except (OSError, ValueError, RecursionError):  # the slow way says what is wrong
+    except (OSError, ValueError, msgspec.DecodeError, RecursionError):  # the slow way says what is wrong
         return _asv_file_slowly(state, skipped)
     usual = file.version == RESULTS_VERSION and tuple(file.result_columns[: len(COLUMNS)]) == COLUMNS
     whole = isinstance(file, _LongFile) or {memoryview(row)[0] for row in file.results.values()} <= {ord("[")}
@@ -174,7 +174,7 @@ def _asv_file_slowly(state: State, skipped: list[SkippedFile]) -> tuple[str, flo
         return None
     try:
         rows = {name: Cut(*(_text(row.get(column)) for column in COLUMNS)) for name, row in file.rows.items()}
-    except ValueError as error:
+    except (ValueError, msgspec.DecodeError) as error:
         skipped.append(SkippedFile(path, f"its text cannot be kept: {error}", RESTORE))
         return None
     return file.commit_hash, (file.date or 0) / 1000, file.env_name, rows

@@ -489,6 +489,11 @@ def encode(message: Any) -> bytes:
     return (json.dumps({"is": type(message).__name__, **dataclasses.asdict(message)}) + "\n").encode()
 
 
+def writable(text: str) -> str:
+    """The text with halves of characters (a file name that is not UTF-8) written out as `\\udce9`: every file takes it."""
+    return text.encode(errors="backslashreplace").decode()
+
+
 def decode(line: bytes) -> Any:
     """The message of a line. Raises ValueError for a line that is none."""
     data = json.loads(line)

@@ -60,6 +60,7 @@ from regress.measure.wire import (
     Protocol,
     Round,
     SuiteProblem,
+    writable,
 )
 from regress.model.acknowledged import ACK_KINDS, LIFTED, NEXT_TAG, AckKind, Acknowledgement, Reviewed
 from regress.model.bisection import Bisection, Contrast, Probe
@@ -199,4 +200,5 @@ __all__ = [
     "declared_words",
     "metric_of",
     "old_names",
+    "writable",
 ]

@@ -56,12 +56,12 @@ def load(path: Path) -> Trace:
     data = _bytes(path)
     try:
         return msgspec.json.decode(data, type=Trace)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         pass  # a bare NaN, which torch writes sometimes, or something that is no trace
     try:
         loose = json.loads(data.decode(errors="replace"))
         return msgspec.convert({"traceEvents": loose} if isinstance(loose, list) else loose, Trace, strict=False)
-    except ValueError as error:
+    except (ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise ProfileError(
             f"{path} is no Chrome trace: {_first_line(error)}", why=_why(data, error), fix=AGAIN
         ) from error
@@ -79,7 +79,7 @@ def _bytes(path: Path) -> bytes:
         ) from error
 
 
-def _why(data: bytes, error: ValueError) -> str:
+def _why(data: bytes, error: Exception) -> str:
     if isinstance(error, msgspec.ValidationError) and "$.traceEvents[" in str(error):
         return "an event in it is not as torch writes it"
     if b'"traceEvents"' in data[: 1 << 16] or data.lstrip()[:1] == b"[":
