@@ -64,7 +64,7 @@ def parse(text: str, name: str) -> tuple[Acknowledgement, ...]:
     """The entries of a file with that text, in their order; `name` is for errors. Raises ConfigError."""
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a TOMLDecodeError, or a number or nesting that is too long
         line = re.search(r"line (\d+)", str(error))
         where = f"{name}:{line[1]}" if line else name
         raise ConfigError(f"{where} is not TOML", why=str(error), fix=f"correct {where}") from error

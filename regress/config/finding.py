@@ -71,8 +71,8 @@ def parse(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read {path}", why=str(error), fix="make it a readable UTF-8 file") from error
     try:
-        data = json.loads(text)  # json5 takes a hundred times as long, and most files need none of it
-    except ValueError:
+        data: Any = json.loads(text)  # json5 takes a hundred times as long, and most files need none of it
+    except (ValueError, RecursionError):
         data = _parse_json5(path, text)
     if not isinstance(data, dict):
         raise ConfigError(f"{path} holds {shown(data)}", why="expected an object", fix="begin with { and end with }")
@@ -84,6 +84,10 @@ def _parse_json5(path: Path, text: str) -> Any:
 
     try:
         return json5.loads(text)
+    except RecursionError:
+        raise ConfigError(
+            f"{path} is nested too deeply", why="it has brackets in brackets", fix="write it anew"
+        ) from None
     except ValueError as error:
         place = re.fullmatch(r"<string>:(\d+) (.*) at column (\d+)", str(error), re.DOTALL)
         line, why, column = place.groups() if place else ("1", str(error), "1")

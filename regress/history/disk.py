@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from regress.errors import StoreError
+from regress.history.json_text import loads
 
 LOCK_NAME = ".regress.lock"
 POLL_S = 0.01
@@ -83,7 +84,7 @@ def read_kept(path: Path, name: str, version: int) -> dict[str, Any]:
     """The object of that name in a small file that `changing_kept` wrote; empty where it is missing, broken or of another
     version."""
     try:
-        data = json.loads(path.read_bytes())
+        data = loads(path.read_bytes())
     except (OSError, ValueError):
         return {}
     found = data.get(name) if isinstance(data, dict) and data.get("format") == version else None

@@ -25,7 +25,7 @@ import msgspec
 
 from regress.history.json_text import loads
 from regress.history.results_file import FormatError, is_seconds, shortened
-from regress.model import DECLARED_SAMPLING, Benchmark, Measured, Round
+from regress.model import DECLARED_SAMPLING, Benchmark, Measured, Protocol, Round
 
 FORMAT = 1
 ENDING = ".rounds.jsonl"
@@ -258,6 +258,10 @@ class _Reader:
         elif kind == "round":
             self._add_round(number, line)
             return
+        elif kind == "protocol":
+            _known(Protocol, line)
+        elif kind == "process":
+            _a(dict, line["facts"])
         elif kind == "benchmark":
             self._benchmarks[_a(str, line["id"])] = _known(Benchmark, {**line, "declared": _numbers(line["declared"])})
         elif kind == "suite":

@@ -185,7 +185,8 @@ class Store:
 
     def _write_benchmarks(self, benchmarks: Mapping[str, Benchmark], kept: Sidecar, further: names.Further) -> None:
         path, further_path = self.root / BENCHMARKS_FILE, self.root / names.FURTHER_FILE
-        entries = for_merging(path, lambda data: parse_json(data, BENCHMARKS_VERSION)) or {}
+        found = for_merging(path, lambda data: parse_json(data, BENCHMARKS_VERSION)) or {}
+        entries = {name: entry for name, entry in found.items() if isinstance(entry, dict)}
         for each in reversed(kept.kept):
             if each.benchmark is not None:
                 entries.setdefault(each.round.name, names.entry_of(each.benchmark))

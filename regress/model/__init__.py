@@ -60,6 +60,7 @@ from regress.measure.wire import (
     Protocol,
     Round,
     SuiteProblem,
+    from_json,
     writable,
 )
 from regress.model.acknowledged import ACK_KINDS, LIFTED, NEXT_TAG, AckKind, Acknowledgement, Reviewed
@@ -198,6 +199,7 @@ __all__ = [
     "Verdict",
     "Way",
     "declared_words",
+    "from_json",
     "metric_of",
     "old_names",
     "writable",

@@ -6,7 +6,7 @@ import gzip
 import json
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -15,11 +15,15 @@ from regress.errors import ProfileError
 AGAIN = "record it again with torch.profiler, and export it with export_chrome_trace"
 
 
+MOST_US = 1e18
+"""30,000 years: no clock counts to there."""
+
+
 class TraceArgs(msgspec.Struct, gc=False):
     """What is read of an event's arguments; all else is skipped, which makes reading several times as fast."""
 
-    id: Any = msgspec.field(default=None, name="External id")
-    correlation: Any = None
+    id: int | str | None = msgspec.field(default=None, name="External id")
+    correlation: int | None = None
     device: Any = 0
     stream: Any = 0
     grid: Any = None
@@ -40,9 +44,9 @@ class TraceEvent(msgspec.Struct, gc=False):
     ph: str = ""
     cat: str = ""
     name: str = ""
-    tid: Any = 0
-    ts: float = 0.0
-    dur: float = 0.0
+    tid: int | str = 0
+    ts: Annotated[float, msgspec.Meta(ge=-MOST_US, le=MOST_US)] = 0.0
+    dur: Annotated[float, msgspec.Meta(ge=0, le=MOST_US)] = 0.0
     args: TraceArgs = msgspec.field(default_factory=TraceArgs)
 
 

@@ -78,7 +78,13 @@ def read(path: Path) -> Timeline:
         raise ProfileError(
             f"{path} cannot be read: {error}", why="the export was not finished, or is damaged", fix=_export(path)
         ) from error
-    except (IndexError, TypeError, ValueError) as error:  # a column that is not there, or holds something else
+    except (
+        IndexError,
+        KeyError,
+        TypeError,
+        ValueError,
+        OverflowError,
+    ) as error:  # a column that is not there, or holds something else
         raise ProfileError(
             f"{path} cannot be read: {error}", why="its tables are not as they are documented", fix=_export(path)
         ) from error
@@ -170,6 +176,8 @@ class _Export:
         return int(min(found + marks))
 
     def _times(self, row: sqlite3.Row) -> tuple[float, float]:
+        if row["end"] < row["start"]:
+            raise ValueError("something ends before it has begun")
         return (row["start"] - self._origin) * NANO, (row["end"] - row["start"]) * NANO
 
     def _name(self, row: sqlite3.Row, *columns: str) -> str:

@@ -305,9 +305,13 @@ class Server:
         line, _, self._buffer = self._buffer.partition(b"\n")
         try:
             return decode(line)
-        except ValueError:  # something else wrote into the pipe; nothing after it can be trusted
-            self.kill()
-            raise Died(1, f"wrote into the harness's pipe: {line[:200]!r}") from None
+        except ValueError:
+            raise self.strange(line) from None
+
+    def strange(self, written: object) -> Died:
+        """The error where something else wrote into the pipe: nothing after it can be trusted."""
+        self.kill()
+        return Died(1, f"wrote into the harness's pipe: {str(written)[:200]}")
 
     def _ready(self, seconds: float, ending: bool) -> list[int]:
         """The descriptors that can be read; what has been printed is taken along."""
@@ -391,7 +395,8 @@ def discovered(server: Server, timeout_s: float) -> Suite | Broken:
         while True:
             found = server.receive(max(0.0, deadline - time.monotonic()))
             if not isinstance(found, Importing):
-                assert isinstance(found, (Suite, Broken))
+                if not isinstance(found, (Suite, Broken)):
+                    raise server.strange(found)
                 return found
             importing = found.module
     except (TimedOut, Died) as error:
@@ -426,14 +431,16 @@ class ForkServer:
         with contextlib.suppress(OSError):  # the server has ended, which its answer will tell
             socket.send_fds(self._socket, [b"."], [ends.read, ends.write, ends.log])
         answer = self.server.receive(START_TIMEOUT_S)
-        assert isinstance(answer, Forked)
+        if not isinstance(answer, Forked):
+            raise self.server.strange(answer)
         return Child(answer.pid, self)
 
     def preload(self, modules: Sequence[str], timeout_s: float) -> str:
         """Import more, for the children to come; returns why a fork could not measure any more. Raises Died and TimedOut."""
         self.server.send(Preload(list(modules)))
         answer = self.server.receive(timeout_s)
-        assert isinstance(answer, Preloaded)
+        if not isinstance(answer, Preloaded):
+            raise self.server.strange(answer)
         return answer.unforkable
 
     def ended(self, pid: int) -> int | None:
@@ -441,9 +448,10 @@ class ForkServer:
         try:
             self.server.send(Reap(pid))
             answer = self.server.receive(START_TIMEOUT_S, ending=True)
+            if not isinstance(answer, Reaped):
+                raise self.server.strange(answer)
         except (Died, TimedOut):  # the child's parent is gone; nobody can tell the code now
             return None if Path(f"/proc/{pid}").exists() else 0
-        assert isinstance(answer, Reaped)
         return answer.returncode
 
     def close(self) -> None:

@@ -206,7 +206,7 @@ class Visits:
                         spent.resume()
                         server.send(Visit(list(step.tasks)))
                         for task in step.tasks:
-                            reply = self._reply(side, server, limits[current] + GRACE_S, spent)
+                            reply = self._reply(side, server, task, limits[current] + GRACE_S, spent)
                             current += 1
                             yield task, reply
                         self._note_end(side, server, spent)
@@ -228,17 +228,24 @@ class Visits:
                 kind = "signal" if died.returncode < 0 else "error"
                 yield tasks[current], plan.unanswered(tasks[current], Failure(kind, died.reason, detail=died.log))
 
-    def _reply(self, side: Prepared, server: Server, timeout_s: float, spent: Spent) -> Proposal | Round:
-        """What the process answers to the task that comes next. Raises _GaveUp in place of that."""
-        begun = False
+    def _reply(self, side: Prepared, server: Server, task: Task, timeout_s: float, spent: Spent) -> Proposal | Round:
+        """What the process answers to the task, which comes next. Raises _GaveUp in place of that."""
+        begun, kind = False, Proposal if task.protocol is None else Round
         while not isinstance(message := server.receive(timeout_s), (Proposal, Round)):
             if isinstance(message, WrongCode):
                 raise _wrong_code(side, message)
             if isinstance(message, Broken):
                 raise _GaveUp(message.failure, begun)
-            assert isinstance(message, Begin), message
+            if not isinstance(message, Begin):
+                raise server.strange(message)
             begun = True
             spent.begin()
+        if not isinstance(message, kind) or (message.name, message.params, message.side) != (
+            task.name,
+            task.params,
+            task.side,
+        ):
+            raise server.strange(message)
         spent.measuring_s += message.seconds if isinstance(message, Proposal) else message.duration_s
         return message
 
@@ -247,7 +254,8 @@ class Visits:
         end = server.receive(GRACE_S)
         if isinstance(end, Broken):
             raise _GaveUp(end.failure, begun=False)
-        assert isinstance(end, End), end
+        if not isinstance(end, End):
+            raise server.strange(end)
         self.imported = bool(self.imported or end.project_files)
         self.processes.note_late(side, end.late)
         spent.opening_s = end.opening_s

@@ -164,7 +164,7 @@ def test_a_line_with_a_value_of_another_kind_is_none(was: bytes, now: bytes, rou
     whole = recorded(taken("f", gpu_time=1.0), of=benchmark("f"))
     assert was in whole
     found = parse(whole.replace(was, now))
-    assert len(found.unreadable) == 1
+    assert len(found.unreadable) == (2 if b"samples_min" in was else 1), "a protocol takes its round with it"
     assert len(found.kept) == rounds
 
 
