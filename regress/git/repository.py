@@ -98,7 +98,7 @@ class Repository:
         """Names of the tags of each commit that was released, by its full hash."""
         out = output(self.root, "for-each-ref", "--format=%(objectname) %(*objectname) %(refname:strip=2)", "refs/tags")
         found: dict[str, tuple[str, ...]] = {}
-        for line in text(out).splitlines():
+        for line in filter(None, text(out).split("\n")):  # a name may have other ends of lines in it
             own, peeled, name = line.split(" ", 2)
             if self._release_tags.fullmatch(name):
                 found[peeled or own] = (*found.get(peeled or own, ()), name)

@@ -216,12 +216,12 @@ def too_many(axes: Sequence[Sequence[Any]], items: int) -> bool:
 
 def _is_time(value: Any) -> bool:
     """Whether it is None, or milliseconds since the epoch."""
-    return value is None or (isinstance(value, (int, float)) and is_seconds(value / 1000))
+    return value is None or (type(value) in (int, float) and is_seconds(value / 1000))
 
 
 def is_seconds(value: Any) -> bool:
     """Whether it is a time since the epoch, or a duration, of which a date can be made."""
-    return isinstance(value, (int, float)) and abs(value) < LATEST_S
+    return type(value) in (int, float) and abs(value) < LATEST_S
 
 
 def axes_of(row: Row) -> list[list[str]]:

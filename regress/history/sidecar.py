@@ -234,7 +234,8 @@ class _Reader:
 
     def __init__(self) -> None:
         self._header: Header | None = None
-        self._lines: dict[str, Line] = {}
+        self._lines: dict[tuple[str, str], Line] = {}
+        """By kind and id."""
         self._benchmarks: dict[str, Benchmark] = {}
         self._rounds: dict[str, tuple[Round, str, str]] = {}
         """With their run and the id of their benchmark, by all that their line says."""
@@ -250,7 +251,7 @@ class _Reader:
             self._unreadable.append(number)
 
     def _take(self, number: int, line: Line) -> None:
-        kind = line["is"]
+        kind = _a(str, line["is"])
         if kind == "sidecar":
             if _a(int, line["format"]) > FORMAT:
                 raise FormatError(f"format {line['format']} is newer than {FORMAT}", "update regress")
@@ -269,7 +270,7 @@ class _Reader:
             self._suites.update(((_a(str, line["run"]), name), each) for name, each in of.items())
             return
         if "id" in line:
-            self._lines[_a(str, line["id"])] = line
+            self._lines[kind, _a(str, line["id"])] = line
 
     def _add_round(self, number: int, line: Line) -> None:
         found = self._round(line), str(line.get("run", "")), str(line.get("benchmark", ""))
@@ -279,8 +280,8 @@ class _Reader:
         self._rounds.setdefault(key, found)
 
     def _round(self, line: Line) -> Round:
-        shared = self._lines[_a(str, line["process_facts"])]["facts"] if "process_facts" in line else {}
-        protocol = self._lines[_a(str, line["protocol"])] if "protocol" in line else None
+        shared = self._lines["process", _a(str, line["process_facts"])]["facts"] if "process_facts" in line else {}
+        protocol = self._lines["protocol", _a(str, line["protocol"])] if "protocol" in line else None
         facts = {**_a(dict, shared), **_a(dict, line.get("facts", {}))}
         found = _known(Round, {**line, "protocol": protocol, "values": {}, "facts": facts})
         values = {metric: _measured(_a(dict, measured)) for metric, measured in _a(dict, line["values"]).items()}
@@ -291,7 +292,13 @@ class _Reader:
             Kept(round, run, self._benchmarks.get(of or self._suites.get((run, round.name), "")))
             for round, run, of in self._rounds.values()
         ]
-        return Sidecar(self._header, tuple(kept), frozenset(self._lines), tuple(self._unreadable), tuple(self._doubled))
+        return Sidecar(
+            self._header,
+            tuple(kept),
+            frozenset(name for _, name in self._lines),
+            tuple(self._unreadable),
+            tuple(self._doubled),
+        )
 
 
 def _a(kind: type[T], value: Any) -> T:

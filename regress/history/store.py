@@ -41,7 +41,7 @@ from regress.history.results_file import (
     serialize_results,
 )
 from regress.history.sidecar import Header, Sidecar
-from regress.model import Benchmark, Machine, Round, Side
+from regress.model import Benchmark, Machine, Round, Side, writable
 
 LOCK_TIMEOUT_S = 30.0
 
@@ -269,7 +269,8 @@ def _path(root: Path, header: Header, ending: str) -> Path:
 
 def folder_of(root: Path, machine_name: str) -> Path:
     """The folder of that machine. Raises StoreError where the name is none for a folder."""
-    if not machine_name or machine_name.startswith(".") or set(machine_name) & set("/\\\0"):
+    foreign = writable(machine_name) != machine_name or set(machine_name) & set("/\\\0\n")
+    if not machine_name or machine_name.startswith(".") or foreign:
         raise StoreError(
             f"{machine_name!r} cannot name a machine",
             why="the name is that of a folder in results_dir",

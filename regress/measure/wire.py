@@ -14,7 +14,7 @@ import functools
 import json
 import math
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Type, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Callable, Dict, List, Optional, Type, TypeVar, Union, get_args, get_origin, get_type_hints
 
 WIRE_VERSION = 2
 """Version of this file's messages; both ends are shipped together, so a difference means a broken installation."""
@@ -524,9 +524,13 @@ def _writable(value: Any) -> Any:
     return value
 
 
-def decode(line: bytes) -> Any:
-    """The message of a line. Raises ValueError for a line that is none: a benchmark may have written it."""
-    data = from_json(line)
+def decode(line: bytes, parse: Callable[[bytes], Any] = json.loads) -> Any:
+    """The message of a line. Raises ValueError for a line that is none. The driver has `parse` be `from_json`, because a benchmark
+    may have written the line; what a worker reads, the driver has."""
+    try:
+        data = parse(line)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     kind = MESSAGES.get(str(data.pop("is", ""))) if isinstance(data, dict) else None
     if kind is None:
         raise ValueError(f"not a message: {line[:200]!r}")

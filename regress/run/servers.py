@@ -34,6 +34,7 @@ from regress.measure.wire import (
     Suite,
     decode,
     encode,
+    from_json,
 )
 
 START_TIMEOUT_S = 120.0
@@ -304,7 +305,7 @@ class Server:
             self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\n")
         try:
-            return decode(line)
+            return decode(line, from_json)
         except ValueError:
             raise self.strange(line) from None
 
