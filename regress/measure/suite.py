@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 import itertools
@@ -17,7 +18,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 from .bench_types import CudaColdBenchmark, CudaTimeBenchmark, SizeBenchmark, load
 from .failures import last_line, place_of
 from .runner import PeakMemBenchmark, TimeBenchmark, first_attr
-from .wire import DECLARED_SAMPLING, Benchmark, SuiteProblem
+from .wire import DECLARED_SAMPLING, Benchmark, SuiteProblem, build, writable
 
 DECIDING = (
     "device",
@@ -93,7 +94,9 @@ class Suite:
                 problems += recipe.doubled(benchmark.name, self._found[benchmark.name])
                 return
             self._choose_protocol(benchmark)
-            found = describe(benchmark, self.folder)
+            found = build(Benchmark, dataclasses.asdict(describe(benchmark, self.folder)))
+            if writable(found.name) != found.name:
+                raise ValueError(f"the name of {found.name!a} is not UTF-8")
         except BaseException as error:  # a constructor that needs arguments or exits, unreadable parameters, ...
             problem = recipe.problem(error)
             if problem.where not in {known.where for known in problems}:
@@ -272,7 +275,7 @@ def needs_device(benchmark: Any) -> bool:
 def param_texts(benchmark: Any) -> List[List[str]]:
     """The parameters as asv writes them, without any memory address in them: asv strips one only where it ends the text, and a
     series whose name changes with every process is none."""
-    texts = [[ADDRESS.sub("", text) for text in axis] for axis in benchmark.params]
+    texts = [[writable(ADDRESS.sub("", text)) for text in axis] for axis in benchmark.params]
     return [axis if len(set(axis)) == len(axis) else [f"{text} ({i})" for i, text in enumerate(axis)] for axis in texts]
 
 

@@ -68,6 +68,8 @@ track_unit.was = HALF
 def skips(): raise NotImplementedError(HALF)
 def track_skips(): return 1
 track_skips.setup = skips
+def track_named(): return 1
+track_named.benchmark_name = 'b.track_' + HALF
 """
 
 
@@ -77,6 +79,7 @@ def test_text_that_is_not_utf_8_ends_no_command(project: Callable[..., Project])
         p.commit({"proj/__init__.py": CODE.format(seconds=seconds), "benchmarks/b.py": NO_UTF8 + SAID})
         result = p.regress("run")
         assert (result.code, "internal error" in result.err) == (3, False), result.err
+        assert all(words in result.out for words in ("b.track_param(caf\\udce9)", "is not UTF-8")), result.out
     lines = (
         "compare HEAD~1 HEAD --format json",
         "report",
