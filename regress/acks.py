@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from regress.errors import ConfigError
+from regress.files import read_bytes
 from regress.model import ACK_KINDS, LIFTED, METRICS, NEXT_TAG, Acknowledgement
 
 if sys.version_info >= (3, 11):
@@ -52,7 +53,7 @@ _ANY_OPENING = re.compile(r"\s*\[")
 def read(path: Path) -> tuple[Acknowledgement, ...]:
     """The entries of the file; none where there is no file. Raises ConfigError, with the line, for what is not understood."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_bytes(path).decode()
     except FileNotFoundError:
         return ()
     except (OSError, UnicodeDecodeError) as error:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from regress.errors import RegressError
+from regress.errors import RegressError, quoted
 
 if TYPE_CHECKING:
     from regress.commands.session import Request
@@ -112,8 +112,8 @@ def _refused(error: OSError) -> RegressError:
     """The error where a folder or disk of this machine does not take what is to be written, or give what is to be read."""
     where, why = error.filename or ".", (error.strerror or str(error)).lower()
     if error.errno in _FULL:
-        return RegressError("the disk is full", why=why, fix=f"make room: df -h {where}")
-    return RegressError(f"cannot use {where}", why=why, fix=f"ls -ld {where}")
+        return RegressError("the disk is full", why=why, fix=f"make room: {quoted('df', '-h', where)}")
+    return RegressError(f"cannot use {where}", why=why, fix=quoted("ls", "-ld", where))
 
 
 def say(error: RegressError, options: dict[str, Any]) -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from regress.errors import RegressError
+from regress.files import read_bytes
 
 SCHEMA = "regress.profile/1"
 KIND = "regress.profile/"
@@ -188,7 +189,7 @@ def write(profile: Profile, path: Path) -> None:
 def read(path: Path) -> Profile:
     """The export in that file. Raises RegressError where it is none, or a broken one."""
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_bytes(path))
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise RegressError(

@@ -9,7 +9,8 @@ from typing import Any
 
 from regress.config.repository import git_top
 from regress.config.values import shown
-from regress.errors import ConfigError
+from regress.errors import ConfigError, quoted
+from regress.files import read_bytes
 
 _FILE_NAMES = ("asv.conf.json", "asv.conf.jsonc")
 _USUAL_FOLDERS = ("benchmarks", "asv_bench")
@@ -62,12 +63,12 @@ def _in_folder(folder: Path) -> Path | None:
 
 def _two(found: list[Path]) -> ConfigError:
     why = " and ".join(str(each) for each in found)
-    return ConfigError("there are two configurations", why=why, fix=f"name one: --config {found[0]}")
+    return ConfigError("there are two configurations", why=why, fix=f"name one: {quoted('--config', found[0])}")
 
 
 def parse(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_bytes(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read {path}", why=str(error), fix="make it a readable UTF-8 file") from error
     try:

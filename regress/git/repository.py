@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from regress.errors import RegressError, RevisionError
+from regress.errors import RegressError, RevisionError, quoted
 from regress.git.commits import exists, log, shallow
 from regress.git.revisions import resolve
 from regress.git.running import attempt, output, text, top
@@ -40,7 +40,7 @@ def open_repository(path: Path, release_tags: str = ".*") -> Repository:
         raise RegressError(
             f"{path} is a bare repository",
             why="there is no working tree to measure",
-            fix=f"git clone {path} and point to the clone",
+            fix=f"{quoted('git', 'clone', path)} and point to the clone",
         )
     root = top(path)
     git_dir = os.fsdecode(output(root, "rev-parse", "--absolute-git-dir"))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from regress.errors import RegressError
+from regress.errors import RegressError, quoted
 
 
 def attempt(directory: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> tuple[int, bytes, str]:
@@ -45,7 +45,7 @@ def top(directory: Path) -> Path:
 
 def git_error(directory: Path, command: str, err: str) -> RegressError:
     if "dubious ownership" in err or "safe.directory" in err:
-        fix = f"git config --global --add safe.directory {directory}"
+        fix = quoted("git", "config", "--global", "--add", "safe.directory", directory)
         return RegressError(f"git refuses to read {directory}", why="it belongs to another user", fix=fix)
     if "not a git repository" in err:
         return RegressError(

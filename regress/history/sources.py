@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from regress.files import read_bytes
 from regress.history import loading
 from regress.history.json_text import NUMBERS, decoded, has_huge_numbers, strict
 from regress.history.recorded import SkippedFile
@@ -142,14 +143,13 @@ def _told(skipped: Collection[SkippedFile]) -> list[tuple[str, str, str]]:
 
 
 def _lasting(skipped: Collection[SkippedFile]) -> bool:
-    return not any(each.fix.startswith("chmod") for each in skipped)
+    return not any(each.fix.startswith(("chmod", "ls")) for each in skipped)
 
 
 def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Texts] | None:
     """Commit, its date, environment and rows of asv's file; None where it cannot be used."""
     try:
-        with open(f"{state.folder}/{state.stem}.json", "rb", buffering=0) as opened:
-            data = opened.read()
+        data = read_bytes(state.folder / f"{state.stem}.json")
         file = decoded(data, _FILE.decode)
     except (OSError, ValueError, msgspec.DecodeError, RecursionError):  # the slow way says what is wrong
         return _asv_file_slowly(state, skipped)

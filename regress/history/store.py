@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from regress.errors import StoreError
+from regress.errors import StoreError, quoted
 from regress.history import disk, loading, names, sidecar
 from regress.history.cells import newest_alike, rows_of
 from regress.history.loading import ANCHOR, BENCHMARKS_FILE, MACHINE_FILE
@@ -294,5 +294,5 @@ def refuse_other(path: Path, found: tuple[Any, ...], wanted: tuple[Any, ...]) ->
         raise StoreError(
             f"cannot add results of {', '.join(map(str, wanted))} to {path}",
             why=f"it holds results of {', '.join(map(str, found))}",
-            fix=f"move it away: mv {path} {path}.other",
+            fix=f"move it away: {quoted('mv', path, f'{path}.other')}",
         )

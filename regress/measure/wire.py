@@ -525,8 +525,8 @@ def _writable(value: Any) -> Any:
 
 
 def decode(line: bytes, parse: Callable[[bytes], Any] = json.loads) -> Any:
-    """The message of a line. Raises ValueError for a line that is none. The driver parses by `from_json`, because a benchmark may
-    have written the line."""
+    """The message of a line. Raises ValueError for a line that is none. The driver parses by `from_json`: a benchmark may have
+    written it."""
     try:
         data = parse(line)
     except RecursionError:

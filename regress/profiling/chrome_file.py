@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from regress.errors import ProfileError
+from regress.files import read_bytes
 
 AGAIN = "record it again with torch.profiler, and export it with export_chrome_trace"
 
@@ -73,7 +74,7 @@ def load(path: Path) -> Trace:
 
 def _bytes(path: Path) -> bytes:
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
         return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ProfileError(f"{path} ends too early, or is damaged: {error}", fix=AGAIN) from error

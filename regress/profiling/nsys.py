@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from regress.errors import ProfileError
+from regress.errors import ProfileError, quoted
+from regress.files import open_file
 from regress.profiling.timeline import (
     ApiCall,
     Copy,
@@ -92,7 +93,7 @@ def read(path: Path) -> Timeline:
 
 def _refuse_reports(path: Path) -> None:
     try:
-        with path.open("rb") as file:
+        with open(open_file(path), "rb") as file:
             start = file.read(16)
     except OSError as error:
         raise ProfileError(f"{path} cannot be read: {error.strerror or error}", fix="name an export") from error
@@ -116,7 +117,9 @@ def unreadable(path: Path) -> ProfileError:
 
 
 def _export(path: Path) -> str:
-    return f"nsys export --type sqlite -o {path.with_suffix('.sqlite')} {path.with_suffix('.nsys-rep')}"
+    return quoted(
+        "nsys", "export", "--type", "sqlite", "-o", path.with_suffix(".sqlite"), path.with_suffix(".nsys-rep")
+    )
 
 
 class _Export:

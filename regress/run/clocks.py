@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from regress.errors import RegressError
+from regress.errors import RegressError, quoted
 
 ENDING = ".clocks"
 
@@ -219,7 +219,7 @@ def _claimed(path: Path) -> Iterator[_Claim | None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        raise RegressError(f"cannot use {path}", why=str(error), fix=f"rm -f {path}") from None
+        raise RegressError(f"cannot use {path}", why=str(error), fix=quoted("rm", "-f", path)) from None
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from regress.errors import NothingMeasured, RegressError
+from regress.errors import NothingMeasured, RegressError, quoted
 from regress.measure.wire import (
     Begin,
     Broken,
@@ -102,7 +102,7 @@ class Visits:
             raise NothingMeasured(
                 f"the process that imports the suite died on {where}, in {module}: {died.reason}",
                 why=died.last_line or "it printed nothing",
-                fix=f"{side.starts_python} -c 'import {module}'",
+                fix=f"{side.starts_python} -c {quoted(f'import {module}')}",
             ) from None
         if isinstance(found, Broken):
             raise RegressError("the suite could not be read", why=found.failure.message, fix="see --debug")
@@ -265,5 +265,5 @@ def _wrong_code(side: Prepared, found: WrongCode) -> RegressError:
     return NothingMeasured(
         f"{side.side.name} {side.side.label} would not be measured: {found.module} was imported from elsewhere",
         why=f"{found.file} is outside {', '.join(found.expected)}; an editable install or a path hook wins over it",
-        fix=f"{side.python} -m pip uninstall {found.module}",
+        fix=quoted(side.python, "-m", "pip", "uninstall", found.module),
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from regress.commands.init.text import configuration
-from regress.errors import RegressError
+from regress.errors import RegressError, quoted
 from regress.git import Repository
 
 USUAL_SUITES = ("benchmarks", "asv_bench/benchmarks", "asv_bench")
@@ -125,5 +125,5 @@ def write(path: Path, text: str, anew: bool = False) -> None:
             file.write(text)
     except OSError as error:
         raise RegressError(
-            f"cannot write {path}", why=error.strerror or str(error), fix=f"chmod u+w {path.parent}"
+            f"cannot write {path}", why=error.strerror or str(error), fix=quoted("chmod", "u+w", path.parent)
         ) from error

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from regress.commands.session import Session
 from regress.commands.sweep.order import evenly
-from regress.errors import RevisionError
+from regress.errors import RevisionError, quoted
 from regress.model import Commit
 
 NEW, ALL, TAGS, EXISTING = "NEW", "ALL", "TAGS", "EXISTING"
@@ -83,7 +83,7 @@ def _branches(session: Session) -> list[str]:
         raise RevisionError(
             f"there is no branch {names[0]!r} here",
             why='"branches" of asv.conf.json names it',
-            fix=f"git fetch origin {names[0]}, or name a range",
+            fix=f"{quoted('git', 'fetch', 'origin', names[0])}, or name a range",
         )
     return found or ["HEAD"]
 

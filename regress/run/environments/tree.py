@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from regress.config import Config, own_paths
-from regress.errors import BuildFailed, NothingMeasured, RegressError
+from regress.errors import BuildFailed, NothingMeasured, RegressError, quoted
 from regress.model import DEFAULT_ENVIRONMENT, Environment, Side
 from regress.run.environments import wheels
 from regress.run.environments.kept import Kept, key_of
@@ -253,5 +253,5 @@ def _run_build(
         raise (NothingMeasured if side.name == "base" else BuildFailed)(
             f"{side.name} {side.label} does not build: {command}",
             why=f"{problem}: {printed[-1]}" if printed else f"{problem}, and nothing was printed",
-            fix=f"cd {tree} && {command}    # log: {log}",
+            fix=f"{quoted('cd', tree)} && {command}    # log: {log}",
         )
