@@ -9,7 +9,6 @@ import itertools
 import json
 import os
 import pickle
-import pkgutil
 import re
 import traceback
 from types import ModuleType
@@ -17,6 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 from .bench_types import CudaColdBenchmark, CudaTimeBenchmark, SizeBenchmark, load
 from .failures import last_line, place_of
+from .modules import children
 from .runner import PeakMemBenchmark, TimeBenchmark, first_attr
 from .wire import DECLARED_SAMPLING, Benchmark, SuiteProblem, build, writable
 
@@ -89,6 +89,7 @@ class Suite:
         try:
             benchmark = recipe.make()
             if benchmark is None:
+                problems += recipe.misnamed()
                 return
             if benchmark.name in described:
                 problems += recipe.doubled(benchmark.name, self._found[benchmark.name])
@@ -97,6 +98,9 @@ class Suite:
             found = build(Benchmark, dataclasses.asdict(describe(benchmark, self.folder)))
             if writable(found.name) != found.name:
                 raise ValueError(f"the name of {found.name!a} is not UTF-8")
+            if not all(found.params):
+                problems += recipe.without_cases(found)
+                return
         except BaseException as error:  # a constructor that needs arguments or exits, unreadable parameters, ...
             problem = recipe.problem(error)
             if problem.where not in {known.where for known in problems}:
@@ -115,8 +119,8 @@ class Suite:
             problems.append(SuiteProblem(where, last_line(error), traceback.format_exc()))
             return
         yield module
-        for _, child, _ in pkgutil.iter_modules(getattr(module, "__path__", []), f"{name}."):
-            yield from self._modules(child, problems, announce)
+        for child in children(module, problems, _is_benchmark):
+            yield from self._modules(f"{name}.{child}", problems, announce)
 
     # -- one benchmark ---------------------------------------------------------------------------------------------------
 
@@ -191,6 +195,21 @@ class _Recipe(NamedTuple):
             SuiteProblem(mine, f"skipped: {theirs} is {name} already, by its benchmark_name or __name__", fatal=False)
         ]
 
+    def misnamed(self) -> List[SuiteProblem]:
+        """A line where only its `benchmark_name` keeps a function from being a benchmark: asv tells its type by that."""
+        name = getattr(self.member, "benchmark_name", None)
+        if name is None or getattr(self.member, "skip_benchmark", False) or not _is_benchmark(self.attribute):
+            return []
+        last = str(name).rpartition(".")[2]
+        message = f"left out: its benchmark_name is {name!r}, and {last!r} begins like no type; begin it like {self.attribute}"
+        return [SuiteProblem(".".join([self.module.__name__, *self.words()]), message, fatal=False)]
+
+    def without_cases(self, found: Benchmark) -> List[SuiteProblem]:
+        """A line where a parameter has no values."""
+        empty = found.param_names[[bool(axis) for axis in found.params].index(False)]
+        message = f"left out: it has no cases, because there are no values of {empty}"
+        return [SuiteProblem(".".join([self.module.__name__, *self.words()]), message, fatal=False)]
+
     def words(self) -> List[str]:
         """Class and function."""
         return [self.attribute] if self.owner is None else [self.owner.__name__, self.attribute]
@@ -201,6 +220,13 @@ class _Recipe(NamedTuple):
         minor = self.owner is not None and (inspect.isabstract(self.owner) or not _can_be_made(self.owner))
         text = f"skipped: {last_line(error)}" if minor else last_line(error)
         return SuiteProblem(f"{self.module.__name__}.{owner}", text, traceback.format_exc(), fatal=not minor)
+
+
+def _is_benchmark(name: str) -> bool:
+    """Whether a function or class of that name is a benchmark of any type."""
+    from asv_runner.benchmarks import benchmark_types
+
+    return any(kind.name_regex.match(name) for kind in benchmark_types)
 
 
 def _recipes(module: ModuleType) -> Iterator[_Recipe]:

@@ -64,6 +64,6 @@ def ship(cache: Path) -> Path:
 def _digest(*folders: Path) -> str:
     digest = hashlib.sha256(START.encode())
     for folder in folders:
-        for file in sorted(folder.rglob("*.py")):
+        for file in sorted(filter(Path.is_file, folder.rglob("*.py"))):
             digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]

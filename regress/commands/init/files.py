@@ -93,7 +93,11 @@ def suite_of(folder: Path) -> str:
 
 def holds_benchmarks(suite: Path) -> bool:
     """Whether a file below has the name of a benchmark in it. Nothing is imported to find out."""
-    return any(BENCHMARK.search(path.read_text(encoding="utf-8", errors="replace")) for path in suite.rglob("*.py"))
+    return any(
+        BENCHMARK.search(path.read_text(encoding="utf-8", errors="replace"))
+        for path in suite.rglob("*.py")
+        if path.is_file()
+    )
 
 
 def write_suite(suite: Path) -> list[Path]:
