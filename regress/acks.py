@@ -105,7 +105,7 @@ def until_of(words: str) -> str:
         return text.lower()
     if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
         return datetime.date.fromisoformat(text).isoformat()
-    if not text or re.search(r"[\s~^:?*\[\\]|\.\.", text):  # what git allows in no name
+    if not text or re.search(r"[\s~^:?*\[\\\x00-\x1f\x7f]|\.\.", text):  # what git allows in no name
         raise ValueError(words)
     return text
 

@@ -11,6 +11,7 @@ from regress.config.repository import git_top
 from regress.config.values import shown
 from regress.errors import ConfigError, quoted
 from regress.files import read_bytes
+from regress.model import writable
 
 _FILE_NAMES = ("asv.conf.json", "asv.conf.jsonc")
 _USUAL_FOLDERS = ("benchmarks", "asv_bench")
@@ -77,7 +78,20 @@ def parse(path: Path) -> dict[str, Any]:
         data = _parse_json5(path, text)
     if not isinstance(data, dict):
         raise ConfigError(f"{path} holds {shown(data)}", why="expected an object", fix="begin with { and end with }")
+    for key, value in data.items():
+        if not _is_text(key) or not _is_text(value):
+            why = "it has a NUL or half a character in it, which no file name, no pattern and no command has"
+            raise ConfigError(f'"{key}" in {path} is {shown(value)}', why=why, fix=f"correct {shown(key)}")
     return data
+
+
+def _is_text(value: Any) -> bool:
+    """Whether all text in the value is such as files and commands take."""
+    if isinstance(value, str):
+        return "\0" not in value and writable(value) == value
+    if isinstance(value, dict):
+        return all(_is_text(key) and _is_text(each) for key, each in value.items())
+    return all(map(_is_text, value)) if isinstance(value, list) else True
 
 
 def _parse_json5(path: Path, text: str) -> Any:

@@ -48,9 +48,10 @@ DRAIN_READS = 256
 REAPER = """
 import os, shutil, signal, sys
 left = {}
-for line in sys.stdin:
-    sign, group, home = line.rstrip("\\n").split(" ", 2)
-    if sign == "+":
+*lines, torn = sys.stdin.buffer.read().split(b"\\0")  # a folder may have any other character in its name
+for line in lines:
+    sign, group, home = line.split(b" ", 2)
+    if sign == b"+":
         left[int(group)] = home
     else:
         left.pop(int(group), None)
@@ -109,10 +110,10 @@ class Reaper:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
-        self._say(f"+ {group} {home}\n")
+        self._say(f"+ {group} {home}\0")
 
     def release(self, group: int) -> None:
-        self._say(f"- {group} \n")
+        self._say(f"- {group} \0")
 
     def close(self) -> None:
         if self._process is not None and self._process.stdin is not None:
@@ -125,7 +126,7 @@ class Reaper:
         assert self._process is not None
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(line.encode())
+            self._process.stdin.write(os.fsencode(line))
             self._process.stdin.flush()
 
 
@@ -198,7 +199,7 @@ def fresh(start: Path, python: str, variables: Mapping[str, str], *more: str, fd
 def started_in(home: Path) -> list[int]:
     """Processes whose environment says that this is their folder for temporary files: what a worker has started, also where
     it has left the worker's group. Empty where there is no /proc."""
-    mark, found = f"TMPDIR={home}".encode(), []
+    mark, found = os.fsencode(f"TMPDIR={home}"), []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or belongs to somebody else
             if mark in (entry / "environ").read_bytes().split(b"\0"):
