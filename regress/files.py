@@ -18,9 +18,14 @@ _KINDS = (
 
 
 def open_file(path: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
-    """A descriptor of the file, as `os.open` gives it. Raises OSError, also for what is no file."""
+    """A descriptor of the file, as `os.open` gives it. Raises OSError, also for what is no file (a link, with O_NOFOLLOW)."""
     # A pipe is opened without waiting for who has its other end; of a file the flag says nothing.
-    descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY, mode)
+    try:
+        descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY, mode)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise OSError(errno.ELOOP, "it is a link that is not followed", str(path)) from None
     kind = os.fstat(descriptor).st_mode
     if stat.S_ISREG(kind):
         return descriptor

@@ -31,6 +31,8 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
 """Names the file that a step of GitHub Actions adds to the summary of its run; 1 MiB of it are shown, or nothing."""
 
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a formula begins with, for one spreadsheet or another."""
 WRITABLE = "--output FORMAT=FILE with a file that can be written"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _OF_THE_MACHINE = (*_FULL, errno.EACCES, errno.EPERM, errno.EROFS)
@@ -204,7 +206,7 @@ def write_table(rows: Iterable[Sequence[str]], file: str) -> None:
     try:
         target = 1 if file == "-" else file
         with open(target, "w", encoding="utf-8", errors="backslashreplace", newline="", closefd=file != "-") as table:
-            csv.writer(table).writerows(rows)
+            csv.writer(table).writerows(map(_no_formulas, rows))
     except BrokenPipeError:
         return  # a reader who has seen enough
     except OSError as error:
@@ -212,6 +214,19 @@ def write_table(rows: Iterable[Sequence[str]], file: str) -> None:
         raise RegressError(
             what, why=error.strerror or str(error), fix="--csv FILE with a file that can be written"
         ) from error
+
+
+def _no_formulas(row: Sequence[str]) -> list[str]:
+    """The row with a quote before text that a spreadsheet would take for a formula, and run."""
+    return [f"'{cell}" if cell[:1] in _FORMULA and not _is_number(cell) else cell for cell in row]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def publish(site: Site, folder: Path, file: Path | None, progress: Progress) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import json
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from regress.invocation import _explained
+from regress.invocation import _explained, write_table
 from regress.options import FORMATS
 from regress.report import RENDERERS
 from tests.conftest import Project, interrupted, regress, start
@@ -144,3 +145,10 @@ def test_sweep_run_and_build_have_all_formats_too(p: Project, tmp_path: Path) ->
         assert bool(red) is bool(result.code), arguments
         assert any(each.name == "error" for each in commands(result.out)) is bool(result.code), arguments
         assert_harmless(markdown.read_text())
+
+
+def test_no_name_in_a_table_is_a_formula(tmp_path: Path) -> None:
+    rows = [["=HYPERLINK(1)", "@SUM(1)", "+x", "-x", "\t=1", "\r=1"], ["-1.5", "+2e-3", "-inf", "a=b", "", "x-y"]]
+    write_table(rows, str(tmp_path / "t.csv"))
+    with (tmp_path / "t.csv").open(newline="") as file:
+        assert list(csv.reader(file)) == [[f"'{each}" for each in rows[0]], rows[1]]

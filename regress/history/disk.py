@@ -61,7 +61,8 @@ def replace_file(path: Path, data: bytes) -> None:
         except FileNotFoundError:
             path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with open(temporary, "wb") as file:
+            temporary.unlink(missing_ok=True)  # and not written into: it may be a link to another file
+            with open(temporary, "xb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -112,7 +113,7 @@ def append(path: Path, data: bytes, *, lines: bool = True) -> int:
     """
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = open_file(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        descriptor = open_file(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
         try:
             size = os.fstat(descriptor).st_size
             if lines and size and os.pread(descriptor, 1, size - 1) != b"\n":
@@ -166,7 +167,7 @@ def locked(folder: Path, timeout_s: float) -> Iterator[None]:
 def _acquire(folder: Path, deadline: float, timeout_s: float) -> tuple[Path, int]:
     path = folder / LOCK_NAME
     while True:
-        descriptor = open_file(path, os.O_RDWR | os.O_CREAT)
+        descriptor = open_file(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _still_there(path, descriptor):
