@@ -29,11 +29,15 @@ def test_a_folder_outside_git_is_refused(tmp_path: Path) -> None:
         open_repository(tmp_path / "nowhere")
 
 
-def test_a_bare_repository_is_refused(project: Project, tmp_path: Path) -> None:
+def test_a_bare_repository_has_commits_and_no_changes(project: Project, tmp_path: Path) -> None:
+    sha = project.commit("first")
     project.git("clone", "-q", "--bare", ".", "../bare.git")
-    with pytest.raises(RegressError, match="bare") as caught:
-        open_repository(tmp_path / "bare.git")
-    assert caught.value.fix.startswith(f"git clone {tmp_path / 'bare.git'}")
+    for place in ("bare.git", "bare.git/refs"):
+        bare = open_repository(tmp_path / place)
+        assert (bare.root, bare.is_bare, bare.changed_files()) == (tmp_path / "bare.git", True, [])
+    assert bare.resolve("HEAD").sha == sha
+    assert not open_repository(project.root).is_bare
+    assert (bare.worktree(bare.resolve("HEAD"), tmp_path / "trees") / ".git").exists()
 
 
 def test_a_repository_of_another_user_is_refused_with_the_command_that_allows_it(
