@@ -485,3 +485,25 @@ def _refused(project: Path) -> ConfigError | None:
     except ConfigError as error:
         return error
     return None
+
+
+def test_a_user_without_a_home_is_told_what_to_set(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
+    with pytest.raises(ConfigError) as caught:
+        cache_dir(read(project))
+    assert "REGRESS_CACHE_DIR" in caught.value.fix
+    monkeypatch.setenv("REGRESS_CACHE_DIR", "/x")
+    assert cache_dir(read(project)).parent == Path("/x")
+
+
+@pytest.mark.parametrize("name", ["cache_dir", "lock_dir", "acks"])
+def test_a_home_of_nobody_is_named_with_its_key(project: Path, name: str) -> None:
+    def ask() -> None:
+        config = read(project, {name: "~nobody-of-that-name/x"})
+        own_paths(config)
+        effective(config)
+
+    with pytest.raises(ConfigError) as caught:
+        ask()
+    assert f'"{name}"' in caught.value.what

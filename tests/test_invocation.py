@@ -15,7 +15,7 @@ import pytest
 from regress.invocation import _explained, write_table
 from regress.options import FORMATS
 from regress.report import RENDERERS
-from tests.conftest import Project, interrupted, regress, start
+from tests.conftest import Project, interrupted, regress, start, with_this_checkout
 from tests.report.readers import assert_harmless, commands, junit
 
 SUITE = "import proj\ndef cudatime_work(): proj.work()\n"
@@ -152,3 +152,15 @@ def test_no_name_in_a_table_is_a_formula(tmp_path: Path) -> None:
     write_table(rows, str(tmp_path / "t.csv"))
     with (tmp_path / "t.csv").open(newline="") as file:
         assert list(csv.reader(file)) == [[f"'{each}" for each in rows[0]], rows[1]]
+
+
+@pytest.mark.parametrize("words", [("check",), ("config",), ("export", "--csv"), ("profile", "x.json")])
+def test_a_current_folder_that_is_gone_is_said(tmp_path: Path, words: tuple[str, ...]) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    code = "import os, sys; os.rmdir(os.getcwd()); sys.argv = ['regress', *sys.argv[1:]]; from regress.cli import main; main()"
+    env = with_this_checkout()
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "the current folder is gone" in done.stderr) == (2, True), done.stderr
