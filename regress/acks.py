@@ -63,6 +63,9 @@ def read(path: Path) -> tuple[Acknowledgement, ...]:
 
 def parse(text: str, name: str) -> tuple[Acknowledgement, ...]:
     """The entries of a file with that text, in their order; `name` is for errors. Raises ConfigError."""
+    if text.startswith("\ufeff"):
+        why = "it is no character of TOML, and nobody sees it"
+        raise ConfigError(f"{name} begins with a byte order mark", why=why, fix=f"save {name} as UTF-8 without one")
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a TOMLDecodeError, or a number or nesting that is too long

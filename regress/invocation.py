@@ -35,7 +35,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a formula begins with, for one spreadsheet or another."""
 WRITABLE = "--output FORMAT=FILE with a file that can be written"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_OF_THE_MACHINE = (*_FULL, errno.EACCES, errno.EPERM, errno.EROFS)
+_OPEN = (errno.EMFILE, errno.ENFILE)
+_OF_THE_MACHINE = (*_FULL, *_OPEN, errno.EACCES, errno.EPERM, errno.EROFS)
 """What an OSError says that no command has foreseen, and that is no fault of ours."""
 
 
@@ -115,6 +116,8 @@ def _refused(error: OSError) -> RegressError:
     where, why = error.filename or ".", (error.strerror or str(error)).lower()
     if error.errno in _FULL:
         return RegressError("the disk is full", why=why, fix=f"make room: {quoted('df', '-h', where)}")
+    if error.errno in _OPEN:
+        return RegressError("no more files can be opened", why=why, fix="allow more: ulimit -n 4096")
     return RegressError(f"cannot use {where}", why=why, fix=quoted("ls", "-ld", where))
 
 

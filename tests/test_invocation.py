@@ -108,6 +108,7 @@ def test_ctrl_c_replaces_it_too(p: Project, tmp_path: Path) -> None:
         (PermissionError(errno.EACCES, "Permission denied", "/srv/x"), "cannot use /srv/x", 2),
         (OSError(errno.EROFS, "Read-only file system", "/srv/x"), "cannot use /srv/x", 2),
         (OSError(errno.ENOSPC, "No space left on device"), "the disk is full", 2),
+        (OSError(errno.EMFILE, "Too many open files"), "no more files can be opened", 2),
         (FileNotFoundError(errno.ENOENT, "No such file", "x"), "an internal error: FileNotFoundError: ", 5),
     ],
 )

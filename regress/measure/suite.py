@@ -87,6 +87,7 @@ class Suite:
     def _describe(self, recipe: _Recipe, described: Dict[str, Benchmark], problems: List[SuiteProblem]) -> None:
         """Add the benchmark to those that are described, or why not to the problems. Of two of one name the first counts."""
         try:
+            recipe.refuse_imported()
             benchmark = recipe.make()
             if benchmark is None:
                 problems += recipe.misnamed()
@@ -195,6 +196,16 @@ class _Recipe(NamedTuple):
             SuiteProblem(mine, f"skipped: {theirs} is {name} already, by its benchmark_name or __name__", fatal=False)
         ]
 
+    def refuse_imported(self) -> None:
+        """Raise TypeError where something that was imported has the name of an attribute by which times are taken."""
+        sources = [each for each in (self.member, self.owner, self.module) if each is not None]
+        for name in (*DECLARED_SAMPLING, "timeout") if _is_benchmark(self.attribute, TimeBenchmark) else ():
+            value = first_attr(sources, name, None)
+            if callable(value) or isinstance(value, ModuleType):
+                raise TypeError(
+                    f"{name} is {value!r}, taken for the benchmark's own {name}; import it under another name"
+                )
+
     def misnamed(self) -> List[SuiteProblem]:
         """A line where only its `benchmark_name` keeps a function from being a benchmark: asv tells its type by that."""
         name = getattr(self.member, "benchmark_name", None)
@@ -222,11 +233,11 @@ class _Recipe(NamedTuple):
         return SuiteProblem(f"{self.module.__name__}.{owner}", text, traceback.format_exc(), fatal=not minor)
 
 
-def _is_benchmark(name: str) -> bool:
-    """Whether a function or class of that name is a benchmark of any type."""
+def _is_benchmark(name: str, of: type = object) -> bool:
+    """Whether a function or class of that name is a benchmark, of a type below `of`."""
     from asv_runner.benchmarks import benchmark_types
 
-    return any(kind.name_regex.match(name) for kind in benchmark_types)
+    return any(kind.name_regex.match(name) for kind in benchmark_types if issubclass(kind, of))
 
 
 def _recipes(module: ModuleType) -> Iterator[_Recipe]:

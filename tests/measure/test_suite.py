@@ -281,3 +281,15 @@ def test_a_benchmark_without_cases_or_without_a_name_of_its_type_is_told(tmp_pat
         "benchmarks.b.Named.time_sum": "left out: its benchmark_name is 'sums.of numbers', and 'of numbers' begins like "
         "no type; begin it like time_sum",
     }
+
+
+@pytest.mark.parametrize(
+    "line", ["from itertools import repeat", "import re as number", "from time import sleep as warmup_time"]
+)
+def test_what_is_imported_under_the_name_of_an_attribute_is_named(tmp_path: Path, line: str) -> None:
+    text = f"{line}\ndef time_f(): pass\ndef track_g(): return 1\n"
+    found, problems = discover(tmp_path, {"b.py": text})
+    assert set(found) == {"b.track_g"}, "what has no use for it goes on"
+    (told,) = problems
+    assert "taken for the benchmark's own" in told["message"]
+    assert line.rpartition(" ")[2] in told["message"]

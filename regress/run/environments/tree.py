@@ -160,6 +160,13 @@ def import_roots(tree: Path, config: Config) -> tuple[Path, ...]:
 
 
 def _variables(roots: tuple[Path, ...], cache: Path) -> dict[str, str]:
+    for root in roots:
+        if os.pathsep in str(root):
+            raise RegressError(
+                f"the code cannot be imported from {root}",
+                why=f"Python takes the {os.pathsep!r} in it for the end of a folder's name, as it does in PYTHONPATH",
+                fix="name the folder without it; or, where it is the cache's, set REGRESS_CACHE_DIR",
+            )
     inherited = os.environ.get("PYTHONPATH", "")
     paths = [str(root) for root in roots] + [os.path.abspath(path) for path in inherited.split(os.pathsep) if path]
     return with_bytecode({**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, cache)
