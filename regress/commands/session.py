@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from regress.commands.throughput import declares_work
 from regress.compare import Steps, spreads_of
 from regress.config import Config
 from regress.errors import NothingMeasured, RegressError, StoreError
+from regress.errors import quoted as quoted
 from regress.git import Repository, open_repository
 from regress.history import remember_noise, remembered_noise, this_machine
 from regress.measure.wire import Ceilings
@@ -363,16 +363,3 @@ def device_line(facts: Mapping[str, Any], rounds: list[Round]) -> str:
     if clocks:
         parts.append(f"SM clock {clocks[len(clocks) // 2] / 1e6:.0f} MHz")
     return "  ".join(parts)
-
-
-def quoted(*words: str) -> str:
-    """A command line that a shell takes apart into these words, in one line of text that can be printed."""
-    return " ".join(shlex.quote(word) if word.isprintable() else _written_out(word) for word in words)
-
-
-def _written_out(word: str) -> str:
-    """A word with characters that cannot be printed, as bash and zsh read it."""
-    written = {"\\": "\\\\", "'": "\\'"}
-    return (
-        "$'" + "".join(written.get(each, each) if each.isprintable() else f"\\U{ord(each):08x}" for each in word) + "'"
-    )

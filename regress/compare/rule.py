@@ -53,8 +53,11 @@ class Rule:
 
     def counts_from(self, level: float) -> float:
         """The smallest relative change that counts, where `level` is the geometric mean of base and head."""
-        half = self.floor / level / 2
-        return max(self.threshold, (half + math.hypot(half, 1)) ** 2 - 1)
+        if not self.floor:
+            return self.threshold
+        half = self.floor / level / 2 if level else math.inf
+        root = half + math.hypot(half, 1)
+        return max(self.threshold, root * root - 1)  # `root**2` raises where a float cannot hold it
 
     def large(self, ratio: float) -> bool:
         return ratio > 1 + self.threshold or ratio < 1 / (1 + self.threshold)

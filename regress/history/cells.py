@@ -17,6 +17,7 @@ from regress.history.results_file import (
     merged_axes,
     row_from,
     shortened,
+    too_many,
 )
 from regress.history.sidecar import Kept
 from regress.model import DECLARED_SAMPLING, METRICS, PROTOCOL_IDENTITY, Benchmark, Protocol, Round
@@ -119,6 +120,8 @@ def rows_of(
         stay = {params: cell for params, cell in cells_of(before).items() if params not in visited}
         points = ([[value] for value in params] for params in cases)
         axes = merged_axes(benchmark.params, *points, axes_of(before))
+        if too_many(axes, len(cases)):
+            axes, stay = merged_axes(benchmark.params, *points), {}
         cells = {**stay, **{params: _cell(case, metric) for params, case in cases.items()}}
         others = {column: value for column, value in before.items() if column == "profile" or column not in COLUMNS}
         return row_from(axes, cells, version=version, started_at=started_ms, duration=duration_s, **others)

@@ -6,10 +6,12 @@ Nothing here raises for a bad file: it is skipped and named, with what to do abo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from regress.errors import quoted
+from regress.files import read_bytes
 from regress.history.reading import AsvRow, Reader
 from regress.history.recorded import CommitResults, Loaded, Recorded, SkippedFile, put_together
 from regress.history.results_file import (
@@ -75,13 +77,15 @@ def commits(root: Path, machine_name: str | None) -> tuple[CommitResults, ...]:
 def read(path: Path, parse: Callable[[bytes], T], skipped: list[SkippedFile]) -> T | None:
     """The file's content; None where there is none, or where it cannot be read and is now in `skipped`."""
     try:
-        return parse(path.read_bytes())
+        return parse(read_bytes(path))
     except FileNotFoundError:
         return None
     except FormatError as error:
         skipped.append(SkippedFile(path, error.why, error.fix))
+    except PermissionError as error:
+        skipped.append(SkippedFile(path, error.strerror or str(error), quoted("chmod", "u+r", path)))
     except OSError as error:
-        skipped.append(SkippedFile(path, error.strerror or str(error), f"chmod u+r {path}"))
+        skipped.append(SkippedFile(path, error.strerror or str(error), quoted("ls", "-ld", path)))
     return None
 
 
@@ -98,7 +102,7 @@ def read_machine(folder: Path, skipped: list[SkippedFile]) -> Machine:
     named = content.pop("machine", folder.name)
     if named != folder.name:
         why = f"it is of machine {named!r}, in the folder {folder.name}"
-        skipped.append(SkippedFile(path, why, f"mv {folder} {folder.parent / str(named)}"))
+        skipped.append(SkippedFile(path, why, quoted("mv", folder, folder.parent / str(named))))
         return Machine(folder.name)
     return Machine(folder.name, {key: value for key, value in content.items() if isinstance(value, str)})
 
@@ -106,13 +110,21 @@ def read_machine(folder: Path, skipped: list[SkippedFile]) -> Machine:
 def read_sidecar(path: Path, skipped: list[SkippedFile]) -> Sidecar:
     """The sidecar; an empty one where there is none."""
     side = read(path, parse_sidecar, skipped) or Sidecar()
+    if side.header is not None and (wrong := wrong_machine(path, side.header.machine)):
+        skipped.append(wrong)
+        return Sidecar()
     if side.unreadable:
-        lines = ", ".join(map(str, side.unreadable[:5])) + (" ..." if len(side.unreadable) > 5 else "")
-        why = (
-            f"{len(side.unreadable)} of its lines cannot be read ({lines}): a writer was killed, or a merge went wrong"
-        )
+        why = f"{_of_lines(side.unreadable, 'cannot be read')}: a writer was killed, or a merge went wrong"
         skipped.append(SkippedFile(path, why, "remove those lines; the other rounds are used"))
+    if side.doubled:
+        why = f"{_of_lines(side.doubled, 'repeat rounds')}: a merge or a copy has put them there twice"
+        skipped.append(SkippedFile(path, why, "remove those lines; each round counts once"))
     return side
+
+
+def _of_lines(numbers: Sequence[int], words: str) -> str:
+    first = ", ".join(map(str, numbers[:5])) + (" ..." if len(numbers) > 5 else "")
+    return f"{len(numbers)} of its lines {words} ({first})"
 
 
 def read_results(path: Path, skipped: list[SkippedFile]) -> ResultsFile | None:
@@ -133,13 +145,13 @@ def wrong_machine(path: Path, named: Any) -> SkippedFile | None:
     if named == path.parent.name:
         return None
     why = f"it is of machine {named!r}, in the folder of {path.parent.name}"
-    return SkippedFile(path, why, f"mv {path} {path.parent.parent / str(named)}/")
+    return SkippedFile(path, why, quoted("mv", path, path.parent.parent / str(named)))
 
 
 def of_another_commit(path: Path, commit_sha: str, sidecar_sha: str) -> SkippedFile:
     """A file of results whose sidecar is not its own: eight digits of two commits are the same."""
     why = f"it is of commit {commit_sha}, the rounds beside it are of {sidecar_sha}"
-    return SkippedFile(path, why, f"move one of them away: mv {path} {path}.other")
+    return SkippedFile(path, why, f"move one of them away: {quoted('mv', path, f'{path}.other')}")
 
 
 def machine_folders(root: Path, machine_name: str | None) -> Iterator[Path]:

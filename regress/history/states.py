@@ -13,6 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from regress.errors import quoted
 from regress.history import loading
 from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
 from regress.history.recorded import SkippedFile
@@ -72,9 +73,9 @@ def scan(root: Path, skipped: list[SkippedFile]) -> Iterator[State]:
                 files[name[:-5]] = _size(entry)
             elif name.endswith(ENDING) and re.match(r"[0-9a-f]{8}-", name):
                 sidecars[name[: -len(ENDING)]] = _size(entry)
-            elif entry.is_dir() and next((folder / name).glob("*.json"), None) is not None:
+            elif (folder / name).is_dir() and next((folder / name).glob("*.json"), None) is not None:
                 why = "results are looked for in folders of machines only, not below"
-                skipped.append(SkippedFile(folder / name, why, f"mv {folder / name} {root}"))
+                skipped.append(SkippedFile(folder / name, why, quoted("mv", folder / name, root)))
         for stem in sorted({*files, *sidecars}):
             yield State(folder, stem, files.get(stem), sidecars.get(stem))
 

@@ -10,9 +10,11 @@ All times are seconds, all sizes bytes.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
+import math
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Type, TypeVar
+from typing import Any, Callable, Dict, List, Optional, Type, TypeVar, Union, get_args, get_origin, get_type_hints
 
 WIRE_VERSION = 3
 """Version of this file's messages; both ends are shipped together, so a difference means a broken installation."""
@@ -32,6 +34,9 @@ HOST_IDENTITY = ("short_windows",)
 DECLARED_SAMPLING = ("number", "repeat", "rounds", "processes", "warmup_time", "min_run_count", "sample_time")
 """The attributes of asv by which an author says how samples are taken. They are not in the version of a benchmark, so two that
 declare other ones are told apart by them."""
+
+TRACKED = "value"
+"""The metric of a number that the author's function returns: it may be NaN or infinite, where a clock's never is."""
 
 SYNCHRONIZES = "synchronizes: no device time"
 """The flag of a visit whose function waits for the device itself."""
@@ -597,22 +602,65 @@ def encode(message: Any) -> bytes:
     return (json.dumps({"is": type(message).__name__, **dataclasses.asdict(message)}) + "\n").encode()
 
 
-def decode(line: bytes) -> Any:
-    """The message of a line. Raises ValueError for a line that is none."""
-    data = json.loads(line)
-    if not isinstance(data, dict) or data.get("is") not in MESSAGES:
+def writable(text: str) -> str:
+    """The text with halves of characters (a file name that is not UTF-8) written out as `\\udce9`: every file takes it."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def from_json(text: bytes) -> Any:
+    """What `json.loads` gives, as everything takes it: text is `writable`, and a whole number of more than 64 bits is a float.
+    Raises ValueError, also for what is nested too deeply."""
+    try:
+        found = json.loads(text, parse_int=_whole)
+        return _writable(found) if b"\\u" in text or not text.isascii() else found
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _whole(digits: str) -> Union[int, float]:
+    short = len(digits) <= 20  # `int` refuses thousands of digits
+    return int(digits) if short and -(2**63) <= int(digits) < 2**64 else float(digits)
+
+
+def _writable(value: Any) -> Any:
+    if isinstance(value, str):
+        return writable(value)
+    if isinstance(value, list):
+        return [_writable(each) for each in value]
+    if isinstance(value, dict):
+        return {writable(key): _writable(each) for key, each in value.items()}
+    return value
+
+
+def decode(line: bytes, parse: Callable[[bytes], Any] = json.loads) -> Any:
+    """The message of a line. Raises ValueError for a line that is none. The driver parses by `from_json`: a benchmark may have
+    written it."""
+    try:
+        data = parse(line)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    kind = MESSAGES.get(str(data.pop("is", ""))) if isinstance(data, dict) else None
+    if kind is None:
         raise ValueError(f"not a message: {line[:200]!r}")
-    return build(MESSAGES[data.pop("is")], data)
+    found = build(kind, data)
+    for metric, measured in found.values.items() if isinstance(found, (Round, Proposal)) else ():
+        if metric != TRACKED and not math.isfinite(measured.value):
+            raise ValueError(f"no clock and no counter gives {metric} {measured.value}")
+    return found
 
 
-def build(kind: Type[T], data: Dict[str, Any]) -> T:
-    """A dataclass of this file from the dict that `dataclasses.asdict` made of it; unknown keys are ignored."""
+def build(kind: Type[T], data: Any) -> T:
+    """A dataclass of this file from the dict that `dataclasses.asdict` made of it; unknown keys are ignored. Raises ValueError
+    where a field has a value of another kind, or none and no default."""
+    if not isinstance(data, dict):
+        raise ValueError(f"not a {kind.__name__}: {str(data)[:200]}")
     values: Dict[str, Any] = {}
+    hints = _hints(kind)  # type: ignore[arg-type]
     for item in dataclasses.fields(kind):  # type: ignore[arg-type]
+        inner = item.metadata.get("kind")
         if item.name not in data:
             continue
-        value = data[item.name]
-        inner = item.metadata.get("kind")
+        value = _checked(hints[item.name], data[item.name], inner is not None)
         if inner is not None and value is not None:
             if not item.metadata["many"]:
                 value = build(inner, value)
@@ -621,4 +669,31 @@ def build(kind: Type[T], data: Dict[str, Any]) -> T:
             else:
                 value = [build(inner, each) for each in value]
         values[item.name] = value
-    return kind(**values)
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+@functools.lru_cache(maxsize=None)
+def _hints(kind: Any) -> Dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _checked(hint: Any, value: Any, outside: bool) -> Any:
+    """The value, which is of that type; with `outside` only so far: `build` looks at what is in it. Raises ValueError."""
+    inner = get_args(hint)
+    if hint is Any or (get_origin(hint) is Union and value is None):
+        return value
+    if get_origin(hint) is Union:
+        return _checked(inner[0], value, outside)
+    plain = dict if dataclasses.is_dataclass(hint) else get_origin(hint) or hint
+    if not isinstance(value, (int, float) if plain is float else plain) or (
+        isinstance(value, bool) and plain is not bool
+    ):
+        raise ValueError(f"{str(value)[:200]!r} is no {hint}")
+    if not outside and inner:
+        items: Any = value.values() if isinstance(value, dict) else value
+        for each in items:
+            _checked(inner[-1], each, outside)
+    return value

@@ -67,6 +67,8 @@ from regress.measure.wire import (
     Protocol,
     Round,
     SuiteProblem,
+    from_json,
+    writable,
 )
 from regress.model.acknowledged import ACK_KINDS, LIFTED, NEXT_TAG, AckKind, Acknowledgement, Reviewed
 from regress.model.bisection import Bisection, Contrast, Probe
@@ -210,6 +212,8 @@ __all__ = [
     "Verdict",
     "Way",
     "declared_words",
+    "from_json",
     "metric_of",
     "old_names",
+    "writable",
 ]

@@ -10,7 +10,7 @@ from regress.model import Breakage, Changed, Report, Verdict
 from regress.report.rows import MARKS, metric_words
 from regress.report.style import Style, cut, visible
 from regress.report.table import Layout, Row
-from regress.report.together import FEWEST
+from regress.report.together import FEWEST, how_far
 from regress.units import format_change, format_interval, format_pair
 
 __all__ = ["ALIGNS", "broken_row", "changes", "folded_line", "row", "tables"]
@@ -156,7 +156,7 @@ def row(changed: Changed, several: bool = False) -> Row:
         metric_words(metric.name),
         ", ".join(filter(None, [_blame(changed), *_notes(changed), _place(changed) if several else ""])),
     )
-    return Row(columns, mark, color if point.large else "", accent=3)
+    return Row(columns, mark, color if point.large else "", accent=3, weight=how_far(point.ratio))
 
 
 def _blame(changed: Changed | Breakage) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from regress.model import Acknowledgement, Comparison, Report, Verdict
 from regress.report.style import Style, visible
 from regress.report.table import Row
 from regress.report.throughput import throughput_words
-from regress.report.together import Together
+from regress.report.together import Together, weight_of
 from regress.units import format_change, format_interval, format_pair, format_percent
 
 __all__ = [
@@ -60,7 +61,8 @@ def heading(title: str, report: Report, style: Style, *, columns: bool) -> Row:
 
 def row(shown: Comparison | Together, style: Style) -> Row:
     """The row of a comparison, or of several that moved together."""
-    return _together(shown) if isinstance(shown, Together) else _comparison(shown, style)
+    found = _together(shown) if isinstance(shown, Together) else _comparison(shown, style)
+    return replace(found, weight=weight_of(shown))
 
 
 def in_words(cells: Sequence[str]) -> str:

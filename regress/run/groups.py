@@ -113,7 +113,7 @@ class Group:
                 raise Parted(_why(failed))
 
         for side, task in by_side.items():
-            self.servers[side].send(Visit([replace(task, in_turn=True)]))
+            self.servers[side].send(Visit([task]))
             listen(side)
         while ready := [side for side, each in said.items() if isinstance(each, Ready)]:
             metrics = {each.metric for each in said.values() if isinstance(each, Ready)}

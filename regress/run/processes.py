@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from regress.errors import NothingMeasured
+from regress.errors import NothingMeasured, quoted
 from regress.measure.wire import Broken, Discover, Open, Probe, Trying, Works
 from regress.measure.wire import Suite as SuiteMessage
 from regress.model import Settings
@@ -390,5 +390,5 @@ def _not_started(side: Prepared, error: Died | TimedOut) -> NotStarted:
     return NotStarted(
         f"no process could be started for {side.side.name} {side.side.label}",
         why=(error.last_line or error.reason) if isinstance(error, Died) else str(error),
-        fix=f"{side.python} --version",
+        fix=quoted(side.python, "--version"),
     )

@@ -34,6 +34,7 @@ from regress.measure.wire import (
     Suite,
     decode,
     encode,
+    from_json,
 )
 
 START_TIMEOUT_S = 120.0
@@ -47,9 +48,10 @@ DRAIN_READS = 256
 REAPER = """
 import os, shutil, signal, sys
 left = {}
-for line in sys.stdin:
-    sign, group, home = line.rstrip("\\n").split(" ", 2)
-    if sign == "+":
+*lines, torn = sys.stdin.buffer.read().split(b"\\0")  # a folder may have any other character in its name
+for line in lines:
+    sign, group, home = line.split(b" ", 2)
+    if sign == b"+":
         left[int(group)] = home
     else:
         left.pop(int(group), None)
@@ -108,10 +110,10 @@ class Reaper:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
-        self._say(f"+ {group} {home}\n")
+        self._say(f"+ {group} {home}\0")
 
     def release(self, group: int) -> None:
-        self._say(f"- {group} \n")
+        self._say(f"- {group} \0")
 
     def close(self) -> None:
         if self._process is not None and self._process.stdin is not None:
@@ -124,7 +126,7 @@ class Reaper:
         assert self._process is not None
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(line.encode())
+            self._process.stdin.write(os.fsencode(line))
             self._process.stdin.flush()
 
 
@@ -214,7 +216,7 @@ def fresh(start: Path, python: str, variables: Mapping[str, str], *more: str, fd
 def started_in(home: Path) -> list[int]:
     """Processes whose environment says that this is their folder for temporary files: what a worker has started, also where
     it has left the worker's group. Empty where there is no /proc."""
-    mark, found = f"TMPDIR={home}".encode(), []
+    mark, found = os.fsencode(f"TMPDIR={home}"), []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or belongs to somebody else
             if mark in (entry / "environ").read_bytes().split(b"\0"):
@@ -328,10 +330,14 @@ class Server:
     def _next(self) -> Any:
         line, _, self._buffer = self._buffer.partition(b"\n")
         try:
-            return decode(line)
-        except ValueError:  # something else wrote into the pipe; nothing after it can be trusted
-            self.kill()
-            raise Died(1, f"wrote into the harness's pipe: {line[:200]!r}") from None
+            return decode(line, from_json)
+        except ValueError:
+            raise self.strange(line) from None
+
+    def strange(self, written: object) -> Died:
+        """The error where something else wrote into the pipe: nothing after it can be trusted."""
+        self.kill()
+        return Died(1, f"wrote into the harness's pipe: {str(written)[:200]}")
 
     def _ready(self, seconds: float, ending: bool) -> list[int]:
         """The descriptors that can be read; what has been printed is taken along."""
@@ -438,7 +444,8 @@ def discovered(server: Server, timeout_s: float) -> Suite | Broken:
         while True:
             found = server.receive(max(0.0, deadline - time.monotonic()))
             if not isinstance(found, Importing):
-                assert isinstance(found, (Suite, Broken))
+                if not isinstance(found, (Suite, Broken)):
+                    raise server.strange(found)
                 return found
             importing = found.module
     except (TimedOut, Died) as error:
@@ -493,7 +500,8 @@ class ForkServer:
         with contextlib.suppress(OSError):  # the server has ended, which its answer will tell
             socket.send_fds(self._socket, [b"."], fds)
         answer = self.server.receive(START_TIMEOUT_S)
-        assert isinstance(answer, Forked)
+        if not isinstance(answer, Forked):
+            raise self.server.strange(answer)
         return Child(answer.pid, self)
 
     def preload(self, modules: Sequence[str], timeout_s: float) -> str:
@@ -504,7 +512,8 @@ class ForkServer:
     def preloaded(self, timeout_s: float) -> str:
         """The answer to a `Preload` that was sent before."""
         answer = self.server.receive(timeout_s)
-        assert isinstance(answer, Preloaded)
+        if not isinstance(answer, Preloaded):
+            raise self.server.strange(answer)
         return answer.unforkable
 
     def ended(self, pid: int) -> int | None:
@@ -512,9 +521,10 @@ class ForkServer:
         try:
             self.server.send(Reap(pid))
             answer = self.server.receive(START_TIMEOUT_S, ending=True)
+            if not isinstance(answer, Reaped):
+                raise self.server.strange(answer)
         except (Died, TimedOut):  # the child's parent is gone; nobody can tell the code now
             return None if Path(f"/proc/{pid}").exists() else 0
-        assert isinstance(answer, Reaped)
         return answer.returncode
 
     def close(self) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from regress.errors import NothingMeasured, RegressError
+from regress.errors import NothingMeasured, RegressError, quoted
 from regress.measure.wire import (
     Begin,
     Broken,
@@ -104,7 +104,7 @@ class Visits:
             raise NothingMeasured(
                 f"the process that imports the suite died on {where}, in {module}: {died.reason}",
                 why=died.last_line or "it printed nothing",
-                fix=f"{side.starts_python} -c 'import {module}'",
+                fix=f"{side.starts_python} -c {quoted(f'import {module}')}",
             ) from None
         if isinstance(found, Broken):
             raise RegressError("the suite could not be read", why=found.failure.message, fix="see --debug")
@@ -228,15 +228,16 @@ class Visits:
         self, group: Group, sides: Sequence[Prepared], tasks: Sequence[Task], references: Sequence[str], spent: Spent
     ) -> list[Round]:
         by_name = {side.side.name: side for side in sides}
+        asked = {task.side: replace(task, in_turn=True) for task in tasks}
 
         def next_of(name: str, timeout_s: float) -> Ready | Round:
-            said = self._reply(by_name[name], group.servers[name], timeout_s, spent)
+            said = self._reply(by_name[name], group.servers[name], asked[name], timeout_s, spent)
             assert isinstance(said, (Ready, Round))
             if isinstance(said, Round):
                 self._note_end(by_name[name], group.servers[name], spent)
             return said
 
-        by_side = {each.side: each for each in group.measure(tasks, references, next_of)}
+        by_side = {each.side: each for each in group.measure(list(asked.values()), references, next_of)}
         return [by_side[task.side] for task in tasks]
 
     def _parted(
@@ -294,7 +295,7 @@ class Visits:
                         spent.resume()
                         server.send(Visit(list(step.tasks)))
                         for task in step.tasks:
-                            reply = self._reply(side, server, limits[current] + groups.GRACE_S, spent)
+                            reply = self._reply(side, server, task, limits[current] + groups.GRACE_S, spent)
                             assert not isinstance(reply, Ready)
                             current += 1
                             yield task, reply
@@ -317,21 +318,31 @@ class Visits:
                 kind = "signal" if died.returncode < 0 else "error"
                 yield tasks[current], plan.unanswered(tasks[current], Failure(kind, died.reason, detail=died.log))
 
-    def _reply(self, side: Prepared, server: Server, timeout_s: float, spent: Spent) -> Proposal | Round | Ready:
-        """What the process answers to the task that comes next. Raises _GaveUp in place of that."""
-        begun = False
+    def _reply(
+        self, side: Prepared, server: Server, task: Task, timeout_s: float, spent: Spent
+    ) -> Proposal | Round | Ready:
+        """What the process answers to the task, which comes next. Raises _GaveUp in place of that."""
+        begun, kind = False, Proposal if task.protocol is None else Round
         while not isinstance(message := server.receive(timeout_s), (Proposal, Round, Ready)):
             if isinstance(message, WrongCode):
                 raise _wrong_code(side, message)
             if isinstance(message, Broken):
                 raise _GaveUp(message.failure, begun)
-            assert isinstance(message, Begin), message
+            if not isinstance(message, Begin):
+                raise server.strange(message)
             begun = True
             spent.begin()
-        if isinstance(message, Proposal):
-            spent.measuring_s += message.seconds
-        elif isinstance(message, Round):
-            spent.measuring_s += message.duration_s
+        if isinstance(message, Ready):
+            if not task.in_turn:
+                raise server.strange(message)
+            return message
+        if not isinstance(message, kind) or (message.name, message.params, message.side) != (
+            task.name,
+            task.params,
+            task.side,
+        ):
+            raise server.strange(message)
+        spent.measuring_s += message.seconds if isinstance(message, Proposal) else message.duration_s
         return message
 
     def _note_end(self, side: Prepared, server: Server, spent: Spent) -> None:
@@ -339,7 +350,8 @@ class Visits:
         end = server.receive(groups.GRACE_S)
         if isinstance(end, Broken):
             raise _GaveUp(end.failure, begun=False)
-        assert isinstance(end, End), end
+        if not isinstance(end, End):
+            raise server.strange(end)
         name = side.side.name
         self.imported[name] = self.imported.get(name, False) or bool(end.project_files)
         self.processes.note_late(side, end.late)
@@ -357,5 +369,5 @@ def _wrong_code(side: Prepared, found: WrongCode) -> RegressError:
     return NothingMeasured(
         f"{side.side.name} {side.side.label} would not be measured: {found.module} was imported from elsewhere",
         why=f"{found.file} is outside {', '.join(found.expected)}; an editable install or a path hook wins over it",
-        fix=f"{side.python} -m pip uninstall {found.module}",
+        fix=quoted(side.python, "-m", "pip", "uninstall", found.module),
     )

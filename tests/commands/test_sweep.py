@@ -498,3 +498,44 @@ def test_of_a_group_in_which_one_commit_fails_the_others_are_measured_in_full(pr
     assert not [each for each in report["warnings"] if "left out" in each]
     assert rounds_of(p) == {sha: Counter({"b.track_a": 2}) for sha in shas[:3]} | {shas[3]: Counter({"b.track_a": 1})}
     assert [each["first"] for each in report["breakages"]] == [shas[3]]
+
+
+@pytest.mark.parametrize("detached", [False, True])
+@pytest.mark.parametrize("branches", [["HEAD"], ["v1"]])
+def test_a_branch_may_be_any_revision(project: Callable[..., Project], branches: list[str], detached: bool) -> None:
+    p, shas = filled(project, [50e-6, 50e-6, 50e-6], sweep_rounds=2)
+    config = json.loads((p.root / "asv.conf.json").read_text())
+    (p.root / "asv.conf.json").write_text(json.dumps({**config, "branches": branches}))
+    p.git("commit", "-qam", "configured")
+    p.git("tag", "v1")
+    if detached:
+        p.git("checkout", "-q", "--detach")
+    assert p.regress("sweep", "NEW", "-q").code == 0
+    assert p.regress("sweep", "ALL", "-q").code == 0
+    assert set(rounds_of(p)) >= set(shas)
+    assert p.regress("report", "-q").code == 0
+
+
+def test_a_range_needs_no_branch_and_what_does_says_so(project: Callable[..., Project]) -> None:
+    p, shas = filled(project, [50e-6, 50e-6, 50e-6], sweep_rounds=2)
+    config = json.loads((p.root / "asv.conf.json").read_text())
+    (p.root / "asv.conf.json").write_text(json.dumps({**config, "branches": ["gone"]}))
+    p.git("commit", "-qam", "configured")
+    assert p.regress("sweep", f"{shas[0]}..{shas[2]}", "-q").code == 0
+    assert set(rounds_of(p)) == set(shas[1:])
+    assert p.regress("sweep", shas[0], "-q").code == 0
+    result = p.regress("sweep", "ALL")
+    assert (result.code, "there is no branch 'gone' here" in result.err) == (2, True), result.err
+
+
+def test_the_project_may_be_a_bare_repository(project: Callable[..., Project], tmp_path: Path) -> None:
+    p, shas = filled(project, [50e-6, 60e-6], sweep_rounds=2, run_rounds=2)
+    p.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
+    p.git("rm", "-rqf", "proj")
+    config = json.loads((p.root / "asv.conf.json").read_text())
+    (p.root / "asv.conf.json").write_text(json.dumps({**config, "repo": "../bare.git", "branches": ["main"]}))
+    assert p.regress("sweep", "ALL", "-q").code == 0
+    assert set(rounds_of(p)) == set(shas)
+    assert p.regress("check", "HEAD~1", "-q").code == 1
+    assert p.regress("run", "-q").code == 0
+    assert p.regress("report", "-q").code == 0

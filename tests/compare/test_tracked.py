@@ -119,3 +119,12 @@ def test_units_that_differ_are_refused() -> None:
     found = one(tracked(scaled(1.0), "ms"), tracked(scaled(1000.0), "us"))
     assert found.verdict is Verdict.INCOMPARABLE
     assert found.reasons == ("unlike unit: ms on the base, us on the head",)
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-160, 1e160, 1e306])
+@pytest.mark.parametrize("unit", ["s", "B", "items"])
+def test_numbers_at_the_ends_of_what_a_float_holds_are_judged_too(size: float, unit: str) -> None:
+    same = tracked([size] * 5, unit)
+    assert one(same, same).verdict is Verdict.UNCHANGED
+    assert one(tracked([size] * 5, unit), tracked([size * 3] * 5, unit)).verdict is not Verdict.FAILED
+    assert one(tracked(scaled(size), unit), tracked(scaled(2 * size), unit)).verdict is not Verdict.FAILED

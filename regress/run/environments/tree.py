@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from regress.config import Config, own_paths
-from regress.errors import BuildFailed, NothingMeasured, RegressError
+from regress.errors import BuildFailed, NothingMeasured, RegressError, quoted
 from regress.model import DEFAULT_ENVIRONMENT, Environment, Side
 from regress.run.environments import wheels
 from regress.run.environments.kept import Kept, key_of
@@ -168,6 +168,13 @@ def usual_folders(tree: Path, config: Config) -> tuple[Path, ...]:
 
 
 def _variables(roots: tuple[Path, ...], cache: Path) -> dict[str, str]:
+    for root in roots:
+        if os.pathsep in str(root):
+            raise RegressError(
+                f"the code cannot be imported from {root}",
+                why=f"Python takes the {os.pathsep!r} in it for the end of a folder's name, as it does in PYTHONPATH",
+                fix="name the folder without it; or, where it is the cache's, set REGRESS_CACHE_DIR",
+            )
     inherited = os.environ.get("PYTHONPATH", "")
     paths = [str(root) for root in roots] + [os.path.abspath(path) for path in inherited.split(os.pathsep) if path]
     return with_bytecode({**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, cache)
@@ -261,5 +268,5 @@ def _run_build(
         raise (NothingMeasured if side.name == "base" else BuildFailed)(
             f"{side.name} {side.label} does not build: {command}",
             why=f"{problem}: {printed[-1]}" if printed else f"{problem}, and nothing was printed",
-            fix=f"cd {tree} && {command}    # log: {log}",
+            fix=f"{quoted('cd', tree)} && {command}    # log: {log}",
         )
