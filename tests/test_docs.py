@@ -109,6 +109,7 @@ def test_every_setting_is_documented_with_its_default() -> None:
         shown = rows[name].strip('"')
         assert shown in (
             str(value),
+            "true" if value is True else "",
             f"{value:g}" if isinstance(value, float) else "",
             "[]" if value == () else str(value),
         ), name

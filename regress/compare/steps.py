@@ -288,6 +288,8 @@ def confirming_rounds(comparison: Comparison) -> int:
     """Rounds a side that confirming the comparison takes, by its spread and the change that counts."""
     counts_from = comparison.counts_from or comparison.threshold
     apart = math.log((1 + POWER_AT * counts_from) / (1 + counts_from))
+    if comparison.ratio is not None:  # of what is far beyond, a third of the way would be enough
+        apart = max(apart, (abs(math.log(comparison.ratio)) - math.log1p(counts_from)) / 3)
     return max(FEWEST, min(MOST, math.ceil(2 * (POWER_Z * comparison.spread / apart) ** 2)))
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import pkgutil
-import re
 from types import ModuleType
 from typing import Callable, Iterator, List, Optional, Tuple
 
@@ -12,7 +12,6 @@ from .wire import SuiteProblem, writable
 
 Told = Tuple[str, str]
 """The name of a file or folder, and why it is left out."""
-_DEFINED = re.compile(r"^\s*(?:async\s+)?(?:def|class)\s+(\w+)", re.MULTILINE)
 _MOST_BYTES = 1 << 20
 """Of a file that is looked through for benchmarks."""
 
@@ -66,6 +65,16 @@ def _sources(folder: str) -> List[str]:
 def _holds_benchmarks(path: str, is_benchmark: Callable[[str], bool]) -> bool:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return any(map(is_benchmark, _DEFINED.findall(file.read(_MOST_BYTES))))
-    except OSError:
+            return any(map(is_benchmark, _defined(ast.parse(file.read(_MOST_BYTES)).body)))
+    except (OSError, ValueError, SyntaxError, RecursionError):  # which nobody could import
         return False
+
+
+def _defined(body: List[ast.stmt]) -> Iterator[str]:
+    """Names of the functions that a module defines, by itself or in its classes. Not what stands in a text: a script may write
+    suites."""
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+        if isinstance(node, ast.ClassDef):
+            yield from _defined(node.body)

@@ -18,12 +18,13 @@ A scripted host has four devices, all alike; CUDA_VISIBLE_DEVICES chooses one by
 
 The device runs its queue in order while the host goes on, as a CUDA stream does; a stream that runs dry waits for the host.
 Costs vary from round to round and from sample to sample by a noise that depends on the seed, the side, the case and the index
-of the round only, so that a run repeats exactly.
+of the round only, so that a run repeats exactly. What the host's clock reads varies mostly with the round, for both sides alike.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import random
 import sys
@@ -60,7 +61,8 @@ UUIDS = ("scripted", "scripted-1", "scripted-2", "scripted-3")
 ROUND_SD = 0.003
 """Standard deviation of a round's level."""
 SAMPLE_SD = 0.002
-HOST_SD = 0.03
+HOST_SD, OWN_HOST_SD = 0.03, 0.004
+"""The same of the host's clock: the mood of the core, which both sides of a round meet, and what is a process's own."""
 
 
 class Buffer:
@@ -162,7 +164,9 @@ class FakeBackend(DeviceBackend):
         # The side is part of the key: two sides with one noise would agree better than any real device.
         self._random = random.Random(f"{self.seed}/{self.side}/{name}/{order}")
         self._level = self._random.lognormvariate(0.0, ROUND_SD)
-        self._host_level = self._random.lognormvariate(0.0, HOST_SD)
+        own = self._random.normalvariate(0.0, 1.0)
+        mood = own if order < 0 else random.Random(f"{self.seed}/{name}/{order}").normalvariate(0.0, 1.0)
+        self._host_level = math.exp(HOST_SD * mood + (OWN_HOST_SD * own if order >= 0 else 0.0))
 
     # -- what code under test calls --------------------------------------------------------------------------------------
 
