@@ -36,7 +36,7 @@ from regress.model import (
 )
 from regress.stats.modes import Modes, jumps, two_modes
 from regress.stats.multiple import holm
-from regress.stats.paired import paired
+from regress.stats.paired import pair_spread, paired
 from regress.stats.serial import follows
 from regress.stats.summary import summarize
 from regress.stats.welch import min_detectable, smallest_significant, welch
@@ -213,7 +213,7 @@ def _tested(subject: Subject, draft: Draft, base: tuple[float, ...], head: tuple
 
 
 def _paired(draft: Draft, against: Sequence[Against], sides: tuple[Summary, Summary], settings: Settings) -> Draft:
-    """Student's test of the differences of pairs. Where the sides share no zygote, they differ by where the memory of their
+    """The test of the differences of pairs. Where the sides share no zygote, they differ by where the memory of their
     interpreters lies in all pairs of an origin alike: then the mean of each origin is one draw."""
     differences = [each.log_ratio for each in against]
     if not all(each.common for each in against):
@@ -223,8 +223,7 @@ def _paired(draft: Draft, against: Sequence[Against], sides: tuple[Summary, Summ
         differences = [statistics.fmean(each) for each in by_origin.values()]
     found = paired(differences, settings.confidence)
     error = statistics.median(each.error for each in against)
-    spread = statistics.stdev(differences) if len(differences) > 1 else 0.0
-    pairs = Pairs(len(differences), spread, error)
+    pairs = Pairs(len(differences), pair_spread(differences), error)
     draft = draft.settled(Verdict.UNDECIDED, pairs=pairs)
     if error > math.log1p(draft.rule.threshold) / 2:
         draft = draft.doubted(f"a pair is known to ±{100 * error:.2g} % only")

@@ -40,8 +40,8 @@ CONFIRMING = LOOKS[-1]
 """Rounds from this number on confirm."""
 SUSPICIOUS = 0.6
 """Of the change that counts: from here up a case goes to confirmation."""
-FEWEST, MOST = 6, 24
-"""Rounds a side of a confirmation."""
+FEWEST, FEWEST_PAIRS, MOST = 6, 10, 24
+"""Rounds a side of a confirmation, or pairs: of ten six count fully, which leaves them five degrees of freedom."""
 POWER_AT, POWER_Z = 1.4, 2.4
 """A change of so many thresholds is estimated so many standard errors above the threshold."""
 INTERVAL_Z = 2.0
@@ -290,7 +290,8 @@ def confirming_rounds(comparison: Comparison) -> int:
     apart = math.log((1 + POWER_AT * counts_from) / (1 + counts_from))
     if comparison.ratio is not None:  # of what is far beyond, a third of the way would be enough
         apart = max(apart, (abs(math.log(comparison.ratio)) - math.log1p(counts_from)) / 3)
-    return max(FEWEST, min(MOST, math.ceil(2 * (POWER_Z * comparison.spread / apart) ** 2)))
+    fewest = FEWEST if comparison.pairs is None else FEWEST_PAIRS
+    return max(fewest, min(MOST, math.ceil(2 * (POWER_Z * comparison.spread / apart) ** 2)))
 
 
 def deciding_rounds(comparison: Comparison) -> int:

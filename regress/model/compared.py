@@ -41,7 +41,7 @@ class Pairs:
     n: int
     """Draws of their own: pairs, or where the sides share no zygote, what the pairs of each origin come to."""
     spread: float
-    """Standard deviation of the differences: 0.01 is about 1 % from pair to pair."""
+    """Standard deviation of the differences, but for stray ones: 0.01 is about 1 % from pair to pair."""
     error: float
     """Standard error of one difference by its own windows, in the median."""
 

@@ -1,18 +1,28 @@
-"""Student's t-test of paired differences: logarithms of ratios in, one a pair; their mean ratio with interval and p out.
+"""A t-test of paired differences: logarithms of ratios in, one a pair; their mean ratio with interval and p out.
 
 The two sides of a pair were measured in turn, so what disturbs one disturbs the other, and the difference of their logarithms
 is free of it. Welch's test on the values of either side would throw that away; on values that are centred by their pair it
-claims 17.6 % at a nominal 5 %, because the halves of a pair mirror each other (six pairs, simulated). Source: "Student", "The
-probable error of a mean", Biometrika 6 (1908).
+claims 17.6 % at a nominal 5 %, because the halves of a pair mirror each other (six pairs, simulated).
+
+Now and then a process lies badly in memory, and its pair is off by 10 % while all others agree to 0.2 %. So a fifth of the
+differences is trimmed at either end, from five pairs on. Sources: "Student", "The probable error of a mean", Biometrika 6
+(1908); J. W. Tukey and D. H. McLaughlin, "Less vulnerable confidence and significance procedures for location based on a
+single sample", Sankhya A 25 (1963).
 """
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 
 from regress.stats.summary import critical_t, exp_or_inf, mean_and_variance
 from regress.stats.welch import Welch, p_of, smallest_significant
+
+TRIMMED = 0.2
+"""Share of the differences that is left out at either end."""
+NORMAL = 1.4826
+"""Standard deviation of normal values over the median of their distances from their median."""
 
 
 def paired(differences: Sequence[float], confidence: float = 0.95) -> Welch:
@@ -23,10 +33,15 @@ def paired(differences: Sequence[float], confidence: float = 0.95) -> Welch:
     """
     if not differences or not all(math.isfinite(each) for each in differences):
         raise ValueError("pairs need finite differences, one at least")
-    mean, variance = mean_and_variance(differences)
-    if len(differences) < 2:
+    ordered, count = sorted(differences), len(differences)
+    cut = int(TRIMMED * count)
+    kept = ordered[cut : count - cut]
+    mean, _ = mean_and_variance(kept)
+    if count < 2:
         return Welch(exp_or_inf(mean))
-    error, df = math.sqrt(variance / len(differences)), float(len(differences) - 1)
+    # What was trimmed counts as the outermost that was not.
+    _, variance = mean_and_variance([min(max(each, kept[0]), kept[-1]) for each in ordered])
+    error, df = math.sqrt(variance * count) / len(kept), float(len(kept) - 1)
     half = critical_t(df, 1 - confidence) * error
     return Welch(
         ratio=exp_or_inf(mean),
@@ -37,3 +52,10 @@ def paired(differences: Sequence[float], confidence: float = 0.95) -> Welch:
         standard_error=error,
         noise=smallest_significant(error, df, 1 - confidence),
     )
+
+
+def pair_spread(differences: Sequence[float]) -> float:
+    """Standard deviation of the differences, as far as those go that are not far off: by the median of their distances from
+    their median."""
+    middle = statistics.median(differences)
+    return NORMAL * statistics.median(abs(each - middle) for each in differences)

@@ -18,7 +18,8 @@ A scripted host has four devices, all alike; CUDA_VISIBLE_DEVICES chooses one by
 
 The device runs its queue in order while the host goes on, as a CUDA stream does; a stream that runs dry waits for the host.
 Costs vary from round to round and from sample to sample by a noise that depends on the seed, the side, the case and the index
-of the round only, so that a run repeats exactly. What the host's clock reads varies mostly with the round, for both sides alike.
+of the round only, so that a run repeats exactly. What the host's clock reads varies mostly with the round, for both sides
+alike.
 """
 
 from __future__ import annotations
