@@ -45,7 +45,13 @@ def test_a_pair_that_is_far_off_hides_no_change() -> None:
     assert found.p is not None
     assert found.p < 1e-4 < 0.01 < plain.pvalue
     assert found.ratio == pytest.approx(math.exp(0.06925), rel=1e-3)
-    assert pair_spread(seen) == pytest.approx(1.4826 * 0.0015)
+    assert pair_spread(seen) == pytest.approx(1.2 * 1.4826 * 0.0015)
+
+
+@pytest.mark.parametrize("count", [3, 4, 6, 9, 20])
+def test_the_spread_of_few_pairs_is_right_in_the_mean(count: int) -> None:
+    noise = np.random.default_rng(5).normal(0.0, 0.01, (6000, count))
+    assert np.mean([pair_spread(list(row)) for row in noise]) == pytest.approx(0.01, rel=0.04)
 
 
 def test_how_often_it_claims_where_nothing_changed() -> None:
