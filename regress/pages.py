@@ -393,6 +393,19 @@ class Freshness:
 
 
 @dataclass(frozen=True)
+class Lost:
+    """Results that are not in the report, because their files could not be used."""
+
+    files: int
+    of: int
+    """How many there are, with those that could."""
+    newer: int
+    """Of them, those of commits after the newest one that the report has."""
+    matters: bool
+    """Whether a reader has to know before anything else."""
+
+
+@dataclass(frozen=True)
 class Index:
     """The first script that is loaded. What has the type `At` counts in `commits`."""
 
@@ -422,8 +435,9 @@ class Index:
     aa: tuple[Aa, ...]
     strays: tuple[tuple[str, int], ...]
     """Commits with results that are not on the branch, and in how many files."""
-    skipped: tuple[tuple[str, str, str], ...]
-    """Files that could not be used: path, why, fix."""
+    skipped: tuple[tuple[str, int, str, str], ...]
+    """Files that could not be used, one a folder and reason: path, how many, why, fix."""
+    lost: Lost
 
 
 @dataclass(frozen=True)

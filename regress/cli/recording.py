@@ -198,7 +198,7 @@ def export(file: Path, since: str | None, machine: str | None, environment: str 
     metavar="FILE",
     help="Everything in one file, to send or to attach [the folder report/].",
 )
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, and no warning for each folder that was left out.")
 def report(open_: bool, since: str | None, single_file: Path | None, **options: Any) -> None:
     """Write the history as pages that open from a file: what is worse, since when, whose commit, how sure.
 
@@ -219,6 +219,6 @@ def report(open_: bool, since: str | None, single_file: Path | None, **options: 
         from regress.commands.report import report as command
 
         site, folder = command(request({}), progress, since, regress.commands)
-        page = publish(site, folder, single_file, progress)
+        page = publish(site, folder, single_file, progress, options["quiet"])
     if open_:
         click.launch(page.resolve().as_uri())

@@ -10,7 +10,7 @@ from regress.commands.check import policy, suggestions
 from regress.commands.session import Request, Session, counted, quoted, unmatched
 from regress.compare import acknowledged, compare, overall, renames
 from regress.errors import NothingMeasured, RevisionError
-from regress.history import Loaded, Recorded, Store
+from regress.history import Loaded, Recorded, Store, left_out
 from regress.model import Case, Commit, Report, Round, Side
 from regress.run.plan import Selection, select
 
@@ -31,8 +31,7 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
     sides = recorded_side(session, store, "base", base), recorded_side(session, store, "head", head)
     warnings = list(session.config.warnings)
     found = [store.load(side.commit.sha, session.machine.name) for side in sides]
-    skipped = dict.fromkeys(each for loaded in found for each in loaded.skipped)
-    warnings += [f"{each.path}: {each.why}; fix: {each.fix}" for each in skipped]
+    warnings += [each.words for each in left_out(each for loaded in found for each in loaded.skipped)]
     before, after = _pair(sides, found, environment, session, store)
     warnings += [f"{each.source.name}: {note}" for each in (before, after) for note in each.notes]
     selection = session.selection()

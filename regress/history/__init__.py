@@ -37,7 +37,7 @@ from regress.history.machine import this_machine
 from regress.history.merging import Merging
 from regress.history.noise import remember_noise, remembered_noise
 from regress.history.reading import NUMBERS, AsvTable, interval_of, is_number
-from regress.history.recorded import CommitResults, Loaded, Recorded, SkippedFile
+from regress.history.recorded import CommitResults, LeftOut, Loaded, Recorded, SkippedFile, left_out
 from regress.history.store import Remeasured, Store
 from regress.history.verdicts import LastVerdict, last_verdicts, remember_verdicts
 
@@ -47,6 +47,7 @@ __all__ = [
     "AsvTable",
     "CommitResults",
     "LastVerdict",
+    "LeftOut",
     "Loaded",
     "Merging",
     "Place",
@@ -61,6 +62,7 @@ __all__ = [
     "keep_explanation",
     "last_aa",
     "last_verdicts",
+    "left_out",
     "remember_noise",
     "remember_verdicts",
     "remembered_noise",

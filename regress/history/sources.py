@@ -161,7 +161,7 @@ def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str
         return _asv_file_slowly(state, skipped)
     usual = file.version == RESULTS_VERSION and tuple(file.result_columns[: len(COLUMNS)]) == COLUMNS
     whole = isinstance(file, _LongFile) or {memoryview(row)[0] for row in file.results.values()} <= {ord("[")}
-    if not usual or not whole or file.params.machine != state.folder.name:
+    if not usual or not whole or file.params.machine != state.machine:
         return _asv_file_slowly(state, skipped)
     return file.commit_hash, (file.date or 0) / 1000, file.env_name, file.results
 
@@ -169,7 +169,7 @@ def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str
 def _asv_file_slowly(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Texts] | None:
     """Files that asv does not write today: of the first format, with other columns, malformed in parts, or broken."""
     path = state.folder / f"{state.stem}.json"
-    file = loading.read_results(path, skipped)
+    file = loading.read_results(path, state.machine, skipped)
     if file is None:
         return None
     try:

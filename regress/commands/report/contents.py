@@ -16,9 +16,9 @@ from regress.commands.report.leaves import id_of
 from regress.commands.report.rows import severity
 from regress.commands.session import Session
 from regress.compare import Past
-from regress.history import Store, last_aa
+from regress.history import Store, last_aa, left_out
 from regress.model import METRICS
-from regress.pages import Aa, Broken, Event, Freshness, Index, Level, Overall, PageCommit, Part, Place, Row, Where
+from regress.pages import Aa, Broken, Event, Freshness, Index, Level, Lost, Overall, PageCommit, Part, Place, Row, Where
 
 MOST_ROWS = 2500
 """Of the index; beyond, a benchmark with many cases is one row for each metric and place, that of its worst case."""
@@ -31,6 +31,9 @@ GONE_AFTER = 10
 RETIRED_AFTER = 100
 """Commits after the newest result of a place: nothing is measured there any more."""
 
+LOST_SHARE = 0.01
+"""Of all results, beyond which it is said first that some could not be used."""
+
 
 class Contents:
     """Puts the index together."""
@@ -41,7 +44,7 @@ class Contents:
 
     def index(self, parts: Sequence[Part]) -> Index:
         """The index of the benchmarks whose parts these are."""
-        settings, branch = self._session.config.settings, self._branch
+        settings, branch, past = self._session.config.settings, self._branch, self._past
         places = self._places(parts)
         number = {each.id: index for index, each in enumerate(places)}
         rows: list[list[Row]] = []
@@ -58,7 +61,7 @@ class Contents:
         alive = {(each.benchmark, each.place) for group in rows for each in group if each.status != "gone"}
         events = sorted((_held(each, alive) for each in events), key=_rank)
         broken.sort(key=lambda each: (not each.open, -each.last))
-        left_out = max(0, len(events) - MOST_EVENTS) + max(0, len(broken) - MOST_EVENTS)
+        beyond = max(0, len(events) - MOST_EVENTS) + max(0, len(broken) - MOST_EVENTS)
         events, suspects = _numbered(events[:MOST_EVENTS])
         names = [part.entry.name for part in parts]
         unmeasured = branch.unmeasured
@@ -81,7 +84,7 @@ class Contents:
             rows=tuple(_shortened(rows)),
             events=tuple(events),
             broken=with_messages(broken[:MOST_EVENTS], names, places, self._store, branch),
-            left_out=left_out,
+            left_out=beyond,
             suspects=tuple(suspects),
             reference=branch.reference,
             release=branch.release,
@@ -89,8 +92,17 @@ class Contents:
             freshness=Freshness(len(unmeasured), unmeasured[0].date if unmeasured else None),
             aa=tuple(self._aa(places)),
             strays=tuple((each.commit_sha, len(each.files)) for each in self._past.unknown),
-            skipped=tuple((self._path(each.path), each.why, each.fix) for each in self._past.skipped),
+            skipped=tuple((self._path(each.path), each.files, each.why, each.fix) for each in left_out(past.skipped)),
+            lost=self._lost(),
         )
+
+    def _lost(self) -> Lost:
+        """What of the results could not be used. Names of files begin with the commit that they are of."""
+        branch, lost = self._branch, self._past.lost
+        newest = branch.position[branch.commits[-1].sha]
+        after = {each.short for each in branch.all[newest + 1 :]}
+        newer, files = sum(path.name[:8] in after for path in lost), self._past.files
+        return Lost(len(lost), files, newer, matters=newer > 0 or len(lost) > LOST_SHARE * files)
 
     def _path(self, path: Path) -> str:
         """As seen from the configuration: where that lies is nobody's business who reads the report."""
