@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from regress.model.measured import Better
+
 DEFAULT_ENVIRONMENT = "worktree"
 EXISTING = "existing"
 """asv's type of an interpreter that is there already, in which asv installs nothing."""
@@ -82,6 +84,8 @@ class Settings:
     """How the process of a round begins: auto (forked from one that has imported the suite, where a trial shows that this
     works), or fresh (an interpreter of its own, which imports everything again)."""
     seed: int = 0
+    better: Mapping[str, Better] = field(default_factory=dict)
+    """Which direction is better, by regular expression, searched in names: of tracked numbers that do not say it themselves."""
     cuda: tuple[str, ...] = ()
     """Regular expressions, searched in names: `time_*` benchmarks that are measured under the device protocol."""
     check_rounds: int = 0

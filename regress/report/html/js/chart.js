@@ -78,7 +78,7 @@
   // Among many lines those stand out that have moved, in the colour of what that means.
   const crowd = line => {
     const last = line.changes.findLast(each => each.large && each.state !== "recovered");
-    return color(last ? ({regressed: "--worse", improved: "--better"}[last.moved] ?? "--unsure") : "--crowd");
+    return color(last ? `--${R.toneOf(last.moved)}` : "--crowd");
   };
 
   // options: {node, shard, lines, labels, height, byDate, log, relative, pins, zoom, small, sync, onpin, onzoom}

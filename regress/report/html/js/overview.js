@@ -29,9 +29,12 @@
     const since = index.release ? reference : `the first measured commit, ${reference}`;
     const rows = R.grouped(index.rows.filter(row => places.shows(row.place) && row.gates));
     const worse = new Set(open.map(each => each.benchmark)).size;
+    const undirected = rows.filter(group => group.some(row => row.status === "changed")).length;
     const title =
       open.length === 0
-        ? `Nothing is worse than before.`
+        ? undirected
+          ? `Nothing is known to be worse; ${undirected} changed, direction not declared.`
+          : `Nothing is worse than before.`
         : `${number(worse)} benchmark${worse === 1 ? " is" : "s are"} worse than before.`;
     const count = {};
     for (const group of rows) count[group[0].status] = (count[group[0].status] ?? 0) + 1;
@@ -57,6 +60,13 @@
         `${rows.length} series (a case and a metric)${index.places.length > 1 ? ` in ${text.counted(places.places.length, "place")}` : ""}: ${text.listed(counts)}.`,
         " ",
         overall(places, since),
+        undirected > 0 && [
+          ` Which direction of the ${undirected} that changed is better, nothing says: `,
+          h("a", {href: R.link("regressions", "", {moved: "changed"})}, "what changed"),
+          "; ",
+          h("code", {class: "mono"}, '"better"'),
+          " in asv.conf.json tells it.",
+        ],
       ),
     ];
   };
@@ -74,7 +84,7 @@
     );
   };
   const banner = () => {
-    const {freshness, generated, commits} = R.index,
+    const {freshness, generated, commits, lost} = R.index,
       now = Date.now() / 1000;
     const old = now - generated,
       behind = freshness.oldest === null ? 0 : now - freshness.oldest;
@@ -85,6 +95,17 @@
         h("b", null, "This report is old. "),
         `It was made ${text.ago(old)}; what was measured since is not in it.`,
       );
+    if (lost.matters) {
+      const newer = lost.newer ? `, ${lost.newer} of them newer than all that is shown` : "";
+      return h(
+        "p",
+        {class: "banner bad", role: "status"},
+        h("b", null, "Results are missing. "),
+        `${lost.files} of ${text.counted(lost.of, "file")} of results could not be used${newer}: `,
+        h("a", {href: R.link("machines")}, "which, and why"),
+        ".",
+      );
+    }
     if (!freshness.unmeasured) return null;
     const words = `${text.counted(freshness.unmeasured, "commit")} after ${R.short(commits.at(-1).sha)} ${freshness.unmeasured === 1 ? "has" : "have"} no results; the oldest of them is from ${text.ago(behind)}.`;
     return h(
@@ -124,7 +145,7 @@
           "div",
           {class: "axis"},
           h("span", null, `${R.commitName(0)} · ${text.date(index.commits[0].date)}`),
-          h("span", {class: "wide"}, "each bar a measured commit; tall ones changed something"),
+          h("span", {class: "wide"}, index.commits.length > 120 ? "each bar a few measured commits; tall ones changed something" : "each bar a measured commit; tall ones changed something"),
           h("span", null, `${R.commitName(index.commits.length - 1)} · ${text.date(index.commits.at(-1).date)}`),
         ),
         ...(open.length

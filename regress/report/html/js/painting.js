@@ -1,7 +1,7 @@
 // What stands on a chart beside its lines, in canvas pixels: levels, change points, failures, ticks, pins, names.
 (R => {
   const {text} = R;
-  const tone = moved => ({regressed: "--worse", improved: "--better"})[moved] ?? "--unsure";
+  const tone = moved => `--${R.toneOf(moved)}`;
 
   // A brush knows the chart: where a commit and a value are, what lies inside, and how to draw a line or a word.
   const brush = (u, {frame, color}) => {

@@ -4,7 +4,7 @@
     regressed: ["▲", "worse"],
     failed: ["✕", "worse"],
     tentative: ["△", "unsure"],
-    changed: ["◆", "unsure"],
+    changed: ["◆", "moved"],
     improved: ["▼", "better"],
     acknowledged: ["✓", ""],
     recovered: ["↩", ""],
@@ -34,6 +34,8 @@
   R.metric = name => (name === "peak_rss" ? "peak RSS" : name.replaceAll("_", " "));
   R.sign = status => STATUS[status]?.[0] ?? "";
   R.tone = status => STATUS[status]?.[1] ?? "";
+  // Of a direction: what is neither known to be worse nor better has a tone of its own.
+  R.toneOf = moved => ({regressed: "worse", improved: "better", changed: "moved"})[moved] ?? "";
   R.severity = status => ORDER.indexOf(status) + 1 || ORDER.length + 1;
   R.statuses = ORDER;
   R.tag = (status, more = "", title = null) =>
@@ -47,10 +49,9 @@
   // A ratio, with an arrow that says which way, in the colour of what it means.
   R.moved = (ratio, moved, big = false) => {
     const arrow = ratio === null ? "" : ratio > 1 ? "▲" : ratio < 1 ? "▼" : "";
-    const tone = {regressed: "worse", improved: "better", changed: "unsure"}[moved] ?? "";
     return R.h(
       "span",
-      {class: `${tone} ${big ? "big" : ""}`.trim()},
+      {class: `${R.toneOf(moved)} ${big ? "big" : ""}`.trim()},
       R.h("span", {"aria-hidden": "true"}, arrow && `${arrow} `),
       ratio === null ? "from zero" : R.text.change(ratio),
     );
