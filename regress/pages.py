@@ -3,6 +3,7 @@
     Site        the whole report: an index, and a Leaf for each benchmark that is made when it is needed
     Index       all that is known without opening a benchmark
     Row         one case and metric in one place, as the overview lists it
+    Values      what was measured of each row, which is loaded where it is needed
     Event       one change of level, seen in one or many cases and places
     Leaf        one benchmark: a Shard for its page, and its Part of the index
     Line        one Series as its page draws it
@@ -67,6 +68,14 @@ class Level(NamedTuple):
     """What it is against each level before it, a letter each: the first of a Verdict's word, "x" for incomparable."""
 
 
+class Measured(NamedTuple):
+    """The values of a row: `column` is the place of their commits among the columns beside it; one counts as `per`."""
+
+    column: int
+    per: int
+    values: tuple[int, ...]
+
+
 class Row(NamedTuple):
     """One case and metric in one place. Where `cases` is more than one it is the worst of so many."""
 
@@ -85,7 +94,9 @@ class Row(NamedTuple):
     at: At
     """The commit of the latest value."""
     since: float | None
-    """Ratio of the latest level to the one of the reference; None where the two cannot be compared."""
+    """Ratio of the latest value to the one at the reference, or last before it; None where the two cannot be compared."""
+    doubt: str
+    """Why that ratio says nothing: one of the two is far off the level of the values around it."""
     change: float | None
     """Ratio of the last change that counts; of the last regression that is open, where one is."""
     changed: At | None
@@ -95,6 +106,10 @@ class Row(NamedTuple):
     """The history from its first level to its latest value, a letter a step: SPARK_LETTERS, lowest first; a space is a
     failure, a dash where there is no result."""
     levels: tuple[Level, ...]
+    off: tuple[At, ...]
+    """Commits whose own value lies off its level by more than noise and what counts."""
+    measured: Measured | None = None
+    """None in the index, which has them apart: see Values."""
     cases: int = 1
 
 
@@ -202,6 +217,8 @@ class Part:
 
     entry: Entry
     places: tuple[Where, ...]
+    columns: tuple[tuple[At, ...], ...] = ()
+    """Where its rows have values."""
     rows: tuple[Row, ...] = ()
     events: tuple[Event, ...] = ()
     broken: tuple[Broken, ...] = ()
@@ -441,8 +458,16 @@ class Index:
 
 
 @dataclass(frozen=True)
+class Values:
+    """What was measured of the rows of an Index, in their order."""
+
+    columns: tuple[tuple[At, ...], ...]
+    rows: tuple[Measured | None, ...]
+
+
+@dataclass(frozen=True)
 class Site:
     """A whole report. `index` puts the parts together, in the order of `leaves`."""
 
     leaves: tuple[Leaf, ...]
-    index: Callable[[Sequence[Part]], Index]
+    index: Callable[[Sequence[Part]], tuple[Index, Values]]

@@ -91,6 +91,7 @@ from regress.model.measured import (
     Spread,
     Throughput,
     declared_words,
+    direction_of,
     metric_of,
     old_names,
 )
@@ -197,6 +198,7 @@ __all__ = [
     "Verdict",
     "Way",
     "declared_words",
+    "direction_of",
     "metric_of",
     "old_names",
 ]

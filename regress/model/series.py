@@ -92,12 +92,18 @@ class ChangePoint:
     threshold: float
     state: Literal["tentative", "confirmed", "recovered"]
     """`tentative`: the last commits only, and too few to tell it from a stray result: measure again. `recovered`: an
-    improvement that took an earlier regression back."""
+    improvement that took an earlier regression back, or one of two changes there and back around two stray values, which has
+    `recovered_by` too."""
     way: Way
     recovered_by: str = ""
     """The first commit of the improvement that took this regression back."""
     reasons: tuple[str, ...] = ()
     acknowledged: Acknowledgement | None = None
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether it went, or came back, after two values: nothing of it is left."""
+        return self.state == "recovered" and bool(self.recovered_by)
 
     @property
     def is_open(self) -> bool:

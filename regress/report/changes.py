@@ -136,6 +136,8 @@ def _notes(changed: Changed) -> tuple[str, ...]:
         notes.append(visible(point.acknowledged.words))
     elif point.state == "tentative":
         notes.append("tentative: the newest results only, measure again")
+    if point.is_passing:
+        return (*notes, "two results only, then back", *map(visible, point.reasons))
     if point.state == "recovered":
         notes.append("takes an earlier regression back")
     if point.recovered_by:

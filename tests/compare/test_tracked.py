@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from regress.model import Round, Verdict
-from regress.model.measured import direction_of
+from regress.model import Round, Verdict, direction_of
 
 from .rounds import SETTINGS, benchmark, one, rounds, scaled, tracked
 

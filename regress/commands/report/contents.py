@@ -18,7 +18,22 @@ from regress.commands.session import Session
 from regress.compare import Past
 from regress.history import Store, last_aa, left_out
 from regress.model import METRICS
-from regress.pages import Aa, Broken, Event, Freshness, Index, Level, Lost, Overall, PageCommit, Part, Place, Row, Where
+from regress.pages import (
+    Aa,
+    Broken,
+    Event,
+    Freshness,
+    Index,
+    Level,
+    Lost,
+    Overall,
+    PageCommit,
+    Part,
+    Place,
+    Row,
+    Values,
+    Where,
+)
 
 MOST_ROWS = 2500
 """Of the index; beyond, a benchmark with many cases is one row for each metric and place, that of its worst case."""
@@ -42,8 +57,8 @@ class Contents:
         self._session, self._past, self._branch = session, past, branch
         self._store = Store(session.config.results_dir)
 
-    def index(self, parts: Sequence[Part]) -> Index:
-        """The index of the benchmarks whose parts these are."""
+    def index(self, parts: Sequence[Part]) -> tuple[Index, Values]:
+        """The index of the benchmarks whose parts these are, and the values of its rows."""
         settings, branch, past = self._session.config.settings, self._branch, self._past
         places = self._places(parts)
         number = {each.id: index for index, each in enumerate(places)}
@@ -64,8 +79,9 @@ class Contents:
         beyond = max(0, len(events) - MOST_EVENTS) + max(0, len(broken) - MOST_EVENTS)
         events, suspects = _numbered(events[:MOST_EVENTS])
         names = [part.entry.name for part in parts]
+        listed, values = _apart(_shortened(rows), [part.columns for part in parts])
         unmeasured = branch.unmeasured
-        return Index(
+        found = Index(
             fields={kind.__name__.lower(): kind._fields for kind in (Row, Level, Event, Broken)},
             project=self._session.config.project,
             generated=time.time(),
@@ -81,7 +97,7 @@ class Contents:
             places=places,
             machines=tuple((each.name, dict(each.facts)) for each in self._past.machines),
             entries=tuple(part.entry for part in parts),
-            rows=tuple(_shortened(rows)),
+            rows=listed,
             events=tuple(events),
             broken=with_messages(broken[:MOST_EVENTS], names, places, self._store, branch),
             left_out=beyond,
@@ -95,6 +111,7 @@ class Contents:
             skipped=tuple((self._path(each.path), each.files, each.why, each.fix) for each in left_out(past.skipped)),
             lost=self._lost(),
         )
+        return found, values
 
     def _lost(self) -> Lost:
         """What of the results could not be used. Names of files begin with the commit that they are of."""
@@ -202,6 +219,19 @@ def _held(event: Event, alive: Set[tuple[int, int]]) -> Event:
     return event._replace(state="gone")
 
 
+def _apart(rows: Sequence[Row], columns: Sequence[Sequence[tuple[int, ...]]]) -> tuple[tuple[Row, ...], Values]:
+    """The rows without their values, and these; `columns` are those of each benchmark."""
+    number: dict[tuple[int, ...], int] = {}
+    values = [
+        row.measured
+        and row.measured._replace(
+            column=number.setdefault(columns[row.benchmark][row.measured.column], len(number)),
+        )
+        for row in rows
+    ]
+    return tuple(row._replace(measured=None) for row in rows), Values(tuple(number), tuple(values))
+
+
 def _shortened(groups: Sequence[Sequence[Row]]) -> list[Row]:
     """The rows of all benchmarks; of those with the most cases only the worst one, as long as there are too many."""
     left = sum(map(len, groups))
@@ -227,7 +257,7 @@ def _overall(rows: Sequence[Row], newest: int, places: int) -> list[Overall]:
     for row in rows:
         metric = METRICS.get(row.metric)
         time_of_case = row.gates and metric is not None and metric.kind == "time"
-        if time_of_case and row.since and newest - row.at < GONE_AFTER:
+        if time_of_case and row.since and not row.doubt and newest - row.at < GONE_AFTER:
             by_place.setdefault(row.place, []).append(row.since)
     return [
         Overall(place, float(f"{statistics.geometric_mean(by_place[place]):.5g}"), len(by_place[place]))

@@ -108,13 +108,15 @@ class Maker:
         accounts = Accounts(self._told(name), self._branch)
         thresholds = [each.threshold for each in rules]
         lines = [(each, number[place_of(each.series)]) for each in found]
+        columns = {each: index for index, each in enumerate(dict.fromkeys(each.measured for each in found))}
         rows = [
-            row_of(each, place, self._branch.reference, threshold)
+            row_of(each, place, self._branch.reference, threshold, columns[each.measured])
             for (each, place), threshold in zip(lines, thresholds, strict=True)
         ]
         part = Part(
             entry=Entry(name, shard_file(name)),
             places=places,
+            columns=tuple(columns),
             rows=tuple(row for row, each in zip(rows, found, strict=True) if listed(row, each.series.metric.kind)),
             events=tuple(
                 accounts.of_event(each, places[each.place])

@@ -84,7 +84,7 @@ class Made:
 
     def index(self) -> Index:
         site = self.site()
-        return site.index([leaf.make()[1] for leaf in site.leaves])
+        return site.index([leaf.make()[1] for leaf in site.leaves])[0]
 
 
 def _file(sha: str, at: int, machine: str, rows: Mapping[str, Any]) -> dict[str, Any]:

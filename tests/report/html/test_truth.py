@@ -32,3 +32,19 @@ def test_what_changed_in_no_known_direction_has_a_tone_of_its_own(visit: Visit, 
     assert [each.get_attribute("class") for each in bar.locator("b").all()] == ["moved"]
     assert page.locator("tbody .tag.moved").inner_text() == "◆ changed"
     assert page.locator(".worse, .better").count() == 0
+
+
+def test_comparing_shows_what_was_measured(visit: Visit, tmp_path: Path) -> None:
+    """Of values that are far off their level it says so, and claims nothing; ratio and values agree."""
+    values = {"x.time_f": [277e-6, 276e-6, *noisy((20, 998e-6)), 275e-6], "x.time_g": [3.6e-3, *noisy((22, 1e-3))]}
+    page = visit(
+        "#/compare?status=undecided,improved,unchanged", path=pages_of(Made(tmp_path / "p", 23).record(values))
+    )
+    cells = [[each.inner_text() for each in row.locator("td").all()] for row in page.locator("tbody tr").all()]
+    assert [row[1:] for row in cells] == [
+        ["277 us", "275 us", "▼ -0.7 %", "unchanged"],
+        ["3.60 ms", "1.00 ms", "▼ -72.2 %", "? undecided"],
+    ]
+    title = page.locator(".tag", has_text="undecided").last.get_attribute("title") or ""
+    assert title.endswith("was measured +260 % off the level around it")
+    assert "Geometric mean: -0.7 % over 1 time" in page.inner_text(".lede >> nth=1")
