@@ -73,7 +73,7 @@ class Contents:
         every = [each for group in rows for each in group]
         newest = [max((each.at for each in every if each.place == place), default=0) for place in range(len(places))]
         rows = [[_gone(each, newest[each.place], len(branch.commits) - 1) for each in group] for group in rows]
-        alive = {(each.benchmark, each.place) for group in rows for each in group if each.status != "gone"}
+        alive = {(each.benchmark, each.metric, each.place) for group in rows for each in group if each.status != "gone"}
         events = sorted((_held(each, alive) for each in events), key=_rank)
         broken.sort(key=lambda each: (not each.open, -each.last))
         beyond = max(0, len(events) - MOST_EVENTS) + max(0, len(broken) - MOST_EVENTS)
@@ -207,14 +207,14 @@ def _gone(row: Row, newest_there: int, newest: int) -> Row:
     """The row, marked where its case is no longer measured, or nothing is in its place."""
     if newest - newest_there >= RETIRED_AFTER:
         return row._replace(status="gone", why="nothing is measured there any more")
-    if newest_there - row.at < GONE_AFTER or row.status == "failed":
+    if newest_there - row.at < GONE_AFTER or row.status in ("failed", "gone"):
         return row
     return row._replace(status="gone", why="no longer measured")
 
 
-def _held(event: Event, alive: Set[tuple[int, int]]) -> Event:
+def _held(event: Event, alive: Set[tuple[int, str, int]]) -> Event:
     """The event; a regression of what is no longer measured is not open."""
-    if event.state not in HELD or any((event.benchmark, place) in alive for place in event.places):
+    if event.state not in HELD or any((event.benchmark, event.metric, place) in alive for place in event.places):
         return event
     return event._replace(state="gone")
 

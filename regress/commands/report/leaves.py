@@ -110,7 +110,7 @@ class Maker:
         lines = [(each, number[place_of(each.series)]) for each in found]
         columns = {each: index for index, each in enumerate(dict.fromkeys(each.measured for each in found))}
         rows = [
-            row_of(each, place, self._branch.reference, threshold, columns[each.measured])
+            row_of(each, place, self._branch.reference, threshold, columns[each.measured], self._lost(each, found))
             for (each, place), threshold in zip(lines, thresholds, strict=True)
         ]
         part = Part(
@@ -130,6 +130,21 @@ class Maker:
         """What was explained of the benchmark, under the names that it had, too."""
         names = (*self._past.old_names(name), name)
         return [found for each in names for found in self._explained.get(each, ())]
+
+    def _lost(self, found: Levelled, every: Sequence[Levelled]) -> str:
+        """Since when its case was measured without a value of this metric, and why; empty where it has one at last."""
+        series = found.series
+        if series.failures[-1]:
+            return ""
+        beside = (
+            each for each in every if (each.series.case, place_of(each.series)) == (series.case, place_of(series))
+        )
+        later = [at for each in beside for at in each.measured if at > found.latest]
+        if not later:
+            return ""
+        commit = self._branch.commits[min(later)]
+        why = self._beside.flags(commit.sha, series)
+        return "; ".join((f"no {series.metric.name.replace('_', ' ')} since {commit.short}", *why))
 
     def _changes(self, series: Series) -> tuple[ChangePoint, ...]:
         return self._review.of_changes(series, self._anchors.changes_of(series))

@@ -33,9 +33,10 @@ SEVERITY = (
 """The worst first; what is none of them is unchanged."""
 
 
-def row_of(found: Levelled, place: int, reference: int, threshold: float, column: int = 0) -> Row:
+def row_of(found: Levelled, place: int, reference: int, threshold: float, column: int = 0, lost: str = "") -> Row:
+    """The row; `lost` says since when its case has other values only."""
     series, latest = found.series, found.latest
-    status, why = status_of(found, threshold)
+    status, why = ("gone", lost) if lost else status_of(found, threshold)
     since, doubt = _since(found, reference)
     large = [each for each in found.changes if each.large and not each.is_passing]
     last = next(reversed([each for each in large if each.is_open] or large), None)

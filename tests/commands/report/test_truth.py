@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from .made import Made, noisy
+from regress.history import Store
+from regress.model import SYNCHRONIZES, Commit, Machine, Side
+from tests.history.samples import benchmark, taken
+
+from .made import DAY, START, Made, noisy
+
+ADD = "ops.cudatime_add"
 
 
 @pytest.mark.parametrize("better, status", [({}, "changed"), ({"^x\\.": "lower"}, "regressed")])
@@ -48,3 +55,23 @@ def test_a_history_that_jumps_between_two_levels_is_undecided(tmp_path: Path) ->
     (row,) = Made(tmp_path / "p", 80).record({"x.time_f": values}).index().rows
     assert row.status == "undecided"
     assert row.why.startswith("bimodal: two levels")
+
+
+def test_a_metric_that_vanished_is_gone_and_the_wall_time_takes_over(tmp_path: Path) -> None:
+    """A case began to wait for its device seven commits ago, and became slower once more since."""
+    made, box = Made(tmp_path / "p", 24), Machine("box", {})
+    store, wall = Store(made.root / "history"), noisy((11, 1e-3), (6, 1.3e-3), (7, 2e-3))
+    for at, sha in enumerate(made.shas):
+        side = Side("head", Commit(sha, "", "", START + at * DAY), "HEAD", "env")
+        found = {"wall_time": wall[at]} if at >= 17 else {"wall_time": wall[at], "gpu_time": 0.9 * wall[at]}
+        for order in range(2):
+            values = {name: value * (1 + order / 1000) for name, value in found.items()}
+            round = replace(taken(ADD, order=order, values=values), flags=[SYNCHRONIZES] if at >= 17 else [])
+            store.append(side, box, "env", round, {"gpu_uuid": "G"}, benchmark())
+        store.finish(side, box, "env", python="3.12", benchmarks={ADD: benchmark()})
+    rows = {row.metric: row for row in made.index().rows}
+    gpu, host = rows["gpu_time"], rows["wall_time"]
+    assert (gpu.status, gpu.why) == ("gone", f"no gpu time since {made.shas[17][:8]}; {SYNCHRONIZES}")
+    assert (host.gates, host.status, host.changed) == (True, "regressed", 17)
+    states = {(each.metric, each.first): each.state for each in made.index().events if each.gates}
+    assert states == {("gpu_time", 11): "gone", ("wall_time", 17): "open"}
