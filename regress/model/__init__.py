@@ -12,6 +12,7 @@
     ChangePoint a change of level in a series: first commit at the new level, what may be to blame, ratio, state
     Anchor      a commit that was measured again: if it moved, the machine did
     AnchorCheck  what an anchor shows: which of its values are no longer what they were when it was recorded
+    Confirmation a change that was measured in turn and confirmed: what a history has seen once is sure by it
     Acknowledgement  an entry of the acknowledgement file: a change that was seen and, until further notice, is no alarm
     KernelDiff  a kernel before and after: launches and seconds a call, and how the two were matched
     Explanation where the difference between two profiles went: kernels, copies, idle time
@@ -109,7 +110,7 @@ from regress.model.profiled import (
     Totals,
 )
 from regress.model.report import Built, Check, Listed, Merged, Report, Stopped
-from regress.model.series import Anchor, AnchorCheck, Changed, ChangePoint, Move, Series, Way
+from regress.model.series import Anchor, AnchorCheck, Changed, ChangePoint, Confirmation, Move, Series, Way
 from regress.model.settings import DEFAULT_ENVIRONMENT, EXISTING, THRESHOLD_KINDS, Environment, Setting, Settings
 from regress.stats.summary import Summary
 
@@ -145,6 +146,7 @@ __all__ = [
     "Commit",
     "Comparison",
     "Confidence",
+    "Confirmation",
     "Contender",
     "Contrast",
     "Crossover",

@@ -113,6 +113,20 @@ class ChangePoint:
 
 
 @dataclass(frozen=True)
+class Confirmation:
+    """A change that a command has confirmed by measuring two commits in turn. `ratio` is head over base."""
+
+    base: str
+    """Full hash."""
+    head: str
+    verdict: Verdict
+    ratio: float | None
+    command: str
+    date: float
+    """When, in seconds since the epoch."""
+
+
+@dataclass(frozen=True)
 class Changed:
     """A change point with the series it is in, for people."""
 

@@ -176,6 +176,16 @@ def test_the_newest_results_alone_are_tentative(project: Callable[..., Project])
     assert {more, last} <= set(rounds_of(p))
 
 
+def test_what_a_check_has_confirmed_is_confirmed_in_the_next_sweep(project: Callable[..., Project]) -> None:
+    p, shas = filled(project, [50e-6] * 6 + [60e-6])
+    assert document(p.regress("sweep", "ALL", "--format", "json"))["changes"][0]["state"] == "tentative"
+    assert p.regress("check", shas[5], shas[6], "-q").code == 1
+    p.commit({"proj/__init__.py": code(60e-6), "NEWS": "more"})
+    (change,) = document(p.regress("sweep", "--format", "json"))["changes"]
+    assert change["state"] == "confirmed"
+    assert change["reasons"][0].startswith(f"confirmed by check of {shas[5][:8]} {shas[6][:8]} on ")
+
+
 def test_a_budget_measures_the_ends_and_middles_first_and_the_rest_later(project: Callable[..., Project]) -> None:
     p, shas = filled(project, [50e-6] * 9)
     result = p.regress("sweep", "ALL", "--budget", "0.001s", "--format", "json")

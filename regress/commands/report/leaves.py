@@ -22,7 +22,7 @@ from regress.compare.gating import gating
 from regress.compare.implementations import IMPLEMENTATION
 from regress.history import Store, without_gc
 from regress.history.loading import read_benchmarks
-from regress.model import ChangePoint, KeptExplanation, Series, Settings
+from regress.model import ChangePoint, Confirmation, KeptExplanation, Series, Settings
 from regress.pages import SHA_DIGITS, Entry, Leaf, Line, Part, Shard, Where
 
 PACKAGE = Path(__file__).parents[2]
@@ -52,18 +52,20 @@ class Maker:
         settings: Settings,
         review: Review,
         explained: Mapping[str, Sequence[KeptExplanation]],
+        confirmed: Mapping[tuple[str, str, str], Sequence[Confirmation]],
         commands: frozenset[str],
     ) -> None:
         self._past, self._branch, self._settings, self._commands = past, branch, settings, commands
         self._review, self._explained = review, explained
         self._entries = read_benchmarks(results, [])
-        self._anchors = Anchors(Store(results).anchors(), settings)
+        self._anchors = Anchors(Store(results).anchors(), settings, confirmed)
         self._beside = Beside(results, branch, settings)
 
     def leaves(self) -> Iterator[Leaf]:
         for name in self._past.names:
             files, newest = self._past.trace(name)
             rest = (self._common, self._seen(name, newest.sha), *self._acknowledged(name), *map(repr, self._told(name)))
+            rest += tuple(map(repr, self._anchors.confirmed(name)))
             if IMPLEMENTATION in (self._entries.get(name, {}).get("param_names") or ()):
                 rest += (self._beside.stamp,)
             stamp = cache(partial(self._stamp, name, rest))

@@ -9,7 +9,7 @@ from regress.commands.acknowledging import review
 from regress.commands.session import Session
 from regress.compare import Anchors, anchor_check, anchors_of, key_of, past_of
 from regress.compare.gating import gating, that_gate
-from regress.history import Store
+from regress.history import Store, confirmed_in
 from regress.model import Anchor, AnchorCheck, Changed, ChangePoint, Commit, Series, Side
 
 
@@ -19,7 +19,7 @@ def changes_on(session: Session, line: Sequence[Commit], names: Collection[str],
     config = session.config
     entries = review(session, Side("head", line[-1], "")) if line else None
     past = past_of(config.results_dir, session.cache, line, config.settings, machine)
-    anchors = Anchors(Store(config.results_dir).anchors(machine), config.settings)
+    anchors = Anchors(Store(config.results_dir).anchors(machine), config.settings, confirmed_in(session.cache))
     by_sha = {each.sha: each for each in line}
     found = []
     for name in past.names:
