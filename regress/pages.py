@@ -410,6 +410,18 @@ class Freshness:
 
 
 @dataclass(frozen=True)
+class Release:
+    """A release, and the newest measured commit that is in it and in the branch."""
+
+    name: str
+    at: At
+    measured: bool
+    """Whether that is where it stands in the branch, and not before."""
+    tagged: bool
+    """Whether it was tagged there, and not on a branch of its own."""
+
+
+@dataclass(frozen=True)
 class Lost:
     """Results that are not in the report, because their files could not be used."""
 
@@ -447,6 +459,7 @@ class Index:
     """What the newest values are held against: the newest commit of the last release that has results, else the first one."""
     release: str
     """The tag of that release; empty where there is none."""
+    releases: tuple[Release, ...]
     overall: tuple[Overall, ...]
     freshness: Freshness
     aa: tuple[Aa, ...]

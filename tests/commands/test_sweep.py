@@ -183,7 +183,7 @@ def test_what_a_check_has_confirmed_is_confirmed_in_the_next_sweep(project: Call
     p.commit({"proj/__init__.py": code(60e-6), "NEWS": "more"})
     (change,) = document(p.regress("sweep", "--format", "json"))["changes"]
     assert change["state"] == "confirmed"
-    assert change["reasons"][0].startswith(f"confirmed by check of {shas[5][:8]} {shas[6][:8]} on ")
+    assert change["reason"].startswith(f"confirmed by check of {shas[5][:8]} {shas[6][:8]} on ")
 
 
 def test_a_budget_measures_the_ends_and_middles_first_and_the_rest_later(project: Callable[..., Project]) -> None:

@@ -58,7 +58,7 @@ def anchors_beside(
         for series in (each for each in every if gating(each, every) is None):
             for anchor in anchors_of(series, anchors.of(name).get(key_of(series), ())):
                 found[anchor.commit].append((series, anchor))
-    tags = session.repository.releases()
+    tags = session.repository.releases_in(line)
     return [
         anchor_check(
             commit,

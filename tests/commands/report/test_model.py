@@ -32,7 +32,7 @@ WAY: Way = (("driver", "580"),)
 def branch(every: Sequence[Commit] | None = None, tags: dict[str, tuple[str, ...]] | None = None) -> Branch:
     commits = tuple(Commit(sha, f"change {at}", "Ada", 1e9 + at) for at, sha in enumerate(SHAS))
     chain = tuple(replace(each, parents=(before.sha,)) for before, each in pairwise(commits))
-    return Branch("main", tuple(every or (commits[0], *chain)), commits, (), tags or {})
+    return Branch("main", tuple(every or (commits[0], *chain)), commits, (), tags or {}, tags or {})
 
 
 def series(
@@ -257,7 +257,7 @@ def test_a_long_range_lists_its_newest_commits() -> None:
 def test_the_reference_is_the_last_release(tags: dict[str, tuple[str, ...]], expected: int) -> None:
     found = branch(tags=tags)
     assert found.reference == expected
-    assert found.release == ("" if not expected else tags[SHAS[expected]][0])
+    assert (found.last.name if found.last else "") == ("" if not expected else tags[SHAS[expected]][0])
 
 
 # -- intervals -----------------------------------------------------------------------------------------------------------

@@ -75,3 +75,17 @@ def test_a_metric_that_vanished_is_gone_and_the_wall_time_takes_over(tmp_path: P
     assert (host.gates, host.status, host.changed) == (True, "regressed", 17)
     states = {(each.metric, each.first): each.state for each in made.index().events if each.gates}
     assert states == {("gpu_time", 11): "gone", ("wall_time", 17): "open"}
+
+
+def test_a_release_of_a_branch_of_its_own_is_what_was_measured_before_that_left(tmp_path: Path) -> None:
+    made = Made(tmp_path / "p", 24).record({"x.time_f": [None if at == 12 else 1e-3 + at * 1e-6 for at in range(24)]})
+    made.git("checkout", "-q", "-b", "maintenance", made.shas[12])
+    made.git("commit", "-q", "--allow-empty", "-m", "prepare")
+    made.git("tag", "v1.0")
+    made.git("checkout", "-q", "main")
+    index = made.index()
+    (release,) = index.releases
+    at = made.shas.index(next(sha for sha in made.shas if sha.startswith(index.commits[release.at].sha)))
+    assert (index.release, at, release.measured, release.tagged) == ("v1.0", 11, False, False)
+    assert index.reference == release.at
+    assert index.rows[0].since == pytest.approx(1.023 / 1.011, rel=1e-4)

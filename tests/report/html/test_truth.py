@@ -48,3 +48,16 @@ def test_comparing_shows_what_was_measured(visit: Visit, tmp_path: Path) -> None
     title = page.locator(".tag", has_text="undecided").last.get_attribute("title") or ""
     assert title.endswith("was measured +260 % off the level around it")
     assert "Geometric mean: -0.7 % over 1 time" in page.inner_text(".lede >> nth=1")
+
+
+def test_a_release_of_a_branch_of_its_own_is_told_with_what_was_measured(visit: Visit, tmp_path: Path) -> None:
+    made = Made(tmp_path / "p", 24).record({"x.time_f": noisy((24, 1e-3))})
+    made.git("checkout", "-q", "-b", "maintenance", made.shas[12])
+    made.git("commit", "-q", "--allow-empty", "-m", "prepare")
+    made.git("tag", "v1.0")
+    made.git("checkout", "-q", "main")
+    page = visit(path=pages_of(made))
+    where = f"since v1.0 ({made.shas[12][:8]}, the newest measured commit before its branch left main)"
+    assert where in page.inner_text(".lede")
+    page = visit("#/compare?a=v1.0", path=pages_of(made))
+    assert made.shas[12][:8] in page.inner_text(".pins")

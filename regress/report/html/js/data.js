@@ -91,7 +91,9 @@
     if (!wanted) return -1;
     if (wanted === "first") return 0;
     if (wanted === "last") return commits.length - 1;
-    const tagged = commits.findIndex(commit => commit.tags.some(tag => tag.toLowerCase() === wanted));
+    const tagged =
+      R.index.releases.find(each => each.name.toLowerCase() === wanted)?.at ??
+      commits.findIndex(commit => commit.tags.some(tag => tag.toLowerCase() === wanted));
     return tagged >= 0
       ? tagged
       : wanted.length < 4
@@ -101,6 +103,14 @@
   // What a commit is called: its tag, else its sha.
   R.commitName = at => R.index.commits[at].tags[0] ?? R.short(R.index.commits[at].sha);
   R.referenceName = () => R.index.release || R.commitName(R.index.reference);
+  // Where the reference of "since" was measured, in case that is not the release itself.
+  R.referenceNote = () => {
+    const {release, releases} = R.index,
+      found = releases.find(each => each.name === release);
+    if (!found || (found.measured && found.tagged)) return "";
+    const where = `${R.short(R.index.commits[found.at].sha)}, the newest measured commit`;
+    return found.tagged ? ` (${where} at or before it)` : ` (${where} before its branch left ${R.index.branch})`;
+  };
   R.commitLink = commit => {
     const sha = R.h("span", {class: "mono"}, R.short(commit.sha));
     return R.index.commit_url

@@ -26,7 +26,7 @@
     const {index} = R,
       reference = R.referenceName(),
       newest = index.commits.at(-1);
-    const since = index.release ? reference : `the first measured commit, ${reference}`;
+    const since = index.release ? reference + R.referenceNote() : `the first measured commit, ${reference}`;
     const rows = R.grouped(index.rows.filter(row => places.shows(row.place) && row.gates));
     const worse = new Set(open.map(each => each.benchmark)).size;
     const undirected = rows.filter(group => group.some(row => row.status === "changed")).length;
