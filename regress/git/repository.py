@@ -116,7 +116,8 @@ class Repository:
         found: dict[str, tuple[str, ...]] = {}
         for sha, names in tagged.items():
             there = _where_it_left(sha, parents, place)
-            if there is not None:
+            later = sha not in place and there == line[-1].sha  # it has all of the line
+            if there is not None and not later:
                 found[there] = (*found.get(there, ()), *names)
         return {sha: tuple(sorted(names, key=_version)) for sha, names in found.items()}
 

@@ -109,8 +109,10 @@ def test_a_release_of_a_branch_of_its_own_stands_where_that_left(project: Projec
     merged = project.git("rev-parse", "v1.0")
     assert repository.releases_in(line)[first] == ("v0.9",)
     assert repository.releases_in(line)[merged] == ("v1.0", "v1.0.1"), "what was merged is in the line"
-    before = [each for each in line if each.sha in (first, second)]
-    assert repository.releases_in(before) == {first: ("v0.9",), second: ("v1.0rc1", "v1.0", "v1.0.1")}
+    before = [each for each in line if each.sha in (first, second, third)]
+    stand = {first: ("v0.9",), second: ("v1.0rc1", "v1.0", "v1.0.1")}
+    assert repository.releases_in(before) == {**stand, third: ("v2.0",)}
+    assert repository.releases_in(before[:-1]) == {first: ("v0.9",)}, "what came later is none of its releases"
     assert repository.releases_in(()) == {}
 
 
