@@ -450,6 +450,8 @@ class Index:
     machines: tuple[tuple[str, Mapping[str, Any]], ...]
     entries: tuple[Entry, ...]
     rows: tuple[Row, ...]
+    counts: tuple[Mapping[str, int], ...]
+    """Of each place, how many cases have which status: a case counts once, by the worst of its metrics that gate."""
     events: tuple[Event, ...]
     broken: tuple[Broken, ...]
     left_out: int

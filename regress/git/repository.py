@@ -107,11 +107,13 @@ class Repository:
     def releases_in(self, line: Sequence[Commit]) -> dict[str, tuple[str, ...]]:
         """Names of the releases of a history, given from its beginning, by the full hash of where each stands in it, the newest
         name last: its own commit, or, where it was tagged on a branch of its own, the last one before that branch left."""
+        if not line:
+            return {}
         tagged = self.releases()
         place = {each.sha: at for at, each in enumerate(line)}
         aside = [sha for sha in tagged if sha not in place]
         parents: dict[str, tuple[str, ...]] = {}
-        if aside and line:
+        if aside:
             parents = {each.sha: each.parents for each in log(self.root, *aside, f"^{line[-1].sha}")}
         found: dict[str, tuple[str, ...]] = {}
         for sha, names in tagged.items():

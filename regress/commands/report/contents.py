@@ -6,14 +6,14 @@ import math
 import statistics
 import time
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
 from regress import __version__
 from regress.commands.report.branch import Branch
 from regress.commands.report.broken import with_messages
 from regress.commands.report.leaves import id_of
-from regress.commands.report.rows import severity
+from regress.commands.report.rows import rank, severity
 from regress.commands.session import Session
 from regress.compare import Past
 from regress.history import Store, last_aa, left_out
@@ -71,8 +71,9 @@ class Contents:
             events += [_placed(each, index, own) for each in part.events]
             broken += [each._replace(benchmark=index, place=own[each.place]) for each in part.broken]
         every = [each for group in rows for each in group]
-        newest = [max((each.at for each in every if each.place == place), default=0) for place in range(len(places))]
+        newest = _newest(len(places), every, broken)
         rows = [[_gone(each, newest[each.place], len(branch.commits) - 1) for each in group] for group in rows]
+        broken = [_stopped(each, newest[each.place], len(branch.commits) - 1) for each in broken]
         alive = {(each.benchmark, each.metric, each.place) for group in rows for each in group if each.status != "gone"}
         events = sorted((_held(each, alive) for each in events), key=_rank)
         broken.sort(key=lambda each: (not each.open, -each.last))
@@ -98,6 +99,7 @@ class Contents:
             machines=tuple((each.name, dict(each.facts)) for each in self._past.machines),
             entries=tuple(part.entry for part in parts),
             rows=listed,
+            counts=_counts(len(places), rows, broken),
             events=tuple(events),
             broken=with_messages(broken[:MOST_EVENTS], names, places, self._store, branch),
             left_out=beyond,
@@ -202,6 +204,45 @@ def _rank(event: Event) -> tuple[int, bool, bool, int, float]:
     state = HELD.index(event.state) if event.state in HELD else len(HELD)
     size = abs(math.log(event.ratio)) if event.ratio else math.inf
     return state, not event.large, not event.gates, -event.first, -size
+
+
+def _newest(places: int, rows: Sequence[Row], broken: Sequence[Broken]) -> list[int]:
+    """The newest commit that anything was measured at, of each place."""
+    found = [0] * places
+    for place, at in (*((each.place, each.at) for each in rows), *((each.place, each.last) for each in broken)):
+        found[place] = max(found[place], at)
+    return found
+
+
+def _stopped(broken: Broken, newest_there: int, newest: int) -> Broken:
+    """The failure, which is none of today where nothing is measured in its place any more."""
+    return broken._replace(open=broken.open and newest - newest_there < RETIRED_AFTER)
+
+
+def _counts(places: int, groups: Sequence[Sequence[Row]], broken: Sequence[Broken]) -> tuple[Mapping[str, int], ...]:
+    """See Index.counts. What has never had a value is in no row; it is among what is broken."""
+    worst: dict[tuple[int, str, int], str] = {}
+    for row in (each for group in groups for each in group if each.gates):
+        key = row.benchmark, row.params, row.place
+        worst[key] = min(worst.get(key, row.status), row.status, key=rank)
+    found: list[Counter[str]] = [Counter() for _ in range(places)]
+    failed: Counter[tuple[int, int]] = Counter()
+    for (benchmark, _, place), status in worst.items():
+        found[place][status] += 1
+        failed[benchmark, place] += status == "failed"
+    for (benchmark, place), cases in _failing(broken).items():
+        if cases > failed[benchmark, place]:
+            found[place]["failed"] += cases - failed[benchmark, place]
+    return tuple(found)
+
+
+def _failing(broken: Sequence[Broken]) -> dict[tuple[int, int], int]:
+    """How many cases of a benchmark fail in a place."""
+    found: Counter[tuple[int, int]] = Counter()
+    for each in broken:
+        if each.open:
+            found[each.benchmark, each.place] += each.cases
+    return found
 
 
 def _gone(row: Row, newest_there: int, newest: int) -> Row:

@@ -68,10 +68,14 @@ def listed(row: Row, kind: str) -> bool:
     return row.gates or kind in LISTED_KINDS or row.status not in ("unchanged", "undecided")
 
 
+def rank(status: str) -> int:
+    """Sorts statuses, the worst first."""
+    return SEVERITY.index(status) if status in SEVERITY else len(SEVERITY)
+
+
 def severity(row: Row) -> tuple[int, float]:
     """Sorts rows, the worst first."""
-    rank = SEVERITY.index(row.status) if row.status in SEVERITY else len(SEVERITY)
-    return rank, -abs(math.log(row.change)) if row.change and row.change > 0 else 0.0
+    return rank(row.status), -abs(math.log(row.change)) if row.change and row.change > 0 else 0.0
 
 
 def status_of(found: Levelled, threshold: float) -> tuple[str, str]:

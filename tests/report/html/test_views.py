@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -317,7 +318,7 @@ def test_machines_and_what_tells_them_apart(visit: Visit) -> None:
 
 def test_failures_with_their_words(visit: Visit) -> None:
     page = visit("#/failures")
-    assert page.inner_text("h1") == "1 case fails."
+    assert page.inner_text("h1") == "3 cases fail."
     assert len(rows(page)) == 3
     page.locator("summary").first.click()
     assert "ops.py:7" in page.locator("pre").first.inner_text()
@@ -392,3 +393,24 @@ def test_what_is_new_since_the_last_visit(visit: Visit) -> None:
     page.reload()
     page.wait_for_selector("main[data-page]")
     assert "1 since your last visit" in page.inner_text(".lede")
+
+
+def test_counts_are_the_same_on_every_page(visit: Visit) -> None:
+    """What fails or is worse is counted by the case in its place, wherever it is counted."""
+    lede = visit().inner_text(".lede")
+    page = visit("#/machines")
+    heads = [each.inner_text() for each in page.locator("table").first.locator("thead th").all()]
+    sums = [0] * len(heads)
+    for row in page.locator("table").first.locator("tbody tr").all():
+        for at, cell in enumerate(row.locator("th, td").all()):
+            digits = (
+                re.sub(r"\D", "", cell.inner_text())
+                if heads[at] in ("Cases", "Regressed", "Failed", "Undecided")
+                else ""
+            )
+            sums[at] += int(digits or 0)
+    total = dict(zip(heads, sums, strict=True))
+    assert f"{total['Cases']} cases in 5 places" in lede
+    for word in ("Regressed", "Failed", "Undecided"):
+        assert f"{total[word]} {word.lower()}" in lede
+    assert visit("#/failures").inner_text("h1") == f"{total['Failed']} cases fail."

@@ -4,16 +4,18 @@
 (R => {
   const {h, text} = R;
   const WORDS = {r: "regressed", i: "improved", c: "changed", u: "unchanged", x: "incomparable"};
+  const NEAR = 10;
   const BACK = {r: "i", i: "r"};
 
   const levelAt = (row, at) => row.levels.findLastIndex(level => level.first <= at);
   const judge = (row, a, b, valueAt) => {
     const [from, to] = [levelAt(row, a), levelAt(row, b)],
-      last = row.levels.at(-1).last;
-    if (from < 0 && to < 0) return null;
+      last = row.levels.at(-1).last,
+      lost = row.status === "gone" || row.status === "failed";
+    // What was not measured near the base either is not gone since then, and is not new.
+    if ((from < 0 && to < 0) || (lost && a > last + NEAR) || (from < 0 && lost && b > last + NEAR)) return null;
     const [base, head] = [from < 0 ? null : valueAt(row, a), to < 0 ? null : valueAt(row, b)];
     if (from < 0) return {row, verdict: "new", base, head};
-    const lost = row.status === "gone" || row.status === "failed";
     if (to < 0 || (b > last && lost))
       return {row, verdict: to < 0 ? "gone" : row.status, base, head: null};
     return same(row, from, to, base, head);
@@ -221,10 +223,12 @@
         h(
           "p",
           {class: "lede"},
-          `${text.listed(words)}. `,
-          means.length > 3
+          `${text.counted(judged.length, "series", "series")} (a case and a metric in one place${judged.some(each => each.row.cases > 1) ? "; of benchmarks with many cases the worst one" : ""}): ${text.listed(words)}. `,
+          !means.length
+            ? ""
+            : means.length > 3
             ? `Geometric means: ${text.change(Math.min(...byPlace.map(each => geomean(each[1]))))} to ${text.change(Math.max(...byPlace.map(each => geomean(each[1]))))}.`
-            : `Geometric mean: ${means.join("; ") || text.MISSING}.`,
+            : `Geometric mean: ${means.join("; ")}.`,
         ),
         h(
           "div",

@@ -10,7 +10,7 @@
     const title = h("div", {class: "subject"}, R.commitLink(one ?? first), " ", (one ?? first).subject);
     const who = one
       ? one.author
-      : `one of ${event.suspects_n} commits by ${R.text.listed(authors.slice(0, 3))}${authors.length > 3 ? ` and ${authors.length - 3} more` : ""}`;
+      : `one of ${event.suspects_n} commits by ${R.text.listed(authors.length > 3 ? [...authors.slice(0, 3), `${authors.length - 3} more`] : authors)}`;
     return [title, h("div", {class: "soft"}, `${who} · ${R.text.date((one ?? first).date)}`)];
   };
   const acknowledged = event => {

@@ -44,11 +44,12 @@
         .map(row => row.noise)
         .filter(each => each !== null && each > 0)
         .sort((a, b) => a - b);
-      const count = status => own.filter(row => row.status === status).length;
+      const counts = index.counts[at],
+        count = status => counts[status] ?? 0;
       return {
         place,
         at,
-        n: own.length,
+        n: Object.values(counts).reduce((sum, n) => sum + n, 0),
         newest,
         behind: index.commits.length - 1 - newest,
         overall: index.overall.find(each => each.place === at),

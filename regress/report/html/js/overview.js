@@ -27,17 +27,16 @@
       reference = R.referenceName(),
       newest = index.commits.at(-1);
     const since = index.release ? reference + R.referenceNote() : `the first measured commit, ${reference}`;
-    const rows = R.grouped(index.rows.filter(row => places.shows(row.place) && row.gates));
+    const count = R.counts(places.places),
+      cases = Object.values(count).reduce((sum, n) => sum + n, 0);
     const worse = new Set(open.map(each => each.benchmark)).size;
-    const undirected = rows.filter(group => group.some(row => row.status === "changed")).length;
+    const undirected = count.changed ?? 0;
     const title =
       open.length === 0
         ? undirected
           ? `Nothing is known to be worse; ${undirected} changed, direction not declared.`
           : `Nothing is worse than before.`
         : `${number(worse)} benchmark${worse === 1 ? " is" : "s are"} worse than before.`;
-    const count = {};
-    for (const group of rows) count[group[0].status] = (count[group[0].status] ?? 0) + 1;
     const counts = R.statuses.filter(each => count[each]).map(each => `${count[each]} ${each}`);
     const lately = [
       [DAY, "24 h"],
@@ -46,7 +45,7 @@
     const visit = unseen(open),
       fresh = open.filter(each => visit.has(each.id)).length;
     const news = [
-      ...lately.map(([n, word]) => `${n} in the last ${word}`),
+      `${lately.map(([n, word]) => `${n} in the last ${word}`).join(", ")} before ${text.date(newest.date)}`,
       visit.size ? `${fresh} since your last visit` : "",
     ]
       .filter(Boolean)
@@ -57,7 +56,7 @@
         "p",
         {class: "lede"},
         open.length ? `${text.counted(open.length, "open regression")}: ${news}. ` : "",
-        `${rows.length} series (a case and a metric)${index.places.length > 1 ? ` in ${text.counted(places.places.length, "place")}` : ""}: ${text.listed(counts)}.`,
+        `${text.counted(cases, "case")}${index.places.length > 1 ? ` in ${text.counted(places.places.length, "place")} (each in each place by its worst metric)` : ""}: ${text.listed(counts)}.`,
         " ",
         overall(places, since),
         undirected > 0 && [

@@ -64,6 +64,13 @@
         : ratio > 1 === (better === "lower")
           ? "regressed"
           : "improved";
+  // How many cases have each status in these places: what every page counts.
+  R.counts = places => {
+    const count = {};
+    for (const at of places)
+      for (const [status, n] of Object.entries(R.index.counts[at])) count[status] = (count[status] ?? 0) + n;
+    return count;
+  };
   // "on 6 of 7 machines", or where.
   R.where = (places, of) => {
     const machines = new Set(places.map(at => R.index.places[at].machine)),
