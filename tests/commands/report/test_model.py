@@ -172,12 +172,12 @@ def test_cases_and_places_that_moved_together_are_one_event() -> None:
         for place in (0, 1)
     ]
     lines.append((told(series(steps((24, 5e-3)), params=("0.005",))), 2))
-    (event,) = events_of("ops.cudatime_f", lines, branch(), frozenset({"bisect"}))
+    (event,) = events_of("ops.cudatime_f", lines, branch(), frozenset({"bisect", "check"}))
     assert (event.state, event.moved, event.large, event.gates) == ("open", "regressed", True, True)
     assert (event.cases, event.of_cases, event.places, event.of_places) == (2, 3, (0, 1), (0, 1, 2))
     assert (event.good, event.first, event.suspects_n) == (9, 10, 1)
     case, ends = f"'ops.cudatime_f({event.params})'", f"{SHAS[9][:8]} {SHAS[10][:8]}"
-    assert event.commands == {"bisect": f"regress bisect {case} {ends} --metric gpu_time"}
+    assert event.commands == {"check": f"regress check {ends} -b {case}"}, "one commit is no range to bisect"
 
 
 def test_what_moved_at_other_times_or_in_another_direction_is_another_event() -> None:

@@ -61,3 +61,14 @@ def test_a_release_of_a_branch_of_its_own_is_told_with_what_was_measured(visit: 
     assert where in page.inner_text(".lede")
     page = visit("#/compare?a=v1.0", path=pages_of(made))
     assert made.shas[12][:8] in page.inner_text(".pins")
+
+
+def test_what_has_one_cause_is_one_card(visit: Visit, tmp_path: Path) -> None:
+    """Thirteen benchmarks that one commit made slower, and one that another did: two cards, the largest change first."""
+    slow = {f"x.time_{at:02}": noisy((12, 1e-3), (12, 1e-3 * (1.1 + at / 100))) for at in range(13)}
+    made = Made(tmp_path / "p", 24).record({**slow, "a.time_other": noisy((18, 1e-3), (6, 1.15e-3))})
+    first, second = visit(path=pages_of(made)).locator(".events").first.locator(".event").all()
+    assert first.inner_text().startswith("x.time_12")
+    assert "and 12 more changes in the same commits" in first.inner_text()
+    assert first.locator("details.also li").count() == 12
+    assert second.inner_text().startswith("a.time_other")

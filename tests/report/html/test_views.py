@@ -39,7 +39,7 @@ def rows(page: Page) -> list[str]:
 def test_the_first_screen_says_what_is_worse_since_when_by_whom_and_how_sure(visit: Visit) -> None:
     page = visit()
     assert page.inner_text("h1") == "Two benchmarks are worse than before."
-    softmax, alloc = texts(page.locator("section .event, .events").first.locator(".event"))
+    alloc, softmax = texts(page.locator(".events").nth(1).locator(".event"))
     assert "ops.Softmax.cudatime_fwd gpu time · 6 of 6 cases, +9." in softmax
     assert "on 2 of 3 machines (not l4)" in softmax
     assert "open since 6 measured commits" in softmax
@@ -48,14 +48,19 @@ def test_the_first_screen_says_what_is_worse_since_when_by_whom_and_how_sure(vis
     assert "▲ +25.0 %" in alloc
     assert "512 MiB → 640 MiB" in alloc
     assert "one of 3 commits by" in alloc
-    interval = page.locator(".event .whisker").first.get_attribute("aria-label") or ""
+    whisker = page.locator(".events").nth(1).locator(".event").nth(1).locator(".whisker")
+    interval = whisker.get_attribute("aria-label") or ""
     assert interval.startswith("95 % interval +9.")
     assert interval.endswith("counts from 5 %")
+    assert re.search(r"95 %: \+9\.\d … \+9\.\d %, counts from \+5 %", softmax)
+    assert "counts from +10 %" in alloc
     assert "Measuring has stopped. 2 commits after" in page.inner_text(".banner")
 
 
-def test_what_was_seen_once_is_to_be_measured_again(visit: Visit) -> None:
-    (event,) = texts(visit().locator(".events").nth(1).locator(".event"))
+def test_what_is_new_stands_first_tentative_or_not(visit: Visit) -> None:
+    page = visit()
+    assert texts(page.locator("h2"))[:2] == ["New since the night before", "Open regressions"]
+    (event,) = texts(page.locator(".events").first.locator(".event"))
     assert event.startswith("ops.cudatime_last gpu time · on 3 of 3 machines △ tentative")
 
 
@@ -388,11 +393,18 @@ def test_what_is_new_since_the_last_visit(visit: Visit) -> None:
     page = visit()
     assert "your last visit" not in page.inner_text(".lede")
     remembered = page.evaluate("localStorage.getItem('regress seen tensors')")
-    assert remembered.count("\n") == 1
+    assert remembered.count("\n") == 2
     page.evaluate("text => localStorage.setItem('regress seen tensors', text)", remembered.split("\n")[0])
     page.reload()
     page.wait_for_selector("main[data-page]")
-    assert "1 since your last visit" in page.inner_text(".lede")
+    assert "1 new since your last visit" in page.inner_text(".lede")
+    assert texts(page.locator("h2"))[:2] == ["New since your last visit", "Open regressions"]
+    alloc, last = texts(page.locator(".events").first.locator(".event"))
+    assert alloc.startswith("mem.cudatime_alloc")
+    assert last.startswith("ops.cudatime_last")
+    page.reload()
+    page.wait_for_selector("main[data-page]")
+    assert texts(page.locator("h2"))[:2] == ["Open regressions", "To be measured again"]
 
 
 def test_counts_are_the_same_on_every_page(visit: Visit) -> None:
@@ -414,3 +426,20 @@ def test_counts_are_the_same_on_every_page(visit: Visit) -> None:
     for word in ("Regressed", "Failed", "Undecided"):
         assert f"{total[word]} {word.lower()}" in lede
     assert visit("#/failures").inner_text("h1") == f"{total['Failed']} cases fail."
+
+
+def test_a_change_is_opened_on_the_page_of_its_benchmark(visit: Visit) -> None:
+    """Who may be to blame, and the commands: of what is open, or of the change that is clicked."""
+    page = visit(benchmark(made.ALLOC, "metric=peak_memory"))
+    (card,) = page.locator("#change .event").all()
+    assert "The 3 commits" in card.inner_text()
+    buttons = [each.inner_text() for each in card.locator(".actions button").all()]
+    assert buttons == ["bisect", "explain", "check", "ack"]
+    assert "to be run on " in (card.locator(".actions button").nth(1).get_attribute("title") or "")
+    page = visit(benchmark(made.NORM, "at=h100|GPU-h100|worktree-py3.12"))
+    assert page.locator("#change").count() == 0
+    chart(page)
+    page.mouse.click(*point(page, 8))
+    card = page.locator("#change .event")
+    assert "recovered" in card.inner_text()
+    assert "bisect" not in card.locator(".actions").inner_text(), "one commit is no range"

@@ -5,6 +5,22 @@
   const {verdict, facts} = R.facts;
   const {changes, values} = R.detail;
 
+  const eventsOf = (shard, now) =>
+    R.eventsOf(
+      shard.name,
+      now.metric,
+      now.lines.map(line => R.placeOf.get(line.place)),
+    );
+  // The change that is asked for, or what is open: who may be to blame, how sure it is, and what to run next.
+  const change = (shard, now) => {
+    const events = eventsOf(shard, now),
+      asked = R.findCommit(R.get("change")),
+      event =
+        (asked >= 0 && R.eventAt(events, asked)) ||
+        events.find(each => each.large && ["open", "tentative", "acknowledged"].includes(each.state));
+    return event && h("section", {class: "events", id: "change"}, R.eventCard(event));
+  };
+
   R.pages.benchmark = async () => {
     const entry = R.index.entries[R.entryOf.get(R.state.name)];
     if (!entry)
@@ -119,6 +135,7 @@
                 ),
           ),
           h("div", {class: "two"}, h("div", null, plot, bar, pinnedAt), facts(now)),
+          change(shard, now),
           changes(shard, now),
           R.account.accounts(shard, now),
           others,
@@ -152,6 +169,7 @@
         sync: "commits",
         onpin: commit => {
           const sha = R.index.commits[commit].sha;
+          if (R.eventAt(eventsOf(shard, now), commit)) R.put({change: sha});
           go(marked.length === 1 && marked[0] !== commit ? {with: sha} : {pin: sha, with: ""});
         },
         onzoom: ends => go({z: ends && ends.map(at => R.index.commits[at].sha).join("..")}),

@@ -1,28 +1,42 @@
 // The first screen: is anything worse, since when, whose commit, how sure. Below it every benchmark.
 (R => {
   const {h, text} = R;
-  const DAY = 86400;
+  const DAY = 86400,
+    MOST = 8;
 
   const counting = events => events.filter(each => each.gates && each.large && each.state === "open");
   const number = n => ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"][n] ?? String(n);
 
-  // The events that were not there at the last visit; the first visit has none.
-  const unseen = open => {
+  // The events that were not there at the last visit, or for a first visit, those of the last night; what was tentative and is
+  // open now is news.
+  const told = event => (event.state === "tentative" ? `${event.id} ${event.state}` : event.id);
+  const news = events => {
+    if (news.found) return news;
     const key = `seen ${R.index.project}`,
-      before = R.remembered(key);
-    const fresh = before === null ? [] : open.filter(each => !before.split("\n").includes(each.id));
-    if (!unseen.done)
-      R.remember(
-        key,
-        open
-          .map(each => each.id)
-          .slice(0, 500)
-          .join("\n") || "-",
-      );
-    unseen.done = true;
-    return (unseen.found ??= new Set(fresh.map(each => each.id)));
+      before = R.remembered(key),
+      seen = new Set(before?.split("\n")),
+      since = R.index.commits.at(-1).date - DAY;
+    const fresh = event => (before === null ? R.index.commits[event.first].date > since : !seen.has(told(event)));
+    news.visited = before !== null;
+    news.found = new Set(events.filter(fresh).map(told));
+    R.remember(key, events.map(told).slice(0, 1000).join("\n") || "-");
+    return news;
   };
-  const headline = (open, places) => {
+  const isNew = event => news.found.has(told(event));
+  const STATES = ["open", "tentative"];
+  const size = event => (event.ratio === null ? Infinity : Math.abs(Math.log(event.ratio)));
+  const worstFirst = (a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state) || size(b) - size(a);
+  // Events with one blamed range in the same places have one cause: the worst stands for them.
+  const causes = events => {
+    const groups = new Map();
+    for (const event of [...events].sort(worstFirst)) {
+      const key = `${event.good} ${event.last} ${event.places}`;
+      if (groups.has(key)) groups.get(key).push(event);
+      else groups.set(key, [event]);
+    }
+    return [...groups.values()];
+  };
+  const headline = (open, fresh, places) => {
     const {index} = R,
       reference = R.referenceName(),
       newest = index.commits.at(-1);
@@ -42,11 +56,9 @@
       [DAY, "24 h"],
       [7 * DAY, "7 days"],
     ].map(([span, word]) => [open.filter(each => newest.date - index.commits[each.first].date < span).length, word]);
-    const visit = unseen(open),
-      fresh = open.filter(each => visit.has(each.id)).length;
-    const news = [
+    const lines = [
       `${lately.map(([n, word]) => `${n} in the last ${word}`).join(", ")} before ${text.date(newest.date)}`,
-      visit.size ? `${fresh} since your last visit` : "",
+      news.visited && fresh ? `${fresh} new since your last visit` : "",
     ]
       .filter(Boolean)
       .join(", ");
@@ -55,7 +67,7 @@
       h(
         "p",
         {class: "lede"},
-        open.length ? `${text.counted(open.length, "open regression")}: ${news}. ` : "",
+        open.length ? `${text.counted(open.length, "open regression")}: ${lines}. ` : "",
         `${text.counted(cases, "case")}${index.places.length > 1 ? ` in ${text.counted(places.places.length, "place")} (each in each place by its worst metric)` : ""}: ${text.listed(counts)}.`,
         " ",
         overall(places, since),
@@ -115,6 +127,19 @@
     );
   };
 
+  const isWaiting = each => each.gates && each.large && each.state === "tentative" && each.moved === "regressed";
+  const section = (title, groups, query) =>
+    groups.length
+      ? [
+          h("h2", null, title),
+          title === "To be measured again" &&
+            h("p", {class: "soft"}, "Seen in one or two results only: a stray value looks the same."),
+          h("div", {class: "events"}, groups.slice(0, MOST).map(R.causeCard)),
+          groups.length > MOST &&
+            h("p", null, h("a", {href: R.link("regressions", "", query)}, `All ${groups.length}, a row a cause`)),
+        ].filter(Boolean)
+      : [];
+
   R.pages ??= {};
   R.pages.overview = () => {
     const {index} = R,
@@ -126,16 +151,12 @@
     const draw = () => {
       const places = R.placeFilter(),
         open = counting(index.events).filter(each => each.places.some(places.shows));
-      const waiting = index.events.filter(
-        each =>
-          each.gates &&
-          each.large &&
-          each.state === "tentative" &&
-          each.moved === "regressed" &&
-          each.places.some(places.shows),
-      );
+      const waiting = index.events.filter(each => isWaiting(each) && each.places.some(places.shows));
+      news([...counting(index.events), ...index.events.filter(isWaiting)]);
+      const [fresh, older] = [true, false].map(wanted => open.filter(each => isNew(each) === wanted)),
+        [first, again] = [true, false].map(wanted => waiting.filter(each => isNew(each) === wanted));
       top.replaceChildren(
-        ...[headline(open, places), banner()].flat().filter(Boolean),
+        ...[headline(open, fresh.length, places), banner()].flat().filter(Boolean),
         R.timeline(
           index.events.filter(each => each.gates && each.places.some(places.shows)),
           index.broken.filter(each => places.shows(each.place)),
@@ -147,26 +168,13 @@
           h("span", {class: "wide"}, index.commits.length > 120 ? "each bar a few measured commits; tall ones changed something" : "each bar a measured commit; tall ones changed something"),
           h("span", null, `${R.commitName(index.commits.length - 1)} · ${text.date(index.commits.at(-1).date)}`),
         ),
-        ...(open.length
-          ? [
-              h("h2", null, "Open regressions"),
-              h("div", {class: "events"}, open.slice(0, 8).map(R.eventCard)),
-              open.length > 8 &&
-                h(
-                  "p",
-                  null,
-                  h("a", {href: R.link("regressions", "", {state: "open"})}, `All ${open.length} open regressions`),
-                ),
-            ]
-          : []
-        ).filter(Boolean),
-        ...(waiting.length
-          ? [
-              h("h2", null, "To be measured again"),
-              h("p", {class: "soft"}, "Seen in the last results only: a stray value looks the same."),
-              h("div", {class: "events"}, waiting.slice(0, 4).map(R.eventCard)),
-            ]
-          : []),
+        ...section(
+          news.visited ? "New since your last visit" : "New since the night before",
+          causes([...fresh, ...first]),
+          {},
+        ),
+        ...section("Open regressions", causes(older), {state: "open"}),
+        ...section("To be measured again", causes(again), {state: "tentative", moved: "regressed"}),
       );
       list(places);
     };
