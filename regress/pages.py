@@ -447,6 +447,8 @@ class Index:
     thresholds: Mapping[str, float]
     commits: tuple[PageCommit, ...]
     places: tuple[Place, ...]
+    results: tuple[int, ...]
+    """The most results that any series has in each place."""
     machines: tuple[tuple[str, Mapping[str, Any]], ...]
     entries: tuple[Entry, ...]
     rows: tuple[Row, ...]

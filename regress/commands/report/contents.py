@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 import time
 from collections import Counter
@@ -96,6 +97,7 @@ class Contents:
             },
             commits=tuple(map(branch.shown, branch.commits)),
             places=places,
+            results=_results(len(places), every),
             machines=tuple((each.name, dict(each.facts)) for each in self._past.machines),
             entries=tuple(part.entry for part in parts),
             rows=listed,
@@ -154,8 +156,11 @@ class Contents:
 
 def _labels(places: Sequence[Where]) -> list[str]:
     """Machine, environment and device, as far as they differ from place to place; the machine where nothing does."""
-    short = _without_common([environment for _, _, environment in places])
-    named = [(machine, device, short[environment]) for machine, device, environment in places]
+    own = {machine: [each for name, _, each in places if name == machine] for machine, _, _ in places}
+    short = {machine: _told_apart(each) for machine, each in own.items()}
+    if len(own) < 2 or len({each for _, _, each in places}) > 1 == max(len(set(each)) for each in own.values()):
+        short = dict.fromkeys(own, _told_apart([each for _, _, each in places]))
+    named = [(machine, device, short[machine][environment]) for machine, device, environment in places]
     told = [part for part in (0, 2, 1) if len({where[part] for where in named}) > 1] or [0]
     labels = [where[told[0]] for where in named]
     for part in told[1:]:
@@ -165,12 +170,30 @@ def _labels(places: Sequence[Where]) -> list[str]:
     return labels
 
 
-def _without_common(environments: Sequence[str]) -> dict[str, str]:
-    """Names of environments without what all of them have: asv writes every requirement into them."""
-    words = {name: name.split("-") for name in environments}
-    common = set.intersection(*(set(each) for each in words.values())) if words else set()
-    short = {name: "-".join(word for word in each if word not in common) or name for name, each in words.items()}
-    return short if len(set(short.values())) == len(short) else {name: name for name in words}
+def _told_apart(names: Sequence[str]) -> dict[str, str]:
+    """Names of environments by what tells them apart: asv writes every requirement into them. The interpreter first, then as
+    many of the requirements as it takes."""
+    parts = {name: {_stem(word): word for word in name.split("-")} for name in names}
+    stems = list(dict.fromkeys(stem for each in parts.values() for stem in each))
+    telling = [stem for stem in stems if len({each.get(stem) for each in parts.values()}) > 1]
+    telling.sort(key=lambda stem: stem not in ("py", "python", "pypy"))
+    used: list[str] = []
+    for stem in telling:
+        groups = Counter(_label(each, used) for each in parts.values())
+        if max(groups.values()) == 1:
+            break
+        used.append(stem)
+    labels = {name: _label(each, used) or name for name, each in parts.items()}
+    return labels if len(set(labels.values())) == len(parts) else {name: name for name in parts}
+
+
+def _stem(word: str) -> str:
+    """A requirement without its version."""
+    return re.split(r"[0-9]", word, maxsplit=1)[0] or word
+
+
+def _label(words: Mapping[str, str], stems: Sequence[str]) -> str:
+    return "-".join(words[stem] for stem in stems if stem in words)
 
 
 def _placed(event: Event, benchmark: int, own: Sequence[int]) -> Event:
@@ -212,6 +235,14 @@ def _newest(places: int, rows: Sequence[Row], broken: Sequence[Broken]) -> list[
     for place, at in (*((each.place, each.at) for each in rows), *((each.place, each.last) for each in broken)):
         found[place] = max(found[place], at)
     return found
+
+
+def _results(places: int, rows: Sequence[Row]) -> tuple[int, ...]:
+    """The most results that a series has in each place."""
+    found = [0] * places
+    for row in rows:
+        found[row.place] = max(found[row.place], len(row.measured.values) if row.measured is not None else 0)
+    return tuple(found)
 
 
 def _stopped(broken: Broken, newest_there: int, newest: int) -> Broken:

@@ -10,6 +10,7 @@ import pytest
 
 from regress.report.html import write_folder
 from tests.commands.report.made import QUIET, Made, noisy
+from tests.report.html.conftest import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -72,3 +73,51 @@ def test_what_has_one_cause_is_one_card(visit: Visit, tmp_path: Path) -> None:
     assert "and 12 more changes in the same commits" in first.inner_text()
     assert first.locator("details.also li").count() == 12
     assert second.inner_text().startswith("a.time_other")
+
+
+def test_many_places_have_a_legend_and_machines_that_come_and_go_are_told(visit: Visit, tmp_path: Path) -> None:
+    made = Made(tmp_path / "p", 24)
+    for at in range(12):
+        made.record(
+            {"x.time_f": [1e-3 * (at + 1)] * 2 + [None] * 22}, machine=f"runner-{at}", facts={"cpu": f"CPU {at % 2}"}
+        )
+    path = pages_of(made)
+    page = visit("#/b/x.time_f?at=all", path=path)
+    page.wait_for_selector(".legend button")
+    buttons = page.locator(".legend button")
+    colours = [each.get_attribute("style") for each in page.locator(".legend .dot").all()]
+    assert (buttons.count(), len(set(colours))) == (12, 12)
+    assert page.evaluate("regress.live.chart.frame.lines.length") == 12
+    buttons.nth(3).click()
+    assert page.evaluate("regress.live.chart.frame.lines.length") == 11
+    assert buttons.nth(3).get_attribute("aria-pressed") == "false"
+    page = visit("#/machines", path=path)
+    assert "12 of 12 places can never be judged" in page.inner_text("main")
+    facts = page.locator("table").nth(1)
+    assert [each.inner_text() for each in facts.locator("thead th").all()] == ["Machine", "cpu"]
+    assert facts.locator("tbody tr").count() == 12
+
+
+def test_zooming_fits_the_axis_to_what_is_seen(visit: Visit, tmp_path: Path) -> None:
+    made = Made(tmp_path / "p", 40).record({"x.time_f": noisy((20, 1e-3), (20, 50e-3))})
+    page = visit(f"#/b/x.time_f?z={made.shas[2]}..{made.shas[15]}", path=pages_of(made))
+    page.wait_for_selector(".plot .u-over")
+    assert page.evaluate("regress.live.chart.u.scales.y.max") < 2e-3
+
+
+def test_the_header_searches_from_any_page(visit: Visit, tmp_path: Path) -> None:
+    made = Made(tmp_path / "p", 8).record({"x.time_f": noisy((8, 1e-3)), "y.time_g": noisy((8, 1e-3))})
+    page = visit("#/machines", path=pages_of(made))
+    page.fill("#find input", "time_g")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("main[data-page=overview]")
+    assert [each.inner_text() for each in page.locator("tbody th a").all()] == ["y.time_g"]
+
+
+def test_all_rows_come_in_one_scroll(visit: Visit, tmp_path: Path) -> None:
+    values = noisy((8, 1e-3))
+    made = Made(tmp_path / "p", 8).record({f"x.time_{at:03}": values for at in range(300)})
+    page = visit(path=pages_of(made))
+    assert page.locator("tbody tr").count() < 100
+    page.keyboard.press("End")
+    until(page, "document.querySelectorAll('tbody tr').length === 300")

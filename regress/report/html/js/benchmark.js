@@ -5,6 +5,37 @@
   const {verdict, facts} = R.facts;
   const {changes, values} = R.detail;
 
+  const COLOURED = 40;
+  // Places of which the line is switched off, by their numbers.
+  const hidden = () => new Set(R.list("off").map(at => R.index.places[at]?.id));
+  // Of several lines: what each is called, and a switch for it.
+  const legend = (now, go) => {
+    if (now.lines.length < 2) return null;
+    const off = hidden(),
+      shown = now.lines.filter(line => !off.has(line.place));
+    const toggled = at => (R.list("off").includes(at) ? R.list("off").filter(each => each !== at) : [...R.list("off"), at]).join(",");
+    return h(
+      "div",
+      {class: "chips legend", role: "group", "aria-label": "Lines"},
+      now.lines.map(line => {
+        const at = String(R.placeOf.get(line.place)),
+          k = shown.indexOf(line);
+        return h(
+          "button",
+          {
+            type: "button",
+            class: "chip",
+            "aria-pressed": String(k >= 0),
+            title: R.placeNames(Number(at)),
+            data: {chip: `line ${at}`},
+            onclick: () => go({off: toggled(at)}),
+          },
+          k >= 0 && shown.length <= COLOURED && h("i", {class: "dot", style: `background:${R.lineColor(k, shown.length)}`}),
+          label(line.place),
+        );
+      }),
+    );
+  };
   const eventsOf = (shard, now) =>
     R.eventsOf(
       shard.name,
@@ -120,7 +151,7 @@
                     [...places, "all"].map(each =>
                       h(
                         "option",
-                        {value: each, selected: each === now.place},
+                        {value: each, selected: each === now.place, title: each === "all" ? null : R.placeNames(R.placeOf.get(each))},
                         each === "all" ? "everywhere" : label(each),
                       ),
                     ),
@@ -134,7 +165,7 @@
                   each => (each === "all" ? "everywhere" : label(each)),
                 ),
           ),
-          h("div", {class: "two"}, h("div", null, plot, bar, pinnedAt), facts(now)),
+          h("div", {class: "two"}, h("div", null, plot, legend(now, go), bar, pinnedAt), facts(now)),
           change(shard, now),
           changes(shard, now),
           R.account.accounts(shard, now),
@@ -155,11 +186,13 @@
         ].filter(Boolean),
       );
       const zoomed = R.get("z").split("..").map(R.findCommit);
+      const shown = now.lines.filter(line => !hidden().has(line.place));
       const main = R.chart({
         node: plot,
         shard,
-        lines: now.lines,
-        labels: now.lines.map(line => label(line.place)),
+        lines: shown.length ? shown : now.lines,
+        labels: (shown.length ? shown : now.lines).map(line => label(line.place)),
+        colors: shown.length <= COLOURED,
         height: 330,
         byDate: R.get("x") === "date",
         log: R.get("log") === "1",

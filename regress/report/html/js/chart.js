@@ -98,7 +98,7 @@
         shown: over(own.y, k),
         low: over(own.low, k),
         high: over(own.high, k),
-        color: many ? crowd(own.line) : color(`--l${k % 8}`),
+        color: many ? (options.colors ? R.lineColor(k, lines.length) : crowd(own.line)) : color(`--l${k % 8}`),
       });
       const at = data.length;
       data.push(own.low, own.high, own.shown);
@@ -153,10 +153,10 @@
       padding: [small ? 8 : 26, small ? 14 : 36, small ? 8 : 0, 0],
       legend: {show: false},
       scales: {
-        x: {time: frame.byDate, range: (_, low, high) => (chart.free ? [low, high] : zoom())},
+        x: {time: frame.byDate, range: zoom},
         y: {
           distr: log ? 3 : 1,
-          range: u => range(visible(u.scales.x.min ?? full[0], u.scales.x.max ?? full[1]), log, least),
+          range: () => range(visible(...zoom()), log, least),
         },
       },
       axes: [
@@ -227,5 +227,8 @@
       },
     };
   };
+  // The colour of a line among so many: of a palette, or around the circle of hues.
+  R.lineColor = (k, of) =>
+    of > 8 ? `hsl(${((k * 137.5) % 360).toFixed(0)} 60% ${matchMedia("(prefers-color-scheme: dark)").matches ? 65 : 40}%)` : color(`--l${k % 8}`);
   R.color = color;
 })(regress);

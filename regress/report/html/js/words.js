@@ -64,6 +64,11 @@
         : ratio > 1 === (better === "lower")
           ? "regressed"
           : "improved";
+  // All that a place is called by.
+  R.placeNames = at => {
+    const {machine, gpu, device, environment} = R.index.places[at];
+    return [machine, gpu, device, environment].filter(Boolean).join("\n");
+  };
   // How many cases have each status in these places: what every page counts.
   R.counts = places => {
     const count = {};
