@@ -49,9 +49,14 @@ class Branch:
         places = [self.position[each.sha] for each in self.commits]
         found = sorted((self.position[sha], sha, names) for sha, names in self.released.items() if sha in self.position)
         return tuple(
-            Release(names[-1], at, self.commits[at].sha == sha, names[-1] in self.tags.get(sha, ()))
+            Release(
+                names[-1],
+                at := bisect_right(places, place) - 1,
+                self.commits[at].sha == sha,
+                names[-1] in self.tags.get(sha, ()),
+            )
             for place, sha, names in found
-            if (at := bisect_right(places, place) - 1) >= 0
+            if places[0] <= place <= places[-1]
         )
 
     @cached_property

@@ -179,10 +179,9 @@ def _told_apart(names: Sequence[str]) -> dict[str, str]:
     telling.sort(key=lambda stem: stem not in ("py", "python", "pypy"))
     used: list[str] = []
     for stem in telling:
-        groups = Counter(_label(each, used) for each in parts.values())
-        if max(groups.values()) == 1:
-            break
-        used.append(stem)
+        now, then = ({_label(each, stems) for each in parts.values()} for stems in (used, [*used, stem]))
+        if len(now) < len(then):
+            used.append(stem)
     labels = {name: _label(each, used) or name for name, each in parts.items()}
     return labels if len(set(labels.values())) == len(parts) else {name: name for name in parts}
 

@@ -22,7 +22,7 @@ from regress.compare.gating import gating
 from regress.compare.implementations import IMPLEMENTATION
 from regress.history import Store, without_gc
 from regress.history.loading import read_benchmarks
-from regress.model import ChangePoint, Confirmation, KeptExplanation, Series, Settings
+from regress.model import Case, ChangePoint, Confirmation, KeptExplanation, Series, Settings
 from regress.pages import SHA_DIGITS, Entry, Leaf, Line, Part, Shard, Where
 
 PACKAGE = Path(__file__).parents[2]
@@ -110,9 +110,19 @@ class Maker:
         accounts = Accounts(self._told(name), self._branch)
         thresholds = [each.threshold for each in rules]
         lines = [(each, number[place_of(each.series)]) for each in found]
+        beside: dict[object, list[Levelled]] = {}
+        for each in found:
+            beside.setdefault(_whose(each), []).append(each)
         columns = {each: index for index, each in enumerate(dict.fromkeys(each.measured for each in found))}
         rows = [
-            row_of(each, place, self._branch.reference, threshold, columns[each.measured], self._lost(each, found))
+            row_of(
+                each,
+                place,
+                self._branch.reference,
+                threshold,
+                columns[each.measured],
+                self._lost(each, beside[_whose(each)]),
+            )
             for (each, place), threshold in zip(lines, thresholds, strict=True)
         ]
         part = Part(
@@ -133,17 +143,13 @@ class Maker:
         names = (*self._past.old_names(name), name)
         return [found for each in names for found in self._explained.get(each, ())]
 
-    def _lost(self, found: Levelled, every: Sequence[Levelled]) -> str:
-        """Since when its case was measured without a value of this metric, and why; empty where it has one at last."""
+    def _lost(self, found: Levelled, beside: Sequence[Levelled]) -> str:
+        """Since when its case was measured without a value of this metric, and why; empty where it has one at last. `beside` are
+        the series of its case and place."""
         series = found.series
-        if series.failures[-1]:
+        if series.failures[-1] or max(each.latest for each in beside) == found.latest:
             return ""
-        beside = (
-            each for each in every if (each.series.case, place_of(each.series)) == (series.case, place_of(series))
-        )
         later = [at for each in beside for at in each.measured if at > found.latest]
-        if not later:
-            return ""
         commit = self._branch.commits[min(later)]
         why = self._beside.flags(commit.sha, series)
         return "; ".join((f"no {series.metric.name.replace('_', ' ')} since {commit.short}", *why))
@@ -188,6 +194,10 @@ class Maker:
                 for each in (self._beside.of(name, [each.series for each in found]) if IMPLEMENTATION in names else ())
             ),
         )
+
+
+def _whose(found: Levelled) -> tuple[Case, Where]:
+    return found.series.case, place_of(found.series)
 
 
 def _renumbered(line: Line, column: int, number: dict[int, int]) -> Line:

@@ -316,9 +316,18 @@ def test_places_have_the_shortest_names_that_tell_them_apart() -> None:
         for python, numpy in (("3.9", "1.2"), ("3.9", "1.3"), ("3.11", "1.3"))
     ]
     assert _labels([("a", "", each) for each in long]) == ["py3.9-numpy1.2", "py3.9-numpy1.3", "py3.11-numpy1.3"]
-    both = [("i7", "", f"virtualenv-py{words}") for words in ("3.9-numpy1.21-pythran", "3.7-numpy1.14")]
+    both = [
+        ("i7", "", f"virtualenv-py{words}")
+        for words in ("3.9-numpy1.21-pythran", "3.7-numpy1.14", "3.7-numpy1.14-pythran")
+    ]
     both += [("atom", "", f"virtualenv-py3.7-Cython0.29.{patch}-numpy1.14") for patch in (14, 20)]
-    assert _labels(both) == ["i7 · py3.9", "i7 · py3.7", "atom · Cython0.29.14", "atom · Cython0.29.20"]
+    assert _labels(both) == [
+        "i7 · py3.9-pythran",
+        "i7 · py3.7",
+        "i7 · py3.7-pythran",
+        "atom · Cython0.29.14",
+        "atom · Cython0.29.20",
+    ]
     assert _labels([("a", "G1", "e"), ("a", "G2", "e"), ("b", "", "e")]) == ["a · G1", "a · G2", "b"]
 
 

@@ -46,9 +46,13 @@
   const change = (shard, now) => {
     const events = eventsOf(shard, now),
       asked = R.findCommit(R.get("change")),
-      event =
-        (asked >= 0 && R.eventAt(events, asked)) ||
-        events.find(each => each.large && ["open", "tentative", "acknowledged"].includes(each.state));
+      held = now.lines
+        .flatMap(line => line.changes)
+        .filter(each => each.large && each.moved === "regressed" && each.state !== "recovered")
+        .map(each => R.commitAt.get(shard.commits[each.first]))
+        .sort((a, b) => b - a),
+      alike = events.filter(each => each.moved === "regressed"),
+      event = asked >= 0 ? R.eventAt(events, asked) : held.length > 0 && R.eventAt(alike, held[0]);
     return event && h("section", {class: "events", id: "change"}, R.eventCard(event));
   };
 

@@ -56,14 +56,15 @@
     while (at >= 0 && typeof own.y[at] !== "number") at -= 1;
     return (at >= 0 ? own.y[at] : own.y.find(each => typeof each === "number")) || 1;
   };
-  const range = (values, log, least) => {
+  const range = (values, log, least, levels = []) => {
     if (!values.length) return [0, 1];
     // What lies far outside of the rest would flatten it: it is marked at the edge instead, see plugins.js.
     const ordered = Float64Array.from(values).sort(),
       at = share => ordered[Math.round(share * (ordered.length - 1))];
     const reach = Math.max(2 * (at(0.98) - at(0.02)), Math.abs(at(0.5)) * least);
-    let low = Math.max(ordered[0], at(0.02) - reach),
-      high = Math.min(ordered.at(-1), at(0.98) + reach);
+    // A level is never far outside, however short it is yet.
+    let low = Math.min(...levels, Math.max(ordered[0], at(0.02) - reach)),
+      high = Math.max(...levels, Math.min(ordered.at(-1), at(0.98) + reach));
     if (log && low > 0) {
       const pad = Math.max((high / low) ** 0.08, 1 + least / 2);
       return [low / pad, high * pad];
@@ -128,6 +129,12 @@
       frame.lines.flatMap(own =>
         own.shown.filter((each, at) => typeof each === "number" && frame.xs[at] >= low && frame.xs[at] <= high),
       );
+    const levels = (low, high) =>
+      frame.lines.flatMap(own =>
+        own.line.levels
+          .filter(({first, last}) => frame.xs[own.index(first)] <= high && frame.xs[own.index(last)] >= low)
+          .map(each => each.value / own.scale),
+      );
     const format = each => (options.relative ? text.change(each) : text.value(each, unit));
     const full = frame.byDate ? [frame.xs[0] - 43200, frame.xs.at(-1) + 43200] : [-0.5, frame.xs.length - 0.5];
     const zoom = () => {
@@ -156,7 +163,7 @@
         x: {time: frame.byDate, range: zoom},
         y: {
           distr: log ? 3 : 1,
-          range: () => range(visible(...zoom()), log, least),
+          range: () => range(visible(...zoom()), log, least, levels(...zoom())),
         },
       },
       axes: [
