@@ -144,8 +144,8 @@ class Maker:
         return [found for each in names for found in self._explained.get(each, ())]
 
     def _lost(self, found: Levelled, beside: Sequence[Levelled]) -> str:
-        """Since when its case was measured without a value of this metric, and why; empty where it has one at last. `beside` are
-        the series of its case and place."""
+        """Since when its case was measured without a value of this metric, and why; empty where it has one at last. `beside`
+        are the series of its case and place."""
         series = found.series
         if series.failures[-1] or max(each.latest for each in beside) == found.latest:
             return ""
