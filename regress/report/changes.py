@@ -15,7 +15,7 @@ from regress.units import format_change, format_interval, format_pair
 
 __all__ = ["ALIGNS", "changes", "folded_line", "row", "tables"]
 
-ALIGNS = "lrrrlll"
+ALIGNS = "lrrrllll"
 _SUBJECT_LIMIT = 50
 
 
@@ -50,7 +50,7 @@ def tables(report: Report, style: Style) -> dict[str, list[Row]]:
     several = len({(each.machine, each.environment, each.device) for each in report.changes}) > 1
     return {
         title: [
-            Row((title, "before", "after", "change", "95 % interval", "", ""), color="bold", accent=0),
+            Row((title, "before", "after", "change", "95 % interval", "", "", ""), color="bold", accent=0),
             *(one for each in _together(found, style) for one in _rows(each, several)),
         ]
         for title, found in chosen
@@ -99,7 +99,7 @@ def _rows(group: Sequence[Changed], several: bool) -> Iterator[Row]:
     change = low if low == high else f"{format_interval(min(ratios), max(ratios))} %"
     most = f"most in {visible(str(farthest.case))}"
     yield replace(
-        most_of_all, cells=(name, "", "", change, "", most_of_all.cells[5], f"{most_of_all.cells[6]}, {most}")
+        most_of_all, cells=(name, "", "", change, "", *most_of_all.cells[5:7], f"{most_of_all.cells[7]}, {most}")
     )
 
 
@@ -115,6 +115,7 @@ def row(changed: Changed, several: bool = False) -> Row:
         change,
         interval,
         metric_words(metric.name),
+        "tentative" if point.state == "tentative" and point.acknowledged is None else "",
         ", ".join(filter(None, [_blame(changed), *_notes(changed), _place(changed) if several else ""])),
     )
     return Row(columns, mark, color if point.large else "", accent=3)
@@ -134,8 +135,6 @@ def _notes(changed: Changed) -> tuple[str, ...]:
     notes = []
     if point.acknowledged is not None:
         notes.append(visible(point.acknowledged.words))
-    elif point.state == "tentative":
-        notes.append("tentative: the newest results only, measure again")
     if point.is_passing:
         return (*notes, "two results only, then back", *map(visible, point.reasons))
     if point.state == "recovered":

@@ -130,7 +130,8 @@ def _report(
         head = Side("head", chosen.line[-1], "")
         warnings += complaints(session, review(session, head).entries_of(run.cases))
     tentative = [each for each in found if each.new and each.point.state == "tentative"]
-    suggestions = [_next(each) for each in [*opened, *tentative][:3]]
+    found = sorted(found, key=_rank)
+    suggestions = [_next(each) for each in [*tentative[:2], *opened][:3]]
     suggestions += accept([(each.case, each.metric) for each in opened])
     if run.left:
         suggestions.append(("go on", quoted("regress", "sweep", *options)))
@@ -169,14 +170,22 @@ def _next(changed: Changed) -> tuple[str, str]:
 
 
 def _remark(run: Sweep, found: Sequence[Changed]) -> str:
-    """ "3 commits measured, 2 left (1 begun); 1 new regression, 2 new improvements, 1 new tentative change"."""
+    """ "1 new regression, 2 new improvements (3 of 5 commits measured, 1 begun); 4 regressions open"."""
     begun = {each.sha for each in run.measured}.intersection(run.left)
-    measured = [f"{counted(len(run.measured) - len(begun), 'commit')} measured"]
-    measured += [f"{len(run.left)} left" + (f" ({len(begun)} begun)" if begun else "")] if run.left else []
+    done = len(run.measured) - len(begun)
+    measured = [f"{done} of {counted(run.planned, 'commit')} measured"]
+    measured += [f"{len(begun)} begun"] if begun else []
     measured += [f"{len(run.failed)} failed"] if run.failed else []
-    kinds = Counter(_kind(each) for each in found if each.new)
+    kinds = Counter(_kind(each) for each in sorted(found, key=_rank) if each.new)
     words = [f"{number} new {kind}{'s' * (number > 1)}" for kind, number in kinds.items()]
-    return f"{', '.join(measured)}; {', '.join(words) or 'nothing new has changed'}"
+    before = sum(each.point.is_open for each in found if not each.new)
+    still = f"; {counted(before, 'regression')} open" if before else ""
+    return f"{', '.join(words) or 'nothing new'} ({', '.join(measured)}){still}"
+
+
+def _rank(changed: Changed) -> int:
+    """Sorts changes, what hurts first: regressions, what is tentative, the others."""
+    return 0 if changed.point.is_open else 1 if _is_tentative(changed) else 2
 
 
 def _is_tentative(changed: Changed) -> bool:
