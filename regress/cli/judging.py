@@ -30,7 +30,7 @@ from regress.options import (
 @regress.command()
 @click.argument("base", required=False)
 @click.argument("head", required=False)
-@stack(where, selecting, tagging)
+@stack(selecting, tagging, where)
 @click.option("--affected", is_flag=True, help="Benchmarks whose `covers`, or whose own file, match the changed files.")
 @stack(suite, measuring, deciding, stepping, output)
 @click.option("--explain", is_flag=True, help="Profile what regressed on both sides: which kernels did it.")
@@ -82,7 +82,7 @@ def check(
 @regress.command()
 @click.argument("base")
 @click.argument("head", required=False)
-@stack(where, selecting, tagging, suite, measuring, deciding, stepping, output)
+@stack(selecting, tagging, where, suite, measuring, deciding, stepping, output)
 @click.option("--record", is_flag=True, help="Keep the results in results_dir, not only in the cache.")
 @click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, e.g. one with the released wheel.")
 @click.option("--head-env", metavar="NAME", default="", help="Environment of HEAD.")
@@ -184,7 +184,7 @@ def bisect(
 @regress.command()
 @click.argument("base")
 @click.argument("head")
-@stack(where, selecting, deciding, recorded, output)
+@stack(selecting, where, deciding, recorded, output)
 def compare(base: str, head: str, environment: str | None, **options: Any) -> None:
     """The verdicts of check from recorded results, measuring nothing.
 
@@ -203,7 +203,7 @@ def compare(base: str, head: str, environment: str | None, **options: Any) -> No
 
 @regress.command(short_help="Which implementation is the fastest at each size.")
 @click.argument("revision", required=False, metavar="[REV]")
-@stack(where, selecting, recorded, output)
+@stack(selecting, where, recorded, output)
 def fastest(revision: str | None, environment: str | None, **options: Any) -> None:
     """Which implementation is the fastest at each size, from recorded results.
 

@@ -15,7 +15,16 @@ from regress.commands.acknowledging import accept, complaints, is_whole, review,
 from regress.commands.bisect.line import line_between
 from regress.commands.explaining import MOST, Choose, Explaining, can_explain
 from regress.commands.recorder import Recorder
-from regress.commands.session import Request, Session, counted, device_line, device_uuid, quoted, require_values
+from regress.commands.session import (
+    Request,
+    Session,
+    counted,
+    device_line,
+    device_uuid,
+    quoted,
+    require_values,
+    turned_round,
+)
 from regress.commands.throughput import Rates
 from regress.compare import Review, Steps, acknowledged, compare, overall
 from regress.config import environment as environment_of
@@ -139,6 +148,7 @@ def _judged(
     _confirmed(session, base, head, comparisons)
     warnings += complaints(session, told)
     warnings += unlike_requirements(session, *sides)
+    warnings += [] if head.dirty else turned_round(session, *sides)
     if measured.interrupted:
         warnings.append("interrupted: the verdicts are from the rounds that were finished")
     return Report(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from regress.commands.acknowledging import review, unsteady
 from regress.commands.check import policy, suggestions
-from regress.commands.session import Request, Session, counted, quoted, unmatched
+from regress.commands.session import Request, Session, counted, quoted, turned_round, unmatched
 from regress.compare import acknowledged, compare, overall, renames
 from regress.errors import NothingMeasured, RevisionError
 from regress.history import Loaded, Recorded, Store, left_out
@@ -38,7 +38,8 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
     now = {old: new for new, old in renames(after.benchmarks, before.benchmarks).items()}
     base_rounds, head_rounds = selected(before, selection, now), selected(after, selection)
     if selection.words and not (base_rounds or head_rounds):
-        raise unmatched(selection, f"the results of {sides[0].label} and {sides[1].label}")
+        known = {*before.benchmarks, *after.benchmarks}
+        raise unmatched(selection, f"the results of {sides[0].label} and {sides[1].label}", known)
     settings = session.config.settings
     # What git no longer has cannot be measured again.
     again = "check" if all(session.repository.has(side.commit.sha) for side in sides) else "compare"
@@ -49,6 +50,7 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
     base_side, head_side = (
         replace(side, environment=each.environment) for side, each in zip(sides, (before, after), strict=True)
     )
+    warnings += turned_round(session, *sides)
     warnings += unsteady(session, base_side, head_side, comparisons)
     return Report(
         command="compare",

@@ -71,7 +71,7 @@ def export(
     rows = _rows(past, _Wanted(past, request.patterns), settings.confidence, watcher)
     first = next(rows, None)
     if first is None:
-        raise unmatched(session.selection(), str(root))
+        raise unmatched(session.selection(), str(root), past.names)
     return itertools.chain([COLUMNS, first], rows)
 
 

@@ -29,7 +29,7 @@ def fastest(request: Request, revision: str | None, environment: str | None = No
     selection = session.selection()
     rounds = selected(recorded, selection)
     if selection.words and not rounds:
-        raise unmatched(selection, f"the results of {side.label}")
+        raise unmatched(selection, f"the results of {side.label}", recorded.benchmarks)
     found = implementations(rounds, recorded.benchmarks, session.config.settings)
     if not found:
         raise _none(recorded, side)
