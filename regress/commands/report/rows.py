@@ -110,7 +110,7 @@ def _since(found: Levelled, reference: int) -> tuple[float | None, str]:
     """Ratio of the newest value to the one at the reference or last before it, and what takes from it that it says anything."""
     now, then = found.level_at(found.latest), found.level_at(reference)
     at = bisect_right(found.measured, reference) - 1
-    if now is None or then is None or now.way != then.way or not found.values[at] > 0:
+    if found.latest <= reference or now is None or then is None or now.way != then.way or not found.values[at] > 0:
         return None, ""
     ends = (("the latest value", -1, now), ("the value then", at, then))
     doubts = [_stray(word, found.values[k], level) for word, k, level in ends if found.measured[k] in found.off]

@@ -89,3 +89,5 @@ def test_a_release_of_a_branch_of_its_own_is_what_was_measured_before_that_left(
     assert (index.release, at, release.measured, release.tagged) == ("v1.0", 11, False, False)
     assert index.reference == release.at
     assert index.rows[0].since == pytest.approx(1.023 / 1.011, rel=1e-4)
+    made.record({"x.time_old": [1e-3] * 8 + [None] * 16})
+    assert [row.since for row in made.index().rows][1] is None, "there is no value since then"
