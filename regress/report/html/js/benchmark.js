@@ -53,7 +53,8 @@
         .sort((a, b) => b - a),
       alike = events.filter(each => each.moved === "regressed"),
       event = asked >= 0 ? R.eventAt(events, asked) : held.length > 0 && R.eventAt(alike, held[0]);
-    return event && h("section", {class: "events", id: "change"}, R.eventCard(event));
+    // What it comes from stands below, with all that was explained of the case.
+    return event && h("section", {class: "events", id: "change"}, R.eventCard({...event, told: null}));
   };
 
   R.pages.benchmark = async () => {
