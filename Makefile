@@ -5,7 +5,7 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 BIN := .venv/bin
 
-.PHONY: check test test-all lint browser gpu acceptance clean
+.PHONY: check test test-all lint browser oldest gpu acceptance clean
 
 check: .venv/ready
 	@$(BIN)/regress check HEAD~1 --budget 90s; code=$$?; \
@@ -29,6 +29,16 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The tests of what other packages do for us, with the oldest version of each that pyproject.toml allows; `test` has the newest
+OLDEST := build/oldest/bin
+oldest:
+	$(PYTHON) -m venv build/oldest
+	sed -n '/^dependencies/,/^]/s/^ *"\([^>]*\)>=\([^";]*\).*/\1==\2/p' pyproject.toml > build/oldest/constraints.txt
+	$(OLDEST)/python -m pip install --quiet --disable-pip-version-check --constraint build/oldest/constraints.txt ".[test]"
+	$(OLDEST)/python -m pytest -p no:cacheprovider -m "not gpu and not slow and not browser" \
+	    tests/history tests/git tests/stats tests/compare tests/report tests/test_config.py \
+	    --deselect tests/history/test_machine.py::test_the_facts_are_those_asv_detects  # the oldest asv gives kilobytes for bytes
 
 # Tests that need a CUDA device, with whatever Python has torch there: make gpu GPU_PYTHON=python3. Of the other files some need
 # packages that are not there.

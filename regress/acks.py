@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from regress.errors import ConfigError
+from regress.files import read_bytes
 from regress.model import ACK_KINDS, LIFTED, METRICS, NEXT_TAG, Acknowledgement
 
 if sys.version_info >= (3, 11):
@@ -52,7 +53,7 @@ _ANY_OPENING = re.compile(r"\s*\[")
 def read(path: Path) -> tuple[Acknowledgement, ...]:
     """The entries of the file; none where there is no file. Raises ConfigError, with the line, for what is not understood."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_bytes(path).decode()
     except FileNotFoundError:
         return ()
     except (OSError, UnicodeDecodeError) as error:
@@ -62,9 +63,12 @@ def read(path: Path) -> tuple[Acknowledgement, ...]:
 
 def parse(text: str, name: str) -> tuple[Acknowledgement, ...]:
     """The entries of a file with that text, in their order; `name` is for errors. Raises ConfigError."""
+    if text.startswith("\ufeff"):
+        why = "it is no character of TOML, and nobody sees it"
+        raise ConfigError(f"{name} begins with a byte order mark", why=why, fix=f"save {name} as UTF-8 without one")
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a TOMLDecodeError, or a number or nesting that is too long
         line = re.search(r"line (\d+)", str(error))
         where = f"{name}:{line[1]}" if line else name
         raise ConfigError(f"{where} is not TOML", why=str(error), fix=f"correct {where}") from error
@@ -104,7 +108,7 @@ def until_of(words: str) -> str:
         return text.lower()
     if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
         return datetime.date.fromisoformat(text).isoformat()
-    if not text or re.search(r"[\s~^:?*\[\\]|\.\.", text):  # what git allows in no name
+    if not text or re.search(r"[\s~^:?*\[\\\x00-\x1f\x7f]|\.\.", text):  # what git allows in no name
         raise ValueError(words)
     return text
 

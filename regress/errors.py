@@ -13,6 +13,9 @@ Failures of benchmarks are not here: they are values on a Round.
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 
 class RegressError(Exception):
     """An error that the user can mend. `what` was seen, `why`, and the `fix` (a command or an edit), each one line."""
@@ -50,3 +53,20 @@ class NothingMeasured(RegressError):
 
 class NoDevice(NothingMeasured):
     """The machine lacks the device that it is recorded with: nothing can be measured on it, whatever the commit."""
+
+
+# -- commands in a fix ---------------------------------------------------------------------------------------------------
+
+
+def quoted(*words: str | Path) -> str:
+    """A command line that a shell takes apart into these words, in one line of text that can be printed."""
+    texts = map(str, words)
+    return " ".join(shlex.quote(word) if word.isprintable() else _written_out(word) for word in texts)
+
+
+def _written_out(word: str) -> str:
+    """A word with characters that cannot be printed, as bash and zsh read it."""
+    written = {"\\": "\\\\", "'": "\\'"}
+    return (
+        "$'" + "".join(written.get(each, each) if each.isprintable() else f"\\U{ord(each):08x}" for each in word) + "'"
+    )

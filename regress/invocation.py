@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from regress.errors import RegressError
+from regress.errors import RegressError, quoted
 
 if TYPE_CHECKING:
     from regress.commands.session import Request
@@ -31,9 +31,12 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
 """Names the file that a step of GitHub Actions adds to the summary of its run; 1 MiB of it are shown, or nothing."""
 
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a formula begins with, for one spreadsheet or another."""
 WRITABLE = "--output FORMAT=FILE with a file that can be written"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_OF_THE_MACHINE = (*_FULL, errno.EACCES, errno.EPERM, errno.EROFS)
+_OPEN = (errno.EMFILE, errno.ENFILE)
+_OF_THE_MACHINE = (*_FULL, *_OPEN, errno.EACCES, errno.EPERM, errno.EROFS)
 """What an OSError says that no command has foreseen, and that is no fault of ours."""
 
 
@@ -112,8 +115,10 @@ def _refused(error: OSError) -> RegressError:
     """The error where a folder or disk of this machine does not take what is to be written, or give what is to be read."""
     where, why = error.filename or ".", (error.strerror or str(error)).lower()
     if error.errno in _FULL:
-        return RegressError("the disk is full", why=why, fix=f"make room: df -h {where}")
-    return RegressError(f"cannot use {where}", why=why, fix=f"ls -ld {where}")
+        return RegressError("the disk is full", why=why, fix=f"make room: {quoted('df', '-h', where)}")
+    if error.errno in _OPEN:
+        return RegressError("no more files can be opened", why=why, fix="allow more: ulimit -n 4096")
+    return RegressError(f"cannot use {where}", why=why, fix=quoted("ls", "-ld", where))
 
 
 def say(error: RegressError, options: dict[str, Any]) -> None:
@@ -204,7 +209,7 @@ def write_table(rows: Iterable[Sequence[str]], file: str) -> None:
     try:
         target = 1 if file == "-" else file
         with open(target, "w", encoding="utf-8", errors="backslashreplace", newline="", closefd=file != "-") as table:
-            csv.writer(table).writerows(rows)
+            csv.writer(table).writerows(map(_no_formulas, rows))
     except BrokenPipeError:
         return  # a reader who has seen enough
     except OSError as error:
@@ -212,6 +217,19 @@ def write_table(rows: Iterable[Sequence[str]], file: str) -> None:
         raise RegressError(
             what, why=error.strerror or str(error), fix="--csv FILE with a file that can be written"
         ) from error
+
+
+def _no_formulas(row: Sequence[str]) -> list[str]:
+    """The row with a quote before text that a spreadsheet would take for a formula, and run."""
+    return [f"'{cell}" if cell[:1] in _FORMULA and not _is_number(cell) else cell for cell in row]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def publish(site: Site, folder: Path, file: Path | None, progress: Progress, quiet: bool) -> Path:

@@ -191,7 +191,7 @@ measuring = stack(
         metavar="0,1",
         help="Measure on these GPUs at once: numbers, UUIDs, or all [the first one].",
     ),
-    click.option("--quick", is_flag=True, help="One round a case: does it run at all? Judges nothing."),
+    click.option("--quick", is_flag=True, help="One round a case: does it run at all? Judges and records nothing."),
     holding,
 )
 suite = stack(

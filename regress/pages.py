@@ -200,6 +200,8 @@ class Broken(NamedTuple):
     cases: int = 1
     message: str = ""
     where: str = ""
+    good: At | None = None
+    """Of what gives no number any more: the newest commit at which it gave one."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from regress.errors import RegressError
+from regress.files import read_bytes
 
 SCHEMA = "regress.profile/1"
 KIND = "regress.profile/"
@@ -188,7 +189,7 @@ def write(profile: Profile, path: Path) -> None:
 def read(path: Path) -> Profile:
     """The export in that file. Raises RegressError where it is none, or a broken one."""
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_bytes(path))
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise RegressError(
@@ -204,9 +205,22 @@ def read(path: Path) -> Profile:
             f"{path} is of another version: {schema}", why=f"this is read here: {SCHEMA}", fix="export it again"
         )
     try:
-        return build(Profile, data, "the profile")
+        found = build(Profile, data, "the profile")
+        _look_over(found)
     except (TypeError, ValueError) as error:
         raise _broken(path, str(error)) from None
+    return found
+
+
+def _look_over(profile: Profile) -> None:
+    """Raise ValueError for what no program and no clock has."""
+    for each in profile.variants:
+        if each.device not in ("gpu", "cpu"):
+            raise ValueError(f"{each.operation} ran on {_word(each.device)}, neither gpu nor cpu")
+        if min((*each.durations_s, *each.hosts_s), default=0.0) < 0:
+            raise ValueError(f"{each.operation} has a time below zero")
+        if each.device == "gpu" and len(each.hosts_s) != len(each.durations_s):
+            raise ValueError(f"{each.operation} has {len(each.hosts_s)} host times for {len(each.durations_s)} entries")
 
 
 def _broken(path: Path, why: str) -> RegressError:
@@ -238,7 +252,8 @@ def _value(kind: Any, data: Any, where: str) -> Any:
     if get_origin(kind) is dict:
         if not isinstance(data, dict):
             raise TypeError(f"{where} is {_word(data)}, not an object")
-        return data
+        inner = get_args(kind)[1]
+        return {key: each if inner is Any else _value(inner, each, f"{where}[{key}]") for key, each in data.items()}
     options = get_args(kind) or (kind,)
     if type(None) in options and data is None:
         return None
@@ -246,7 +261,7 @@ def _value(kind: Any, data: Any, where: str) -> Any:
     if hasattr(wanted, "__dataclass_fields__"):
         return build(wanted, data, where)
     if wanted is float and isinstance(data, int) and not isinstance(data, bool):
-        data = float(data)
+        data = float(data) if abs(data) < 2**64 else math.inf
     if not isinstance(data, wanted) or (isinstance(data, bool) and wanted is not bool):
         raise TypeError(f"{where} is {_word(data)}, not {_NAMES[wanted]}")
     if isinstance(data, float) and not math.isfinite(data):

@@ -3,14 +3,17 @@
     python -m tests.simulator                 the error rates of `check`, in steps and with fixed rounds, and of asv's rule
     python -m tests.simulator --cases 200     many noisy cases in one run, some of them slower
     python -m tests.simulator --modes         two modes 13 % apart: false claims, with and without looking for modes
+    python -m tests.simulator --pairs 0.012   sides that take windows in turn, whose pairs scatter by that
 
 A round's value is the median of its samples. Samples scatter by 1 % and depend on the one before (0.5); one of a hundred is an
-outlier, half as long again. Rounds scatter around the true time of their side by `round_sd`, as processes do.
+outlier, half as long again. Rounds scatter around the true time of their side by `round_sd`, as processes do. The differences
+of pairs scatter by `pair_sd`, and one of a hundred by five times as much; both sides of a pair share the mood of their core.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -21,7 +24,7 @@ import numpy as np
 
 from regress.compare import compare, judge
 from regress.compare.steps import Steps
-from regress.model import Benchmark, Case, Comparison, Measured, Protocol, Round, Settings, Spread, Verdict
+from regress.model import Against, Benchmark, Case, Comparison, Measured, Protocol, Round, Settings, Spread, Verdict
 
 SAMPLES = 20
 SAMPLE_SD, FOLLOWS, OUTLIERS, OUTLIER = 0.01, 0.5, 0.01, 1.5
@@ -38,6 +41,8 @@ class Noise:
     """Factors of which each round draws one: the levels of a bimodal case."""
     drift: float = 0.0
     """Relative change of both sides from one round to the next."""
+    pair_sd: float = 0.0
+    """Standard deviation of the differences of pairs; 0: the sides do not take windows in turn."""
 
 
 class Machine:
@@ -47,10 +52,17 @@ class Machine:
         self._random = np.random.default_rng(seed)
         self._noise = noise
         self._measured = 0
+        self.takes_turns = noise.pair_sd > 0
 
     def round_value(self, true_s: float, noise: Noise | None = None) -> float:
         noise = noise or self._noise
         return float(np.median(self.samples(true_s, noise.samples, noise)))
+
+    def difference(self, noise: Noise | None = None) -> float:
+        """Of the logarithms of a pair, beyond that of the true times."""
+        noise, random = noise or self._noise, self._random
+        sd = noise.pair_sd * (5 if random.random() < OUTLIERS else 1)
+        return float(random.normal(0.0, sd))
 
     def samples(self, true_s: float, count: int, noise: Noise | None = None) -> list[float]:
         """Of one round."""
@@ -86,6 +98,10 @@ class Check:
     rounds: list[Round] = field(default_factory=list)
 
     @property
+    def metric(self) -> str:
+        return "wall_time" if self.machine.takes_turns else "gpu_time"
+
+    @property
     def benchmarks(self) -> dict[str, dict[str, Benchmark]]:
         own = {
             case.name: Benchmark(
@@ -95,8 +111,8 @@ class Check:
                 [],
                 [],
                 "1",
-                metric="gpu_time",
-                needs_device=True,
+                metric=self.metric,
+                needs_device=not self.machine.takes_turns,
                 declared={"critical": True} if case.name in self.critical else {},
             )
             for case in self.ratios
@@ -114,10 +130,15 @@ class Check:
     def measure(self, case: Case, side: str, order: int) -> None:
         true_s = self.time_s * (self.ratios[case] if side == "head" else 1.0)
         value = self.machine.round_value(true_s, self.noise.get(case))
-        measured = {"gpu_time": Measured(value, [value], unit="s")}
-        protocol = Protocol("gpu_time")
+        metric, against = self.metric, []
+        if self.machine.takes_turns and side == "head":
+            difference = math.log(self.ratios[case]) + self.machine.difference(self.noise.get(case))
+            against = [Against(metric, "base", "", difference, 0.003, 60, f"z{order % 2}")]
+        measured, protocol = {metric: Measured(value, [value], unit="s")}, Protocol(metric)
         self.rounds.append(
-            Round(case.name, [], side, order, duration_s=self.cost_s, protocol=protocol, values=measured)
+            Round(
+                case.name, [], side, order, duration_s=self.cost_s, protocol=protocol, values=measured, against=against
+            )
         )
         self.now_s += self.cost_s / self.gpus
 
@@ -219,10 +240,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--remembered-sd", type=float, help="the round sd that past checks are said to have seen")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cases", type=int, default=0, help="so many cases in a run, five of them 10 %% slower")
+    parser.add_argument("--pairs", type=float, default=0.0, help="the sd of pairs, where windows are taken in turn")
     parser.add_argument("--modes", action="store_true", help="two modes 13 %% apart")
     parser.add_argument("--changes", type=float, nargs="+", default=[0.0, 0.03, 0.05, 0.07, 0.10])
     chosen = parser.parse_args(arguments)
-    noise = Noise(chosen.round_sd)
+    noise = Noise(chosen.round_sd, pair_sd=chosen.pairs)
     if chosen.modes:
         bimodal((0.1, 0.2, 0.3, 0.4, 0.5), chosen.repetitions, noise, chosen.seed)
         return
@@ -240,7 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for change in chosen.changes:
         found = rates(1 + change, chosen.repetitions, noise, chosen.seed, remembered=known)
         print(_line(f"{change:+.0%} in steps", *found), flush=True)
-    if known is not None:
+    if known is not None or chosen.pairs:
         return
     for change in chosen.changes:
         print(_line(f"{change:+.0%} fixed 5", *rates(1 + change, chosen.repetitions, noise, chosen.seed, fixed=5)))

@@ -197,3 +197,8 @@ def test_what_is_written_is_read_and_what_is_added_can_be_removed(
     for each in data.draw(st.permutations(entries)):
         text = acks.removed(text, each, "x")
     assert text == PLAIN
+
+
+def test_a_byte_order_mark_is_named() -> None:
+    with pytest.raises(ConfigError, match="x begins with a byte order mark"):
+        acks.parse("\ufeff" + entry(), "x")

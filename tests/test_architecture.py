@@ -20,19 +20,20 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "stats": (),
     "units": (),
     "errors": (),
+    "files": (),
     "measure": (),
     "model": ("stats", "measure", "profiles"),
     "pages": ("model",),
-    "profiles": ("errors",),
+    "profiles": ("errors", "files"),
     "profiler": ("profiles", "profiling", "measure", "report"),
-    "config": ("model", "errors"),
-    "acks": ("model", "errors"),
+    "config": ("model", "errors", "files"),
+    "acks": ("model", "errors", "files"),
     "git": ("model", "errors"),
-    "history": ("model", "errors"),
-    "profiling": ("model", "profiles", "errors", "units"),
+    "history": ("model", "errors", "files"),
+    "profiling": ("model", "profiles", "errors", "files", "units"),
     "asv_plugin": ("measure",),
     "compare": ("model", "errors", "stats", "acks", "git", "history"),
-    "run": ("model", "errors", "config", "stats", "git", "history", "measure"),
+    "run": ("model", "errors", "files", "config", "stats", "git", "history", "measure"),
     "report": ("model", "pages", "profiles", "errors", "units"),
     "commands": (
         *("stats", "units", "errors", "measure", "model", "pages", "profiles", "profiling", "config", "acks", "git"),
@@ -44,8 +45,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
 }
 """Part of the package -> the parts it may import. `measure` is imported by others for its wire and types only, see below."""
 
-MEASURE_DOORS = {"wire", "bench_types", "backend"}
-"""What the driver may import of `measure`: the messages, the types for asv's plugin, and for `doctor` the device."""
+MEASURE_DOORS = {"wire", "stopping", "bench_types", "backend"}
+"""What the driver may import of `measure`: the messages, when there is enough, the types for asv's plugin, and for `doctor` the
+device."""
 
 ONE_DOOR = ("model", "config", "git")
 """Packages of whose files nobody outside knows."""

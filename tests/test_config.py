@@ -14,6 +14,7 @@ import pytest
 
 from regress.compare.rule import Rule
 from regress.config import Config, cache_dir, effective, load, own_paths, with_overrides
+from regress.config.configuration import ASV_KEYS
 from regress.config.settings import RULES
 from regress.errors import ConfigError
 from regress.model import METRICS, Case, Settings
@@ -456,3 +457,54 @@ def test_own_paths_are_all_that_we_write(project: Path) -> None:
     assert set(own_paths(config)) == {*expected, cache_dir(config) / "environments"}
     assert project / "env" / "regress" in own_paths(read(project, env_dir="env"))
     assert all(os.path.isabs(path) for path in own_paths(config))
+
+
+NOT_TEXT = ['"\\u0000"', '"a\\ud800"', '{"\\ud800": 1}', '["\\u0000"]', '{"a": {"b": "\\u0000"}}']
+ODD = [*NOT_TEXT, "null", "true", "-1", "0", "1e400", "1" + "0" * 400, "1" + "0" * 5000, f'"{"x" * 500}"', f'"{"x/" * 5000}"',
+       "[]", "{}", "[[]]", '{"a": {"time": 1e999}}', '{"(": 1}', '"a\\nb"', '"\\u2028"', '{"next": {"python": 7}}',
+       '{"next": 7}', '"~nobody/x"', "[" * 3000, "[" * 200 + "]" * 200]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ODD)
+def test_whatever_a_key_holds_is_read_or_refused_with_the_key(project: Path, value: str) -> None:
+    ours = [("regress", each.name) for each in dataclasses.fields(Settings)]
+    for where, key in [*(("", key) for key in (*ASV_KEYS, "matrix", "env_dir")), *ours]:
+        path = write(project, {key: "@"} if where else None, **({} if where else {key: "@"}))
+        path.write_text(path.read_text().replace('"@"', value))
+        refused = _refused(project)
+        assert refused is None or refused.fix, (key, value)
+        if value in NOT_TEXT:
+            assert refused is not None, key
+            assert f'"{where or key}"' in refused.what
+
+
+def _refused(project: Path) -> ConfigError | None:
+    try:
+        config = load(None, project)
+        effective(config)
+        own_paths(config)
+    except ConfigError as error:
+        return error
+    return None
+
+
+def test_a_user_without_a_home_is_told_what_to_set(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
+    with pytest.raises(ConfigError) as caught:
+        cache_dir(read(project))
+    assert "REGRESS_CACHE_DIR" in caught.value.fix
+    monkeypatch.setenv("REGRESS_CACHE_DIR", "/x")
+    assert cache_dir(read(project)).parent == Path("/x")
+
+
+@pytest.mark.parametrize("name", ["cache_dir", "lock_dir", "acks"])
+def test_a_home_of_nobody_is_named_with_its_key(project: Path, name: str) -> None:
+    def ask() -> None:
+        config = read(project, {name: "~nobody-of-that-name/x"})
+        own_paths(config)
+        effective(config)
+
+    with pytest.raises(ConfigError) as caught:
+        ask()
+    assert f'"{name}"' in caught.value.what

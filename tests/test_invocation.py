@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import json
 import subprocess
@@ -11,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from regress.invocation import _explained
+from regress.invocation import _explained, write_table
 from regress.options import FORMATS
 from regress.report import RENDERERS
-from tests.conftest import Project, interrupted, regress, start
+from tests.conftest import Project, interrupted, regress, start, with_this_checkout
 from tests.report.readers import assert_harmless, commands, junit
 
 SUITE = "import proj\ndef cudatime_work(): proj.work()\n"
@@ -107,6 +108,7 @@ def test_ctrl_c_replaces_it_too(p: Project, tmp_path: Path) -> None:
         (PermissionError(errno.EACCES, "Permission denied", "/srv/x"), "cannot use /srv/x", 2),
         (OSError(errno.EROFS, "Read-only file system", "/srv/x"), "cannot use /srv/x", 2),
         (OSError(errno.ENOSPC, "No space left on device"), "the disk is full", 2),
+        (OSError(errno.EMFILE, "Too many open files"), "no more files can be opened", 2),
         (FileNotFoundError(errno.ENOENT, "No such file", "x"), "an internal error: FileNotFoundError: ", 5),
     ],
 )
@@ -144,3 +146,22 @@ def test_sweep_run_and_build_have_all_formats_too(p: Project, tmp_path: Path) ->
         assert bool(red) is bool(result.code), arguments
         assert any(each.name == "error" for each in commands(result.out)) is bool(result.code), arguments
         assert_harmless(markdown.read_text())
+
+
+def test_no_name_in_a_table_is_a_formula(tmp_path: Path) -> None:
+    rows = [["=HYPERLINK(1)", "@SUM(1)", "+x", "-x", "\t=1", "\r=1"], ["-1.5", "+2e-3", "-inf", "a=b", "", "x-y"]]
+    write_table(rows, str(tmp_path / "t.csv"))
+    with (tmp_path / "t.csv").open(newline="") as file:
+        assert list(csv.reader(file)) == [[f"'{each}" for each in rows[0]], rows[1]]
+
+
+@pytest.mark.parametrize("words", [("check",), ("config",), ("export", "--csv"), ("profile", "x.json")])
+def test_a_current_folder_that_is_gone_is_said(tmp_path: Path, words: tuple[str, ...]) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    code = "import os, sys; os.rmdir(os.getcwd()); sys.argv = ['regress', *sys.argv[1:]]; from regress.cli import main; main()"
+    env = with_this_checkout()
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "the current folder is gone" in done.stderr) == (2, True), done.stderr

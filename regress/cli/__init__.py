@@ -39,12 +39,27 @@ def _hold_standard_streams() -> None:
     os.close(descriptor)
 
 
+def _stands_somewhere() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def main() -> None:
     """Run the command line and exit.
 
     Not with click's own endings: after Ctrl-C it would exit with 1, which means "regressed" here.
     """
     _hold_standard_streams()
+    if not _stands_somewhere():
+        what = "the current folder is gone"
+        say(
+            RegressError(what, why="it was removed while this shell stood in it", fix="cd to a folder that is there"),
+            {},
+        )
+        sys.exit(USAGE)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # being told to end keeps what was measured
     try:
         code = regress(prog_name="regress", standalone_mode=False)

@@ -101,7 +101,7 @@ def sweep(
       0  measured, or nothing to measure
       1  a regression is new
       2  usage, configuration, or unknown revision
-      3  a commit could not be built or measured, the others are
+      3  something gives no number any more, or a commit could not be built or measured, the others are
       5  nothing could be measured
     """
     with invoked(options) as (request, progress):

@@ -15,7 +15,7 @@ from regress.commands.acknowledging import recorded_cases, review
 from regress.commands.metrics import check_metric
 from regress.commands.regressed import Regressed, regressed
 from regress.commands.session import Request, Session, counted, quoted
-from regress.commands.sweep.changes import changes_on
+from regress.commands.sweep.changes import events_on
 from regress.config import acks_file
 from regress.errors import RegressError
 from regress.history import last_verdicts
@@ -81,7 +81,7 @@ def ack_all_open(request: Request, reason: str, link: str = "") -> Report:
     path = acks_file(session.config)
     line = session.repository.commits("HEAD", session.own_paths)
     names = {case.name for case in recorded_cases(session)}
-    found = [each for each in changes_on(session, line, names, machine=None) if each.point.large]
+    found = [each for each in events_on(session, line, names, machine=None).changes if each.point.large]
     place = {each.sha: at for at, each in enumerate(line)}
     unsure = [place[each.point.good] for each in found if each.point.state == "tentative"]
     up_to = min(unsure, default=len(line) - 1)

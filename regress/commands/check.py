@@ -21,6 +21,7 @@ from regress.commands.session import (
     counted,
     device_line,
     device_uuid,
+    imported_by,
     quoted,
     require_values,
     turned_round,
@@ -131,7 +132,7 @@ def _judged(
     comparisons = steps.verdicts(measured) if steps is not None else compared(measured, settings)
     session.remember(comparisons)
     if session.request.prove:
-        comparisons = tuple(replace(each, critical=each.gates) for each in comparisons)
+        comparisons = tuple(replace(each, critical=each.critical or _to_be_proven(each)) for each in comparisons)
     comparisons = with_throughput(comparisons, measured, ceilings)
     whole = is_whole(session) and not measured.interrupted
     comparisons, told = acknowledged(comparisons, entries, sides[0], whole=whole)
@@ -172,6 +173,7 @@ def _judged(
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
         overhead=measured.overhead,
+        imported=imported_by(measured),
         suggestions=(
             *suggestions("check", base, head, comparisons, (*environments, *session.again)),
             *bisect_hint(session, base, head, comparisons),
@@ -180,6 +182,15 @@ def _judged(
         policy=policy(settings, session.request.strict),
         recorded=recorder.recorded,
     )
+
+
+def _to_be_proven(comparison: Comparison) -> bool:
+    """Whether `--prove` is about it: not where the suite itself says of both sides that it does not apply. What this machine
+    lacks something for is not proven."""
+    base, head = comparison.base_failure, comparison.head_failure
+    if comparison.verdict is Verdict.SKIPPED and base is not None and head is not None:
+        return comparison.gates and head.message.startswith("needs ")
+    return comparison.gates
 
 
 def _explained(report: Report, chosen: Sequence[Comparison], explaining: Explaining) -> Report:

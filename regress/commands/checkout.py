@@ -70,7 +70,7 @@ class Checkout:
 
     def _python_files(self) -> list[Path]:
         """The benchmark files that all sides are measured with; none where each side has its own."""
-        return sorted(self._suite.rglob("*.py")) if self._measures_all else []
+        return sorted(filter(Path.is_file, self._suite.rglob("*.py"))) if self._measures_all else []
 
     def _read(self) -> Mapping[str, bytes]:
         """The files of the suite by name, from its folder."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -11,8 +12,9 @@ from regress.commands.session import Request, Session, counted, quoted, turned_r
 from regress.compare import acknowledged, compare, overall, renames
 from regress.errors import NothingMeasured, RevisionError
 from regress.history import Loaded, Recorded, Store, left_out
-from regress.model import Case, Commit, Report, Round, Side
+from regress.model import Benchmark, Case, Commit, Report, Round, Side
 from regress.run.plan import Selection, select
+from regress.run.unmatched import names_unmatched
 
 OFF_BRANCH = "off-branch"
 """What a commit is that no branch and no tag holds any more: it was rebased away."""
@@ -40,10 +42,12 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
     if selection.words and not (base_rounds or head_rounds):
         known = {*before.benchmarks, *after.benchmarks}
         raise unmatched(selection, f"the results of {sides[0].label} and {sides[1].label}", known)
+    warnings += names_unmatched([*before.benchmarks.values(), *after.benchmarks.values()], selection)
     settings = session.config.settings
     # What git no longer has cannot be measured again.
     again = "check" if all(session.repository.has(side.commit.sha) for side in sides) else "compare"
-    comparisons = compare(base_rounds, head_rounds, after.benchmarks, settings, before.benchmarks)
+    defined = {**_still_there(session, sides[1], before.benchmarks), **after.benchmarks}
+    comparisons = compare(base_rounds, head_rounds, defined, settings, before.benchmarks)
     # What is recorded may be a part of the suite, so what matches none of it may match something.
     comparisons, _ = acknowledged(comparisons, review(session, sides[1]), sides[0], whole=False)
     summed = overall(comparisons, settings, strict=request.strict)
@@ -72,6 +76,19 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
         suggestions=tuple(suggestions(again, base_side, head_side, comparisons)),
         policy=policy(settings, request.strict),
     )
+
+
+def _still_there(session: Session, head: Side, benchmarks: Mapping[str, Benchmark]) -> dict[str, Benchmark]:
+    """Those whose function the head's file has: where nothing is recorded of one, it was not selected, and is not gone."""
+    texts: dict[str, str] = {}
+    for file in {each.file for each in benchmarks.values() if each.file}:
+        path = session.config.benchmark_dir.parent / file
+        texts[file] = session.repository.content(head.commit.sha, path) or ""
+    return {
+        name: each
+        for name, each in benchmarks.items()
+        if re.search(rf"\bdef\s+{re.escape(name.rpartition('.')[2])}\b", texts.get(each.file, ""))
+    }
 
 
 def recorded_side(session: Session, store: Store, name: str, revision: str) -> Side:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from regress.commands.session import counted
-from regress.errors import ProfileError, RegressError
+from regress.errors import ProfileError, RegressError, quoted
 from regress.measure.wire import CALL_MARK
 from regress.model import Case, Report
 from regress.profiling import ncu, nsys, nsys_stats
@@ -37,7 +37,7 @@ def show_export(
         raise RegressError(
             f"{asked}, and {path} is no export of GPUProfiler",
             why="exports of other profilers are shown one by one, and judged or recorded by none",
-            fix=f"regress profile {path}",
+            fix=quoted("regress", "profile", path),
         )
     if not path.is_file():
         raise RegressError(
@@ -73,6 +73,6 @@ def _unread(path: Path) -> ProfileError:
             f"{path} is no export that is known here", why="by its content it is none", fix=f"export {READ}"
         )
     if path.suffix == ".ncu-rep":
-        fix = f"ncu --import {path} --csv --page raw > {path.with_suffix('.csv')}"
+        fix = f"{quoted('ncu', '--import', path, '--csv', '--page', 'raw')} > {quoted(path.with_suffix('.csv'))}"
         return ProfileError(f"{path} is a report of Nsight Compute", why="only the tool itself can read those", fix=fix)
     return nsys.unreadable(path)

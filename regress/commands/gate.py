@@ -14,7 +14,7 @@ from dataclasses import replace
 from regress.commands.acknowledging import review
 from regress.commands.check import check
 from regress.commands.session import Request, Session, quoted
-from regress.commands.sweep.changes import changes_on
+from regress.commands.sweep.changes import events_on
 from regress.compare import Anchors, drifts, past_of, state_of
 from regress.errors import RevisionError
 from regress.history import Store
@@ -147,7 +147,7 @@ def _open_changes(session: Session, line: Sequence[Commit], names: set[str], rep
         for each in report.comparisons
         if each.verdict in (Verdict.UNCHANGED, Verdict.IMPROVED)
     }
-    found = changes_on(session, line, names, session.machine.name)
+    found = events_on(session, line, names, session.machine.name).changes
     return [
         replace(each, new=True)
         for each in found

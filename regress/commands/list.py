@@ -9,6 +9,7 @@ from regress.history import Store
 from regress.model import Benchmark, Case, Listed, Report, Side, declared_words
 from regress.run.execute import Watcher, discover, nothing_selected
 from regress.run.plan import select
+from regress.run.unmatched import unmatched
 
 
 def list_cases(request: Request, watcher: Watcher) -> Report:
@@ -31,7 +32,7 @@ def list_cases(request: Request, watcher: Watcher) -> Report:
         listed=tuple(_listed(case, benchmarks[case.name], costs.get(case)) for case in cases),
         cases=len(cases),
         problems=tuple(found.problems),
-        warnings=session.config.warnings,
+        warnings=(*session.config.warnings, *unmatched(found.benchmarks, job.selection, job.settings)),
     )
 
 

@@ -40,12 +40,14 @@ def complete(session: Session, side: Side, identity: Identity) -> None:
 
 
 class Recorder:
-    """Stores each round as it arrives, and asv's files at the end. A dirty side is not a commit's result: it is not kept."""
+    """Stores each round as it arrives, and asv's files at the end. A dirty side is not a commit's result: it is not kept.
+    No more is what `--quick` sees: a first call says that something runs, and would be pooled with what was measured."""
 
     def __init__(self, session: Session, root: Path, prepared: tuple[Prepared, ...]) -> None:
         self._store = Store(root, session.cache / "samples")
         self._prepared = {each.side.name: each for each in prepared}
-        self._sides = {each.side.name: each.side for each in prepared if not each.side.dirty}
+        sides = {each.side.name: each.side for each in prepared if not each.side.dirty}
+        self._sides = {} if session.request.quick else sides
         self._machine = session.machine
         self._uuids = ", ".join(each.uuid for each in session.gpus)
         self._identities: dict[str, Identity] = {}

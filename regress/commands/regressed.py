@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from regress.commands.session import Session
-from regress.commands.sweep.changes import changes_on
+from regress.commands.sweep.changes import events_on
 from regress.history import last_verdicts
 from regress.model import Changed, Verdict
 
@@ -54,7 +54,7 @@ def _last_checked(session: Session, cases: Collection[str]) -> list[Regressed]:
 def _recorded(session: Session, cases: Collection[str]) -> list[Regressed]:
     """What is open in the recorded history of the checkout, on any machine."""
     names = {case.partition("(")[0] for case in cases}
-    changes = changes_on(session, session.repository.commits("HEAD"), names, machine=None)
+    changes = events_on(session, session.repository.commits("HEAD"), names, machine=None).changes
     return [_of(each) for each in _last_of_each(changes) if str(each.case) in cases]
 
 

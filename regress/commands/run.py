@@ -8,14 +8,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from regress.commands.recorder import Recorder
-from regress.commands.session import Request, Session, counted, device_line, quoted, require_values
+from regress.commands.session import (
+    Request,
+    Session,
+    counted,
+    device_line,
+    imported_by,
+    quoted,
+    require_values,
+    throttled,
+)
 from regress.commands.throughput import Rates
-from regress.compare import implementations
+from regress.compare import implementations, numbers_before, past_of
 from regress.compare.evidence import Evidence
 from regress.compare.pairing import place
 from regress.compare.rule import better_of
 from regress.errors import RevisionError
-from regress.model import Benchmark, Case, Failure, Measurement, Report, Round, Settings, metric_of
+from regress.model import Benchmark, Case, Failure, Measurement, Report, Round, Settings, Side, metric_of
 from regress.run.execute import Measured, Watcher, execute
 from regress.stats.summary import summarize
 
@@ -33,7 +42,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
     session = Session(request)
     side = session.one_side(revision, environment)
     prepared = (session.prepare(side, watcher),)
-    job = session.job(prepared, session.config.settings.run_rounds)
+    job = replace(session.job(prepared, session.config.settings.run_rounds), had=lambda _: _had_before(session, side))
     recorder = Recorder(session, session.config.results_dir, prepared)
     with session.device(watcher) as locked:
         measured = execute(job, recorder.take, watcher)
@@ -57,6 +66,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
     others = dict.fromkeys(words for each in measured.rounds for words in each.facts.get("foreign_processes", ()))
     if others:
         warnings.append(f"contaminated: others were computing on the device: {'; '.join(others)}")
+    warnings += throttled(measured)
     return Report(
         command="run",
         exit_codes=codes,
@@ -74,10 +84,19 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
         overhead=measured.overhead,
+        imported=imported_by(measured),
+        quick=job.quick,
         options=(*(("--env", environment) if environment else ()), *session.again),
         recorded=recorder.recorded,
         duration_s=time.monotonic() - start,
     )
+
+
+def _had_before(session: Session, side: Side) -> dict[str, Benchmark]:
+    """By name: the benchmarks that gave a number on this machine at a commit before that of the side."""
+    config, before = session.config, session.repository.commits(side.commit.sha)[:-1]
+    past = past_of(config.results_dir, session.cache, before, config.settings, session.machine.name)
+    return {name: benchmark for name, (benchmark, _) in numbers_before(past, ()).items()}
 
 
 def measurements(rounds: Iterable[Round], benchmarks: Mapping[str, Benchmark], settings: Settings) -> list[Measurement]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
-import shlex
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from regress.commands.throughput import declares_work
 from regress.compare import Steps, spreads_of
 from regress.config import Config
 from regress.errors import NothingMeasured, RegressError, StoreError
+from regress.errors import quoted as quoted
 from regress.git import Repository, open_repository
 from regress.history import remember_noise, remembered_noise, this_machine
 from regress.measure.wire import Ceilings
@@ -118,12 +118,12 @@ class Session:
 
     # -- what is measured, and how ---------------------------------------------------------------------------------------
 
-    def selection(self, changed: tuple[str, ...] | None = None) -> Selection:
-        """The cases that were asked for; with `changed` only those of benchmarks that cover one of these files."""
+    def selection(self, changed: tuple[str, ...] | None = None, files: frozenset[str] | None = None) -> Selection:
+        """The cases that were asked for; with `changed` only those of benchmarks that cover one of these of all `files`."""
         from regress.run.plan import Selection
 
         suite_parent = os.path.relpath(self.config.benchmark_dir.parent, self.repository.root)
-        return Selection(self.request.patterns, self.request.tags, changed, Path(suite_parent).as_posix())
+        return Selection(self.request.patterns, self.request.tags, changed, Path(suite_parent).as_posix(), files)
 
     def changed(self, base: Side, head: Side) -> tuple[str, ...]:
         """The files that differ between the sides, relative to the repository; what we write ourselves does not count."""
@@ -137,6 +137,10 @@ class Session:
         from regress.run.ship import ship
 
         suite = self.config.benchmark_dir
+        files = None
+        if changed is not None:
+            commits = {each.side.commit.sha for each in sides}
+            files = frozenset(changed).union(*(self.repository.contents(sha) for sha in commits))
         own_suites = {side.side.name: self._own_suite(side) for side in sides} if self.request.own_suite else {}
         if not own_suites and not suite.is_dir():
             raise NothingMeasured(
@@ -150,7 +154,7 @@ class Session:
             start_file=ship(self.cache.parent),
             settings=self.config.settings,
             rounds=1 if self.request.quick else rounds,
-            selection=self.selection(changed),
+            selection=self.selection(changed, files),
             quick=self.request.quick,
             default_timeout_s=self.config.default_benchmark_timeout_s,
             own_suites=own_suites,
@@ -342,6 +346,24 @@ def device_uuid(measured: Measured) -> str:
     return next((str(facts["gpu_uuid"]) for facts in named if facts.get("gpu_uuid")), "")
 
 
+def throttled(measured: Measured) -> list[str]:
+    """The warning that the device slowed itself down, and in how many cases."""
+    slowed = [each for each in measured.rounds if each.facts.get("throttled")]
+    if not slowed:
+        return []
+    reasons = dict.fromkeys(str(reason) for each in slowed for reason in each.facts["throttled"])
+    cases = len({(each.name, *each.params) for each in slowed})
+    return [f"throttled ({', '.join(reasons)}): {counted(cases, 'case')} measured while the device slowed itself down"]
+
+
+def imported_by(measured: Measured) -> dict[str, tuple[str, ...]]:
+    """By side: the files that the project's packages were imported from, a file each."""
+    told = [(each.side, each.facts.get("project_files", ())) for each in measured.rounds]
+    told += [(side, facts.get("project_files", ())) for side, facts in measured.facts.items()]
+    sides = dict.fromkeys(side for side, _ in told)
+    return {name: tuple(sorted({file for side, files in told if side == name for file in files})) for name in sides}
+
+
 def device_line(facts: Mapping[str, Any], rounds: list[Round]) -> str:
     """One line about what was measured on: GPU, driver, CUDA, frameworks, SM clock."""
     parts = []
@@ -355,16 +377,3 @@ def device_line(facts: Mapping[str, Any], rounds: list[Round]) -> str:
     if clocks:
         parts.append(f"SM clock {clocks[len(clocks) // 2] / 1e6:.0f} MHz")
     return "  ".join(parts)
-
-
-def quoted(*words: str) -> str:
-    """A command line that a shell takes apart into these words, in one line of text that can be printed."""
-    return " ".join(shlex.quote(word) if word.isprintable() else _written_out(word) for word in words)
-
-
-def _written_out(word: str) -> str:
-    """A word with characters that cannot be printed, as bash and zsh read it."""
-    written = {"\\": "\\\\", "'": "\\'"}
-    return (
-        "$'" + "".join(written.get(each, each) if each.isprintable() else f"\\U{ord(each):08x}" for each in word) + "'"
-    )

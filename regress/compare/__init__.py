@@ -12,6 +12,7 @@ overall        all comparisons, summed up: exit codes, counts, how fine the run 
 series         recorded rounds of many commits -> Series
 past           what is recorded of a project's commits, read a benchmark at a time
 changes        the change points of a Series, and which of them are worth an alert
+breakages      which cases gave numbers and give none any more
 gating         which series speak for their cases, and which of their changes
 anchors        commits measured again: a machine that moved
 drifting       what the steps since a release add up to
@@ -26,6 +27,7 @@ from __future__ import annotations
 
 from regress.compare.acknowledged import Review, acknowledged
 from regress.compare.anchors import Anchors, anchor_check, anchors_of, key_of, with_anchors
+from regress.compare.breakages import Numbers, breakages_of, numbers_before
 from regress.compare.changes import changes_of
 from regress.compare.drifting import drift, drifts
 from regress.compare.implementations import has_implementations, implementations
@@ -39,6 +41,7 @@ from regress.compare.steps import Steps, spreads_of
 
 __all__ = [
     "Anchors",
+    "Numbers",
     "Overall",
     "Past",
     "Review",
@@ -47,6 +50,7 @@ __all__ = [
     "acknowledged",
     "anchor_check",
     "anchors_of",
+    "breakages_of",
     "changes_of",
     "compare",
     "drift",
@@ -55,6 +59,7 @@ __all__ = [
     "has_implementations",
     "implementations",
     "key_of",
+    "numbers_before",
     "overall",
     "past_of",
     "renames",

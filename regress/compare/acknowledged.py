@@ -20,14 +20,13 @@ from __future__ import annotations
 import datetime
 import difflib
 import re
-import shlex
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 
 from regress import acks
-from regress.errors import ConfigError
+from regress.errors import ConfigError, quoted
 from regress.git import Repository
 from regress.model import (
     LIFTED,
@@ -149,14 +148,14 @@ class Review:
         return tuple(self._reviewed(each, cases) for each in self.entries)
 
     def _reviewed(self, entry: Acknowledgement, cases: Collection[Case]) -> Reviewed:
-        remove = f"regress ack --remove {shlex.quote(entry.pattern)}"
+        remove = f"regress ack --remove {quoted(entry.pattern)}"
         if cases and not any(self._rank(each, entry.pattern) is not None for each in cases):
             names = {name for each in cases for name in (each.name, str(each))}
             near = difflib.get_close_matches(entry.pattern, sorted(names), n=1)
             fix = f'write "{near[0]}", or {remove}' if near else remove
             return Reviewed(entry, "unused", "no benchmark matches", fix)
         if self.expired[entry]:
-            again = f"regress ack {shlex.quote(entry.pattern)} --replace --reason …"
+            again = f"regress ack {quoted(entry.pattern)} --replace --reason …"
             return Reviewed(entry, "expired", self.expired[entry], f"{remove}, or {again}")
         return Reviewed(entry, "active")
 

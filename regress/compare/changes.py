@@ -12,20 +12,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from regress.compare.circumstances import bimodal
+from regress.compare.circumstances import bimodal, disturbances, together
 from regress.compare.rule import CLAIMS, Rule
 from regress.model import ChangePoint, Series, Settings, Verdict, Way
-from regress.stats.changepoints import Step, changepoints
+from regress.stats.changepoints import LEAST, Step, changepoints
 from regress.stats.modes import Modes, two_modes
 from regress.stats.pairs import pairs
-from regress.stats.summary import summarize
+from regress.stats.summary import median, summarize
 
 
 def changes_of(series: Series, settings: Settings) -> tuple[ChangePoint, ...]:
     """The change points of a series in the order of its commits.
 
-    They are listed from `settings.change_threshold` on, or from the threshold of the series where that is smaller. A value of
-    zero in a metric that is not exact has no logarithm and counts as missing.
+    They are listed from `settings.change_threshold` on, or from the threshold of the series where that is smaller. What is no
+    claim in a check is none here: where circumstances speak against a time of the device, its change is not large. From and to
+    zero there is no ratio, and the rule of a check decides.
     """
     rule = series_rule(series, settings)
     effect = min(settings.change_threshold, rule.threshold)
@@ -33,23 +34,29 @@ def changes_of(series: Series, settings: Settings) -> tuple[ChangePoint, ...]:
     for way, own in series.by_way.items():
         values = [value for index in own if (value := series.values[index]) is not None]
         places = [series.at[index] for index in own]
-        exact = series.metric.exact and all(len(set(series.rounds[index])) <= 1 for index in own)
+        rounds = [series.rounds[index] for index in own]
         passing: list[Step] = []
-        if exact:
+        if series.metric.exact and all(len(set(each)) <= 1 for each in rounds):
             steps = _exact_steps(values, effect)
+            changes = [_change(series.commits, places, step, rule, way) for step in steps]
         else:
-            steps, passing = _steps(values, effect or settings.change_threshold, rule)
-        changes = [_change(series.commits, places, step, rule, way, exact) for step in steps]
-        if not exact:
+            steps, passing = _steps(values, rounds, effect or settings.change_threshold, rule)
+            changes = [_change(series.commits, places, step, rule, way) for step in steps]
             changes = [_of_modes(each, step, values, rule) for each, step in zip(changes, steps, strict=True)]
+        if series.conditions:
+            changes = _undisturbed(changes, [step.index for step in steps], places, series, settings)
         changes = _passed(_recovered(changes, rule), [steps.index(each) for each in passing])
         found += zip((places[step.index] for step in steps), changes, strict=True)
     return tuple(each for _, each in sorted(found, key=lambda pair: pair[0]))
 
 
-def _steps(values: Sequence[float], effect: float, rule: Rule) -> tuple[list[Step], list[Step]]:
+def _steps(
+    values: Sequence[float], rounds: Sequence[Sequence[float]], effect: float, rule: Rule
+) -> tuple[list[Step], list[Step]]:
     """The steps in order, and of them those to two values that went back to where they came from."""
     steps = changepoints(values, effect)
+    if 0 in values:
+        steps = sorted([*steps, *_zero_steps(rounds, rule)], key=lambda each: each.index)
     if any(not 0 < value < math.inf for value in values):
         return steps, []
     found = [each for each in pairs(values, steps, effect) if rule.large(each[0].ratio)]
@@ -81,7 +88,7 @@ def _of_modes(change: ChangePoint, step: Step, values: Sequence[float], rule: Ru
 
     A level that came up once or twice before is news all the same, and so is one that only one side shows.
     """
-    if not change.large:
+    if not change.large or change.ratio is None:
         return change
     before, after = ([each for each in part if each > 0] for part in (values[: step.index], values[step.index :]))
     modes = two_modes(before, after)
@@ -127,12 +134,42 @@ def _exact_steps(values: Sequence[float], effect: float) -> list[Step]:
     return steps
 
 
-def _change(
-    commits: Sequence[str], places: Sequence[int], step: Step, rule: Rule, way: Way, exact: bool
-) -> ChangePoint:
+def _zero_steps(rounds: Sequence[Sequence[float]], rule: Rule) -> list[Step]:
+    """The changes from zero or to it that the rule of a check would claim, by all rounds of the results that are zero in a row,
+    or are not."""
+    groups = itertools.groupby(enumerate(rounds), key=lambda each: median(each[1]) == 0)
+    inside = [list(group) for _, group in groups]
+    runs = [(group[0][0], [value for _, own in group for value in own]) for group in inside]
+    steps = []
+    for (_, before), (at, after) in itertools.pairwise(runs):
+        verdict, _ = rule.decide_zero(summarize(before), summarize(after), exact=False)
+        if verdict in CLAIMS:
+            brief = at == runs[-1][0] and len(rounds) - at < LEAST
+            levels = median(before), median(after)
+            steps.append(Step(at, at, at, *levels, math.nan, math.nan, math.nan, brief))
+    return steps
+
+
+def _undisturbed(
+    found: Sequence[ChangePoint], starts: Sequence[int], places: Sequence[int], series: Series, settings: Settings
+) -> list[ChangePoint]:
+    """The changes; one whose levels were measured under circumstances that forbid a claim is not large, and says why."""
+    borders = [0, *starts, len(places)]
+    levels = [
+        together([series.conditions[at] for at in places[low:high] if at in series.conditions])
+        for low, high in itertools.pairwise(borders)
+    ]
+    done = []
+    for point, before, after in zip(found, levels, levels[1:], strict=False):
+        doubts = disturbances(before, after, settings, ("before", "after"))
+        done.append(replace(point, large=False, reasons=(*point.reasons, *doubts)) if doubts else point)
+    return done
+
+
+def _change(commits: Sequence[str], places: Sequence[int], step: Step, rule: Rule, way: Way) -> ChangePoint:
     """`places` are those of the values that the step was found in, among the commits."""
     good, last = places[step.earliest - 1], places[step.latest]
-    if exact and 0 in (step.before, step.after):
+    if 0 in (step.before, step.after):
         verdict, _ = rule.decide_zero(summarize([step.before]), summarize([step.after]), exact=True)
         ratio = low = high = None
     else:

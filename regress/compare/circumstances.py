@@ -1,31 +1,67 @@
 """What forbids to claim that a time changed, and what explains a change: clocks, other processes, two modes, counters.
 
-Pure, and symmetric in both sides: what is no claim one way is none the other way.
+Pure, and symmetric in both sides: what is no claim one way is none the other way. A check and a history ask in the same way.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from regress.compare.evidence import Evidence
-from regress.model import METRICS, Round, Settings
+from regress.model import METRICS, Conditions, Round, Settings
 from regress.stats.modes import Modes
 
 COUNTED = {"launches": "kernel launches"}
 """Words for counters that are more than their names."""
 
 
-def disturbances(base: Evidence, head: Evidence, settings: Settings) -> list[str]:
+def conditions(rounds: Sequence[Round]) -> Conditions:
+    """What the device was like while these rounds were taken."""
+    slowed = [each.facts["throttled"] for each in rounds if each.facts.get("throttled")]
+    known = [each.facts.get("sm_clock_hz") for each in rounds]
+    company = {str(words).partition(",")[0]: str(words) for each in rounds for words in _company(each)}
+    return Conditions(
+        len(rounds),
+        len(slowed),
+        tuple(dict.fromkeys(str(reason) for each in slowed for reason in each)),
+        tuple(clock for clock in known if isinstance(clock, (int, float)) and 0 < clock < math.inf),
+        tuple(company[key] for key in sorted(company)),
+    )
+
+
+def _company(each: Round) -> Iterable[object]:
+    found: Iterable[object] = each.facts.get("foreign_processes", ())
+    return found
+
+
+def together(found: Sequence[Conditions]) -> Conditions:
+    """What it was like in all of them."""
+    company = {words.partition(",")[0]: words for each in found for words in each.company}
+    return Conditions(
+        sum(each.rounds for each in found),
+        sum(each.slowed for each in found),
+        tuple(dict.fromkeys(reason for each in found for reason in each.reasons)),
+        tuple(clock for each in found for clock in each.clocks_hz),
+        tuple(company[key] for key in sorted(company)),
+    )
+
+
+def disturbances(
+    base: Conditions, head: Conditions, settings: Settings, sides: tuple[str, str] = ("on the base", "on the head")
+) -> list[str]:
     """Why times of the device do not show what the code does, in words; empty where nothing speaks against it.
 
     Clocks that differ between the sides, rounds that ran while the device slowed itself down, other processes that computed on
     it. A software power cap alone is none: large matrix products run into it by nature.
     """
-    found = [_clocks_apart(base, head, settings.clock_tolerance)]
-    found += [_throttled(side, settings.good_rounds) for side in (base, head)]
-    found.append(_company([*base.good, *head.good]))
+    found = [_clocks_apart(base, head, settings.clock_tolerance, sides)]
+    found += [_throttled(each, side, settings.good_rounds) for each, side in zip((base, head), sides, strict=True)]
+    seen = together([base, head]).company
+    if seen:
+        who = "another process" if len(seen) == 1 else f"{len(seen)} other processes"
+        found.append(f"{who} computed on the device: {'; '.join(seen)}")
     return [each for each in found if each]
 
 
@@ -71,38 +107,18 @@ def _count(side: Evidence, name: str) -> float | None:
     return known.pop() if len(known) == 1 else None
 
 
-def _clocks_apart(base: Evidence, head: Evidence, tolerance: float) -> str:
-    clocks = [_sm_clock_hz(side) for side in (base, head)]
-    one, other = clocks
-    if one is None or other is None or (apart := abs(math.log(other / one))) <= tolerance:
+def _clocks_apart(base: Conditions, head: Conditions, tolerance: float, sides: tuple[str, str]) -> str:
+    if not base.clocks_hz or not head.clocks_hz:
         return ""
-    clocks_told = f"{one / 1e6:.0f} MHz on the {base.side}, {other / 1e6:.0f} MHz on the {head.side}"
-    return f"SM clock {clocks_told} ({100 * apart:.2g} % apart)"
+    one, other = statistics.median(base.clocks_hz), statistics.median(head.clocks_hz)
+    if (apart := abs(math.log(other / one))) <= tolerance:
+        return ""
+    told = f"{one / 1e6:.0f} MHz {sides[0]}, {other / 1e6:.0f} MHz {sides[1]}"
+    return f"SM clock {told} ({100 * apart:.2g} % apart)"
 
 
-def _sm_clock_hz(side: Evidence) -> float | None:
-    """Median of the rounds that know it."""
-    known = [each.facts.get("sm_clock_hz") for each in side.good]
-    clocks = [clock for clock in known if isinstance(clock, (int, float)) and 0 < clock < math.inf]
-    return statistics.median(clocks) if clocks else None
-
-
-def _throttled(side: Evidence, good_share: float) -> str:
+def _throttled(each: Conditions, side: str, good_share: float) -> str:
     """That too few rounds of a side ran at full speed."""
-    slowed = [each for each in side.good if each.facts.get("throttled")]
-    if not slowed or len(side.good) - len(slowed) >= good_share * len(side.good):
+    if not each.slowed or each.rounds - each.slowed >= good_share * each.rounds:
         return ""
-    reasons = ", ".join(dict.fromkeys(str(reason) for each in slowed for reason in each.facts["throttled"]))
-    return f"throttled ({reasons}) in {len(slowed)} of {len(side.good)} rounds on the {side.side}"
-
-
-def _company(rounds: Iterable[Round]) -> str:
-    """The other processes that computed on the device, each as it was seen last."""
-    seen: dict[str, str] = {}
-    for each in rounds:
-        for words in each.facts.get("foreign_processes", ()):
-            seen[str(words).partition(",")[0]] = str(words)
-    if not seen:
-        return ""
-    who = "another process" if len(seen) == 1 else f"{len(seen)} other processes"
-    return f"{who} computed on the device: {'; '.join(seen[key] for key in sorted(seen))}"
+    return f"throttled ({', '.join(each.reasons)}) in {each.slowed} of {each.rounds} rounds {side}"

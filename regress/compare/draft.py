@@ -6,11 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from regress.compare.circumstances import disturbances
+from regress.compare.circumstances import conditions, disturbances
 from regress.compare.evidence import Evidence, Values
 from regress.compare.pairing import Suites
-from regress.compare.rule import Rule, better_of, declared_threshold, is_critical
-from regress.model import METRICS, Benchmark, Case, Comparison, Metric, Settings, Summary, Verdict, metric_of
+from regress.compare.rule import Rule, also_gates, better_of, declared_threshold, is_critical
+from regress.model import (
+    METRICS,
+    Against,
+    Benchmark,
+    Case,
+    Comparison,
+    Metric,
+    Pairs,
+    Settings,
+    Summary,
+    Verdict,
+    metric_of,
+)
 from regress.stats.summary import summarize
 
 ALSO_GATING = frozenset({"peak_memory"})
@@ -32,6 +44,7 @@ class Test:
     standard_error: float
     base: Summary
     head: Summary
+    pairs: Pairs | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +107,19 @@ class Subject:
         """Whether the case computes on a device."""
         return self.own in DEVICE_METRICS or (self.benchmark is not None and self.benchmark.needs_device)
 
+    def pairs(self, metric: str) -> list[Against]:
+        """How the head's good rounds stand to those of the base with which they took windows in turn; empty where too few did
+        to speak for the case."""
+        bases = {each.side for each in self.base.good}, {each.order for each in self.base.good}
+        asked = [each for each in self.head.good if metric in each.values]
+        found = [
+            against
+            for each in asked
+            for against in each.against
+            if against.metric == metric and against.side in bases[0] and each.order in bases[1]
+        ]
+        return found if len(found) >= self.settings.good_rounds * len(asked) else []
+
     def clock_step_s(self, metric: str) -> float:
         """The coarser one of both sides' clock steps, a call; 0.0 for all but the metric that clock has timed."""
         return max(self.base.clock_step_s(), self.head.clock_step_s()) if metric == self.own else 0.0
@@ -102,7 +128,7 @@ class Subject:
         """The comparison of a metric before it is decided. A declared threshold is about the primary metric only."""
         present = [each for each in (base, head) if each is not None]
         metric = self._metric(name, present)
-        rule = Rule.of(self.case, metric, self.settings, self.clock_step_s(name))
+        rule = Rule.of(self.case, metric, self.settings, self.clock_step_s(name), in_turn=bool(self.pairs(name)))
         threshold, complaint = declared_threshold(self.benchmark) if primary else (None, "")
         if threshold is not None:
             rule = replace(rule, threshold=threshold)
@@ -113,12 +139,14 @@ class Subject:
             verdict=Verdict.UNDECIDED,
             base=summarize(base.values, confidence) if base is not None and base.values else None,
             head=summarize(head.values, confidence) if head is not None and head.values else None,
-            gates=primary or name in ALSO_GATING,
+            gates=primary or name in ALSO_GATING or also_gates(name, self.case, self.benchmark, self.settings),
             threshold=rule.threshold,
             critical=is_critical(self.case, self.benchmark, self.settings),
         )
         disturbed = self.on_device and metric.kind == "time"
-        doubts = disturbances(self.base, self.head, self.settings) if disturbed else []
+        doubts = (
+            disturbances(conditions(self.base.good), conditions(self.head.good), self.settings) if disturbed else []
+        )
         draft = Draft(comparison, rule, tuple(doubts))
         return draft.noted(complaint, *(note for each in present for note in each.notes))
 

@@ -74,7 +74,7 @@ class Ends:
         level = replace(self._settings, alpha=self._settings.alpha / len(LOOKS))
         every = judged(found, level, self._settings.change_threshold)
         if self._metric:
-            every = [each for each in every if each.metric.name == self._metric or each.verdict is Verdict.FAILED]
+            every = [each for each in every if each.metric.name == self._metric or _stopped(each)]
         else:
             every = [each for each in every if each.gates]
         return max(every, key=_worst, default=None)
@@ -102,7 +102,19 @@ class Ends:
         return abs(mean) >= FINE * error
 
 
-_WORST_FIRST = (Verdict.FAILED, Verdict.REGRESSED, Verdict.CHANGED, Verdict.IMPROVED, Verdict.UNDECIDED)
+def _stopped(comparison: Comparison) -> bool:
+    """Whether it gives a number on the base and none on the head, be it that it is skipped there."""
+    return comparison.base_failure is None and comparison.head_failure is not None
+
+
+_WORST_FIRST = (
+    Verdict.FAILED,
+    Verdict.SKIPPED,
+    Verdict.REGRESSED,
+    Verdict.CHANGED,
+    Verdict.IMPROVED,
+    Verdict.UNDECIDED,
+)
 
 
 def _worst(comparison: Comparison) -> tuple[int, float]:
@@ -130,9 +142,8 @@ def _without_thresholds(benchmarks: Mapping[str, Benchmark]) -> dict[str, Benchm
 
 def kind_of(comparison: Comparison) -> Kind | None:
     """How the change of both ends can be looked for; None where there is none."""
-    if comparison.verdict is Verdict.FAILED:
-        works = comparison.base_failure is None
-        return "failing" if works and comparison.head_failure is not None else None
+    if _stopped(comparison):
+        return "failing"
     if comparison.verdict not in CLAIMS:
         return None
     return "exact" if comparison.exact else "noisy"
@@ -142,6 +153,8 @@ def contrast(comparison: Comparison, more: Iterable[str] = ()) -> Contrast:
     """The comparison as far as a bisection shows it, with more reasons."""
     base, head = comparison.base, comparison.head
     failure = comparison.head_failure
+    said = (failure.message,) if failure is not None else ()
+    reasons = [each for each in comparison.reasons if not any(text in each for text in said)]
     return Contrast(
         comparison.metric,
         comparison.verdict,
@@ -152,7 +165,7 @@ def contrast(comparison: Comparison, more: Iterable[str] = ()) -> Contrast:
         comparison.high,
         comparison.exact,
         min((each.n for each in (base, head) if each is not None), default=0),
-        (*((failure.message,) if failure is not None else ()), *comparison.reasons, *more),
+        (*said, *reasons, *more),
     )
 
 

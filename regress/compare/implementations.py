@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from regress.compare.circumstances import disturbances, unlike_devices
+from regress.compare.circumstances import conditions, disturbances, unlike_devices
 from regress.compare.crossing import crossovers_of, size_of
 from regress.compare.evidence import Evidence
 from regress.compare.pairing import place
@@ -149,7 +149,8 @@ class _Field:
             tolerance = max(self.settings.clock_tolerance, math.log(test.low) if test.low else 0.0)
             settings = replace(self.settings, clock_tolerance=tolerance)
             found += [unlike_devices(first.evidence, other.evidence)]
-            found += disturbances(first.evidence, other.evidence, settings)
+            names = f"on the {first.evidence.side}", f"on the {other.evidence.side}"
+            found += disturbances(conditions(first.evidence.good), conditions(other.evidence.good), settings, names)
         return [f"{other.name}: {each}" for each in found if each]
 
     def done(self) -> Implementations:

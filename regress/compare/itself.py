@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 
 from regress.compare.overall import Overall, most_serious
 from regress.compare.rule import CLAIMS
-from regress.compare.steps import spread_of
 from regress.model import Case, Comparison, Fineness, Round, SelfCheck, Verdict
 
 
@@ -45,6 +44,13 @@ def fineness(comparisons: Iterable[Comparison], rounds: Iterable[Round]) -> tupl
     return tuple(sorted(rows, key=lambda each: -(each.noise or 0.0)))
 
 
+def _spread(comparison: Comparison) -> float | None:
+    """Of rounds, or of pairs; what is exact has none."""
+    if comparison.exact:
+        return None
+    return comparison.spread if comparison.pairs is None else comparison.pairs.spread
+
+
 def _row(comparison: Comparison, rounds: int) -> Fineness:
     least = comparison.min_detectable
     return Fineness(
@@ -52,7 +58,7 @@ def _row(comparison: Comparison, rounds: int) -> Fineness:
         metric=comparison.metric,
         verdict=comparison.verdict,
         rounds=rounds,
-        spread=None if comparison.exact else spread_of(comparison),
+        spread=_spread(comparison),
         noise=comparison.noise,
         min_detectable=None if least is None else least - 1,
     )

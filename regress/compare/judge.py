@@ -7,12 +7,14 @@ a ratio that was not measured alike on both sides.
 The steps: `pairing` finds the rounds of a case on both sides, `evidence` sorts out what cannot be tested, a `draft` collects
 what the verdict needs, the tests of all cases are adjusted together (Holm), and `rule` gives the verdicts; what `circumstances`
 cast doubt on is at most undecided. What gates is one family, and each metric that does not is one of its own, so that what is
-only shown costs neither the gate nor another metric anything.
+only shown costs neither the gate nor another metric anything. Sides that took windows in turn are tested by the differences
+of their pairs, all others by Welch's test of their values.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -20,9 +22,21 @@ from regress.compare.circumstances import bimodal, counter_changes, drifting, un
 from regress.compare.draft import ALSO_GATING, Draft, Subject, Test
 from regress.compare.evidence import Evidence
 from regress.compare.pairing import Benchmarks, Suites, unlike
-from regress.model import METRICS, SYNCHRONIZES, Comparison, Failure, Round, Settings, Verdict
-from regress.stats.modes import Modes, two_modes
+from regress.model import (
+    METRICS,
+    SYNCHRONIZES,
+    Against,
+    Comparison,
+    Failure,
+    Pairs,
+    Round,
+    Settings,
+    Summary,
+    Verdict,
+)
+from regress.stats.modes import Modes, jumps, two_modes
 from regress.stats.multiple import holm
+from regress.stats.paired import paired
 from regress.stats.serial import follows
 from regress.stats.summary import summarize
 from regress.stats.welch import min_detectable, smallest_significant, welch
@@ -85,7 +99,7 @@ def _differences(subject: Subject) -> list[str]:
     """Why the two sides are not two measurements of the same thing, in words; empty if they are."""
     base, head = subject.base, subject.head
     device = unlike_devices(base, head) if subject.on_device else ""
-    return [*subject.suites.differences(subject.case), *unlike(base, head), *filter(None, [device])]
+    return [*subject.suites.differences(subject.case), *unlike(base, head, subject.own), *filter(None, [device])]
 
 
 def _one_sided(subject: Subject) -> Draft:
@@ -142,6 +156,8 @@ def _metric_draft(subject: Subject, name: str, why: str = "", *, primary: bool) 
         return draft.settled(Verdict.INCOMPARABLE, f"{name} exists only on the {'head' if base is None else 'base'}")
     if base.failure is not None or head.failure is not None:
         return _without_numbers(draft, base.failure, head.failure)
+    if differences := unlike(subject.base, subject.head, name):
+        return draft.settled(Verdict.INCOMPARABLE, *differences)
     if len(base.units | head.units) > 1:
         one, other = (" and ".join(sorted(each.units)) for each in (base, head))
         return draft.settled(Verdict.INCOMPARABLE, f"unlike unit: {one} on the base, {other} on the head")
@@ -183,6 +199,8 @@ def _tested(subject: Subject, draft: Draft, base: tuple[float, ...], head: tuple
     draft = draft.settled(Verdict.UNDECIDED, base=sides[0], head=sides[1])
     if min(*base, *head) == 0:
         return draft.settled(*draft.rule.decide_zero(*sides, exact=False))
+    if against := subject.pairs(draft.comparison.metric.name):
+        return _paired(draft, against, sides, settings)
     found = welch(base, head, settings.confidence, subject.clock_step_s(draft.comparison.metric.name))
     draft = _moded(draft, two_modes(base, head), found.ratio)
     if draft.comparison.gates and (alike := follows(base, head)) is not None:
@@ -191,6 +209,34 @@ def _tested(subject: Subject, draft: Draft, base: tuple[float, ...], head: tuple
         single = [f"the {side}" for side, values in (("base", base), ("head", head)) if len(values) < 2]
         return draft.settled(Verdict.UNDECIDED, f"n = 1 on {' and '.join(single)}", ratio=found.ratio)
     test = Test(found.ratio, found.low, found.high, found.p, found.df, found.standard_error, *sides)
+    return replace(draft, test=test)
+
+
+def _paired(draft: Draft, against: Sequence[Against], sides: tuple[Summary, Summary], settings: Settings) -> Draft:
+    """Student's test of the differences of pairs. Where the sides share no zygote, they differ by where the memory of their
+    interpreters lies in all pairs of an origin alike: then the mean of each origin is one draw."""
+    differences = [each.log_ratio for each in against]
+    if not all(each.common for each in against):
+        by_origin: dict[str, list[float]] = {}
+        for each in against:
+            by_origin.setdefault(each.origin, []).append(each.log_ratio)
+        differences = [statistics.fmean(each) for each in by_origin.values()]
+    found = paired(differences, settings.confidence)
+    error = statistics.median(each.error for each in against)
+    spread = statistics.stdev(differences) if len(differences) > 1 else 0.0
+    pairs = Pairs(len(differences), spread, error)
+    draft = draft.settled(Verdict.UNDECIDED, pairs=pairs)
+    if error > math.log1p(draft.rule.threshold) / 2:
+        draft = draft.doubted(f"a pair is known to ±{100 * error:.2g} % only")
+    values = [math.exp(each) for each in differences]
+    if draft.comparison.gates and (alike := follows(values)) is not None:
+        draft = draft.noted(drifting(alike))
+    if (apart := jumps(differences)) is not None and draft.rule.large(math.exp(apart)):
+        draft = draft.noted(f"bimodal: pairs differ by nothing, or by {100 * math.expm1(apart):.2g} % either way")
+    if found.low is None or found.high is None or found.p is None or found.df is None or found.standard_error is None:
+        what = "one pair only" if all(each.common for each in against) else "all pairs are of one origin"
+        return draft.settled(Verdict.UNDECIDED, what, ratio=found.ratio)
+    test = Test(found.ratio, found.low, found.high, found.p, found.df, found.standard_error, *sides, pairs)
     return replace(draft, test=test)
 
 
@@ -218,7 +264,8 @@ def _judged(drafts: Sequence[Draft], settings: Settings) -> tuple[Comparison, ..
     for tests in families.values():
         adjusted = holm([test.p for test in tests.values()])
         for (index, test), p_adjusted in zip(tests.items(), adjusted, strict=True):
-            done[index] = _decided(drafts[index], test, p_adjusted, settings.alpha, len(tests))
+            alpha = settings.alpha if test.pairs is None else settings.paired_alpha
+            done[index] = _decided(drafts[index], test, p_adjusted, alpha, len(tests))
     return tuple(each.done() for each in done)
 
 
@@ -232,7 +279,7 @@ def _decided(draft: Draft, test: Test, p_adjusted: float, alpha: float, tests: i
         test.high,
         significant=significant,
         level=middle,
-        spread=max(test.base.spread, test.head.spread),
+        spread=max(test.base.spread, test.head.spread) if test.pairs is None else test.pairs.spread,
     )
     level, error = alpha / tests, test.standard_error
     floor = max(rule.floor, rule.resolution) / test.base.center

@@ -6,7 +6,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from regress.compare.evidence import Evidence
-from regress.model import DECLARED_SAMPLING, PROTOCOL_IDENTITY, Benchmark, Case, Round, declared_words, old_names
+from regress.model import (
+    DECLARED_SAMPLING,
+    HOST_IDENTITY,
+    HOST_METRICS,
+    PROTOCOL_IDENTITY,
+    Benchmark,
+    Case,
+    Round,
+    declared_words,
+    old_names,
+)
 
 Benchmarks = Mapping[str, Benchmark]
 
@@ -56,10 +66,10 @@ class Suites:
         base, head = self._on_base(case), self.head.get(case.name)
         if base is None or head is None:
             return []
-        found = []
+        found: list[str] = []
         # asv's version is a hash of the code with its name in it; that the code is the same under both names, `was` says.
-        if base.version != head.version and case.name not in self.renamed:
-            found.append("version differs: the code of the benchmark is not the same on both sides")
+        if case.name not in self.renamed:
+            found += filter(None, [code_differs(base, head)])
         if params := self.params_differ(case):
             found.append(params)
         for name in DECLARED_SAMPLING:
@@ -88,6 +98,15 @@ class Suites:
         return Case(now, tuple(named[name] for name in head.param_names))
 
 
+def code_differs(base: Benchmark, head: Benchmark) -> str:
+    """That the code of a benchmark is not the same, and in which files; empty where it is."""
+    if not (base.uses and head.uses):
+        same = base.version == head.version
+        return "" if same else "version differs: the code of the benchmark is not the same on both sides"
+    files = sorted(file for file in base.uses.keys() | head.uses.keys() if base.uses.get(file) != head.uses.get(file))
+    return f"the code of the benchmark is not the same on both sides: {', '.join(files)}" if files else ""
+
+
 def place(case: Case, definition: Benchmark | None) -> tuple[str, list[int], Case]:
     """What cases are sorted by: their name, then as the suite orders its parameters, whenever they were measured."""
     axes = definition.params if definition is not None and len(definition.params) == len(case.params) else []
@@ -109,10 +128,10 @@ def renames(head: Benchmarks, base_names: Collection[str]) -> dict[str, str]:
     return {names[0]: old for old, names in claims.items() if len(names) == 1}
 
 
-def unlike(base: Evidence, head: Evidence) -> list[str]:
-    """Why the good rounds of a case were not all measured alike, in words; empty if they were."""
+def unlike(base: Evidence, head: Evidence, metric: str) -> list[str]:
+    """Why the good rounds of a case were not all measured alike as far as the metric goes, in words; empty if they were."""
     found = []
-    for name in PROTOCOL_IDENTITY:
+    for name in (*PROTOCOL_IDENTITY, *(HOST_IDENTITY if metric in HOST_METRICS else ())):
         one, other = _protocol_values(base, name), _protocol_values(head, name)
         if len({*one, *other}) > 1:
             found.append(_differ(f"protocol ({name})", " and ".join(one), " and ".join(other)))

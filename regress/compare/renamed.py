@@ -57,7 +57,37 @@ def as_of_today(name: str, olds: Sequence[str], recorded: Callable[[str], Record
         versions = {last.version: versions.get(first.version, first.version)} if last and first else {}
         found = [(places, _adapted(each, old, name, versions, definition)) for places, each in earlier] + found
         follower = (earlier, old)
-    return found  # where a commit has both, the new name stands last and counts
+    return _of_one_code(found, name)  # where a commit has both, the new name stands last and counts
+
+
+def _of_one_code(found: Recordings, name: str) -> Recordings:
+    """The same, with one version for all that has the same code.
+
+    asv's version is another one once a comment is, and the same one where only a helper is another: what we have recorded with
+    its code has the version that this code had first, or where another code had that, one of its own.
+    """
+    by_code: dict[str, str] = {}
+    known: dict[str, str] = {}
+    """Of asv's versions: the one that their code had first."""
+    for benchmark in (each.benchmarks[name] for _, each in found if name in each.benchmarks):
+        if benchmark.uses and benchmark.code not in by_code:
+            taken = benchmark.version in by_code.values()
+            by_code[benchmark.code] = f"{benchmark.version} {benchmark.code}" if taken else benchmark.version
+        if benchmark.uses:
+            known.setdefault(benchmark.version, by_code[benchmark.code])
+    return [(places, _versioned(each, name, by_code, known)) for places, each in found] if by_code else found
+
+
+def _versioned(recorded: Recorded, name: str, by_code: Mapping[str, str], known: Mapping[str, str]) -> Recorded:
+    def of(benchmark: Benchmark) -> Benchmark:
+        version = by_code[benchmark.code] if benchmark.uses else known.get(benchmark.version, benchmark.version)
+        return benchmark if version == benchmark.version else replace(benchmark, version=version)
+
+    benchmarks = {**recorded.benchmarks}
+    if name in benchmarks:
+        benchmarks[name] = of(benchmarks[name])
+    asv = tuple(each._replace(benchmark=of(each.benchmark)) for each in recorded.asv)
+    return replace(recorded, benchmarks=benchmarks, asv=asv)
 
 
 def last_definition(recordings: Recordings, name: str) -> Benchmark | None:

@@ -16,7 +16,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from regress.model import Benchmark, Better, Case, Metric, Settings, Summary, Verdict
+from regress.model import Benchmark, Better, Case, Metric, Settings, Summary, Verdict, declared_words
 
 CLAIMS = frozenset({Verdict.REGRESSED, Verdict.IMPROVED, Verdict.CHANGED})
 """Verdicts that something changed."""
@@ -43,13 +43,16 @@ class Rule:
     """Difference in the unit of the metric that the clock cannot show: under it nothing is claimed, and nothing ruled out."""
 
     @classmethod
-    def of(cls, case: Case, metric: Metric, settings: Settings, clock_step_s: float = 0.0) -> Rule:
+    def of(
+        cls, case: Case, metric: Metric, settings: Settings, clock_step_s: float = 0.0, in_turn: bool = False
+    ) -> Rule:
         """The rule for a metric of a case by the settings; the clock tells apart what is two steps of it. One more or less of
-        what is counted is a change."""
-        thresholds = {"host": settings.host_threshold, "memory": settings.memory_threshold, "count": 0.0}
+        what is counted is a change. `in_turn`: whether the sides took windows in turn."""
+        thresholds = {"memory": settings.memory_threshold, "count": 0.0}
+        thresholds["host"] = settings.host_threshold if in_turn else settings.host_apart_threshold
         floors = {
             "time": settings.time_floor_s,
-            "host": settings.host_floor_s,
+            "host": settings.host_floor_s if in_turn else settings.host_apart_floor_s,
             "memory": float(settings.memory_floor_bytes),
         }
         threshold = _threshold_by_name(case, metric, settings)
@@ -59,8 +62,11 @@ class Rule:
 
     def counts_from(self, level: float) -> float:
         """The smallest relative change that counts, where `level` is the geometric mean of base and head."""
-        half = self.floor / level / 2
-        return max(self.threshold, (half + math.hypot(half, 1)) ** 2 - 1)
+        if not self.floor:
+            return self.threshold
+        half = self.floor / level / 2 if level else math.inf
+        root = half + math.hypot(half, 1)
+        return max(self.threshold, root * root - 1)  # `root**2` raises where a float cannot hold it
 
     def large(self, ratio: float) -> bool:
         return ratio > 1 + self.threshold or ratio < 1 / (1 + self.threshold)
@@ -132,6 +138,14 @@ def is_critical(case: Case, benchmark: Benchmark | None, settings: Settings) -> 
     """Whether the benchmark says so itself, or the settings do of the case."""
     declared = benchmark is not None and benchmark.declared.get("critical") is True
     return declared or any(re.match(pattern, str(case)) for pattern in settings.critical)
+
+
+def also_gates(metric: str, case: Case, benchmark: Benchmark | None, settings: Settings) -> bool:
+    """Whether the benchmark or the settings say that the metric gates for the case, which does not by itself."""
+    declared = benchmark is not None and metric in declared_words(benchmark, "gates")
+    return declared or any(
+        metric in metrics and re.match(pattern, str(case)) for pattern, metrics in settings.gates.items()
+    )
 
 
 def declared_threshold(benchmark: Benchmark | None) -> tuple[float | None, str]:

@@ -9,15 +9,20 @@ from dataclasses import dataclass, field, replace
 from itertools import compress, repeat
 from typing import Any, Literal, NamedTuple
 
+from regress.compare.circumstances import conditions
+from regress.compare.draft import DEVICE_METRICS
 from regress.compare.evidence import Evidence
 from regress.compare.rule import better_of, declared_threshold
 from regress.history import NUMBERS, AsvTable, Recorded, interval_of, is_number
 from regress.model import (
     DECLARED_SAMPLING,
+    HOST_IDENTITY,
+    HOST_METRICS,
     PROTOCOL_IDENTITY,
     Benchmark,
     Better,
     Case,
+    Conditions,
     Metric,
     Protocol,
     Round,
@@ -29,8 +34,8 @@ from regress.model import (
 
 SPLITTING = ("driver", "cuda", "torch", "cupy", "jax", "triton", "numpy")
 """Facts of a process that levels are not compared across."""
-FACTS = ("gpu", "gpu_uuid", *SPLITTING)
-"""Facts of a round that a series is made of."""
+FACTS = ("gpu", "gpu_uuid", "installed", "throttled", "sm_clock_hz", "foreign_processes", *SPLITTING)
+"""Facts of a round that a series is made of, by which rounds of a commit are pooled, or that speak against a change."""
 
 
 @dataclass(frozen=True, order=True)
@@ -63,6 +68,7 @@ class _Case:
 
     points: defaultdict[str, dict[int, _Point]] = field(default_factory=lambda: defaultdict(dict))
     failures: dict[int, str] = field(default_factory=dict)
+    conditions: dict[int, Conditions] = field(default_factory=dict)
     about: tuple[int, Metric | None] = (-1, None)
     """What the case is about, as far as the last failed result tells, and at which commit that was."""
 
@@ -99,7 +105,7 @@ def series_from(
         for table in each.asv:
             found.take_table(places, each, table)
     return tuple(
-        _series(where, metric, points, failures, commits)
+        _series(where, metric, points, failures, commits, case.conditions)
         for where, case in sorted(_attributed(found.cases).items())
         for metric, points, failures in _lines(case)
     )
@@ -117,7 +123,7 @@ class _Cases:
         for each in recorded.rounds:
             case, device = Case(each.name, tuple(each.params)), str(each.facts.get(self._device_fact, ""))
             ways = groups.setdefault(_Where(recorded.machine.name, recorded.environment, device, case), {})
-            way = _way(each.protocol, each.facts, recorded.benchmarks.get(each.name))
+            way = _way(each.protocol, each.facts, recorded.benchmarks.get(each.name), HOST_IDENTITY)
             ways[way] = [*ways.pop(way, []), each]  # the way measured last stands last
         for where, ways in groups.items():
             way, rounds = list(ways.items())[-1]
@@ -126,6 +132,8 @@ class _Cases:
             better = better_of(where.case.name, benchmark, self._settings)
             case_found = self.cases.setdefault(where, _Case())
             if evidence.failure is None:
+                if _on_device(evidence, benchmark):
+                    case_found.conditions[place] = conditions(evidence.good)
                 for point in _points(evidence, way, benchmark, better):
                     case_found.points[point[0].metric.name][place] = point
             else:
@@ -148,6 +156,10 @@ class _Cases:
         about = _table_about(table, table.benchmark.metric, better)
         for index, row, failure in table.failures():
             cases[index].fail(places[row], failure.kind, about.metric)
+
+
+def _on_device(evidence: Evidence, benchmark: Benchmark | None) -> bool:
+    return _own(evidence.good, benchmark) in DEVICE_METRICS or (benchmark is not None and benchmark.needs_device)
 
 
 def _asv_points(
@@ -175,7 +187,8 @@ def _points(evidence: Evidence, way: Way, benchmark: Benchmark | None, better: B
         if values is None or len(values.units) != 1:
             continue
         (unit,) = values.units
-        about = _about(name, unit, way, benchmark, better, primary=name == own, exact=values.exact)
+        own_way = _as_metric(name, way)
+        about = _about(name, unit, own_way, benchmark, better, primary=name == own, exact=values.exact)
         if values.failure is None:
             yield about, values.values, None, ""
         else:
@@ -208,14 +221,23 @@ def _failed_metric(name: str, benchmark: Benchmark | None, better: Better | None
     return metric_of(name, benchmark.unit if benchmark is not None else "", better) if name else None
 
 
-def _way(protocol: Protocol | None, facts: Mapping[str, Any], benchmark: Benchmark | None) -> Way:
-    """How something was measured, as far as it is known."""
+def _as_metric(name: str, way: Way) -> Way:
+    """What of a way bears on the metric."""
+    return way if name in HOST_METRICS else tuple(each for each in way if each[0] not in HOST_IDENTITY)
+
+
+def _way(
+    protocol: Protocol | None, facts: Mapping[str, Any], benchmark: Benchmark | None, further: Sequence[str] = ()
+) -> Way:
+    """How something was measured, as far as it is known. Of the fields `further`, those count that are set: what was measured
+    before there were any is what it was."""
     known: dict[str, object] = {}
     if benchmark is not None:
         known["version"] = benchmark.version
         known.update((name, benchmark.declared[name]) for name in DECLARED_SAMPLING if name in benchmark.declared)
     if protocol is not None:
         known.update((name, getattr(protocol, name)) for name in PROTOCOL_IDENTITY)
+        known.update((name, value) for name in further if (value := getattr(protocol, name)))
     known.update((name, facts[name]) for name in SPLITTING if name in facts)
     return tuple((name, str(value)) for name, value in known.items())
 
@@ -252,7 +274,12 @@ def _lines(case: _Case) -> Iterator[tuple[_About, dict[int, _Point], dict[int, s
 
 
 def _series(
-    where: _Where, about: _About, points: Mapping[int, _Point], failures: Mapping[int, str], commits: tuple[str, ...]
+    where: _Where,
+    about: _About,
+    points: Mapping[int, _Point],
+    failures: Mapping[int, str],
+    commits: tuple[str, ...],
+    conditions: Mapping[int, Conditions],
 ) -> Series:
     every: dict[int, _Point] = {place: (about, (), None, kind) for place, kind in failures.items()}
     every.update((place, point) for place, point in points.items() if point[1])
@@ -272,4 +299,5 @@ def _series(
         failures=kinds,
         primary=about.primary,
         threshold=about.threshold,
+        conditions=conditions if about.metric.kind == "time" else {},
     )

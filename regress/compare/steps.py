@@ -1,9 +1,9 @@
 """A check in steps: what is measured next, and the verdicts in the end.
 
-Screening. All cases are looked at after 4 rounds a side, and those that are not decided again after 6, 10, 16 and 24; a case
-that is remembered as quiet is looked at after 2 already, by the same rule. A case drops out where everything that gates is
-settled: unchanged, exact, or without numbers. Screening claims nothing: testing again and again until something is significant
-would claim changes that are none.
+Screening. All cases are looked at after 4 rounds a side (pairs, where the sides take windows in turn), and those that are not
+decided again after 6, 10, 16 and 24; a case that is remembered as quiet is looked at after 3 already, by the same rule. A case
+drops out where everything that gates is settled: unchanged, exact, or without numbers. Screening claims nothing: testing again
+and again until something is significant would claim changes that are none.
 
 Confirmation. A case whose estimate reaches 0.6 of the change that counts is measured again from processes started anew, with
 the sides in the other order, and judged on these rounds alone, with Holm's adjustment over the cases that are confirmed. How
@@ -31,9 +31,9 @@ from regress.stats.welch import min_detectable, smallest_significant
 
 LOOKS = (4, 6, 10, 16, 24)
 """Rounds a side after which a case is looked at."""
-QUIET_LOOK, QUIET = 2, 0.1
+QUIET_LOOK, QUIET = 3, 0.1
 """Rounds a side after which a case is looked at first whose spread is so small a part of the time threshold: the 95 % interval
-of two rounds a side reaches 4.3 spreads."""
+of three pairs reaches 2.5 of their spreads, that of two would reach nine."""
 KNOWN = 6
 """Degrees of freedom from which on a remembered spread is believed."""
 CONFIRMING = LOOKS[-1]
@@ -202,9 +202,10 @@ class Steps:
         if suspects:
             standing.state, standing.confirming = State.SUSPECT, max(map(confirming_rounds, suspects))
         elif not unsettled or standing.rounds >= LOOKS[-1]:
-            claimed = any(each.verdict in CLAIMS for each in tested if not each.gates)
-            standing.state, standing.confirming = (State.SUSPECT, FEWEST) if claimed else (State.DONE, 0)
-            standing.matters = not claimed
+            listed = [each for each in tested if not each.gates and _worth_confirming(each)]
+            standing.state = State.SUSPECT if listed else State.DONE
+            standing.confirming = max((confirming_rounds(each) if each.pairs else FEWEST for each in listed), default=0)
+            standing.matters = not listed
 
     def _affordable(self, waiting: Sequence[Standing], all_of_them: Mapping[Case, Standing]) -> list[Standing]:
         """Those that there is time for until their next look, critical ones first; the very first one in any case."""
@@ -247,7 +248,7 @@ class Steps:
         judged = self._compared(confirmed)
         level = self._settings.alpha / (1 + len({each.case for each in judged}))
         done = [_confirmed(each) for each in judged]
-        done += [_screened(each, level) for each in self._compared(screened)]
+        done += [_screened(each, level, self._settings) for each in self._compared(screened)]
         done += [self._unreached(case) for case in standings.keys() - {each.case for each in done}]
         order = {case: index for index, (case, *_) in enumerate(self._pairs(found.rounds))}
         return tuple(sorted(done, key=lambda each: order.get(each.case, len(order))))
@@ -287,7 +288,7 @@ def confirming_rounds(comparison: Comparison) -> int:
     """Rounds a side that confirming the comparison takes, by its spread and the change that counts."""
     counts_from = comparison.counts_from or comparison.threshold
     apart = math.log((1 + POWER_AT * counts_from) / (1 + counts_from))
-    return max(FEWEST, min(MOST, math.ceil(2 * (POWER_Z * spread_of(comparison) / apart) ** 2)))
+    return max(FEWEST, min(MOST, math.ceil(2 * (POWER_Z * comparison.spread / apart) ** 2)))
 
 
 def deciding_rounds(comparison: Comparison) -> int:
@@ -297,7 +298,7 @@ def deciding_rounds(comparison: Comparison) -> int:
     if _suspicious(comparison):
         return confirming_rounds(comparison)
     room = math.log1p(comparison.counts_from or comparison.threshold) - abs(math.log(comparison.ratio))
-    return max(FEWEST, math.ceil(2 * (INTERVAL_Z * spread_of(comparison) / room) ** 2))
+    return max(FEWEST, math.ceil(2 * (INTERVAL_Z * comparison.spread / room) ** 2))
 
 
 def _suspicious(comparison: Comparison) -> bool:
@@ -306,23 +307,29 @@ def _suspicious(comparison: Comparison) -> bool:
     return not 1 / least <= comparison.ratio <= least
 
 
+def _worth_confirming(comparison: Comparison) -> bool:
+    """Whether what gates nothing may be a change: pairs are few when what gates is settled, and their differences quiet."""
+    return comparison.verdict in CLAIMS or (comparison.pairs is not None and _suspicious(comparison))
+
+
 def spreads_of(comparisons: Iterable[Comparison]) -> dict[str, Spread]:
     """What was seen of each case's rounds, by `str` of the case: the largest spread of what gates and is tested."""
     found: dict[str, Spread] = {}
     for each in comparisons:
         if each.gates and each.p is not None and each.base is not None and each.head is not None:
-            seen = Spread(spread_of(each), each.base.n + each.head.n - 2)
+            seen = Spread(each.spread, _freedom(each))
             found[str(each.case)] = max(found.get(str(each.case), seen), seen, key=lambda spread: spread.sd)
     return found
 
 
-def spread_of(comparison: Comparison) -> float:
-    """Standard deviation of the logarithms of round values, both sides taken together."""
-    sides = [each.spread for each in (comparison.base, comparison.head) if each is not None]
-    return math.sqrt(sum(spread * spread for spread in sides) / len(sides))
+def _freedom(comparison: Comparison) -> int:
+    """Degrees of freedom of its spread."""
+    if comparison.pairs is not None:
+        return comparison.pairs.n - 1
+    return sum(each.n - 1 for each in (comparison.base, comparison.head) if each is not None)
 
 
-def _screened(comparison: Comparison, level: float) -> Comparison:
+def _screened(comparison: Comparison, level: float, settings: Settings) -> Comparison:
     """A comparison of the screening: it claims nothing that rests on a test. How fine the check could see is how fine its
     confirmation would have seen, at the level that one more case would have been tested with."""
     if comparison.p is None:
@@ -332,10 +339,12 @@ def _screened(comparison: Comparison, level: float) -> Comparison:
         claims = comparison.verdict in CLAIMS
         return replace(comparison, verdict=Verdict.UNDECIDED, reasons=unconfirmed) if claims else comparison
     rounds = confirming_rounds(comparison)
-    error = spread_of(comparison) * math.sqrt(2 / rounds)
-    noise = smallest_significant(error, 2 * rounds - 2, level)
+    error, freedom = comparison.spread * math.sqrt(2 / rounds), 2 * rounds - 2
+    if comparison.pairs is not None:
+        level, freedom = level * settings.paired_alpha / settings.alpha, rounds - 1
+    noise = smallest_significant(error, freedom, level)
     counts_from = comparison.counts_from or comparison.threshold
-    detectable = min_detectable(error, 2 * rounds - 2, comparison.threshold, alpha=level, floor=counts_from)
+    detectable = min_detectable(error, freedom, comparison.threshold, alpha=level, floor=counts_from)
     told = replace(comparison, noise=noise, min_detectable=detectable)
     reasons = comparison.reasons
     if comparison.verdict in CLAIMS:

@@ -9,7 +9,9 @@ from typing import Any
 
 from regress.config.repository import git_top
 from regress.config.values import shown
-from regress.errors import ConfigError
+from regress.errors import ConfigError, quoted
+from regress.files import read_bytes
+from regress.model import writable
 
 _FILE_NAMES = ("asv.conf.json", "asv.conf.jsonc")
 _USUAL_FOLDERS = ("benchmarks", "asv_bench")
@@ -62,21 +64,34 @@ def _in_folder(folder: Path) -> Path | None:
 
 def _two(found: list[Path]) -> ConfigError:
     why = " and ".join(str(each) for each in found)
-    return ConfigError("there are two configurations", why=why, fix=f"name one: --config {found[0]}")
+    return ConfigError("there are two configurations", why=why, fix=f"name one: {quoted('--config', found[0])}")
 
 
 def parse(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_bytes(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read {path}", why=str(error), fix="make it a readable UTF-8 file") from error
     try:
-        data = json.loads(text)  # json5 takes a hundred times as long, and most files need none of it
-    except ValueError:
+        data: Any = json.loads(text)  # json5 takes a hundred times as long, and most files need none of it
+    except (ValueError, RecursionError):
         data = _parse_json5(path, text)
     if not isinstance(data, dict):
         raise ConfigError(f"{path} holds {shown(data)}", why="expected an object", fix="begin with { and end with }")
+    for key, value in data.items():
+        if not _is_text(key) or not _is_text(value):
+            why = "it has a NUL or half a character in it, which no file name, no pattern and no command has"
+            raise ConfigError(f'"{key}" in {path} is {shown(value)}', why=why, fix=f"correct {shown(key)}")
     return data
+
+
+def _is_text(value: Any) -> bool:
+    """Whether all text in the value is such as files and commands take."""
+    if isinstance(value, str):
+        return "\0" not in value and writable(value) == value
+    if isinstance(value, dict):
+        return all(_is_text(key) and _is_text(each) for key, each in value.items())
+    return all(map(_is_text, value)) if isinstance(value, list) else True
 
 
 def _parse_json5(path: Path, text: str) -> Any:
@@ -84,6 +99,10 @@ def _parse_json5(path: Path, text: str) -> Any:
 
     try:
         return json5.loads(text)
+    except RecursionError:
+        raise ConfigError(
+            f"{path} is nested too deeply", why="it has brackets in brackets", fix="write it anew"
+        ) from None
     except ValueError as error:
         place = re.fullmatch(r"<string>:(\d+) (.*) at column (\d+)", str(error), re.DOTALL)
         line, why, column = place.groups() if place else ("1", str(error), "1")

@@ -30,7 +30,7 @@ def _cache_base(config: Config) -> tuple[Path, str]:
     """The folder above the caches of all repositories, and who chose it."""
     if config.settings.cache_dir:
         source = config.sources.get("cache_dir", "default")
-        return (config.root / Path(config.settings.cache_dir).expanduser()).resolve(), source
+        return (config.root / _expanded(config.settings.cache_dir, '"cache_dir"')).resolve(), source
     return _usual_cache()
 
 
@@ -41,11 +41,23 @@ def usual_cache() -> Path:
 
 def _usual_cache() -> tuple[Path, str]:
     if os.environ.get("REGRESS_CACHE_DIR"):
-        return Path(os.environ["REGRESS_CACHE_DIR"]).expanduser().resolve(), "$REGRESS_CACHE_DIR"
+        return _expanded(os.environ["REGRESS_CACHE_DIR"], "$REGRESS_CACHE_DIR").resolve(), "$REGRESS_CACHE_DIR"
     shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if shared.is_absolute():  # a relative one is invalid and to be ignored, says the XDG specification
         return (shared / "regress").resolve(), "$XDG_CACHE_HOME"
-    return (Path.home() / ".cache" / "regress").resolve(), "default"
+    return _expanded("~/.cache/regress", "the folder of the cache").resolve(), "default"
+
+
+def _expanded(text: str, what: str) -> Path:
+    """The path, with "~" as the user's folder. Raises ConfigError where the user has none."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise ConfigError(
+            f"{what} is {text}, and there is no such home folder",
+            why="$HOME is not set and the user has no entry in /etc/passwd, or there is no user of that name",
+            fix="set HOME, or for the cache REGRESS_CACHE_DIR, to a folder that you can write to",
+        ) from None
 
 
 def lock_dir(config: Config) -> Path:
@@ -56,7 +68,7 @@ def lock_dir(config: Config) -> Path:
 def _lock_dir(config: Config) -> tuple[Path, str]:
     """The folder, and who chose it. The default is the same for all users: the folder for temporary files is not ($TMPDIR)."""
     if config.settings.lock_dir:
-        return (config.root / Path(config.settings.lock_dir).expanduser()).resolve(), config.sources["lock_dir"]
+        return (config.root / _expanded(config.settings.lock_dir, '"lock_dir"')).resolve(), config.sources["lock_dir"]
     return Path("/tmp/regress-locks"), "default"
 
 
@@ -64,13 +76,13 @@ def environments_dir(config: Config) -> Path:
     """Folder for environments that asv makes for us: below `env_dir` where asv.conf.json has one, else in the cache."""
     given = config.asv.get("env_dir")
     if isinstance(given, str) and given:
-        return (config.root / Path(given).expanduser()).resolve() / "regress"
+        return (config.root / _expanded(given, '"env_dir"')).resolve() / "regress"
     return cache_dir(config) / "environments"
 
 
 def acks_file(config: Config) -> Path:
     """The acknowledgement file; it need not be there."""
-    return (config.root / Path(config.settings.acks).expanduser()).resolve()
+    return (config.root / _expanded(config.settings.acks, '"acks"')).resolve()
 
 
 def own_paths(config: Config) -> tuple[Path, ...]:

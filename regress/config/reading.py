@@ -24,7 +24,16 @@ def load(path: Path | None, start: Path) -> Config:
     Where no folder on the way has one, benchmarks/ and asv_bench/ under the top are looked at. Raises ConfigError.
     """
     found = locate(path, start.resolve())
-    data = parse(found)
+    try:
+        return _read(found, parse(found))
+    except OSError as error:  # a name of 500 letters, a loop of links
+        why = (error.strerror or str(error)).lower()
+        raise ConfigError(
+            f"{found} names {error.filename}", why=f"it cannot be looked at: {why}", fix="correct that name"
+        ) from error
+
+
+def _read(found: Path, data: dict[str, Any]) -> Config:
     warnings = _check_version(found, data)
     ours = data.pop("regress", {})
     if not isinstance(ours, dict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from regress.errors import ConfigError
+from regress.errors import ConfigError, quoted
 
 
 def repository(file: Path, value: str) -> tuple[Path, list[str]]:
@@ -24,7 +24,7 @@ def repository(file: Path, value: str) -> tuple[Path, list[str]]:
             why="regress measures in a local repository, and this one is another"
             if top
             else "regress needs a local one",
-            fix=f'git clone {value}, then set "repo" to the folder',
+            fix=f"""{quoted("git", "clone", value)}, then set "repo" to the folder""",
         )
     return top, [f'"repo" is {value}; taken is this clone of it, {top}, and nothing is fetched']
 

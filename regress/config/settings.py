@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ class _Rule:
 _SHARE = _Rule(lambda value: 0 < value < 1, "a number between 0 and 1")
 RULES = {
     r".*_threshold": _Rule(lambda value: 0 < value <= 1, 'a relative change above 0 and up to 1, such as 0.05 or "5%"'),
-    r"alpha|confidence": _SHARE,
+    r"(paired_)?alpha|confidence": _SHARE,
     r"clock_tolerance": _Rule(lambda value: 0 <= value < 1, "a relative difference from 0 to below 1, such as 0.01"),
     r"good_rounds": _Rule(lambda value: 0 < value <= 1, "a share above 0 and up to 1"),
     r".*_floor_s": _Rule(lambda value: value >= 0, "a number of seconds, 0 or more"),
@@ -49,7 +49,7 @@ RULES = {
 }
 """By regular expression of the setting's name. The first that matches the whole name counts."""
 
-_PATTERNS = frozenset({"better", "critical", "cuda", "gate_thresholds", "release_tags", "thresholds"})
+_PATTERNS = frozenset({"better", "critical", "cuda", "gate_thresholds", "gates", "release_tags", "thresholds"})
 """Settings that are regular expressions, or are by one."""
 
 _METRICS = (*THRESHOLD_KINDS, "value", *METRICS)
@@ -65,6 +65,7 @@ _TYPES = {
         str, Mapping[str, float]
     ]: 'changes above 0 and up to 1 by pattern and metric, such as {"ops.*": {"gpu_time": "3%"}}',
     Mapping[str, Better]: 'lower or higher by pattern, such as {"^io\\\\.track_": "higher"}',
+    Mapping[str, tuple[str, ...]]: 'metrics by pattern, such as {"ops.*": ["host_time"]}',
     Mapping[str, Environment]: 'environments by name, such as {"next": {"python": "envs/next/bin/python"}}',
 }
 
@@ -112,6 +113,8 @@ def _converted(name: str, value: Any, kind: Any) -> Any:
     if kind == Mapping[str, Better]:
         good = isinstance(value, dict) and all(each in ("lower", "higher") for each in value.values())
         return dict(value) if good else None
+    if kind == Mapping[str, tuple[str, ...]]:
+        return _metrics_by_pattern(name, value)
     if kind == Mapping[str, Environment]:
         return {key: read_environment(key, each) for key, each in value.items()} if isinstance(value, dict) else None
     return value if type(value) is kind else None  # exactly: True is an int too
@@ -132,15 +135,34 @@ def _by_pattern(name: str, value: Any) -> dict[str, dict[str, float]] | None:
     found: dict[str, dict[str, float]] = {}
     for pattern, by_metric in value.items():
         for metric, given in by_metric.items():
-            if metric not in _METRICS:
-                near = difflib.get_close_matches(metric, _METRICS, n=1)
-                raise ConfigError(
-                    f'"{name}" has {shown({pattern: {metric: given}})}',
-                    why=f"there is no metric {metric}; known are {', '.join(_METRICS)}",
-                    fix=f'write "{near[0]}"' if near else "take one of these",
-                )
+            _check_metric(name, metric, {pattern: {metric: given}}, _METRICS)
             change = _relative(given)
             if change is None or not 0 < change <= 1:
                 return None
             found.setdefault(pattern, {})[metric] = change
     return found
+
+
+def _metrics_by_pattern(name: str, value: Any) -> dict[str, tuple[str, ...]] | None:
+    """Names of metrics by pattern; None where the value is something else. Raises ConfigError for an unknown metric."""
+    if not isinstance(value, Mapping):
+        return None
+    found: dict[str, tuple[str, ...]] = {}
+    for pattern, given in value.items():
+        metrics = _converted(name, given, tuple[str, ...])
+        if metrics is None:
+            return None
+        for metric in metrics:
+            _check_metric(name, metric, {pattern: given}, tuple(METRICS))
+        found[pattern] = metrics
+    return found
+
+
+def _check_metric(name: str, metric: str, given: Any, known: Sequence[str]) -> None:
+    if metric not in known:
+        near = difflib.get_close_matches(metric, known, n=1)
+        raise ConfigError(
+            f'"{name}" has {shown(given)}',
+            why=f"there is no metric {metric}; known are {', '.join(known)}",
+            fix=f'write "{near[0]}"' if near else "take one of these",
+        )

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from regress.errors import ConfigError
+from regress.model import writable
 
 
 def is_number(value: Any) -> bool:
@@ -29,5 +30,5 @@ def check_patterns(name: str, patterns: Iterable[str], source: str) -> None:
 
 
 def shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=repr)
+    text = writable(json.dumps(value, ensure_ascii=False, default=repr))
     return text if len(text) <= 60 else text[:59] + "…"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from regress.git.running import attempt, output, text
+from regress.git.running import attempt, damaged, output, text
 from regress.model import Commit
 
 _FIELDS = ("%H", "%P", "%ct", "%an", "%s")
@@ -23,8 +23,13 @@ def log(root: Path, *arguments: str, paths: Sequence[str] = ()) -> list[Commit]:
 
 
 def exists(root: Path, name: str) -> bool:
-    """Whether there is a commit of that name."""
-    return attempt(root, "rev-parse", "--verify", "--quiet", name + "^{commit}")[0] == 0
+    """Whether there is a commit of that name. Raises RegressError where a name is there, and what it names is lost."""
+    if attempt(root, "rev-parse", "--verify", "--quiet", name + "^{commit}")[0] == 0:
+        return True
+    status, sha, _ = attempt(root, "rev-parse", "--verify", "--quiet", name)
+    if not status and text(sha) != name and attempt(root, "cat-file", "-p", text(sha))[0]:
+        raise damaged(root, f"{name} is {text(sha)}, which cannot be read")
+    return False
 
 
 def shallow(common_dir: Path) -> set[str]:

@@ -26,7 +26,7 @@ _HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR
 
 def open_repository(path: Path, release_tags: str = ".*") -> Repository:
     """The repository that `path` lies in; its releases are the tags whose whole name matches the regular expression. Raises
-    RegressError if there is none, it is bare, or git will not read it.
+    RegressError if there is none, or git will not read it. A bare one has no working tree that could differ from its commits.
 
     Drops GIT_DIR, GIT_INDEX_FILE and the like from this process: where regress is started by a hook they are set, and would
     send every later git command, ours and those of a build in a worktree, to the wrong tree or index.
@@ -36,20 +36,16 @@ def open_repository(path: Path, release_tags: str = ".*") -> Repository:
     if not path.is_dir():
         raise RegressError(f"there is no folder {path}", fix='correct "repo" in asv.conf.json')
     facts = output(path, "rev-parse", "--is-bare-repository", "--is-inside-git-dir").decode().split()
-    if facts == ["true", "true"]:
-        raise RegressError(
-            f"{path} is a bare repository",
-            why="there is no working tree to measure",
-            fix=f"git clone {path} and point to the clone",
-        )
-    root = top(path)
+    git_dir = os.fsdecode(output(path, "rev-parse", "--absolute-git-dir"))
+    root = Path(git_dir) if facts == ["true", "true"] else top(path)
     git_dir = os.fsdecode(output(root, "rev-parse", "--absolute-git-dir"))
     common_dir = os.fsdecode(output(root, "rev-parse", "--git-common-dir"))
     return Repository(root.resolve(), Path(git_dir), (root / common_dir).resolve(), release_tags)
 
 
 class Repository:
-    """A git repository with a working tree. `root` is its top folder; linked worktrees share one `common_dir`.
+    """A git repository. `root` is the top folder of its working tree, or it itself where it is bare; linked worktrees share one
+    `common_dir`.
 
     Keep the object for as long as a path that `worktree` returned is in use: it holds a lock on it.
     """
@@ -61,6 +57,11 @@ class Repository:
 
     def __repr__(self) -> str:
         return f"Repository({str(self.root)!r})"
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether there is no working tree."""
+        return self.root == self.git_dir.resolve()
 
     # -- revisions -------------------------------------------------------------------------------------------------------
 
@@ -98,7 +99,7 @@ class Repository:
         """Names of the tags of each commit that was released, by its full hash."""
         out = output(self.root, "for-each-ref", "--format=%(objectname) %(*objectname) %(refname:strip=2)", "refs/tags")
         found: dict[str, tuple[str, ...]] = {}
-        for line in text(out).splitlines():
+        for line in filter(None, text(out).split("\n")):  # a name may have other ends of lines in it
             own, peeled, name = line.split(" ", 2)
             if self._release_tags.fullmatch(name):
                 found[peeled or own] = (*found.get(peeled or own, ()), name)
@@ -144,8 +145,11 @@ class Repository:
         return None if status else text(out)
 
     def newest_of(self, branch: str) -> list[str]:
-        """The refs of a branch, here and of origin, without one that the other is ahead of; none where there is no branch."""
+        """The refs of a branch, here and of origin, without one that the other is ahead of; another revision stands for itself.
+        Empty where there is none."""
         refs = self._branch_refs(branch)
+        if branch == "HEAD" or not refs:  # asv takes any revision for a branch
+            return [branch] if exists(self.root, branch) else []
         behind = (
             [one for one, other in (refs, reversed(refs)) if self.is_ancestor(one, other)] if len(refs) == 2 else []
         )
@@ -221,6 +225,8 @@ class Repository:
 
         `ignore` are folders (or files) whose content does not count, such as results_dir.
         """
+        if self.is_bare:
+            return []
         files = f"--untracked-files={'all' if untracked else 'no'}"
         out = output(self.root, "status", "--porcelain", "-z", "--no-renames", files)
         return self._outside([entry[3:] for entry in out.split(b"\0") if entry], ignore)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from regress.errors import RegressError
+from regress.errors import RegressError, quoted
 
 
 def attempt(directory: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> tuple[int, bytes, str]:
@@ -45,7 +46,7 @@ def top(directory: Path) -> Path:
 
 def git_error(directory: Path, command: str, err: str) -> RegressError:
     if "dubious ownership" in err or "safe.directory" in err:
-        fix = f"git config --global --add safe.directory {directory}"
+        fix = quoted("git", "config", "--global", "--add", "safe.directory", directory)
         return RegressError(f"git refuses to read {directory}", why="it belongs to another user", fix=fix)
     if "not a git repository" in err:
         return RegressError(
@@ -53,7 +54,20 @@ def git_error(directory: Path, command: str, err: str) -> RegressError:
             why="regress compares commits",
             fix='run it inside the project, or set "repo" in asv.conf.json to its folder',
         )
+    if _DAMAGED.search(err):
+        return damaged(directory, line(err))
     return RegressError(f"git {command} failed in {directory}", why=line(err), fix="run it by hand to see more")
+
+
+_DAMAGED = re.compile(
+    r"corrupt|bad object|inflate: |unable to (read|unpack)|packfile .* (cannot|does not)|is empty$", re.MULTILINE
+)
+"""What git says of objects that are there in part."""
+
+
+def damaged(directory: Path, why: str) -> RegressError:
+    fix = f"{quoted('git', '-C', directory, 'fsck', '--full')} lists what is lost; fetch it again, or clone anew"
+    return RegressError(f"the repository of {directory} is damaged", why=why, fix=fix)
 
 
 def _no_git() -> RegressError:

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Collection
 from pathlib import Path
 
-from regress.errors import RegressError
+from regress.errors import RegressError, quoted
 from regress.git.running import attempt, git_error, line, output, text, top
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
@@ -143,7 +143,9 @@ class Worktrees:
             if tree.exists():
                 shutil.rmtree(tree)
         except OSError as error:
-            raise RegressError(f"cannot remove {tree}", why=str(error), fix=f"remove it: rm -rf {tree}") from error
+            raise RegressError(
+                f"cannot remove {tree}", why=str(error), fix=f"remove it: {quoted('rm', '-rf', tree)}"
+            ) from error
         attempt(self.root, "worktree", "remove", "--force", "--force", str(tree))
 
     def _add_submodules(self, tree: Path, sha: str) -> None:

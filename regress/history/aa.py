@@ -11,6 +11,7 @@ import dataclasses
 from pathlib import Path
 
 from regress.history.disk import changing_kept, read_kept
+from regress.history.results_file import is_seconds
 from regress.model import SelfCheck
 
 FILE = "aa.json"
@@ -37,6 +38,6 @@ def last_aa(folder: Path, machine: str, device: str) -> SelfCheck | None:
     if not isinstance(entry, dict) or set(entry) != {each.name for each in dataclasses.fields(SelfCheck)}:
         return None
     good = isinstance(entry["commit"], str) and isinstance(entry["cases"], list)
-    good = good and isinstance(entry["date"], (int, float)) and all(isinstance(entry[name], int) for name in _COUNTS)
+    good = good and is_seconds(entry["date"]) and all(isinstance(entry[name], int) for name in _COUNTS)
     good = good and all(entry[name] is None or isinstance(entry[name], (int, float)) for name in _PERHAPS)
     return SelfCheck(**{**entry, "cases": tuple(map(str, entry["cases"]))}) if good else None

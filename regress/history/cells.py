@@ -17,6 +17,7 @@ from regress.history.results_file import (
     merged_axes,
     row_from,
     shortened,
+    too_many,
 )
 from regress.history.sidecar import Kept
 from regress.model import DECLARED_SAMPLING, METRICS, PROTOCOL_IDENTITY, Benchmark, Protocol, Round
@@ -26,7 +27,8 @@ def newest_alike(kept: Iterable[Kept]) -> tuple[dict[str, list[Kept]], list[str]
     """The rounds of each benchmark that may be pooled; and a note for each benchmark that has others too.
 
     `kept` are in the order measured. The newest round decides: of a benchmark, rounds of its version and declared sampling; of
-    a case, rounds measured in its way. A failed round of an earlier run does not count once a later run has visited the case.
+    a case, rounds measured in its way, with the same packages installed. A failed round of an earlier run does not count once a
+    later run has visited the case.
     """
     groups: dict[str, list[Kept]] = {}
     for each in kept:
@@ -45,7 +47,9 @@ def newest_alike(kept: Iterable[Kept]) -> tuple[dict[str, list[Kept]], list[str]
         for case in cases.values():
             of_one_way = _of_one_way(case)
             unlike += [["protocol"]] * (len(case) - len(of_one_way))
-            alike[name] += [each for each in of_one_way if each.round.failure is None or each.run == case[-1].run]
+            under_one = _of_one_installation(of_one_way)
+            unlike += [["packages installed"]] * (len(of_one_way) - len(under_one))
+            alike[name] += [each for each in under_one if each.round.failure is None or each.run == case[-1].run]
         if unlike:
             what = ", ".join(dict.fromkeys(word for words in unlike for word in words))
             notes.append(
@@ -56,15 +60,28 @@ def newest_alike(kept: Iterable[Kept]) -> tuple[dict[str, list[Kept]], list[str]
 
 def _differences(each: Kept, newest: Kept) -> list[str]:
     """What the benchmark of that round was that it is not in the newest; empty where they are the same benchmark."""
-    if each.version != newest.version:
+    if _code(each, newest) != _code(newest, each):
         return ["version"]
     names = (name for name in DECLARED_SAMPLING if each.sampling.get(name) != newest.sampling.get(name))
     return [f"declared {name}" for name in names]
 
 
+def _code(each: Kept, other: Kept) -> str:
+    """What tells whether both are the same benchmark: its code where that is known of both, else asv's version."""
+    known = each.benchmark is not None and other.benchmark is not None and each.benchmark.uses and other.benchmark.uses
+    return each.benchmark.code if known and each.benchmark is not None else each.version
+
+
 def _of_one_way(case: Sequence[Kept]) -> list[Kept]:
     ways = [_way(each.round.protocol) for each in case if each.round.protocol is not None]
     return [each for each in case if each.round.protocol is None or _way(each.round.protocol) == ways[-1]]
+
+
+def _of_one_installation(case: Sequence[Kept]) -> list[Kept]:
+    """Those with the same installed as the newest that tells; what does not tell stays."""
+    known = [each.round.facts.get("installed") for each in case]
+    newest = next(filter(None, reversed(known)), None)
+    return [each for each, own in zip(case, known, strict=True) if own in (None, newest)]
 
 
 def _way(protocol: Protocol) -> tuple[Any, ...]:
@@ -103,6 +120,8 @@ def rows_of(
         stay = {params: cell for params, cell in cells_of(before).items() if params not in visited}
         points = ([[value] for value in params] for params in cases)
         axes = merged_axes(benchmark.params, *points, axes_of(before))
+        if too_many(axes, len(cases)):
+            axes, stay = merged_axes(benchmark.params, *points), {}
         cells = {**stay, **{params: _cell(case, metric) for params, case in cases.items()}}
         others = {column: value for column, value in before.items() if column == "profile" or column not in COLUMNS}
         return row_from(axes, cells, version=version, started_at=started_ms, duration=duration_s, **others)
@@ -145,4 +164,6 @@ def _calls(metric: str, protocol: Protocol | None) -> int:
     """Calls that one sample of the metric spans."""
     if protocol is None or metric not in METRICS or METRICS[metric].kind not in ("time", "host"):
         return 1
+    if protocol.short_windows and metric == "host_time" != protocol.metric:
+        return protocol.host_calls
     return protocol.wall_calls if metric == "wall_time" != protocol.metric else protocol.calls

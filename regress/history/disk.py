@@ -15,7 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from regress.errors import StoreError
+from regress.errors import StoreError, quoted
+from regress.files import open_file, read_bytes
+from regress.history.json_text import loads
 
 LOCK_NAME = ".regress.lock"
 POLL_S = 0.01
@@ -37,9 +39,9 @@ def explained(path: Path) -> Iterator[None]:
         if error.errno in _FULL:
             fix = f"free some space there, or {elsewhere}"
         elif error.errno in _FORBIDDEN:
-            fix = f"chmod -R u+w {path.parent}, or {elsewhere}"
+            fix = f"{quoted('chmod', '-R', 'u+w', path.parent)}, or {elsewhere}"
         else:
-            fix = f"look at {path.parent}, or {elsewhere}"
+            fix = f"{quoted('ls', '-la', path.parent)}, or {elsewhere}"
         why = (error.strerror or str(error)).lower()
         raise StoreError(f"cannot write {path}", why=f"{why}: {error.filename or path}", fix=fix) from error
 
@@ -53,13 +55,14 @@ def replace_file(path: Path, data: bytes) -> None:
     temporary = _temporary(path)
     with explained(path):
         try:
-            if path.read_bytes() == data:
+            if read_bytes(path) == data:
                 temporary.unlink(missing_ok=True)
                 return
         except FileNotFoundError:
             path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with open(temporary, "wb") as file:
+            temporary.unlink(missing_ok=True)  # and not written into: it may be a link to another file
+            with open(temporary, "xb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -83,7 +86,7 @@ def read_kept(path: Path, name: str, version: int) -> dict[str, Any]:
     """The object of that name in a small file that `changing_kept` wrote; empty where it is missing, broken or of another
     version."""
     try:
-        data = json.loads(path.read_bytes())
+        data = loads(read_bytes(path))
     except (OSError, ValueError):
         return {}
     found = data.get(name) if isinstance(data, dict) and data.get("format") == version else None
@@ -110,7 +113,7 @@ def append(path: Path, data: bytes, *, lines: bool = True) -> int:
     """
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        descriptor = open_file(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
         try:
             size = os.fstat(descriptor).st_size
             if lines and size and os.pread(descriptor, 1, size - 1) != b"\n":
@@ -164,7 +167,7 @@ def locked(folder: Path, timeout_s: float) -> Iterator[None]:
 def _acquire(folder: Path, deadline: float, timeout_s: float) -> tuple[Path, int]:
     path = folder / LOCK_NAME
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        descriptor = open_file(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _still_there(path, descriptor):

@@ -19,7 +19,8 @@ from typing import Any
 import msgspec
 
 from regress.history import disk, loading
-from regress.history.results_file import file_stem, shortened
+from regress.history.json_text import loads
+from regress.history.results_file import file_stem, is_seconds, shortened
 from regress.history.store import LOCK_TIMEOUT_S, folder_of, for_merging
 from regress.model import Comparison, Explained, Explanation, KeptExplanation, KernelDiff, KernelUse, ProfiledSide
 
@@ -54,7 +55,7 @@ def united_explanations(parts: Iterable[bytes]) -> bytes:
     newest: dict[str, tuple[float, bytes]] = {}
     for text in (line for part in parts for line in part.split(b"\n")):
         try:
-            line = json.loads(text)
+            line = loads(text)
         except ValueError:
             continue
         key, dated = _key(line) or text.decode(), (_date(line), text)
@@ -73,7 +74,7 @@ def _key(line: Any) -> str:
 
 def _date(line: Any) -> float:
     date = line.get("date") if isinstance(line, dict) else None
-    return float(date) if isinstance(date, (int, float)) else 0.0
+    return float(date) if date is not None and is_seconds(date) else 0.0
 
 
 def _kept(found: Explained) -> Explained:
@@ -148,7 +149,8 @@ def files_of_explanations(folder: Path) -> list[Path]:
 
 def _read(text: bytes) -> KeptExplanation | None:
     try:
-        line = json.loads(text)
-        return msgspec.convert(line, KeptExplanation, strict=False) if line["format"] == FORMAT else None
-    except (ValueError, KeyError, TypeError):  # a msgspec.ValidationError is a ValueError
+        line = loads(text)
+        found = msgspec.convert(line, KeptExplanation, strict=False) if line["format"] == FORMAT else None
+        return found if found is not None and is_seconds(found.date) else None
+    except (ValueError, KeyError, TypeError, msgspec.ValidationError):
         return None

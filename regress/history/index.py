@@ -36,6 +36,8 @@ LEFT_OVER = 3
 
 T = TypeVar("T")
 
+_BROKEN = (sqlite3.Error, msgspec.MsgspecError, ValueError, TypeError)
+"""What a damaged index raises: SQLite gives what stands there, of whatever kind."""
 _ABOUT = msgspec.msgpack.Decoder(dict[int, Source])
 _ROUNDS, _ROUND_TEXTS = msgspec.msgpack.Decoder(list[Rounds]), msgspec.msgpack.Decoder(list[msgspec.Raw])
 
@@ -102,7 +104,7 @@ class Index:
         """What `read` gives; where the index turns out to be broken, it is made anew first."""
         try:
             return read()
-        except (sqlite3.Error, msgspec.MsgspecError, ValueError):
+        except _BROKEN:
             if os.getpid() != self._owner:
                 raise
             self._forget()
@@ -260,7 +262,7 @@ class Index:
             self._left_over = len(known) > len(self.sources)
             if len(known) <= LEFT_OVER * max(len(self._states), 100):
                 return
-        except (sqlite3.Error, msgspec.MsgspecError) as error:
+        except _BROKEN as error:
             if "locked" in str(error):
                 self._close()
                 return

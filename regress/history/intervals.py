@@ -40,8 +40,18 @@ def median_interval(ordered: Sequence[float]) -> tuple[float, float]:
         outermost = k
     if outermost >= 0:
         return ordered[outermost], ordered[n - 1 - outermost]
-    mirrored = [-value for value in reversed(ordered)]
-    return _laplace_low(ordered), -_laplace_low(mirrored)
+    # Scaled by a power of two, which is exact: sums and quotients of what a float can hold may be more or less than it can.
+    power = math.frexp(max(map(abs, ordered)))[1]
+    scaled = [math.ldexp(value, -power) for value in ordered]
+    mirrored = [-value for value in reversed(scaled)]
+    return _unscaled(_laplace_low(scaled), power), _unscaled(-_laplace_low(mirrored), power)
+
+
+def _unscaled(value: float, power: int) -> float:
+    try:
+        return math.ldexp(value, power)
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def _laplace_low(y: Sequence[float]) -> float:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from regress.errors import quoted
+from regress.files import read_bytes
 from regress.history.reading import AsvRow, Reader
 from regress.history.recorded import CommitResults, Loaded, Recorded, SkippedFile, put_together
 from regress.history.results_file import (
@@ -76,13 +78,15 @@ def commits(root: Path, machine_name: str | None) -> tuple[CommitResults, ...]:
 def read(path: Path, parse: Callable[[bytes], T], skipped: list[SkippedFile]) -> T | None:
     """The file's content; None where there is none, or where it cannot be read and is now in `skipped`."""
     try:
-        return parse(path.read_bytes())
+        return parse(read_bytes(path))
     except FileNotFoundError:
         return None
     except FormatError as error:
         skipped.append(SkippedFile(path, error.why, error.fix))
+    except PermissionError as error:
+        skipped.append(SkippedFile(path, error.strerror or str(error), quoted("chmod", "u+r", path)))
     except OSError as error:
-        skipped.append(SkippedFile(path, error.strerror or str(error), f"chmod u+r {path}"))
+        skipped.append(SkippedFile(path, error.strerror or str(error), quoted("ls", "-ld", path)))
     return None
 
 
@@ -102,16 +106,24 @@ def _machine_file(folder: Path, skipped: list[SkippedFile]) -> dict[str, Any]:
     return read(folder / MACHINE_FILE, lambda data: parse_json(data, MACHINE_VERSION), skipped) or {}
 
 
-def read_sidecar(path: Path, skipped: list[SkippedFile]) -> Sidecar:
-    """The sidecar; an empty one where there is none."""
+def read_sidecar(path: Path, machine: str, skipped: list[SkippedFile]) -> Sidecar:
+    """The sidecar; an empty one where there is none, or where it is of another machine than its folder's."""
     side = read(path, parse_sidecar, skipped) or Sidecar()
+    if side.header is not None and (wrong := wrong_machine(path, machine, side.header.machine)):
+        skipped.append(wrong)
+        return Sidecar()
     if side.unreadable:
-        lines = ", ".join(map(str, side.unreadable[:5])) + (" ..." if len(side.unreadable) > 5 else "")
-        why = (
-            f"{len(side.unreadable)} of its lines cannot be read ({lines}): a writer was killed, or a merge went wrong"
-        )
+        why = f"{_of_lines(side.unreadable, 'cannot be read')}: a writer was killed, or a merge went wrong"
         skipped.append(SkippedFile(path, why, "remove those lines; the other rounds are used"))
+    if side.doubled:
+        why = f"{_of_lines(side.doubled, 'repeat rounds')}: a merge or a copy has put them there twice"
+        skipped.append(SkippedFile(path, why, "remove those lines; each round counts once"))
     return side
+
+
+def _of_lines(numbers: Sequence[int], words: str) -> str:
+    first = ", ".join(map(str, numbers[:5])) + (" ..." if len(numbers) > 5 else "")
+    return f"{len(numbers)} of its lines {words} ({first})"
 
 
 def read_results(path: Path, machine: str, skipped: list[SkippedFile]) -> ResultsFile | None:
@@ -139,7 +151,7 @@ def wrong_machine(path: Path, machine: str, named: Any) -> SkippedFile | None:
 def of_another_commit(path: Path, commit_sha: str, sidecar_sha: str) -> SkippedFile:
     """A file of results whose sidecar is not its own: eight digits of two commits are the same."""
     why = f"it is of commit {commit_sha}, the rounds beside it are of {sidecar_sha}"
-    return SkippedFile(path, why, f"move one of them away: mv {path} {path}.other")
+    return SkippedFile(path, why, f"move one of them away: {quoted('mv', path, f'{path}.other')}")
 
 
 class MachineFolder(NamedTuple):
@@ -203,7 +215,7 @@ def _stems(folder: Path, anchor: str = "") -> list[str]:
 
 def _recorded(folder: Path, stem: str, machine: Machine, reader: Reader, skipped: list[SkippedFile]) -> Recorded | None:
     side_path, file_path = folder / (stem + ENDING), folder / f"{stem}.json"
-    side = read_sidecar(side_path, skipped)
+    side = read_sidecar(side_path, machine.name, skipped)
     file = read_results(file_path, machine.name, skipped)
     if side.header is None or not side.kept:
         if file is None:

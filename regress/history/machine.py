@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from pathlib import Path
 from typing import Any
 
 from regress.errors import StoreError
+from regress.files import read_bytes
+from regress.history.json_text import loads
 from regress.model import Machine
 
 
@@ -41,7 +42,7 @@ def _asv_machines() -> dict[str, dict[str, Any]]:
     """The machines in asv's `~/.asv-machine.json`, by name; empty where there is no such file."""
     path = Path(os.path.expanduser("~/.asv-machine.json"))
     try:
-        data = json.loads(path.read_bytes())
+        data = loads(read_bytes(path))
         if not isinstance(data, dict):
             raise ValueError("not an object")
     except FileNotFoundError:

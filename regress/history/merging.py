@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from regress.errors import StoreError
+from regress.errors import StoreError, quoted
 from regress.history import disk, loading, names, sidecar
 from regress.history.explanations import files_of_explanations, united_explanations
 from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
@@ -124,7 +124,7 @@ class Merging:
                     raise StoreError(
                         f"cannot merge {root}: its {machine} is another machine than that of {where}",
                         why=f"{key} is {value!r} there, and {before!r} here",
-                        fix=f"measure there under another name than {machine} (--machine NAME); "
+                        fix=f"measure there under another name than {quoted(machine)} (--machine NAME); "
                         "if it is one machine, let both machine.json say the same",
                     )
 
@@ -233,7 +233,7 @@ def _require_results(source: Path, root: Path) -> None:
     if not _has_results(source):
         below = _below(source)
         why = "a folder of results has a folder of each machine, with files COMMIT-ENVIRONMENT.json"
-        fix = f"regress merge {' '.join(below)}" if below else "look whether that run has recorded anything"
+        fix = quoted("regress", "merge", *below) if below else "look whether that run has recorded anything"
         raise StoreError(f"there are no results in {source}", why=why, fix=fix)
 
 

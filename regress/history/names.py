@@ -11,6 +11,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
+from regress.history.json_text import loads
 from regress.model import METRICS, Benchmark, Round
 
 FURTHER_FILE = "further_metrics.jsonl"
@@ -99,11 +102,11 @@ def entry_of(benchmark: Benchmark) -> dict[str, Any]:
     return {**entry, **benchmark.asv}
 
 
-def further_entry(entry: Mapping[str, Any], metric: str, unit: str) -> dict[str, Any]:
+def further_entry(name: str, entry: Mapping[str, Any], metric: str, unit: str) -> dict[str, Any]:
     """The entry of a further metric of the benchmark that has `entry`: its parameters and code, another type and unit."""
     known = METRICS.get(metric)
     further: dict[str, Any] = {
-        "name": further_name(entry["name"], metric),
+        "name": further_name(name, metric),
         "type": _ASV_TYPES[known.kind] if known is not None else "track",
         "unit": _ASV_UNITS.get(unit, unit) or "unit",
         "params": entry.get("params", []),
@@ -159,15 +162,20 @@ def _type_by_name(name: str) -> str:
 # -- the further names there are -----------------------------------------------------------------------------------------
 
 
+class _FurtherLine(msgspec.Struct):
+    name: str
+    metrics: dict[str, str]
+
+
 def parse_further(data: bytes) -> Further:
     """The content of FURTHER_FILE. A line that cannot be read is left out: the next run of its benchmark brings it back."""
     further: Further = {}
     for line in data.splitlines():
         try:
-            content = json.loads(line)
-            further.setdefault(content["name"], {}).update(content["metrics"])
-        except (ValueError, KeyError, TypeError):
+            found = msgspec.convert(loads(line), _FurtherLine)
+        except (ValueError, msgspec.ValidationError):
             continue
+        further.setdefault(found.name, {}).update(found.metrics)
     return further
 
 
@@ -182,6 +190,5 @@ def with_further(entries: Mapping[str, dict[str, Any]], further: Further) -> dic
     for name, metrics in further.items():
         if name in entries:
             for metric, unit in metrics.items():
-                entry = further_entry(entries[name], metric, unit)
-                merged[entry["name"]] = entry
+                merged[further_name(name, metric)] = further_entry(name, entries[name], metric, unit)
     return merged

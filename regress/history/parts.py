@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from regress.errors import quoted
 from regress.history import loading, sidecar
 from regress.history.loading import MACHINE_FILE
 from regress.history.recorded import SkippedFile
@@ -130,7 +131,7 @@ class Parts:
         if root == self._root:
             refuse_other(path, says, stands)
         other = says[0] != stands[0]
-        fix = f"mv {path.parent} {path.parent.with_name(says[0])}" if other else "remove the one that is wrong there"
+        fix = quoted("mv", path.parent, path.parent.parent / says[0]) if other else "remove the one that is wrong there"
         why = f"it is of {', '.join(says)}, and stands among results of {', '.join(stands)}"
         self.skipped[SkippedFile(path, why, fix)] = None
         return True

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,10 @@ from regress.history.json_text import loads
 RESULTS_VERSION = 2
 BENCHMARKS_VERSION = 2
 MACHINE_VERSION = 1
+LATEST_S = 253_402_300_800.0
+"""The year 10,000: no date can be made of what lies behind it."""
+MOST_EMPTY = 100_000
+"""Cases of a row that has no items for them: 2 kB of parameters can multiply to more than any memory holds."""
 
 STATS = ("ci_99_a", "ci_99_b", "q_25", "q_75", "number", "repeat")
 COLUMNS = (
@@ -74,7 +79,7 @@ class ResultsFile:
     others: dict[str, Any] = field(default_factory=dict)
     """Keys that asv does not know."""
     malformed: tuple[str, ...] = ()
-    """Benchmarks whose row is none; they are not among `rows`."""
+    """What is left out because it is of another kind than it should be: "the row of x.time_f"."""
 
 
 # -- names of files ------------------------------------------------------------------------------------------------------
@@ -110,8 +115,6 @@ def _versioned(data: bytes, newest: int, oldest: int) -> tuple[dict[str, Any], i
         content = loads(data)
     except ValueError as error:
         raise FormatError(f"not JSON: {error}", RESTORE) from None
-    except RecursionError:
-        raise FormatError("not a file of asv: it is nested too deeply", RESTORE) from None
     if not isinstance(content, dict) or not isinstance(content.get("version"), int):
         raise FormatError("not a file of asv: it names no version", RESTORE)
     found = content.pop("version")
@@ -129,7 +132,15 @@ def parse_results(data: bytes) -> ResultsFile:
         if version == 1:
             content = first_format.updated(content)
         columns, rows = content.pop("result_columns"), content.pop("results")
+        if not all(isinstance(column, str) for column in columns):
+            raise ValueError("a column is no text")
         table = {name: _row(columns, row) for name, row in rows.items()}
+        env_vars, durations = content.pop("env_vars", {}), content.pop("durations", {})
+        wrong = [f"the row of {name}" for name, row in table.items() if row is None]
+        wrong += [f"{column} of {name}" for name, row in table.items() if row is not None for column in _taken_out(row)]
+        wrong += [
+            name for name, each in (("env_vars", env_vars), ("durations", durations)) if not isinstance(each, dict)
+        ]
         found = ResultsFile(
             commit_hash=content.pop("commit_hash"),
             env_name=content.pop("env_name"),
@@ -137,18 +148,18 @@ def parse_results(data: bytes) -> ResultsFile:
             params=content.pop("params"),
             python=content.pop("python"),
             requirements=content.pop("requirements"),
-            env_vars=content.pop("env_vars", {}),
+            env_vars=env_vars if isinstance(env_vars, dict) else {},
             rows={name: row for name, row in table.items() if row is not None},
-            durations=content.pop("durations", {}),
+            durations=durations if isinstance(durations, dict) else {},
             others=content,
-            malformed=tuple(name for name, row in table.items() if row is None),
+            malformed=tuple(wrong),
         )
     except KeyError as error:
         raise FormatError(f"it has no {error}", RESTORE) from None
     except (AttributeError, TypeError, ValueError):
         raise FormatError("its results are no table of rows", RESTORE) from None
     named = isinstance(found.commit_hash, str) and isinstance(found.env_name, str)
-    if not named or not isinstance(found.params, dict) or not isinstance(found.date, (int, float, type(None))):
+    if not named or not isinstance(found.params, dict) or not _is_time(found.date):
         raise FormatError("its commit, its environment or its machine is malformed", RESTORE)
     return found
 
@@ -161,11 +172,11 @@ def parse_whole_results(data: bytes) -> ResultsFile:
     return found
 
 
-def malformed(names: Sequence[str]) -> str:
-    """In words, what is wrong with a file that has such rows."""
-    if len(names) == 1:
-        return f"the row of {names[0]} is malformed"
-    return f"{len(names)} of its rows are malformed, the first is that of {names[0]}"
+def malformed(parts: Sequence[str]) -> str:
+    """In words, what is wrong with a file that has such parts."""
+    if len(parts) == 1:
+        return f"{parts[0]} is malformed"
+    return f"{len(parts)} parts of it are malformed, the first is {parts[0]}"
 
 
 def _row(columns: Sequence[str], values: Any) -> Row | None:
@@ -175,16 +186,42 @@ def _row(columns: Sequence[str], values: Any) -> Row | None:
     row = dict(zip(columns, values, strict=False))
     if isinstance(row.get("result"), (int, float)):  # of a plain benchmark, alone
         row["result"] = [row["result"]]
-    lists = [row.get(column) for column in ("result", "params", "samples", *(f"stats_{name}" for name in STATS))]
-    numbers = [row.get("started_at"), row.get("duration")]
+    lists = [row.get(column) for column in ("result", "params", "stats_ci_99_a", "stats_ci_99_b")]
     good = (
         all(value is None or isinstance(value, list) for value in lists)
-        and all(value is None or isinstance(value, (int, float)) for value in numbers)
+        and _is_time(row.get("started_at"))
+        and (row.get("duration") is None or is_seconds(row["duration"]))
         and all(isinstance(axis, list) for axis in row.get("params") or [])
-        and all(each is None or isinstance(each, list) for each in row.get("samples") or [])
         and isinstance(row.get("version"), (str, type(None)))
+        and not too_many(row.get("params") or [], len(row.get("result") or []))
     )
     return row if good else None
+
+
+def _taken_out(row: Row) -> list[str]:
+    """The columns of a row that nothing hangs on and that are of another kind than they should be: it is one without them."""
+    named = ("samples", *(f"stats_{name}" for name in STATS))
+    wrong = [column for column in named if not isinstance(row.get(column), (list, type(None)))]
+    if "samples" not in wrong and not all(isinstance(each, (list, type(None))) for each in row.get("samples") or []):
+        wrong.append("samples")
+    for column in wrong:
+        del row[column]
+    return wrong
+
+
+def too_many(axes: Sequence[Sequence[Any]], items: int) -> bool:
+    """Whether parameters multiply to more cases than may be laid out for so many items."""
+    return math.prod(map(len, axes)) > max(items, MOST_EMPTY)
+
+
+def _is_time(value: Any) -> bool:
+    """Whether it is None, or milliseconds since the epoch."""
+    return value is None or (type(value) in (int, float) and is_seconds(value / 1000))
+
+
+def is_seconds(value: Any) -> bool:
+    """Whether it is a time since the epoch, or a duration, of which a date can be made."""
+    return type(value) in (int, float) and abs(value) < LATEST_S
 
 
 def axes_of(row: Row) -> list[list[str]]:
@@ -214,7 +251,7 @@ def _column(row: Row, name: str, length: int) -> list[Any]:
 # -- writing -------------------------------------------------------------------------------------------------------------
 
 
-def row_from(axes: Axes, cells: Mapping[tuple[str, ...], Cell], **columns: Any) -> Row:
+def row_from(axes: Axes, cells: Mapping[tuple[str, ...], Cell], /, **columns: Any) -> Row:
     """A row with these cells laid out over `axes`; combinations without a cell are null. `columns` are the plain ones."""
     laid_out = [cells.get(combination, Cell(None)) for combination in itertools.product(*axes)]
     stats = {f"stats_{name}": _shortened([(cell.stats or {}).get(name) for cell in laid_out], 5) for name in STATS}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import msgspec
 
 from regress.history.json_text import NUMBERS
 from regress.history.reading import AsvRow, Axes
+from regress.history.results_file import is_seconds, too_many
 
 COLUMNS = ("result", "params", "version", "started_at", "duration", "stats_ci_99_a", "stats_ci_99_b")
 """What a history needs, in the order in which asv writes it."""
@@ -20,25 +21,25 @@ T = TypeVar("T")
 
 
 class Cut(msgspec.Struct, array_like=True, omit_defaults=True, gc=False):
-    """A row up to what a history needs, unread."""
+    """A row up to what a history needs; what is long is unread."""
 
     result: msgspec.Raw = NULL
     params: msgspec.Raw = NULL
-    version: msgspec.Raw = NULL
-    started_at: msgspec.Raw = NULL
-    duration: msgspec.Raw = NULL
+    version: str | None = None
+    started_at: float | None = None
+    duration: float | None = None
     ci_99_a: msgspec.Raw = NULL
     ci_99_b: msgspec.Raw = NULL
 
 
 class _Row(msgspec.Struct, array_like=True, gc=False):
-    """The same row, read: but for parameters and version, of which many rows have the same."""
+    """The same row, read: but for parameters, of which many rows have the same."""
 
     result: Any = None
     params: msgspec.Raw = NULL
-    version: msgspec.Raw = NULL
-    started_at: Any = None
-    duration: Any = None
+    version: str | None = None
+    started_at: float | None = None
+    duration: float | None = None
     ci_99_a: Any = None
     ci_99_b: Any = None
 
@@ -48,22 +49,48 @@ class _Version(msgspec.Struct, array_like=True, gc=False):
 
     result: msgspec.Raw = NULL
     params: msgspec.Raw = NULL
-    version: Any = None
+    version: str | None = None
 
 
 _ROWS = msgspec.json.Decoder(list[_Row])
 _VERSIONS = msgspec.json.Decoder(list[_Version])
 _TEXTS = msgspec.json.Decoder(list[msgspec.Raw])
+_LISTS_BEGIN = frozenset(b"[n")
+_RESULTS_BEGIN = _LISTS_BEGIN.union(b"-0123456789")
+"""A list or null; a result may also be a number that stands alone."""
 
 
-def packed(rows: Sequence[Cut | msgspec.Raw]) -> bytes:
-    """The rows as the text that the others read; of those that are not cut, the rest is not looked at."""
+def are_usual(rows: Collection[Cut]) -> bool:
+    """Whether the rows are such by what stands at their beginnings. What this refuses, the careful reader looks at."""
+    times = [row.started_at / 1000 for row in rows if row.started_at is not None]
+    times += [row.duration for row in rows if row.duration is not None]
+    return (
+        _RESULTS_BEGIN.issuperset([memoryview(row.result)[0] for row in rows])
+        and _LISTS_BEGIN.issuperset([memoryview(row.ci_99_a)[0] for row in rows])
+        and _LISTS_BEGIN.issuperset([memoryview(row.ci_99_b)[0] for row in rows])
+        and NUMBERS.keys().isdisjoint([row.version for row in rows])
+        and (not times or (is_seconds(min(times)) and is_seconds(max(times))))
+        and all(map(_can_be_laid_out, {bytes(row.params) for row in rows}))
+    )
+
+
+@lru_cache(maxsize=10_000)
+def _can_be_laid_out(params: bytes) -> bool:
+    try:
+        axes = _axes(params)
+    except (ValueError, msgspec.DecodeError):
+        return False
+    return axes is not None and not too_many(axes, 0) and not any(word in params for word in _WORDS)
+
+
+def packed(rows: Sequence[Cut]) -> bytes:
+    """The rows as the text that the others read."""
     return msgspec.json.encode(rows)
 
 
 def versions(data: bytes) -> Iterator[str]:
     """The version of each row."""
-    return (row.version if isinstance(row.version, str) else "" for row in _VERSIONS.decode(data))
+    return (row.version or "" for row in _VERSIONS.decode(data))
 
 
 def texts(data: bytes) -> list[msgspec.Raw]:
@@ -87,56 +114,43 @@ class Reader:
     """Reads rows. There may be millions, of which most are as they should be: a column at a time is looked at."""
 
     def __init__(self) -> None:
-        self._axes, self._versions = _Once(_axes), _Once(_version)
+        self._axes = _Once(_axes)
+        self._versions: dict[str | None, str] = {None: ""}
 
     def rows(self, data: bytes) -> Iterator[AsvRow]:
-        """The rows; without what is not what it should be."""
+        """The rows."""
         columns = zip(*map(msgspec.structs.astuple, _ROWS.decode(data)), strict=True)
         results, params, versions, started_at, durations, *ends = columns
-        axes: list[Axes | None] = list(map(self._axes.__getitem__, map(bytes, params)))
-        if None in axes:
-            results = tuple(None if known is None else each for known, each in zip(axes, results, strict=True))
         words = any(word in data for word in _WORDS)
         cells = zip(
-            (each or () for each in axes),
-            map(self._versions.__getitem__, map(bytes, versions)),
-            _column(results, _LISTS, _numbers, words),
-            _column(started_at, _NUMBERS, _number),
-            _column(durations, _NUMBERS, _number),
-            *(_column(each, _LISTS, _numbers, words) for each in ends),
-            itertools.repeat(None, len(axes)),
+            map(self._axes.__getitem__, map(bytes, params)),
+            map(self._versions.setdefault, versions, versions),
+            _column(results, words),
+            started_at,
+            durations,
+            *(_column(each, words) for each in ends),
+            itertools.repeat(None, len(params)),
             strict=True,
         )
         return map(partial(tuple.__new__, AsvRow), cells)
 
 
-def _column(
-    values: Sequence[T], usual: frozenset[type], convert: Callable[[T], Any], always: bool = False
-) -> Sequence[Any]:
+def _column(values: Sequence[Any], words: bool) -> Sequence[Any]:
     """The values, converted where some are not of the usual types."""
-    return list(map(convert, values)) if always or not usual.issuperset(map(type, values)) else values
+    return list(map(_numbers, values)) if words or not _LISTS.issuperset(map(type, values)) else values
 
 
 _LISTS: frozenset[type] = frozenset({list, type(None)})
-_NUMBERS: frozenset[type] = frozenset({int, float, type(None)})
 _WORDS = tuple(f'"{word}"'.encode() for word in NUMBERS)
 
 
 def _axes(text: bytes) -> Axes | None:
     """The parameters; None where the text has none."""
-    axes = _if_it_is(list[list[Any]] | None, text, ())
-    return None if axes == () else tuple(tuple(map(str, axis)) for axis in axes or ())
-
-
-def _version(text: bytes) -> str:
-    return str(_if_it_is(str | None, text, "") or "")
-
-
-def _if_it_is(kind: Any, text: bytes, otherwise: Any) -> Any:
     try:
-        return msgspec.json.decode(text, type=kind)
+        axes = msgspec.json.decode(text, type=list[list[Any]] | None)
     except msgspec.ValidationError:
-        return otherwise
+        return None
+    return tuple(tuple(map(str, axis)) for axis in axes or ())
 
 
 def _numbers(values: Any) -> list[Any] | None:
@@ -147,7 +161,3 @@ def _numbers(values: Any) -> list[Any] | None:
     if str in map(type, every):
         return [NUMBERS.get(each, each) if type(each) is str else each for each in every]
     return every
-
-
-def _number(value: Any) -> float | None:
-    return value if isinstance(value, (int, float)) else None

@@ -24,8 +24,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from regress.history.json_text import loads
-from regress.history.results_file import FormatError, shortened
-from regress.model import DECLARED_SAMPLING, Benchmark, Measured, Round
+from regress.history.results_file import FormatError, is_seconds, shortened
+from regress.model import DECLARED_SAMPLING, Benchmark, Measured, Protocol, Round
 
 FORMAT = 1
 ENDING = ".rounds.jsonl"
@@ -77,12 +77,14 @@ class Kept:
 
 @dataclass(frozen=True)
 class Sidecar:
-    """A sidecar, read. `unreadable` are the numbers of lines that are none (a killed writer, a merge gone wrong)."""
+    """A sidecar, read. `unreadable` are the numbers of lines that are none (a killed writer, a merge gone wrong); `doubled` are
+    those of rounds that stand there already (a union merge, a copy): each round counts once."""
 
     header: Header | None = None
     kept: tuple[Kept, ...] = ()
     ids: frozenset[str] = frozenset()
     unreadable: tuple[int, ...] = ()
+    doubled: tuple[int, ...] = ()
 
 
 # -- writing -------------------------------------------------------------------------------------------------------------
@@ -150,6 +152,8 @@ def _round_line(round: Round, run: str, names: Mapping[str, str]) -> Line:
         line["flags"] = round.flags
     if round.facts:
         line["facts"] = round.facts
+    if round.against:
+        line["against"] = [dataclasses.asdict(each) for each in round.against]
     return line
 
 
@@ -209,12 +213,14 @@ def _plain(value: Any) -> Any:
 def parse(data: bytes) -> Sidecar:
     """A sidecar. A torn last line is ignored, any other line that cannot be read is named. Raises FormatError for a newer
     format than this one."""
-    whole, _, torn = data.rpartition(b"\n")
-    numbered = [(number, line) for number, line in enumerate(whole.split(b"\n"), 1) if line]
+    *whole, torn = data.split(b"\n")
     read = _Reader()
-    unreadable = [number for number, line in numbered if not read.line(line)]
-    read.line(torn)  # complete but for its newline, or torn
-    return read.sidecar(unreadable)
+    for number, line in enumerate(whole, 1):
+        if line:
+            read.line(number, line)
+    found = read.sidecar()
+    read.line(len(whole) + 1, torn)  # complete but for its newline, or torn
+    return dataclasses.replace(read.sidecar(), unreadable=found.unreadable)
 
 
 def parse_header(data: bytes) -> Header | None:
@@ -230,65 +236,102 @@ class _Reader:
 
     def __init__(self) -> None:
         self._header: Header | None = None
-        self._lines: dict[str, Line] = {}
+        self._lines: dict[tuple[str, str], Line] = {}
+        """By kind and id."""
         self._benchmarks: dict[str, Benchmark] = {}
-        self._rounds: list[tuple[Round, str, str]] = []
-        """With their run and the id of their benchmark."""
+        self._rounds: dict[str, tuple[Round, str, str]] = {}
+        """With their run and the id of their benchmark, by all that their line says."""
         self._suites: dict[tuple[str, str], str] = {}
+        self._unreadable: list[int] = []
+        self._doubled: list[int] = []
 
-    def line(self, text: bytes) -> bool:
-        """Take a line; False if it is none."""
+    def line(self, number: int, text: bytes) -> None:
+        """Take a line, or take note that it is none."""
         try:
-            line = loads(text)
-            self._take(line)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return False
-        return True
+            self._take(number, _a(dict, loads(text)))
+        except (ValueError, KeyError):
+            self._unreadable.append(number)
 
-    def _take(self, line: Line) -> None:
-        kind = line["is"]
+    def _take(self, number: int, line: Line) -> None:
+        kind = _a(str, line["is"])
         if kind == "sidecar":
-            if line["format"] > FORMAT:
+            if _a(int, line["format"]) > FORMAT:
                 raise FormatError(f"format {line['format']} is newer than {FORMAT}", "update regress")
-            self._header = _known(Header, line)
+            self._header = _dated(_known(Header, line), "date")
         elif kind == "round":
-            self._rounds.append((self._round(line), str(line.get("run", "")), str(line.get("benchmark", ""))))
+            self._add_round(number, line)
             return
+        elif kind == "protocol":
+            _known(Protocol, line)
+        elif kind == "process":
+            _a(dict, line["facts"])
         elif kind == "benchmark":
-            self._benchmarks[line["id"]] = _known(Benchmark, {**line, "declared": _numbers(line["declared"])})
+            self._benchmarks[_a(str, line["id"])] = _known(Benchmark, {**line, "declared": _numbers(line["declared"])})
         elif kind == "suite":
-            self._suites.update(((line["run"], name), str(of)) for name, of in line["benchmarks"].items())
+            of = _known(dict[str, str], line["benchmarks"])
+            self._suites.update(((_a(str, line["run"]), name), each) for name, each in of.items())
             return
         if "id" in line:
-            self._lines[line["id"]] = line
+            self._lines[kind, _a(str, line["id"])] = line
+
+    def _add_round(self, number: int, line: Line) -> None:
+        found = self._round(line), str(line.get("run", "")), str(line.get("benchmark", ""))
+        key = json.dumps(line, sort_keys=True)
+        if key in self._rounds:
+            self._doubled.append(number)
+        self._rounds.setdefault(key, found)
 
     def _round(self, line: Line) -> Round:
-        shared = self._lines[line["process_facts"]]["facts"] if "process_facts" in line else {}
-        protocol = self._lines[line["protocol"]] if "protocol" in line else None
-        facts = {**shared, **line.get("facts", {})}
+        shared = self._lines["process", _a(str, line["process_facts"])]["facts"] if "process_facts" in line else {}
+        protocol = self._lines["protocol", _a(str, line["protocol"])] if "protocol" in line else None
+        facts = {**_a(dict, shared), **_a(dict, line.get("facts", {}))}
         found = _known(Round, {**line, "protocol": protocol, "values": {}, "facts": facts})
-        return dataclasses.replace(
-            found, values={metric: _measured(measured) for metric, measured in line["values"].items()}
-        )
+        values = {metric: _measured(_a(dict, measured)) for metric, measured in _a(dict, line["values"]).items()}
+        return dataclasses.replace(_dated(found, "started_at", "duration_s"), values=values)
 
-    def sidecar(self, unreadable: list[int]) -> Sidecar:
+    def sidecar(self) -> Sidecar:
         kept = [
             Kept(round, run, self._benchmarks.get(of or self._suites.get((run, round.name), "")))
-            for round, run, of in self._rounds
+            for round, run, of in self._rounds.values()
         ]
-        return Sidecar(self._header, tuple(kept), frozenset(self._lines), tuple(unreadable))
+        return Sidecar(
+            self._header,
+            tuple(kept),
+            frozenset(name for _, name in self._lines),
+            tuple(self._unreadable),
+            tuple(self._doubled),
+        )
+
+
+def _a(kind: type[T], value: Any) -> T:
+    """The value, which is of that type. Raises ValueError."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{value!r} is no {kind.__name__}")
+    return value
+
+
+def _dated(found: T, *names: str) -> T:
+    """What has in these fields seconds that a date can be made of. Raises ValueError."""
+    if not all(is_seconds(getattr(found, name)) for name in names):
+        raise ValueError(f"no seconds in {' or '.join(names)}")
+    return found
 
 
 def _measured(line: Line) -> Measured:
     """A value as it was kept, a whole number as one; its samples were not."""
     value = float(line["value"]) if isinstance(line["value"], str) else line["value"]
+    if isinstance(value, bool):
+        raise ValueError("a value is a number")
     return dataclasses.replace(_known(Measured, {**line, "value": value, "samples": []}), value=value)
 
 
-def _known(kind: type[T], line: Mapping[str, Any]) -> T:
+def _known(kind: type[T], line: Any) -> T:
     """A dataclass from the keys of the line that it knows: a later version may have added some. Raises ValueError where a value
     is of another type; a number may be the text that `_plain` made of it."""
-    return msgspec.convert(line, kind, strict=False)
+    try:
+        return msgspec.convert(line, kind, strict=False)
+    except msgspec.ValidationError as error:  # a ValueError in later versions
+        raise ValueError(str(error)) from None
 
 
 def _numbers(value: Any) -> Any:

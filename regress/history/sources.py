@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
+from regress.files import read_bytes
 from regress.history import loading
-from regress.history.json_text import decoded, strict
+from regress.history.json_text import NUMBERS, decoded, has_huge_numbers, strict
 from regress.history.recorded import SkippedFile
-from regress.history.results_file import RESTORE, RESULTS_VERSION
-from regress.history.rows import COLUMNS, Cut
+from regress.history.results_file import RESTORE, RESULTS_VERSION, Row, axes_of, is_seconds
+from regress.history.rows import COLUMNS, Cut, are_usual
 from regress.history.sidecar import ENDING, Header, Kept
 from regress.history.states import State
 from regress.model import Benchmark, Round, declared_words
@@ -34,10 +36,8 @@ class Source(msgspec.Struct, array_like=True, frozen=True):
     """Old names that benchmarks declare."""
 
 
-Texts = Mapping[str, Cut | msgspec.Raw]
-"""Rows by name, unread."""
-SHORT_BYTES = 64 * 1024
-"""Of a file, up to which its rows are kept as they are: cutting off what is not needed takes longer than keeping it."""
+Texts = Mapping[str, Cut]
+"""Rows by name."""
 
 
 class Rounds(msgspec.Struct, array_like=True):
@@ -92,18 +92,14 @@ class _File(msgspec.Struct):
     env_name: str
     date: float | None
     params: _Params
+    python: msgspec.Raw
+    requirements: msgspec.Raw
     result_columns: list[str]
-
-
-class _LongFile(_File):
     results: dict[str, Cut]
 
 
-class _ShortFile(_File):
-    results: dict[str, msgspec.Raw]
-
-
-_LONG, _SHORT = msgspec.json.Decoder(_LongFile), msgspec.json.Decoder(_ShortFile)
+_FILE = msgspec.json.Decoder(_File)
+_HALF_A_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def read_source(state: State, facts: Collection[str]) -> Content:
@@ -111,7 +107,7 @@ def read_source(state: State, facts: Collection[str]) -> Content:
     skipped: list[SkippedFile] = []
     found = _asv_file(state, skipped) if state.file is not None else None
     if state.sidecar is not None:
-        side = loading.read_sidecar(state.folder / (state.stem + ENDING), skipped)
+        side = loading.read_sidecar(state.folder / (state.stem + ENDING), state.machine, skipped)
         if side.header is not None and side.kept:
             return _with_sidecar(state, side.header, side.kept, found, skipped, facts)
     if found is None:
@@ -147,23 +143,32 @@ def _told(skipped: Collection[SkippedFile]) -> list[tuple[str, str, str]]:
 
 
 def _lasting(skipped: Collection[SkippedFile]) -> bool:
-    return not any(each.fix.startswith("chmod") for each in skipped)
+    return not any(each.fix.startswith(("chmod", "ls")) for each in skipped)
 
 
 def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Texts] | None:
     """Commit, its date, environment and rows of asv's file; None where it cannot be used."""
     try:
-        with open(f"{state.folder}/{state.stem}.json", "rb", buffering=0) as opened:
-            data = opened.read()
-        decode: Callable[[bytes], _LongFile | _ShortFile] = (_SHORT if len(data) < SHORT_BYTES else _LONG).decode
-        file = decoded(data, decode)
-    except (OSError, ValueError, RecursionError):  # the slow way says what is wrong
+        data = read_bytes(state.folder / f"{state.stem}.json")
+        file = decoded(data, _FILE.decode)
+    except (OSError, ValueError, msgspec.DecodeError, RecursionError):  # the slow way says what is wrong
         return _asv_file_slowly(state, skipped)
     usual = file.version == RESULTS_VERSION and tuple(file.result_columns[: len(COLUMNS)]) == COLUMNS
-    whole = isinstance(file, _LongFile) or {memoryview(row)[0] for row in file.results.values()} <= {ord("[")}
+    usual = usual and NUMBERS.keys().isdisjoint((file.commit_hash, file.env_name, *file.result_columns))
+    whole = are_usual(file.results.values()) and _can_be_read(data) and is_seconds((file.date or 0) / 1000)
     if not usual or not whole or file.params.machine != state.machine:
         return _asv_file_slowly(state, skipped)
     return file.commit_hash, (file.date or 0) / 1000, file.env_name, file.results
+
+
+def _can_be_read(data: bytes) -> bool:
+    """Whether what was not read of the text can be read later: it has the numbers and characters that anything takes."""
+    if b"\\" in data and _HALF_A_CHARACTER.search(data):
+        return False
+    try:
+        return bool(data.isascii() or data.decode()) and not has_huge_numbers(data)
+    except UnicodeDecodeError:
+        return False
 
 
 def _asv_file_slowly(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Texts] | None:
@@ -173,11 +178,16 @@ def _asv_file_slowly(state: State, skipped: list[SkippedFile]) -> tuple[str, flo
     if file is None:
         return None
     try:
-        rows = {name: Cut(*(_text(row.get(column)) for column in COLUMNS)) for name, row in file.rows.items()}
-    except ValueError as error:
+        rows = {name: _cut(row) for name, row in file.rows.items()}
+    except (ValueError, msgspec.DecodeError) as error:
         skipped.append(SkippedFile(path, f"its text cannot be kept: {error}", RESTORE))
         return None
     return file.commit_hash, (file.date or 0) / 1000, file.env_name, rows
+
+
+def _cut(row: Row) -> Cut:
+    result, _, version, started_at, duration, *ends = map(row.get, COLUMNS)
+    return Cut(_text(result), _text(axes_of(row)), version, started_at, duration, *map(_text, ends))
 
 
 def _text(value: Any) -> msgspec.Raw:

@@ -13,6 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from regress.errors import quoted
 from regress.history import loading
 from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
 from regress.history.recorded import SkippedFile
@@ -66,7 +67,7 @@ def scan(root: Path, skipped: list[SkippedFile]) -> Iterator[State]:
             skipped.append(SkippedFile(path, "it is in no folder of a machine", fix))
     for folder in loading.folders_of_no_machine(root):
         why = f"no {MACHINE_FILE} says of which machine its results are"
-        skipped.append(SkippedFile(folder, why, f"mv {folder} {root}"))
+        skipped.append(SkippedFile(folder, why, quoted("mv", folder, root)))
     for folder, machine in loading.machine_folders(root):
         files: dict[str, Size] = {}
         sidecars: dict[str, Size] = {}

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from regress.errors import StoreError
+from regress.errors import StoreError, quoted
 from regress.history import disk, loading, names, sidecar
 from regress.history.cells import newest_alike, rows_of
 from regress.history.loading import ANCHOR, BENCHMARKS_FILE, MACHINE_FILE
@@ -41,7 +41,7 @@ from regress.history.results_file import (
     serialize_results,
 )
 from regress.history.sidecar import Header, Sidecar
-from regress.model import Benchmark, Machine, Round, Side
+from regress.model import Benchmark, Machine, Round, Side, writable
 
 LOCK_TIMEOUT_S = 30.0
 
@@ -185,7 +185,8 @@ class Store:
 
     def _write_benchmarks(self, benchmarks: Mapping[str, Benchmark], kept: Sidecar, further: names.Further) -> None:
         path, further_path = self.root / BENCHMARKS_FILE, self.root / names.FURTHER_FILE
-        entries = for_merging(path, lambda data: parse_json(data, BENCHMARKS_VERSION)) or {}
+        found = for_merging(path, lambda data: parse_json(data, BENCHMARKS_VERSION)) or {}
+        entries = {name: entry for name, entry in found.items() if isinstance(entry, dict)}
         for each in reversed(kept.kept):
             if each.benchmark is not None:
                 entries.setdefault(each.round.name, names.entry_of(each.benchmark))
@@ -220,7 +221,7 @@ class Store:
         """What was measured again beside other commits, the oldest file name first. What cannot be read is left out."""
         found = []
         for machine, path in loading.anchors_in(self.root, machine_name):
-            side = loading.read_sidecar(path, [])
+            side = loading.read_sidecar(path, machine, [])
             if side.header is not None and side.header.beside:
                 empty = Recorded(side.header.commit, Machine(machine), side.header.environment, (), {}, path)
                 found.append(Remeasured(put_together(empty, side.kept, {}, Reader({})), side.header.beside))
@@ -267,7 +268,8 @@ def _path(root: Path, header: Header, ending: str) -> Path:
 
 def folder_of(root: Path, machine_name: str) -> Path:
     """The folder of that machine. Raises StoreError where the name is none for a folder."""
-    if not machine_name or machine_name.startswith(".") or set(machine_name) & set("/\\\0"):
+    foreign = writable(machine_name) != machine_name or set(machine_name) & set("/\\\0\n")
+    if not machine_name or machine_name.startswith(".") or foreign:
         raise StoreError(
             f"{machine_name!r} cannot name a machine",
             why="the name is that of a folder in results_dir",
@@ -291,5 +293,5 @@ def refuse_other(path: Path, found: tuple[Any, ...], wanted: tuple[Any, ...]) ->
         raise StoreError(
             f"cannot add results of {', '.join(map(str, wanted))} to {path}",
             why=f"it holds results of {', '.join(map(str, found))}",
-            fix=f"move it away: mv {path} {path}.other",
+            fix=f"move it away: {quoted('mv', path, f'{path}.other')}",
         )

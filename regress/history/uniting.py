@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from regress.history.json_text import loads
 from regress.history.names import Further
 from regress.history.results_file import (
     STATS,
@@ -25,6 +26,7 @@ from regress.history.results_file import (
     cells_of,
     merged_axes,
     row_from,
+    too_many,
 )
 
 Entries = Mapping[str, Mapping[str, Any]]
@@ -65,10 +67,10 @@ def united_lines(parts: Iterable[Lines]) -> bytes:
 
 def _place(text: bytes) -> tuple[Any, ...] | None:
     try:
-        line = json.loads(text)
+        line = loads(text)
         kind, started_at = str(line["is"]), float(line.get("started_at", 0.0))
         order = int(line.get("order", 0))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, OverflowError):
         return None
     rank = _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
     return rank, kind, started_at if math.isfinite(started_at) else 0.0, str(line.get("run", "")), order
@@ -95,7 +97,8 @@ def united_results(files: Sequence[ResultsFile]) -> ResultsFile:
 
 def united_row(rows: Sequence[Row]) -> Row:
     """One row with the cells of those rows that are of the version measured last; of a case that several have, the cell
-    measured last. A null may mean that nobody measured the case, so it never replaces a value."""
+    measured last. A null may mean that nobody measured the case, so it never replaces a value. Where all parameters would
+    multiply to cases without end, the newest row counts alone."""
     if all(row == rows[0] for row in rows):
         return rows[0]
     newest = max(rows, key=lambda row: (_started(row), _rank(_plain_columns(row))))
@@ -108,7 +111,8 @@ def united_row(rows: Sequence[Row]) -> Row:
             found.setdefault(params, []).append((cell.result is not None, ages[id(row)], repr(cell), cell))
     cells = {params: max(each, key=lambda one: one[:3])[3] for params, each in found.items()}
     points = [[[value] for value in params] for params in sorted(cells)]
-    return row_from(merged_axes(laid_out[-1], *laid_out[-2::-1], *points), cells, **_plain_columns(newest))
+    axes = merged_axes(laid_out[-1], *laid_out[-2::-1], *points)
+    return newest if too_many(axes, len(cells)) else row_from(axes, cells, **_plain_columns(newest))
 
 
 def _plain_columns(row: Row) -> dict[str, Any]:
@@ -167,4 +171,4 @@ def _rank(value: Any) -> tuple[Any, ...]:
     """Orders anything that JSON has, and versions by their numbers: 6.9 before 6.10."""
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
     parts = re.split(r"([0-9]+)", text)  # text and digits in turn
-    return (*((len(digits := part.lstrip("0")), digits) if at % 2 else part for at, part in enumerate(parts)), text)
+    return tuple((len(digits := part.lstrip("0")), digits) if at % 2 else part for at, part in enumerate(parts)), text

@@ -95,6 +95,8 @@ def _as_list(each: LastVerdict) -> list[Any]:
 def _as_last(entry: Any) -> LastVerdict | None:
     try:
         base, head, threshold, verdict, ratio, value, reversed_, steady = entry
+        if not all(each is None or math.isfinite(each) for each in (threshold, ratio, value)):
+            return None
         return LastVerdict(
             str(base),
             str(head),
@@ -105,5 +107,5 @@ def _as_last(entry: Any) -> LastVerdict | None:
             int(reversed_),
             int(steady),
         )
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None

@@ -44,10 +44,9 @@ class Starved:
 
 @dataclass
 class DeviceSamples:
-    """Seconds a call: on the device, and of the host while the device was blocked."""
+    """Seconds a call on the device."""
 
     device: List[float] = field(default_factory=list)
-    host: List[float] = field(default_factory=list)
     lanes: List[int] = field(default_factory=list)
     """The lane of each device sample."""
     invalid: int = 0
@@ -63,7 +62,6 @@ class DeviceSamples:
     def add(self, block: DeviceSamples, lane: int) -> None:
         self.device += block.device
         self.lanes += [lane] * len(block.device)
-        self.host += block.host
         self.invalid += block.invalid
         self.retried += block.retried
         self.clocks_hz += block.clocks_hz
@@ -183,7 +181,7 @@ class Blocks:
             (backend.elapsed(2 * index, 2 * index + 1) - backend.window_overhead_s) / calls for index in range(samples)
         ]
         good = [time for time in times if valid(time)]
-        return DeviceSamples(good, host, [0] * len(good), len(times) - len(good), 0, backend.clocks_hz())
+        return DeviceSamples(good, [0] * len(good), len(times) - len(good), 0, backend.clocks_hz())
 
     def window(self, start: int, end: int, calls: int) -> float:
         """Enqueue one window between two events; the host's seconds a call."""

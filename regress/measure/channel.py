@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import fcntl
 import os
+import resource
 import socket
 from typing import Any, BinaryIO, List
 
@@ -39,7 +40,11 @@ class Channel:
 
 def moved(fd: int) -> int:
     """The descriptor under a number that nobody guesses; the old one is closed."""
-    far = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FD)
+    try:
+        far = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FD)
+    except OSError as error:
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        raise OSError(error.errno, f"only {most} files may be open at once; allow more: ulimit -n 4096") from None
     os.close(fd)
     return far
 

@@ -11,12 +11,13 @@ class Company:
     """The other processes on the device: those that are there when this is made, and those that have come by the end of a case.
 
     Make it before a context of ours is open: from inside a container ids mean nothing, and ours could be any of those that
-    came later.
+    came later, so many as `ours` of them. `driver` is the process that all of ours descend from.
     """
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self._first = backend.processes()
+    def __init__(self, backend: Backend, driver: int = 0, ours: int = 1) -> None:
+        self._backend, self._ours = backend, ours
+        self._driver = driver or None
+        self._first = backend.processes(self._driver)
 
     def warnings(self) -> List[str]:
         """Of what was there at first, what is no evidence, because it may be one of ours."""
@@ -24,12 +25,12 @@ class Company:
 
     def seen(self) -> Tuple[Dict[str, Any], List[str]]:
         """Facts of a case that has just been measured (`foreign_processes`), and doubts."""
-        now = self._backend.processes()
+        now = self._backend.processes(self._driver)
         certain = {each.pid: str(each) for each in (*self._first, *now) if not each.unreliable}
         known = {each.pid for each in self._first}
         arrived = [each.pid for each in now if each.unreliable and each.pid not in known]
         facts = {"foreign_processes": list(certain.values())} if certain else {}
-        if len(arrived) < 2:
+        if len(arrived) <= self._ours:
             return facts, []
-        pids = ", ".join(map(str, arrived))
-        return facts, [f"came onto the device meanwhile: pids {pids}, of which one is ours (seen from a container)"]
+        pids, own = ", ".join(map(str, arrived)), "one is ours" if self._ours == 1 else f"{self._ours} are ours"
+        return facts, [f"came onto the device meanwhile: pids {pids}, of which {own} (seen from a container)"]

@@ -26,11 +26,20 @@ def failure_of(error: BaseException, places: Sequence[str]) -> Failure:
     return Failure(kind, last_line(error), place_of(error, "", places), detail[-4000:])
 
 
+LONGEST = 500
+"""Characters of a message."""
+
+
 def last_line(error: BaseException) -> str:
-    """Its type and message, without the notes that stand behind them: JAX adds some to every error."""
+    """Its type and message, without the notes that stand behind them: JAX adds some to every error. Of a message that has the
+    traceback of another process in it, what that ends with; of a long one both ends."""
     told: Any = traceback.TracebackException(type(error), error, None)
     told.__notes__ = None
-    return str(list(told.format_exception_only())[-1]).strip()[:500]
+    text = str(list(told.format_exception_only())[-1]).strip()
+    before, mark, others = text.partition("Traceback (most recent call last):")
+    if mark:
+        text = before + others.strip().splitlines()[-1]
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
 
 
 def place_of(error: BaseException, otherwise: str, places: Sequence[str] = ()) -> str:

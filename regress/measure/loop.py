@@ -17,13 +17,18 @@ from .backend import DeviceError
 from .blocks import LAUNCHES_A_BLOCK, Blocks, DeviceSamples, Starved
 from .growth import growth
 from .stopping import FEWEST, FEWEST_LONG, LONG_CALL_S, centred, enough
-from .windows import WARM_AGREE
+from .windows import SHORT_WINDOW_S, WARM_AGREE, LaunchWindows
 from .wire import Protocol
 
 ONE_CALL_FROM_S = 20e-6
 """From here up a window is one call."""
 WINDOW_S = 200e-6
 """Below it, a window has as many calls as fill this."""
+MOST_BEHIND_S = 1e-3
+"""Device work of a window of host time, which has to be waited for."""
+LAUNCHES_SPARE = 1.25
+"""Of a window of host time, for how long the device is kept busy: where that is too short, nothing is lost but that launches
+may find it idle."""
 BLOCK_SAMPLES = 24
 WARM_CALLS = 3
 WARM_BLOCKS = 4
@@ -90,9 +95,18 @@ class DeviceLoop(Blocks):
         if not block.device:
             return protocol
         call_s = statistics.median(block.device)
-        if self._reset is None and self._prepare is None and not self._cold:  # else all is ready for one call only
-            protocol = replace(protocol, calls=calls_for(call_s, self.launches()))
+        if self._reset is None and self._prepare is None:  # else all is ready for one call only
+            protocol = replace(protocol, host_calls=host_calls_for(self._host_call_s, call_s, self.launches()))
+            if not self._cold:
+                protocol = replace(protocol, calls=calls_for(call_s, self.launches()))
         return replace(protocol, lanes=self._lanes_for(call_s, protocol))
+
+    def launches_of(self, protocol: Protocol) -> LaunchWindows:
+        """Windows of the host's time to enqueue the call."""
+        before = self.ready if self._prepare is not None or self._reset is not None else None
+        spin_s = LAUNCHES_SPARE * protocol.host_calls * self._host_call_s + 50e-6
+        calls, warm_calls, several_threads = protocol.host_calls, protocol.warm_calls, not protocol.pinned
+        return LaunchWindows(self._call, self._backend, calls, warm_calls, before, spin_s, several_threads)
 
     def _lanes_for(self, call_s: float, protocol: Protocol) -> int:
         """Lanes that one sample each fits the budget of, where the call's work goes to the current stream, whichever it is."""
@@ -205,3 +219,16 @@ def calls_for(call_s: float, launches: int) -> int:
     if call_s >= ONE_CALL_FROM_S:
         return 1
     return max(1, min(math.ceil(WINDOW_S / max(call_s, 1e-7)), LAUNCHES_A_BLOCK // launches))
+
+
+def host_calls_for(host_s: float, device_s: float, launches: int) -> int:
+    """Calls a window of host time, for a call of that host and device time: as many as make a short window, while the device
+    works for no longer than a millisecond, and with 500 launches at most."""
+    return max(
+        1,
+        min(
+            round(SHORT_WINDOW_S / max(host_s, 1e-7)),
+            int(MOST_BEHIND_S / max(device_s, 1e-7)),
+            LAUNCHES_A_BLOCK // launches,
+        ),
+    )

@@ -49,7 +49,7 @@ def _ran(opening: Open, asked: Once) -> Ran:
     except Exception as error:
         return Ran(failure=failure_of(error, [opening.suite_dir]))
     visitor = Visitor(imported.suite, backend, opening.seed, home, Company(backend))
-    code = ProjectCode(opening.import_roots, imported.suite.package)
+    code = ProjectCode(opening.import_roots, imported.suite.package, opening.named_in)
     if not asked.setup_cache:
         ran = visitor.once(asked)
     else:

@@ -1,4 +1,5 @@
-"""Where a process of ours begins: `--read N --write M` are the ends of its pipes, `--socket K` makes it a fork server.
+"""Where a process of ours begins: `--read N --write M` are the ends of its pipes, `--socket K` makes it a fork server, `--seat
+NUMBER,PIPE,PIPE...` gives it a seat in a group.
 
 Two kinds have no driver, and end as any program does: `--once OPEN ONCE`, two messages, runs one case, and
 `--script TRACE FILE ARGUMENT...` profiles a script.
@@ -25,7 +26,7 @@ def main(argv: List[str]) -> int:
     if opening is None:
         return 0
     if "--socket" not in options:
-        return converse(channel, opening)
+        return converse(channel, opening, seat=[int(word) for word in options.get("--seat", "").split(",") if word])
     from .forkserver import ForkServer
 
     return ForkServer(channel, opening, socket.socket(fileno=moved(int(options["--socket"])))).run()

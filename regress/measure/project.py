@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Dict, FrozenSet, Iterator, List, Optional, Tuple
+from typing import Dict, FrozenSet, Iterator, List, Optional, Sequence, Tuple
 
 NO_PACKAGES = frozenset({"doc", "docs", "examples", "test", "tests", "tools", "scripts", "build", "dist"})
 """Folders of a repository that hold code but are not what is measured; others may be installed under the same name."""
@@ -14,14 +14,15 @@ class ProjectCode:
     """Proves that the project's packages were imported from the side's own folders.
 
     An editable install, a path file or a meta-path hook can win over the worktree; then both sides would measure the same
-    installed code and every verdict would be "unchanged".
+    installed code and every verdict would be "unchanged". So would a commit that has no such package yet, or in another folder,
+    be measured with what is installed today: `named_in` are folders, of other commits too, whose packages are the project's.
     """
 
-    def __init__(self, roots: List[str], suite_package: str) -> None:
+    def __init__(self, roots: List[str], suite_package: str, named_in: Sequence[str] = ()) -> None:
         self._roots = [os.path.realpath(root) + os.sep for root in roots]
         # A repository's test/ is not the standard library's, which others may have imported.
         standard: FrozenSet[str] = getattr(sys, "stdlib_module_names", frozenset())
-        self._names = {name for root in roots for name in _packages(root)} - {suite_package} - standard
+        self.names = {name for root in (*roots, *named_in) for name in _packages(root)} - {suite_package} - standard
 
     def imported(self) -> List[str]:
         """Files of the project's packages that are loaded, one a package, named from the side's folder that they lie in."""
@@ -45,7 +46,7 @@ class ProjectCode:
         """(package, file) of every loaded module in one of the project's packages. All of them: a namespace package has no
         file of its own, and parts of it may come from different places."""
         # Asked after every case, with thousands of other modules loaded: those are left out before anything is sorted.
-        for name in sorted(name for name in list(sys.modules) if name.partition(".")[0] in self._names):
+        for name in sorted(name for name in list(sys.modules) if name.partition(".")[0] in self.names):
             file = getattr(sys.modules.get(name), "__file__", None)
             if isinstance(file, str):
                 yield name.partition(".")[0], file

@@ -6,7 +6,7 @@ import math
 import statistics
 from typing import Dict, List, Sequence
 
-from .wire import Protocol
+from .wire import HOST_METRICS, Protocol
 
 RELATIVE_HALF_WIDTH = 0.005
 """More samples are taken only while the 95 % interval of the median is wider than this to either side."""
@@ -15,6 +15,13 @@ FEWEST_LONG = 3
 LEAST_FOR_INTERVAL = 6
 """Between the smallest and the largest of n values the median lies with a probability of 1 - 2 / 2^n."""
 LONG_CALL_S = 0.5
+KNOWN_TO, KNOWN_BESIDE = 0.007, 0.01
+"""Standard error of a pair's difference, or of a round's value, with which it is known: pairs differ by as much. The second
+one is for what is measured beside device time, and gates nothing."""
+TIMES_LONGER, TIMES_BESIDE = 4, 3
+"""How many times its windows are taken at most while that is not so."""
+PATIENCE = 0.8
+"""No sample is begun that may not end within this share of the case's timeout."""
 COARSE_STEPS = 20
 """Under this many clock steps a median jumps from step to step, and a trimmed mean says more."""
 
@@ -42,6 +49,25 @@ def _half_width(samples: Sequence[float]) -> float:
     high = ordered[min(len(ordered) - 1, math.ceil(middle + reach) - 1)]
     center = statistics.median(ordered)
     return (high - low) / 2 / center if center > 0 else 0.0
+
+
+def windows_enough(protocol: Protocol, windows: int, more: int, error: float) -> bool:
+    """Whether so many short windows are enough, whose value has that standard error; else `more` of them are taken."""
+    beside = protocol.metric not in HOST_METRICS
+    longest = min((TIMES_BESIDE if beside else TIMES_LONGER) * protocol.windows, protocol.samples_max)
+    known_to = KNOWN_BESIDE if beside else KNOWN_TO
+    return error <= known_to or windows + more > max(protocol.windows, longest)
+
+
+def error_of_median(values: Sequence[float]) -> float:
+    """Standard error of the median, by order statistics: half of the interval that holds it with 68 % (Conover, Practical
+    Nonparametric Statistics, section 3.2). Of fewer than four values it is half their range."""
+    if not values:
+        return math.inf
+    ordered, count = sorted(values), len(values)
+    reach = math.sqrt(count) / 2 if count >= 4 else count
+    low, high = max(0, int(count / 2 - reach)), min(count - 1, int(count / 2 + reach))
+    return (ordered[high] - ordered[low]) / 2
 
 
 def round_value(samples: Sequence[float], step_s: float = 0.0, calls: int = 1) -> float:

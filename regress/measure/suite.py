@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import importlib
 import inspect
 import itertools
 import json
 import os
 import pickle
-import pkgutil
 import re
 import traceback
 from types import ModuleType
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from .bench_types import CudaColdBenchmark, CudaTimeBenchmark, SizeBenchmark, load
+from .code import Code
 from .failures import last_line, place_of
+from .modules import children
 from .runner import PeakMemBenchmark, TimeBenchmark, first_attr
-from .wire import DECLARED_SAMPLING, Benchmark, SuiteProblem
+from .wire import DECLARED_SAMPLING, Benchmark, SuiteProblem, build, writable
 
 DECIDING = (
     "device",
@@ -28,6 +31,7 @@ DECIDING = (
     "critical",
     "tags",
     "covers",
+    "gates",
     "threshold",
     "better",
     "was",
@@ -67,6 +71,7 @@ class Suite:
         self._cuda = [re.compile(pattern) for pattern in cuda]
         self._overrides = type("Overrides", (), dict(overrides)) if overrides else None
         self._found: Dict[str, _Recipe] = {}
+        self._code = Code(self.folder)
         self._discovered = False
         update_sys_path(self.folder)
 
@@ -86,14 +91,23 @@ class Suite:
     def _describe(self, recipe: _Recipe, described: Dict[str, Benchmark], problems: List[SuiteProblem]) -> None:
         """Add the benchmark to those that are described, or why not to the problems. Of two of one name the first counts."""
         try:
+            recipe.refuse_imported()
             benchmark = recipe.make()
             if benchmark is None:
+                problems += recipe.misnamed()
                 return
             if benchmark.name in described:
                 problems += recipe.doubled(benchmark.name, self._found[benchmark.name])
                 return
             self._choose_protocol(benchmark)
-            found = describe(benchmark, self.folder)
+            found = build(
+                Benchmark, dataclasses.asdict(describe(benchmark, self.folder, self._used_by(recipe, benchmark)))
+            )
+            if writable(found.name) != found.name:
+                raise ValueError(f"the name of {found.name!a} is not UTF-8")
+            if not all(found.params):
+                problems += recipe.without_cases(found)
+                return
         except BaseException as error:  # a constructor that needs arguments or exits, unreadable parameters, ...
             problem = recipe.problem(error)
             if problem.where not in {known.where for known in problems}:
@@ -109,11 +123,22 @@ class Suite:
             module = importlib.import_module(name)
         except BaseException as error:  # a suite may call sys.exit() at import
             where = place_of(error, name, [self.folder])
-            problems.append(SuiteProblem(where, last_line(error), traceback.format_exc()))
+            own = name.partition(".")[2]
+            problems.append(SuiteProblem(where, last_line(error), traceback.format_exc(), name=own))
             return
         yield module
-        for _, child, _ in pkgutil.iter_modules(getattr(module, "__path__", []), f"{name}."):
-            yield from self._modules(child, problems, announce)
+        for child in children(module, problems, _is_benchmark):
+            yield from self._modules(f"{name}.{child}", problems, announce)
+
+    def _used_by(self, recipe: _Recipe, benchmark: Any) -> Dict[str, str]:
+        """What the benchmark uses of the suite's code; empty where the author says by its version what is the same."""
+        if declared_version(benchmark) is not None:
+            return {}
+        name = recipe.attribute if recipe.owner is None else recipe.owner.__name__
+        try:
+            return self._code.used_by(recipe.module.__file__ or "", name, recipe.attribute)
+        except (ValueError, RecursionError):  # on another drive; or nested deeper than can be followed
+            return {}
 
     # -- one benchmark ---------------------------------------------------------------------------------------------------
 
@@ -188,6 +213,31 @@ class _Recipe(NamedTuple):
             SuiteProblem(mine, f"skipped: {theirs} is {name} already, by its benchmark_name or __name__", fatal=False)
         ]
 
+    def refuse_imported(self) -> None:
+        """Raise TypeError where something that was imported has the name of an attribute by which times are taken."""
+        sources = [each for each in (self.member, self.owner, self.module) if each is not None]
+        for name in (*DECLARED_SAMPLING, "timeout") if _is_benchmark(self.attribute, TimeBenchmark) else ():
+            value = first_attr(sources, name, None)
+            if callable(value) or isinstance(value, ModuleType):
+                raise TypeError(
+                    f"{name} is {value!r}, taken for the benchmark's own {name}; import it under another name"
+                )
+
+    def misnamed(self) -> List[SuiteProblem]:
+        """A line where only its `benchmark_name` keeps a function from being a benchmark: asv tells its type by that."""
+        name = getattr(self.member, "benchmark_name", None)
+        if name is None or getattr(self.member, "skip_benchmark", False) or not _is_benchmark(self.attribute):
+            return []
+        last = str(name).rpartition(".")[2]
+        message = f"left out: its benchmark_name is {name!r}, and {last!r} begins like no type; begin it like {self.attribute}"
+        return [SuiteProblem(".".join([self.module.__name__, *self.words()]), message, fatal=False)]
+
+    def without_cases(self, found: Benchmark) -> List[SuiteProblem]:
+        """A line where a parameter has no values."""
+        empty = found.param_names[[bool(axis) for axis in found.params].index(False)]
+        message = f"left out: it has no cases, because there are no values of {empty}"
+        return [SuiteProblem(".".join([self.module.__name__, *self.words()]), message, fatal=False)]
+
     def words(self) -> List[str]:
         """Class and function."""
         return [self.attribute] if self.owner is None else [self.owner.__name__, self.attribute]
@@ -197,7 +247,15 @@ class _Recipe(NamedTuple):
         owner = self.owner.__name__ if self.owner is not None else self.attribute
         minor = self.owner is not None and (inspect.isabstract(self.owner) or not _can_be_made(self.owner))
         text = f"skipped: {last_line(error)}" if minor else last_line(error)
-        return SuiteProblem(f"{self.module.__name__}.{owner}", text, traceback.format_exc(), fatal=not minor)
+        where = f"{self.module.__name__}.{owner}"
+        return SuiteProblem(where, text, traceback.format_exc(), fatal=not minor, name=where.partition(".")[2])
+
+
+def _is_benchmark(name: str, of: type = object) -> bool:
+    """Whether a function or class of that name is a benchmark, of a type below `of`."""
+    from asv_runner.benchmarks import benchmark_types
+
+    return any(kind.name_regex.match(name) for kind in benchmark_types if issubclass(kind, of))
 
 
 def _recipes(module: ModuleType) -> Iterator[_Recipe]:
@@ -215,8 +273,8 @@ def _recipes(module: ModuleType) -> Iterator[_Recipe]:
             yield _Recipe(attribute, module, None, value)
 
 
-def describe(benchmark: Any, folder: str) -> Benchmark:
-    """What the driver needs to know of a benchmark, and the entry asv would keep of it."""
+def describe(benchmark: Any, folder: str, uses: Dict[str, str]) -> Benchmark:
+    """What the driver needs to know of a benchmark, which uses that of the suite's code, and the entry asv would keep of it."""
     declared = {}
     for name in DECLARED:
         value = first_attr(benchmark._attr_sources, name, None)
@@ -228,7 +286,15 @@ def describe(benchmark: Any, folder: str) -> Benchmark:
         if not key.startswith("_") and isinstance(value, (str, int, float, list, dict, bool)) and _is_plain(value)
     }
     params = param_texts(benchmark)
-    texts: Dict[str, Any] = {"params": params, "unit": unit_of(benchmark), "type": str(benchmark.type)}
+    version = str(benchmark.version)
+    if declared_version(benchmark) is None and first_attr(benchmark._attr_sources, "version", None) is not None:
+        version = hashlib.sha256(benchmark.code.encode("utf-8", "surrogatepass")).hexdigest()  # as asv does without one
+    texts: Dict[str, Any] = {
+        "params": params,
+        "unit": unit_of(benchmark),
+        "type": str(benchmark.type),
+        "version": version,
+    }
     entry.update({key: text for key, text in texts.items() if key in entry})
     file, line = _source(benchmark.func, folder)
     return Benchmark(
@@ -237,7 +303,7 @@ def describe(benchmark: Any, folder: str) -> Benchmark:
         unit=unit_of(benchmark),
         params=params,
         param_names=benchmark.param_names,
-        version=benchmark.version,
+        version=version,
         metric=metric_of(benchmark),
         needs_device=needs_device(benchmark),
         timeout_s=_number(benchmark.timeout),
@@ -247,7 +313,14 @@ def describe(benchmark: Any, folder: str) -> Benchmark:
         line=line,
         declared=declared,
         asv=entry,
+        uses=uses,
     )
+
+
+def declared_version(benchmark: Any) -> Optional[str]:
+    """What the author says is the version. A function or module of that name, imported for something else, says nothing."""
+    value = first_attr(benchmark._attr_sources, "version", None)
+    return str(value) if isinstance(value, (str, int, float)) else None
 
 
 def unit_of(benchmark: Any) -> str:
@@ -272,7 +345,7 @@ def needs_device(benchmark: Any) -> bool:
 def param_texts(benchmark: Any) -> List[List[str]]:
     """The parameters as asv writes them, without any memory address in them: asv strips one only where it ends the text, and a
     series whose name changes with every process is none."""
-    texts = [[ADDRESS.sub("", text) for text in axis] for axis in benchmark.params]
+    texts = [[writable(ADDRESS.sub("", text)) for text in axis] for axis in benchmark.params]
     return [axis if len(set(axis)) == len(axis) else [f"{text} ({i})" for i, text in enumerate(axis)] for axis in texts]
 
 

@@ -15,9 +15,11 @@ from .calibration import calibrate
 from .company import Company
 from .declared import bound, ready, work
 from .failures import failure_of
+from .memory import forget_peak_rss, peak_rss
 from .methods import Visited, measured
 from .precision import flags as precision_flags
 from .precision import restored_flags
+from .seat import Seat
 from .state import forget_compilations, restored, seed
 from .suite import Suite, choose_params, load_cache, metric_of, needs_device
 from .threads import at_work
@@ -40,9 +42,11 @@ class Skipped(Exception):
 class Visitor:
     """Visits cases one after the other in this process."""
 
-    def __init__(self, suite: Suite, backend: Backend, seed: int, home: str, company: Company) -> None:
+    def __init__(
+        self, suite: Suite, backend: Backend, seed: int, home: str, company: Company, seat: Optional[Seat] = None
+    ) -> None:
         self._suite, self._backend, self._seed, self._home = suite, backend, seed, home
-        self._company = company
+        self._company, self._seat = company, seat
         self._calibrated = self._frozen = False
         self._named = bool(backend.facts())
         """What the device is was said when the process began; torch can tell only now that it is in use."""
@@ -56,6 +60,7 @@ class Visitor:
     def propose(self, task: Task) -> Proposal:
         """The unmeasured visit: whether the case works here, and the protocol this side would measure it with."""
         start, known = time.perf_counter(), len(self.late())
+        forget_peak_rss()
         found, failure, leaves = self._visit(task, self._by_method)
         return Proposal(
             task.name,
@@ -68,11 +73,13 @@ class Visitor:
             values=found.values if found is not None else {},
             leaves=leaves,
             late=len(self.late()) > known,
+            host_bytes=peak_rss(),
+            device_share=found.device_share if found is not None else 0.0,
         )
 
     def measure(self, task: Task) -> Round:
         """The measured visit, by the task's protocol."""
-        started, start = time.time(), time.perf_counter()
+        started, start, waited_s = time.time(), time.perf_counter(), self._waited_s()
         found, failure, leaves = self._visit(task, self._by_method)
         left = {"leaves": leaves} if leaves else {}
         return Round(
@@ -82,13 +89,17 @@ class Visitor:
             order=task.order,
             process=os.getpid(),
             started_at=started,
-            duration_s=time.perf_counter() - start,
+            duration_s=time.perf_counter() - start - (self._waited_s() - waited_s),
             protocol=task.protocol,
             values=found.values if found is not None else {},
             failure=failure,
             facts={**(found.facts if found is not None else {}), **left, "loaded": loaded_frameworks()},
             flags=self._flags(found, leaves),
         )
+
+    def _waited_s(self) -> float:
+        """Seconds that others had their turns for."""
+        return self._seat.waited_s if self._seat is not None else 0.0
 
     def record(self, asked: Record) -> Recorded:
         """The case's calls under a profiler."""
@@ -199,7 +210,8 @@ class Visitor:
             calibrate(backend)
             self._calibrated = True
             self.opening_s = time.perf_counter() - start
-        visited = measured(benchmark, call, task, backend, metric, started)
+        visited = measured(benchmark, call, task, backend, metric, started, self._seat)
+        visited.device_share = backend.taken_share() if needs_device(benchmark) else 0.0
         declared, doubts = _work(benchmark)
         visited.facts.update(declared)
         visited.flags += doubts

@@ -1,21 +1,305 @@
-"""Windows by the host's clock: wall time of a call, with or without a device, and how many calls a window needs."""
+"""Windows by the host's clock: what a call takes, with or without a device, and how many calls a window needs.
+
+Whatever disturbs the host's clock belongs to the core and to the moment: another process, another clock of the core, caches
+that others have filled. So windows are short (0.3 ms), and sides that are compared take them in turn on one core (`seat`). A
+window begins with the caches as the call itself leaves them: calls go before it that are not timed.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
-from typing import Callable, List, Optional
+import math
+import os
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from .backend import Backend
+from .backend import Backend, DeviceBackend
+from .wire import Protocol
 
 Call = Callable[[], object]
 
-CPU_WINDOW_S = 1e-3
+SHORT_WINDOW_S = 0.3e-3
+MOST_WINDOWS = 200
+LONG_CALL_S, LONG_TAKE_S, LONG_WINDOWS = 50e-3, 0.4, 2
+"""From so long a call up, as many windows as this time has room for, but so many at least."""
+WARM_CALLS = ((1e-3, 3), (5e-3, 1))
+"""Up to so long a call, so many calls before a window; none before longer ones."""
+SEVERAL_THREADS = 1.1
+"""Of a thread's own seconds of a processor: what the process has in all where others work for it."""
+SEVERAL_WINDOW_S = 50e-6
+KEPT_WAITING = 0.05
+"""Of a window of several threads, what any of them may have been kept waiting for a core."""
+LONGEST_REST_S, REST_STEP_S, RESTING = 20e-3, 200e-6, 0.5
+"""How long a process waits for its threads to rest after a window, how often it looks, and from which share of such a step on
+they have not."""
+CALL_WINDOWS, CALL_BUDGET_S = 15, 50e-3
+"""How a call is timed before anything is measured: the lower quartile of so many windows, or of what fits this time."""
 WARM_AGREE = 0.02
-WALL_SAMPLES = 10
 MOST_CALLS = 1_000_000
+LEAST_S = 1e-9
+"""No call is taken to be shorter; a clock of the author's may stand still."""
 LONG_FIRST_CALL_S = 0.5
 """A first call from here up is taken at its word; calling it again only to count would cost too much."""
+
+
+class Window(NamedTuple):
+    """Seconds a call."""
+
+    wall_s: float
+    net_s: float
+    """Less those for which the thread was ready and others had its core; see `Preemptions`."""
+
+
+class Preemptions:
+    """For how long this thread was ready to run, and others had its core; with `all_threads`, any thread of this process.
+    Nothing is known where the system does not tell; Linux does."""
+
+    def __init__(self, all_threads: bool = False) -> None:
+        self._all_threads = all_threads
+        self._fds: Dict[str, int] = {}
+        self._look()
+
+    def close(self) -> None:
+        while self._fds:
+            os.close(self._fds.popitem()[1])
+
+    def mark(self) -> Sequence[int]:
+        """What `net_s` counts from."""
+        self._look()
+        return (self._waited_ns(), time.thread_time_ns()) if self._fds else ()
+
+    def net_s(self, mark: Sequence[int], wall_s: float) -> float:
+        """What is left of `wall_s` that have passed since the mark. NaN where any of several threads was kept waiting: the
+        others may have waited for it, or not.
+
+        The core may also have been taken before the clock was read, or after: what one thread has computed was not taken from
+        it."""
+        if not mark:
+            return wall_s
+        waited_s = (self._waited_ns() - mark[0]) * 1e-9
+        if self._all_threads:
+            return wall_s if waited_s <= KEPT_WAITING * wall_s else math.nan
+        computed_s = (time.thread_time_ns() - mark[1]) * 1e-9
+        return wall_s - min(waited_s, max(0.0, wall_s - computed_s))
+
+    def _look(self) -> None:
+        """Open what tells of each thread: of this one once, of all of them whenever there are others."""
+        if not self._all_threads and self._fds:
+            return
+        with contextlib.suppress(OSError):
+            threads = os.listdir("/proc/self/task") if self._all_threads else [str(threading.get_native_id())]
+            for name in threads:
+                if name not in self._fds:
+                    self._fds[name] = os.open(f"/proc/self/task/{name}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+
+    def _waited_ns(self) -> int:
+        return sum(waited for _, waited in self._read())
+
+    def _read(self) -> Iterator[Tuple[int, int]]:
+        """Nanoseconds for which each thread has run, and waited for a core."""
+        for fd in self._fds.values():
+            with contextlib.suppress(OSError):  # it has ended
+                ran, waited, _ = os.pread(fd, 64, 0).split()
+                yield int(ran), int(waited)
+
+    def rest(self) -> None:
+        """Wait until no thread of this process computes or wants to: a pool goes on looking for work for some milliseconds."""
+        until = time.perf_counter() + LONGEST_REST_S
+        before = sum(map(sum, self._read()))
+        while self._fds and time.perf_counter() < until:
+            time.sleep(REST_STEP_S)
+            now = sum(map(sum, self._read()))
+            if (now - before) * 1e-9 <= RESTING * REST_STEP_S:
+                return
+            before = now
+
+
+class HostWindows:
+    """Takes short windows of a call by the host's clock. Use it as a context manager.
+
+    `before` runs ahead of every call; then a window has one. `waits` says what is waited for within a window: every call
+    ("each"), its end ("last"), or nothing.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        clock: Backend,
+        calls: int,
+        warm_calls: int = 0,
+        before: Optional[Call] = None,
+        waits: str = "last",
+        several_threads: bool = False,
+    ) -> None:
+        self._call, self.clock, self._before, self._waits = call, clock, before, waits
+        self.calls, self._warm_calls = calls, warm_calls
+        self._preemptions = Preemptions(several_threads) if clock.real_clock else None
+        self._several_threads = several_threads
+
+    def __enter__(self) -> HostWindows:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._preemptions is not None:
+            self._preemptions.close()
+
+    def take(self) -> Window:
+        """One window. Garbage is for the caller to collect."""
+        clock, preemptions = self.clock, self._preemptions
+        for _ in range(self._warm_calls):
+            self._ready()
+            self._call()
+        self._ready()
+        clock.synchronize()
+        self._begin()
+        mark = preemptions.mark() if preemptions is not None else ()
+        start = clock.now()
+        self._timed()
+        wall_s = clock.now() - start
+        net_s = preemptions.net_s(mark, wall_s) if preemptions is not None else wall_s
+        clock.synchronize()
+        return Window(wall_s / self.calls, net_s / self.calls)
+
+    def rest(self) -> None:
+        """Wait until others can have their windows: until no thread of the call is at work any more."""
+        if self._several_threads and self._preemptions is not None:
+            self._preemptions.rest()
+
+    def _ready(self) -> None:
+        if self._before is not None:
+            self._before()
+
+    def _begin(self) -> None:
+        """What comes between waiting for the device and the window."""
+
+    def _timed(self) -> None:
+        call, synchronize = self._call, self.clock.synchronize
+        if self._waits == "each":
+            for _ in itertools.repeat(None, self.calls):
+                call()
+                synchronize()
+            return
+        for _ in itertools.repeat(None, self.calls):
+            call()
+        if self._waits:
+            synchronize()
+
+
+class LaunchWindows(HostWindows):
+    """Takes windows of the host's time to enqueue a call, while a spin of `spin_s` keeps the device from having any part in
+    it."""
+
+    def __init__(
+        self,
+        call: Call,
+        device: DeviceBackend,
+        calls: int,
+        warm_calls: int,
+        before: Optional[Call],
+        spin_s: float,
+        several_threads: bool,
+    ) -> None:
+        super().__init__(call, device, calls, warm_calls, before, waits="", several_threads=several_threads)
+        self._device, self._spin_s = device, spin_s
+
+    def _begin(self) -> None:
+        self._device.hold_stream()
+        self._device.spin(self._spin_s)
+
+
+# -- how many ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What was found of a call before it is measured."""
+
+    call_s: float
+    window_s: float
+    """Of a window with one call, and what runs ahead of it."""
+    threads: bool
+    """Whether several threads work for it."""
+
+
+def timed(windows: HostWindows) -> Timed:
+    """What a call and a window take undisturbed: the lower quartiles of some."""
+    now, began = windows.clock.now, windows.clock.now()
+    all_s, own_s = time.process_time(), time.thread_time()
+    calls: List[float] = []
+    takes: List[float] = []
+    while len(calls) < CALL_WINDOWS and (not calls or now() - began < CALL_BUDGET_S):
+        start = now()
+        calls.append(windows.take().wall_s)
+        takes.append(now() - start)
+    all_s, own_s = time.process_time() - all_s, time.thread_time() - own_s
+    threads = all_s > SEVERAL_THREADS * own_s
+    quiet = 0 if threads else len(calls) // 4  # few windows of several threads are not disturbed
+    call_s, take_s = (max(sorted(each)[quiet], LEAST_S) for each in (calls, takes))
+    return Timed(call_s, max(take_s - (windows.calls - 1) * call_s, call_s), threads)
+
+
+def calls_of_window(found: Timed) -> int:
+    """Calls that fill a short window. One that several threads work in is shorter: it counts only if none of them was kept
+    waiting."""
+    length_s = SEVERAL_WINDOW_S if found.threads else SHORT_WINDOW_S
+    return max(1, min(MOST_CALLS, round(length_s / found.call_s)))
+
+
+def warm_calls_for(call_s: float) -> int:
+    """Calls ahead of a window of calls that take so long."""
+    return next((calls for limit_s, calls in WARM_CALLS if call_s <= limit_s), 0)
+
+
+def short_windows(
+    protocol: Protocol, found: Timed, calls: int, timeout_s: float, budget_s: float, fewest: int
+) -> Protocol:
+    """The protocol with as many windows of so many calls as the budget has room for, within what the author declares of
+    samples; an even number, because an order and its reverse belong together. None takes longer than `timeout_s` together."""
+    warm_calls = 0 if protocol.setup_each else warm_calls_for(found.call_s)
+    window_s = found.window_s + (calls + warm_calls - 1) * found.call_s
+    fewest = min(fewest, protocol.samples_max)
+    if found.call_s > LONG_CALL_S:
+        budget_s, fewest = max(budget_s, LONG_TAKE_S), min(LONG_WINDOWS, fewest)
+    most = max(1, min(MOST_WINDOWS, protocol.samples_max, int(timeout_s / window_s)))
+    fit = min(most, max(fewest, int(min(budget_s / window_s, most))))
+    return replace(
+        protocol,
+        short_windows=True,
+        warm_calls=warm_calls,
+        windows=fit + fit % 2 if fit < most else fit,
+        pinned=not found.threads,
+    )
+
+
+# -- where ---------------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def undisturbed(pinned: bool) -> Iterator[None]:
+    """Let this thread run on one core, the last one that it may use, and let no garbage be collected meanwhile."""
+    collecting, before = gc.isenabled(), _processors() if pinned else set()
+    gc.collect()
+    gc.disable()
+    try:
+        if len(before) > 1:
+            os.sched_setaffinity(0, {max(before)})
+        yield
+    finally:
+        if len(before) > 1:
+            os.sched_setaffinity(0, before)
+        if collecting:
+            gc.enable()
+
+
+def _processors() -> Set[int]:
+    return set(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else set()
+
+
+# -- windows until there are enough --------------------------------------------------------------------------------------
 
 
 def wall_samples(

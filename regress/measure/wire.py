@@ -10,11 +10,13 @@ All times are seconds, all sizes bytes.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
+import math
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Type, TypeVar
+from typing import Any, Callable, Dict, List, Optional, Type, TypeVar, Union, get_args, get_origin, get_type_hints
 
-WIRE_VERSION = 2
+WIRE_VERSION = 3
 """Version of this file's messages; both ends are shipped together, so a difference means a broken installation."""
 
 HARNESS_VERSION = 1
@@ -24,10 +26,17 @@ or a memory probe can move a value."""
 PROTOCOL_IDENTITY = ("metric", "cache", "setup_each", "process", "harness")
 """The fields of a Protocol that make values comparable. The counts are not among them: a calibrated count differs from run to
 run by itself, and what an author declares about counts is compared as declared."""
+HOST_METRICS = ("host_time", "wall_time")
+"""What the host's clock reads."""
+HOST_IDENTITY = ("short_windows",)
+"""Further fields of a Protocol that make values of these metrics comparable, and no others."""
 
 DECLARED_SAMPLING = ("number", "repeat", "rounds", "processes", "warmup_time", "min_run_count", "sample_time")
 """The attributes of asv by which an author says how samples are taken. They are not in the version of a benchmark, so two that
 declare other ones are told apart by them."""
+
+TRACKED = "value"
+"""The metric of a number that the author's function returns: it may be NaN or infinite, where a clock's never is."""
 
 SYNCHRONIZES = "synchronizes: no device time"
 """The flag of a visit whose function waits for the device itself."""
@@ -61,8 +70,19 @@ class Protocol:
     """The metric that the case is about: gpu_time, wall_time, value, peak_rss or object_size."""
     calls: int = 1
     """Calls a window; a sample is the window's time divided by it."""
+    short_windows: bool = False
+    """Windows of the host's clock last 0.3 ms, or one call, and begin with caches warm. Sides that are measured together take
+    them in turn."""
     wall_calls: int = 1
-    """Calls a window of `wall_time` that is taken beside `gpu_time`."""
+    """Calls a window of `wall_time` that is taken beside `gpu_time`; each is waited for."""
+    host_calls: int = 1
+    """Calls a window of `host_time`."""
+    warm_calls: int = 0
+    """Calls that go before each short window and are not timed."""
+    windows: int = 0
+    """Short windows a side before the first look at how well their difference is known."""
+    pinned: bool = True
+    """Short windows are taken on one core; False for calls that several threads work for."""
     lanes: int = 1
     """Streams on which the samples of a round are taken in turn."""
     cache: str = "hot"
@@ -126,6 +146,15 @@ class Benchmark:
     """What the author declared for measuring and deciding (`number`, `repeat`, `tags`, ...); the JSON-able part."""
     asv: Dict[str, Any] = field(default_factory=dict)
     """The entry that asv itself would write into benchmarks.json."""
+    uses: Dict[str, str] = field(default_factory=dict)
+    """By file of the suite: a word for what the benchmark uses of it. Empty where the author's `version` says what is the
+    same, or where nothing is known."""
+
+    @property
+    def code(self) -> str:
+        """What is another word once the benchmark is another one: comments and layout make none. asv's `version` is a hash of
+        the text of its function alone."""
+        return " ".join(f"{file}:{word}" for file, word in sorted(self.uses.items())) or self.version
 
 
 @dataclass(frozen=True)
@@ -136,6 +165,8 @@ class SuiteProblem:
     message: str
     detail: str = ""
     fatal: bool = True
+    name: str = ""
+    """The module or class as names of benchmarks begin with it; empty for the suite's package itself."""
 
 
 @dataclass(frozen=True)
@@ -154,6 +185,8 @@ class Task:
     cache_dir: str = ""
     """Folder with the benchmark's `cache.pickle`; also its working directory."""
     quick: bool = False
+    in_turn: bool = False
+    """Short windows are taken in turn with other processes, as the driver says: see `Ready`."""
     timeout_s: float = 60.0
     """Wall-clock seconds after which the driver gives the visit up; the worker stops sampling before that."""
 
@@ -169,6 +202,8 @@ class Open:
     import_roots: List[str]
     """Folders whose packages must win over everything installed."""
     side: str
+    named_in: List[str] = field(default_factory=list)
+    """Further folders whose packages are the project's by their names: the side may lack them, and others be installed."""
     device: str = "auto"
     seed: int = 0
     overrides: Dict[str, Any] = field(default_factory=dict)
@@ -177,6 +212,11 @@ class Open:
     """Regular expressions for names of `time_*` benchmarks that are measured under the device protocol."""
     one_thread: bool = False
     """To a fork server: keep torch at one thread while the suite is imported."""
+    variables: Dict[str, str] = field(default_factory=dict)
+    """To a fork server that was forked itself: what its environment has beside that of its zygote. PYTHONPATH goes onto the
+    path as well."""
+    driver: int = 0
+    """Process id of the driver: what descends from it is no stranger on the device."""
     wire: int = WIRE_VERSION
 
 
@@ -187,10 +227,15 @@ class Discover:
 
 @dataclass(frozen=True)
 class Fork:
-    """To a fork server: fork a worker that runs from the folder `home`. Its three descriptors (commands, replies, log) follow
-    through the socket. Answered by `Forked`."""
+    """To a fork server: fork a worker that runs from the folder `home`, or with `serves` another fork server. So many
+    descriptors follow through the socket: commands, replies, log; then the socket of a fork server, or the pipes of a worker
+    that has a seat in a group. Answered by `Forked`."""
 
     home: str
+    descriptors: int = 3
+    serves: bool = False
+    seat: int = 0
+    """Its number."""
 
 
 @dataclass(frozen=True)
@@ -202,9 +247,11 @@ class Reap:
 
 @dataclass(frozen=True)
 class Preload:
-    """To a fork server: import these modules, so that its children find them; answered by `Preloaded`."""
+    """To a fork server: import these modules, so that its children find them; answered by `Preloaded`. None of them may bring
+    in a package of these names: they are the project's, which each side has its own code of."""
 
     modules: List[str]
+    without: List[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -256,6 +303,20 @@ class Visit:
     tasks: List[Task] = nested(Task, many=True)
 
 
+@dataclass(frozen=True)
+class TakeWindows:
+    """To a process that is `Ready`: take your windows among those of the group, which begin in this order; answered by `Taken`.
+    Each process hands over to the next by a byte in its pipe."""
+
+    order: List[int]
+    """Seats."""
+
+
+@dataclass(frozen=True)
+class Enough:
+    """To a process that is `Ready`: no more windows of this metric; the visit goes on."""
+
+
 # -- replies -------------------------------------------------------------------------------------------------------------
 
 
@@ -284,6 +345,12 @@ class Suite:
     """Why a fork of the process that imported the suite could not measure; empty where nothing speaks against it."""
     threads: List[str] = field(default_factory=list)
     """Modules whose import started threads, which a fork does not have."""
+    outside: List[str] = field(default_factory=list)
+    """Modules that were imported and belong neither to the suite nor to the project, in their order."""
+    own: List[str] = field(default_factory=list)
+    """Names of the packages of suite and project."""
+    variables: Dict[str, str] = field(default_factory=dict)
+    """Of the environment, what the import has set."""
 
 
 @dataclass(frozen=True)
@@ -358,6 +425,46 @@ class Proposal:
     """State of the process that the case changed and did not put back."""
     late: bool = False
     """It imported modules of a framework. What it leaves may be what they do when they are imported."""
+    host_bytes: int = 0
+    """The most memory of the host that its process had during the visit; 0 where that is not known, as in the next one."""
+    device_share: float = 0.0
+    """Share of the device's memory that was taken at its end, by anybody."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The case is set up and warm: short windows of this metric can be taken, by what `TakeWindows` says, until `Enough`."""
+
+    metric: str
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Seconds a call of each window, in the order taken: by the clock, and less those for which others had the core."""
+
+    wall_s: List[float]
+    net_s: List[float]
+    busy: float = 0.0
+    """Share of the time in which it waited for its turns that the process was computing."""
+
+
+@dataclass(frozen=True)
+class Against:
+    """How a metric stands to that of another side, whose process took windows in turn with this one's."""
+
+    metric: str
+    side: str
+    commit: str
+    """What that side was, as its full hash; with "+changes" it was not the commit's own."""
+    log_ratio: float
+    """Median of the logarithms of this side's windows over the neighbouring ones of the other side."""
+    error: float
+    """Standard error of that median."""
+    windows: int
+    origin: str = ""
+    """What the two processes were forked from: rounds of one origin share the layout of its memory."""
+    common: bool = True
+    """One process imported the frameworks for both, so that they lie at the same addresses."""
 
 
 @dataclass(frozen=True)
@@ -393,6 +500,8 @@ class Round:
     """
     flags: List[str] = field(default_factory=list)
     """Doubts about the values, in words for the reader."""
+    against: List[Against] = nested(Against, many=True, default_factory=list)
+    """What was measured in turn with rounds of other sides that have the same order."""
 
 
 @dataclass(frozen=True)
@@ -459,6 +568,8 @@ MESSAGES = {
         Record,
         Once,
         Visit,
+        TakeWindows,
+        Enough,
         Opened,
         Importing,
         Suite,
@@ -471,6 +582,8 @@ MESSAGES = {
         Ceilings,
         Begin,
         Proposal,
+        Ready,
+        Taken,
         Round,
         Recorded,
         Ran,
@@ -489,22 +602,65 @@ def encode(message: Any) -> bytes:
     return (json.dumps({"is": type(message).__name__, **dataclasses.asdict(message)}) + "\n").encode()
 
 
-def decode(line: bytes) -> Any:
-    """The message of a line. Raises ValueError for a line that is none."""
-    data = json.loads(line)
-    if not isinstance(data, dict) or data.get("is") not in MESSAGES:
+def writable(text: str) -> str:
+    """The text with halves of characters (a file name that is not UTF-8) written out as `\\udce9`: every file takes it."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def from_json(text: bytes) -> Any:
+    """What `json.loads` gives, as everything takes it: text is `writable`, and a whole number of more than 64 bits is a float.
+    Raises ValueError, also for what is nested too deeply."""
+    try:
+        found = json.loads(text, parse_int=_whole)
+        return _writable(found) if b"\\u" in text or not text.isascii() else found
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _whole(digits: str) -> Union[int, float]:
+    short = len(digits) <= 20  # `int` refuses thousands of digits
+    return int(digits) if short and -(2**63) <= int(digits) < 2**64 else float(digits)
+
+
+def _writable(value: Any) -> Any:
+    if isinstance(value, str):
+        return writable(value)
+    if isinstance(value, list):
+        return [_writable(each) for each in value]
+    if isinstance(value, dict):
+        return {writable(key): _writable(each) for key, each in value.items()}
+    return value
+
+
+def decode(line: bytes, parse: Callable[[bytes], Any] = json.loads) -> Any:
+    """The message of a line. Raises ValueError for a line that is none. The driver parses by `from_json`: a benchmark may have
+    written it."""
+    try:
+        data = parse(line)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    kind = MESSAGES.get(str(data.pop("is", ""))) if isinstance(data, dict) else None
+    if kind is None:
         raise ValueError(f"not a message: {line[:200]!r}")
-    return build(MESSAGES[data.pop("is")], data)
+    found = build(kind, data)
+    for metric, measured in found.values.items() if isinstance(found, (Round, Proposal)) else ():
+        if metric != TRACKED and not math.isfinite(measured.value):
+            raise ValueError(f"no clock and no counter gives {metric} {measured.value}")
+    return found
 
 
-def build(kind: Type[T], data: Dict[str, Any]) -> T:
-    """A dataclass of this file from the dict that `dataclasses.asdict` made of it; unknown keys are ignored."""
+def build(kind: Type[T], data: Any) -> T:
+    """A dataclass of this file from the dict that `dataclasses.asdict` made of it; unknown keys are ignored. Raises ValueError
+    where a field has a value of another kind, or none and no default."""
+    if not isinstance(data, dict):
+        raise ValueError(f"not a {kind.__name__}: {str(data)[:200]}")
     values: Dict[str, Any] = {}
+    hints = _hints(kind)  # type: ignore[arg-type]
     for item in dataclasses.fields(kind):  # type: ignore[arg-type]
+        inner = item.metadata.get("kind")
         if item.name not in data:
             continue
-        value = data[item.name]
-        inner = item.metadata.get("kind")
+        value = _checked(hints[item.name], data[item.name], inner is not None)
         if inner is not None and value is not None:
             if not item.metadata["many"]:
                 value = build(inner, value)
@@ -513,4 +669,31 @@ def build(kind: Type[T], data: Dict[str, Any]) -> T:
             else:
                 value = [build(inner, each) for each in value]
         values[item.name] = value
-    return kind(**values)
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+@functools.lru_cache(maxsize=None)
+def _hints(kind: Any) -> Dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _checked(hint: Any, value: Any, outside: bool) -> Any:
+    """The value, which is of that type; with `outside` only so far: `build` looks at what is in it. Raises ValueError."""
+    inner = get_args(hint)
+    if hint is Any or (get_origin(hint) is Union and value is None):
+        return value
+    if get_origin(hint) is Union:
+        return _checked(inner[0], value, outside)
+    plain = dict if dataclasses.is_dataclass(hint) else get_origin(hint) or hint
+    if not isinstance(value, (int, float) if plain is float else plain) or (
+        isinstance(value, bool) and plain is not bool
+    ):
+        raise ValueError(f"{str(value)[:200]!r} is no {hint}")
+    if not outside and inner:
+        items: Any = value.values() if isinstance(value, dict) else value
+        for each in items:
+            _checked(inner[-1], each, outside)
+    return value

@@ -8,13 +8,15 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import hashlib
 import importlib.metadata
 import os
 import pickle
 import platform
+import re
 import sys
 import time
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional, Sequence
 
 from .backend import Backend, DeviceError, choose, imported_by_suites
 from .backend.torch_events import built_for
@@ -22,6 +24,7 @@ from .channel import Channel
 from .company import Company
 from .failures import failure_of
 from .project import ProjectCode
+from .seat import Seat
 from .state import GENERATORS, AtImport, seed
 from .suite import Suite
 from .visit import FRAMEWORKS, Visitor
@@ -62,15 +65,15 @@ class Imported:
 class Worker:
     """One side's process: a suite, a device, and the cases it is asked to visit."""
 
-    def __init__(self, channel: Channel, opening: Open, imported: Imported) -> None:
+    def __init__(self, channel: Channel, opening: Open, imported: Imported, seat: Optional[Seat] = None) -> None:
         self._channel = channel
         self._seed = opening.seed
         seed(self._seed)
         self._backend: Backend = imported.backend or choose(opening.device)
         self._suite = imported.suite
-        company = Company(self._backend)
-        self._visitor = Visitor(self._suite, self._backend, opening.seed, os.getcwd(), company)
-        self._code = ProjectCode(opening.import_roots, self._suite.package)
+        company = Company(self._backend, opening.driver, 1 if seat is None else 1 + seat.others)
+        self._visitor = Visitor(self._suite, self._backend, opening.seed, os.getcwd(), company, seat)
+        self._code = ProjectCode(opening.import_roots, self._suite.package, opening.named_in)
         self._roots = opening.import_roots
         # A forked process has them from the start, and says so once for all its rounds.
         self._imported = self._code.imported()
@@ -160,12 +163,30 @@ def set_up_cache(suite: Suite, command: SetupCache, number: int) -> CacheReady:
     return CacheReady(command.name, time.perf_counter() - start)
 
 
+DISTRIBUTION = re.compile(r"(.+-.+)\.(?:dist|egg)-info")
+"""The folder of what an installer knows of a distribution: name and version."""
+
+
+def distributions() -> str:
+    """A word for the names and versions of all that is installed; another one once anything was installed or removed. What was
+    installed from a file or a folder is left out: the project itself, mostly, which is another one at every commit."""
+    found = set()
+    for place in sys.path:
+        with contextlib.suppress(OSError), os.scandir(place or ".") as entries:
+            for entry in entries:
+                known = DISTRIBUTION.fullmatch(entry.name)
+                if known and not os.path.exists(os.path.join(entry.path, "direct_url.json")):
+                    found.add(known[1])
+    return hashlib.sha256("\n".join(sorted(found)).encode(errors="surrogateescape")).hexdigest()[:12]
+
+
 @functools.lru_cache(maxsize=None)
 def installed() -> Mapping[str, Any]:
-    """Interpreter and versions of the frameworks that are installed, and what torch is built for (`torch_built`: "cuda 13.0",
-    "hip 6.4", empty for the CPU only). Nothing is imported to find out. Kept: a fork server asks
-    once for all its children."""
+    """Interpreter and versions of the frameworks that are installed, what torch is built for (`torch_built`: "cuda 13.0",
+    "hip 6.4", empty for the CPU only), and a word for all that is installed. Nothing is imported to find out. Kept: a fork
+    server asks once for all its children."""
     found: Dict[str, Any] = {"python": platform.python_version(), "implementation": platform.python_implementation()}
+    found["installed"] = distributions()
     for name in FRAMEWORKS:
         try:
             found[name] = importlib.metadata.version(name)
@@ -190,10 +211,12 @@ def facts(backend: Backend) -> Dict[str, Any]:
     return found
 
 
-def converse(channel: Channel, opening: Open, imported: Optional[Imported] = None) -> int:
-    """Answer until the driver closes the pipe; the exit code. A forked worker has its suite already."""
+def converse(channel: Channel, opening: Open, imported: Optional[Imported] = None, seat: Sequence[int] = ()) -> int:
+    """Answer until the driver closes the pipe; the exit code. A forked worker has its suite already; one in a group has a
+    `seat`: its number, and the descriptors of its pipes."""
     try:
-        worker = Worker(channel, opening, imported or Imported(opening))
+        place = Seat(channel, seat[0], seat[1], seat[2:]) if seat else None
+        worker = Worker(channel, opening, imported or Imported(opening), place)
         command = channel.receive()
         while command is not None:
             worker.answer(command)

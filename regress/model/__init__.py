@@ -5,11 +5,15 @@
     Side        what is measured: a commit, or the working tree, in an environment
     Protocol    how a case is measured; fixed once a case, the same for every round of both sides
     Round       one visit to one case on one side; its process takes part in no other (asv's word; a "launch" is a kernel's)
+    Group       one process of each side, alive at once, that take windows of the host's clock in turn on one core
+    Pair        two rounds of a group, of unlike sides: its value is the logarithm of the ratio of their windows (`Against`)
     Summary     centre, interval and spread of the round values of one side
     Comparison  one case and metric, base against head, with a verdict and its reasons
     Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
+    Conditions  what the device was like while rounds were taken: its clock, whether it slowed itself down, who else was on it
     Series      one case and metric on one machine, device and environment over commits
     ChangePoint a change of level in a series: first commit at the new level, what may be to blame, ratio, state
+    Breakage    a case that gave numbers and gives none any more: since which commit, what may be to blame, what it says
     Anchor      a commit that was measured again: if it moved, the machine did
     AnchorCheck  what an anchor shows: which of its values are no longer what they were when it was recorded
     Confirmation a change that was measured in turn and confirmed: what a history has seen once is sure by it
@@ -53,18 +57,23 @@ from __future__ import annotations
 
 from regress.measure.wire import (
     DECLARED_SAMPLING,
+    HOST_IDENTITY,
+    HOST_METRICS,
     PROTOCOL_IDENTITY,
     SYNCHRONIZES,
+    Against,
     Benchmark,
     Failure,
     Measured,
     Protocol,
     Round,
     SuiteProblem,
+    from_json,
+    writable,
 )
 from regress.model.acknowledged import ACK_KINDS, LIFTED, NEXT_TAG, AckKind, Acknowledgement, Reviewed
 from regress.model.bisection import Bisection, Contrast, Probe
-from regress.model.compared import Comparison, Fineness, SelfCheck, Verdict
+from regress.model.compared import Comparison, Fineness, Pairs, SelfCheck, Verdict
 from regress.model.explained import (
     Cause,
     Confidence,
@@ -110,7 +119,18 @@ from regress.model.profiled import (
     Totals,
 )
 from regress.model.report import Built, Check, Listed, Merged, Report, Stopped
-from regress.model.series import Anchor, AnchorCheck, Changed, ChangePoint, Confirmation, Move, Series, Way
+from regress.model.series import (
+    Anchor,
+    AnchorCheck,
+    Breakage,
+    Changed,
+    ChangePoint,
+    Conditions,
+    Confirmation,
+    Move,
+    Series,
+    Way,
+)
 from regress.model.settings import DEFAULT_ENVIRONMENT, EXISTING, THRESHOLD_KINDS, Environment, Setting, Settings
 from regress.stats.summary import Summary
 
@@ -119,6 +139,8 @@ __all__ = [
     "DECLARED_SAMPLING",
     "DEFAULT_ENVIRONMENT",
     "EXISTING",
+    "HOST_IDENTITY",
+    "HOST_METRICS",
     "LIFTED",
     "METRICS",
     "NEXT_TAG",
@@ -127,6 +149,7 @@ __all__ = [
     "THRESHOLD_KINDS",
     "AckKind",
     "Acknowledgement",
+    "Against",
     "Anchor",
     "AnchorCheck",
     "ApiUse",
@@ -136,6 +159,7 @@ __all__ = [
     "Bisection",
     "Bottleneck",
     "Bound",
+    "Breakage",
     "Built",
     "CallProfile",
     "Case",
@@ -145,6 +169,7 @@ __all__ = [
     "Check",
     "Commit",
     "Comparison",
+    "Conditions",
     "Confidence",
     "Confirmation",
     "Contender",
@@ -176,6 +201,7 @@ __all__ = [
     "Move",
     "OperatorUse",
     "Outcome",
+    "Pairs",
     "PartUse",
     "Probe",
     "ProfiledSide",
@@ -201,6 +227,8 @@ __all__ = [
     "Way",
     "declared_words",
     "direction_of",
+    "from_json",
     "metric_of",
     "old_names",
+    "writable",
 ]

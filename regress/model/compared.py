@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass
 
 from regress.measure.wire import Failure
@@ -29,13 +30,30 @@ class Verdict(str, enum.Enum):
         return self.value
 
 
+_SHOW_NOTHING = (Verdict.UNDECIDED, Verdict.GONE, Verdict.INCOMPARABLE, Verdict.CHANGED)
+"""Verdicts that do not tell whether the head is worse."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What the comparison of two sides rests on that took windows in turn: the differences of logarithms, one a pair."""
+
+    n: int
+    """Draws of their own: pairs, or where the sides share no zygote, what the pairs of each origin come to."""
+    spread: float
+    """Standard deviation of the differences: 0.01 is about 1 % from pair to pair."""
+    error: float
+    """Standard error of one difference by its own windows, in the median."""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """One case and metric, base against head.
 
     `ratio` is head/base with its 95 % interval `low`, `high`; None where one side has no number or base is zero. `p` is
-    Welch's two-sided p on the logarithms of the round values, `p_adjusted` the same after Holm over the run; both None for
-    exact metrics. `min_detectable` is the smallest regression (as a ratio) this comparison could have called one.
+    Welch's two-sided p on the logarithms of the round values, or Student's on the differences of `pairs`; `p_adjusted` the same
+    after Holm over the run; both None for exact metrics. `min_detectable` is the smallest regression (as a ratio) this
+    comparison could have called one.
     """
 
     case: Case
@@ -59,12 +77,23 @@ class Comparison:
     """Smallest change that would have been significant, as a relative change (0.006 is 0.6 %)."""
     min_detectable: float | None = None
     critical: bool = False
+    pairs: Pairs | None = None
+    """Where the sides took windows in turn."""
     base_failure: Failure | None = None
     head_failure: Failure | None = None
     base_throughput: Throughput | None = None
     head_throughput: Throughput | None = None
     acknowledged: Acknowledgement | None = None
     """The acknowledgement that keeps it from being an alarm. The verdict is what it is."""
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the logarithms of round values, both sides taken together; of pairs, what their differences
+        would have it be."""
+        if self.pairs is not None:
+            return self.pairs.spread / math.sqrt(2)
+        sides = [each.spread for each in (self.base, self.head) if each is not None]
+        return math.sqrt(sum(spread * spread for spread in sides) / len(sides))
 
     @property
     def alarms(self) -> bool:
@@ -80,15 +109,18 @@ class Comparison:
     def exit_code(self, strict: bool = False) -> int:
         """What it alone makes of a check: 1 regressed, 3 fails on head, 4 undecided where that counts, else 0.
 
-        `strict` adds what fails on both sides to 3, and every undecided case to 4.
+        `strict` adds what fails on both sides to 3, and every undecided case to 4. A critical case has to be shown not to be
+        worse: it fails on both sides, or is undecided, where the head gave no number, or none that can be judged.
         """
         if not self.alarms:
             return 0
         if self.verdict is Verdict.REGRESSED:
             return 1
-        if self.fails_on_head and (strict or self.base_failure is None):
+        if self.fails_on_head and (strict or self.critical or self.base_failure is None):
             return 3
-        return 4 if self.verdict is Verdict.UNDECIDED and (strict or self.critical) else 0
+        if self.critical and (self.head_failure is not None or self.verdict in _SHOW_NOTHING):
+            return 4
+        return 4 if self.verdict is Verdict.UNDECIDED and strict else 0
 
 
 @dataclass(frozen=True)
@@ -101,7 +133,7 @@ class Fineness:
     rounds: int
     """A side, all that were needed."""
     spread: float | None
-    """Standard deviation of the logarithms of round values, both sides taken together."""
+    """Standard deviation of the logarithms of round values, both sides taken together; of pairs, that of their differences."""
     noise: float | None
     min_detectable: float | None
     """Smallest regression that could have been confirmed, as a relative change."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from regress.model.implementations import Implementations
 from regress.model.measured import Case, Machine, Measurement, Side
 from regress.model.metered import Metered
 from regress.model.profiled import CallProfile
-from regress.model.series import AnchorCheck, Changed
+from regress.model.series import AnchorCheck, Breakage, Changed
 from regress.model.settings import Setting
 from regress.profiles import Profile
 
@@ -94,6 +95,8 @@ class Report:
     machine: Machine | None = None
     device: str = ""
     """One line about what was measured on: GPU, driver, framework versions, clock."""
+    imported: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By side: the files that the project's packages were imported from, a file each, named from the folder of the side."""
     plan: str = ""
     comparisons: tuple[Comparison, ...] = ()
     measurements: tuple[Measurement, ...] = ()
@@ -101,6 +104,8 @@ class Report:
     """Of the benchmarks that have the implementation as a parameter."""
     changes: tuple[Changed, ...] = ()
     """Over many commits, the oldest first."""
+    breakages: tuple[Breakage, ...] = ()
+    """What gives no number any more, the oldest first."""
     anchors: tuple[AnchorCheck, ...] = ()
     """What was measured again in a sweep."""
     drift: tuple[Comparison, ...] = ()
@@ -154,6 +159,8 @@ class Report:
     policy: dict[str, Any] = field(default_factory=dict)
     options: tuple[str, ...] = ()
     """Words that the command to measure a case again needs beside the sides and the case: "--suite", "own"."""
+    quick: bool = False
+    """Whether each case was looked at once only, which is kept nowhere."""
     recorded: str = ""
     """Where the results were kept."""
     overhead: tuple[float, float] | None = None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from regress.measure.wire import Failure
 from regress.model.acknowledged import Acknowledgement
 from regress.model.compared import Verdict
 from regress.model.measured import Case, Commit, Metric
@@ -14,6 +16,21 @@ from regress.stats.summary import median
 Way = tuple[tuple[str, str], ...]
 """How a point of a series was measured, as names and values: version of the benchmark, declared sampling, protocol, driver,
 frameworks. What was measured in unlike ways is never put into one level."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What the device was like while some rounds were taken."""
+
+    rounds: int
+    slowed: int = 0
+    """Rounds in which it slowed itself down."""
+    reasons: tuple[str, ...] = ()
+    """Why it did."""
+    clocks_hz: tuple[float, ...] = ()
+    """SM clocks of the rounds that know it."""
+    company: tuple[str, ...] = ()
+    """Other processes that computed on it, in words, each as it was seen last."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +59,8 @@ class Series:
     """Whether it is the metric that the case is about."""
     threshold: float | None = None
     """What the benchmark declares as large."""
+    conditions: Mapping[int, Conditions] = field(default_factory=dict, compare=False)
+    """By place: what the device was like, where that has a part in the values."""
 
     def __post_init__(self) -> None:
         columns = (self.at, self.rounds, self.ways, self.intervals, self.failures)
@@ -140,6 +159,28 @@ class Changed:
     """The commits of `point.blamed`."""
     new: bool = False
     """Whether this report raises the alarm: in a sweep, because nobody could have known of it before."""
+
+
+@dataclass(frozen=True)
+class Breakage:
+    """A case that gave numbers and gives none any more, in one place: an event, as a regression is."""
+
+    case: Case
+    machine: str
+    environment: str
+    device: str
+    failure: Failure
+    """At the first commit without a number; its message is empty where only asv has recorded it."""
+    good: str
+    """The newest commit with a number."""
+    blamed: tuple[Commit, ...]
+    """The commits that may be to blame, the oldest first: the last one is the first that was measured and gave no number."""
+    new: bool = False
+    """Whether this report raises the alarm, because nobody could have known of it before."""
+
+    @property
+    def first(self) -> Commit:
+        return self.blamed[-1]
 
 
 @dataclass(frozen=True)

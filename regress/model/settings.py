@@ -50,7 +50,9 @@ class Settings:
     # deciding
     time_threshold: float = 0.05
     memory_threshold: float = 0.10
-    host_threshold: float = 0.20
+    host_threshold: float = 0.05
+    host_apart_threshold: float = 0.20
+    """Of host time, where the sides did not take their windows in turn, as in recorded results."""
     change_threshold: float = 0.02
     """Smallest change of level that a history lists; what is worth an alert, the thresholds above say."""
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -65,10 +67,15 @@ class Settings:
     release_tags: str = r"(?:[\w./-]*[-_/](?=v?\d+\.))?v?\d+(?:\.\d+)*(?:[-._+]?[A-Za-z][\w.+-]*)?"
     """Which tags are releases: a regular expression of the whole name. The usual one takes v1, 2.4.0rc1 and jax-v0.4.30, and
     leaves out what services mark commits with, such as ciflow/inductor/12345."""
+    gates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Metrics that gate beside those that do by themselves: by a regular expression that a case's name begins with."""
     alpha: float = 0.05
+    paired_alpha: float = 0.01
+    """The same for sides that took windows in turn."""
     confidence: float = 0.95
     time_floor_s: float = 0.2e-6
-    host_floor_s: float = 2e-6
+    host_floor_s: float = 0.2e-6
+    host_apart_floor_s: float = 2e-6
     memory_floor_bytes: int = 64 * 1024
     good_rounds: float = 0.8
     """Below this share of rounds that gave a value, the case has failed; below this share of rounds that were not throttled,
@@ -83,6 +90,9 @@ class Settings:
     process: str = "auto"
     """How the process of a round begins: auto (forked from one that has imported the suite, where a trial shows that this
     works), or fresh (an interpreter of its own, which imports everything again)."""
+    in_turn: bool = True
+    """Whether processes of both sides take windows of the host's clock in turn, on one core; else one side is measured after
+    the other."""
     seed: int = 0
     better: Mapping[str, Better] = field(default_factory=dict)
     """Which direction is better, by regular expression, searched in names: of tracked numbers that do not say it themselves."""

@@ -70,7 +70,7 @@ def _timeline(
     asked_in = {each.args.correlation: each for each in api if each.args.correlation is not None}
 
     def operator_of(work: TraceEvent) -> _Found:
-        call = asked_in.get(work.args.correlation)
+        call = asked_in.get(work.args.correlation) if work.args.correlation is not None else None
         for each in (call, work):
             known = found.get(each.args.id) if each is not None else None
             if known is not None:
@@ -118,7 +118,9 @@ def _timeline(
         overheads=tuple(
             HostEvent(each.name, *_times(each, origin), thread=_number(each.tid)) for each in events["overhead"]
         ),
-        device=", ".join(sorted({str(each.get("name")) for each in devices if not used or each.get("id") in used})),
+        device=", ".join(
+            sorted({str(each.get("name")) for each in devices if not used or _number(each.get("id")) in used})
+        ),
         gaps_in_record=tuple(missing),
     )
 
@@ -216,7 +218,7 @@ def _times(event: TraceEvent, origin: float) -> tuple[float, float]:
 
 
 def _number(value: object) -> int:
-    return value if isinstance(value, int) else 0
+    return value if isinstance(value, int) and abs(value) < 2**63 else 0
 
 
 def _share(percent: object) -> float | None:

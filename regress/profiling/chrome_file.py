@@ -6,20 +6,25 @@ import gzip
 import json
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from regress.errors import ProfileError
+from regress.files import read_bytes
 
 AGAIN = "record it again with torch.profiler, and export it with export_chrome_trace"
+
+
+MOST_US = 1e18
+"""30,000 years: no clock counts to there."""
 
 
 class TraceArgs(msgspec.Struct, gc=False):
     """What is read of an event's arguments; all else is skipped, which makes reading several times as fast."""
 
-    id: Any = msgspec.field(default=None, name="External id")
-    correlation: Any = None
+    id: int | str | None = msgspec.field(default=None, name="External id")
+    correlation: int | None = None
     device: Any = 0
     stream: Any = 0
     grid: Any = None
@@ -40,9 +45,9 @@ class TraceEvent(msgspec.Struct, gc=False):
     ph: str = ""
     cat: str = ""
     name: str = ""
-    tid: Any = 0
-    ts: float = 0.0
-    dur: float = 0.0
+    tid: int | str = 0
+    ts: Annotated[float, msgspec.Meta(ge=-MOST_US, le=MOST_US)] = 0.0
+    dur: Annotated[float, msgspec.Meta(ge=0, le=MOST_US)] = 0.0
     args: TraceArgs = msgspec.field(default_factory=TraceArgs)
 
 
@@ -56,12 +61,12 @@ def load(path: Path) -> Trace:
     data = _bytes(path)
     try:
         return msgspec.json.decode(data, type=Trace)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         pass  # a bare NaN, which torch writes sometimes, or something that is no trace
     try:
         loose = json.loads(data.decode(errors="replace"))
         return msgspec.convert({"traceEvents": loose} if isinstance(loose, list) else loose, Trace, strict=False)
-    except ValueError as error:
+    except (ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise ProfileError(
             f"{path} is no Chrome trace: {_first_line(error)}", why=_why(data, error), fix=AGAIN
         ) from error
@@ -69,7 +74,7 @@ def load(path: Path) -> Trace:
 
 def _bytes(path: Path) -> bytes:
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
         return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ProfileError(f"{path} ends too early, or is damaged: {error}", fix=AGAIN) from error
@@ -79,7 +84,7 @@ def _bytes(path: Path) -> bytes:
         ) from error
 
 
-def _why(data: bytes, error: ValueError) -> str:
+def _why(data: bytes, error: Exception) -> str:
     if isinstance(error, msgspec.ValidationError) and "$.traceEvents[" in str(error):
         return "an event in it is not as torch writes it"
     if b'"traceEvents"' in data[: 1 << 16] or data.lstrip()[:1] == b"[":

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from regress.errors import ProfileError
+from regress.errors import ProfileError, quoted
+from regress.files import open_file
 from regress.profiling.timeline import (
     ApiCall,
     Copy,
@@ -78,7 +79,13 @@ def read(path: Path) -> Timeline:
         raise ProfileError(
             f"{path} cannot be read: {error}", why="the export was not finished, or is damaged", fix=_export(path)
         ) from error
-    except (IndexError, TypeError, ValueError) as error:  # a column that is not there, or holds something else
+    except (
+        IndexError,
+        KeyError,
+        TypeError,
+        ValueError,
+        OverflowError,
+    ) as error:  # a column that is not there, or holds something else
         raise ProfileError(
             f"{path} cannot be read: {error}", why="its tables are not as they are documented", fix=_export(path)
         ) from error
@@ -86,7 +93,7 @@ def read(path: Path) -> Timeline:
 
 def _refuse_reports(path: Path) -> None:
     try:
-        with path.open("rb") as file:
+        with open(open_file(path), "rb") as file:
             start = file.read(16)
     except OSError as error:
         raise ProfileError(f"{path} cannot be read: {error.strerror or error}", fix="name an export") from error
@@ -110,7 +117,9 @@ def unreadable(path: Path) -> ProfileError:
 
 
 def _export(path: Path) -> str:
-    return f"nsys export --type sqlite -o {path.with_suffix('.sqlite')} {path.with_suffix('.nsys-rep')}"
+    return quoted(
+        "nsys", "export", "--type", "sqlite", "-o", path.with_suffix(".sqlite"), path.with_suffix(".nsys-rep")
+    )
 
 
 class _Export:
@@ -170,6 +179,8 @@ class _Export:
         return int(min(found + marks))
 
     def _times(self, row: sqlite3.Row) -> tuple[float, float]:
+        if row["end"] < row["start"]:
+            raise ValueError("something ends before it has begun")
         return (row["start"] - self._origin) * NANO, (row["end"] - row["start"]) * NANO
 
     def _name(self, row: sqlite3.Row, *columns: str) -> str:

@@ -7,6 +7,7 @@ Reports may stand one after the other in one text, each under a title, or alone 
 from __future__ import annotations
 
 import csv
+import math
 import re
 from dataclasses import dataclass, field, replace
 
@@ -100,7 +101,7 @@ def _title(line: str) -> str:
 def _header(line: str, title: str) -> _Table | None:
     if "Total" not in line:
         return None
-    columns = next(csv.reader([line]), [])
+    columns = _fields(line)
     count = next((each for each in columns if each in _COUNTS), None)
     for total in columns:
         time, size = _TOTAL.fullmatch(total), _SIZE.fullmatch(total)
@@ -113,7 +114,7 @@ def _header(line: str, title: str) -> _Table | None:
 
 def _add(table: _Table, line: str, source: str, number: int) -> bool:
     """Add a row; False for a line that is none. Raises ProfileError for one that breaks off."""
-    fields = next(csv.reader([line]), [])
+    fields = _fields(line)
     if not fields or not re.fullmatch(r"[\d.,]+", fields[0]):
         return False
     if len(fields) != len(table.columns):
@@ -130,10 +131,21 @@ def _add(table: _Table, line: str, source: str, number: int) -> bool:
     return True
 
 
+def _fields(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:  # a field of more than 131,072 letters
+        return []
+
+
 def _size(text: str) -> Size3 | None:
     numbers = [int(each) for each in re.findall(r"\d+", text)]
     return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None
 
 
 def _number(text: str) -> float:
-    return float(text.replace(",", ""))
+    """Raises ValueError, also for what nothing can last or be counted."""
+    number = float(text.replace(",", ""))
+    if not 0 <= number < math.inf:
+        raise ValueError(f"there is {text}")
+    return number

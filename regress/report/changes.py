@@ -1,4 +1,4 @@
-"""Change points over many commits: what is new since the last sweep, and what is still open from before."""
+"""Change points over many commits, and what gives no number any more: new since the last sweep, or still open from before."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from regress.model import Changed, Report, Verdict
+from regress.model import Breakage, Changed, Report, Verdict
 from regress.report.rows import MARKS, metric_words
 from regress.report.style import Style, cut, visible
 from regress.report.table import Layout, Row
-from regress.report.together import FEWEST
+from regress.report.together import FEWEST, how_far
 from regress.units import format_change, format_interval, format_pair
 
-__all__ = ["ALIGNS", "changes", "folded_line", "row", "tables"]
+__all__ = ["ALIGNS", "broken_row", "changes", "folded_line", "row", "tables"]
 
 ALIGNS = "lrrrllll"
 _SUBJECT_LIMIT = 50
@@ -22,8 +22,9 @@ _SUBJECT_LIMIT = 50
 def changes(report: Report, style: Style) -> list[str]:
     """The sections of change points as lines; what is small or recovered is counted only, unless verbose."""
     found = tables(report, style)
-    for table in list(found.values())[1:]:
-        table[0] = Row((table[0].cells[0], *("",) * (len(ALIGNS) - 1)), color="bold", accent=0)
+    titled = [table for table in found.values() if any(table[0].cells[1:])]
+    for table in titled[1:]:
+        table[0] = _title(table[0].cells[0])
     layout = Layout.of([one for table in found.values() for one in table], ALIGNS, style)
     lines = [
         line for table in found.values() for line in (*(text for one in table for text in layout.lines(one, style)), "")
@@ -39,7 +40,7 @@ def folded_line(report: Report, style: Style) -> str:
 
 
 def tables(report: Report, style: Style) -> dict[str, list[Row]]:
-    """Title -> rows of a table, below the titles of its columns; aligned as ALIGNS says."""
+    """Title -> rows of a table, below the titles of its columns, what hurts first; aligned as ALIGNS says."""
     alarm = "open in the history" if report.command == "gate" else "new"
     chosen = [
         (alarm, [each for each in report.changes if each.new and _shown(each, style)]),
@@ -48,7 +49,7 @@ def tables(report: Report, style: Style) -> dict[str, list[Row]]:
     if style.verbose:
         chosen.append(("from before", [each for each in report.changes if not each.new and not _is_open(each)]))
     several = len({(each.machine, each.environment, each.device) for each in report.changes}) > 1
-    return {
+    changed = {
         title: [
             Row((title, "before", "after", "change", "95 % interval", "", "", ""), color="bold", accent=0),
             *(one for each in _together(found, style) for one in _rows(each, several)),
@@ -56,6 +57,18 @@ def tables(report: Report, style: Style) -> dict[str, list[Row]]:
         for title, found in chosen
         if found
     }
+    broken, known = (
+        {title: [_title(title), *_broken_rows(own, style)]} if own else {}
+        for title, own in (
+            ("no number any more", [each for each in report.breakages if each.new]),
+            ("no number, from before", [each for each in report.breakages if not each.new]),
+        )
+    )
+    return broken | changed | known
+
+
+def _title(words: str) -> Row:
+    return Row((words, *("",) * (len(ALIGNS) - 1)), color="bold", accent=0)
 
 
 def _is_open(changed: Changed) -> bool:
@@ -103,6 +116,35 @@ def _rows(group: Sequence[Changed], several: bool) -> Iterator[Row]:
     )
 
 
+def _broken_rows(found: Sequence[Breakage], style: Style) -> Iterator[Row]:
+    """A row each; of one benchmark, one for all that broke alike, unless verbose."""
+    groups: dict[object, list[Breakage]] = {}
+    for at, each in enumerate(found):
+        groups.setdefault(
+            at if style.verbose else (each.case.name, _place(each), each.failure, each.blamed), []
+        ).append(each)
+    several = len({_place(each) for each in found}) > 1
+    for group in groups.values():
+        first = broken_row(group[0], several)
+        name = f"{visible(group[0].case.name)}: {len(group)} cases"
+        yield first if len(group) == 1 else replace(first, cells=(name, *first.cells[1:]))
+
+
+def broken_row(broken: Breakage, several: bool = False) -> Row:
+    """The cells of a case that gives no number any more; with its place where there are several."""
+    mark, color = MARKS[Verdict.FAILED]
+    failure = broken.failure
+    said = visible(failure.message.partition("\n")[0])
+    words = (
+        _blame(broken),
+        said,
+        f"at {visible(failure.where)}" if failure.where else "",
+        _place(broken) if several else "",
+    )
+    columns = (visible(str(broken.case)), "", "", visible(failure.kind), "", "", ", ".join(filter(None, words)))
+    return Row(columns, mark, color, accent=3)
+
+
 def row(changed: Changed, several: bool = False) -> Row:
     """The cells of one change; with its place where there are several."""
     point, metric = changed.point, changed.metric
@@ -118,10 +160,10 @@ def row(changed: Changed, several: bool = False) -> Row:
         "tentative" if point.state == "tentative" and point.acknowledged is None else "",
         ", ".join(filter(None, [_blame(changed), *_notes(changed), _place(changed) if several else ""])),
     )
-    return Row(columns, mark, color if point.large else "", accent=3)
+    return Row(columns, mark, color if point.large else "", accent=3, weight=how_far(point.ratio))
 
 
-def _blame(changed: Changed) -> str:
+def _blame(changed: Changed | Breakage) -> str:
     """The commit, or how many there are that may be it."""
     last = changed.blamed[-1]
     if len(changed.blamed) > 1:
@@ -144,5 +186,5 @@ def _notes(changed: Changed) -> tuple[str, ...]:
     return (*notes, *map(visible, point.reasons))
 
 
-def _place(changed: Changed) -> str:
+def _place(changed: Changed | Breakage) -> str:
     return " ".join(filter(None, [visible(changed.machine), visible(changed.environment), visible(changed.device)]))

@@ -53,12 +53,13 @@ def failure_lines(failures: Iterable[tuple[str, Failure]], style: Style) -> list
 
 
 def _what_happened(comparison: Comparison) -> tuple[object, ...]:
-    """Equal for cases that are one row: failures of one benchmark, and whatever is skipped for one reason."""
+    """Equal for cases that are one row: failures of one benchmark, and whatever is skipped for one reason; what is critical is
+    named."""
     failures = tuple((side, each.kind, each.message, each.where) for side, each in failures_of(comparison))
     return (
         failures
-        if comparison.verdict is Verdict.SKIPPED and failures
-        else (comparison.case.name, comparison.reasons, failures)
+        if comparison.verdict is Verdict.SKIPPED and failures and not comparison.critical
+        else (comparison.case.name, comparison.critical, comparison.reasons, failures)
     )
 
 

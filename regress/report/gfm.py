@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from regress.report.style import cut, visible
 from regress.report.table import Row
@@ -37,6 +37,15 @@ class Part:
     before: str = ""
     rows: tuple[str, ...] = ()
     after: str = ""
+    weights: tuple[float, ...] = ()
+    """How much each row matters, where not all have room; empty: the first ones most."""
+    reserved: int = 0
+    """So many of its rows, those that matter most, have room before any that are not reserved."""
+
+    def by_weight(self) -> list[int]:
+        """The places of its rows, the one that matters most first."""
+        weights = self.weights or (0.0,) * len(self.rows)
+        return sorted(range(len(self.rows)), key=lambda at: -weights[at])
 
     def whole(self) -> Part:
         """The same with nothing that may be left out; for what is short."""
@@ -66,7 +75,7 @@ def table(rows: Sequence[Row], aligns: str, *, bold: bool = True) -> Part:
     titles = _line(words(rows[0].cells[at]) for at in used)
     below = _line(_ALIGN[aligns[at]] for at in used)
     cells = ((_cell(row, at, bold) for at in used) for row in rows[1:])
-    return Part(f"{titles}{below}", tuple(map(_line, cells)), "\n")
+    return Part(f"{titles}{below}", tuple(map(_line, cells)), "\n", tuple(row.weight for row in rows[1:]))
 
 
 def fence(blocks: Iterable[Sequence[str]], language: str = "text", *, longest: int = _LONGEST) -> Part:
@@ -82,27 +91,40 @@ def fold(title: str, part: Part) -> Part:
     escaped = html.escape(text)
     summary = escaped if _is_words(text) else f"<code>{escaped}</code>"
     before = f"<details><summary>{summary}</summary>\n\n{part.before}"
-    return Part(before, part.rows, f"{part.after}</details>\n\n")
+    return replace(part, before=before, after=f"{part.after}</details>\n\n")
 
 
 def fit(parts: Sequence[Part], limit: int, where: str) -> str:
     """The page in at most so many bytes. What is left out is counted, and `where` says where it is."""
     ends = [_size(part.before) + _size(part.after) + _size(_more(10**9)) for part in parts]
-    room = limit - sum(ends) - _size(_left_out(10**9, where))
+    kept = _kept(parts, limit - sum(ends) - _size(_left_out(10**9, where)))
     page, missing = [], 0
-    for part in parts:
-        taken = 0
-        for row in part.rows:
-            if room < _size(row):
-                break
-            room -= _size(row)
-            taken += 1
-        left = len(part.rows) - taken
-        room = 0 if left else room  # what comes next is less serious: it must not be there in place of this
+    for part, places in zip(parts, kept, strict=True):
+        left = len(part.rows) - len(places)
         missing += left
-        page += [part.before, *part.rows[:taken], part.after, _more(left) if left else ""]
+        page += [part.before, *(part.rows[at] for at in sorted(places)), part.after, _more(left) if left else ""]
     page += [_left_out(missing, where)] if missing else []
     return "".join(page).rstrip("\n") + "\n"
+
+
+def _kept(parts: Sequence[Part], room: int) -> list[set[int]]:
+    """The places of the rows of each part that have room."""
+    kept: list[set[int]] = [set() for _ in parts]
+    share = room // 2  # of what is reserved no part takes more: nothing else would be there
+    for number, part in enumerate(parts):
+        own = share
+        for at in part.by_weight()[: part.reserved]:
+            if _size(part.rows[at]) <= min(own, room):
+                own -= _size(part.rows[at])
+                room -= _size(part.rows[at])
+                kept[number].add(at)
+    for number, part in enumerate(parts):
+        for at in (each for each in part.by_weight() if each not in kept[number]):
+            if room < _size(part.rows[at]):
+                return kept  # what comes next is less serious: it must not be there in place of this
+            room -= _size(part.rows[at])
+            kept[number].add(at)
+    return kept
 
 
 def _is_words(text: str) -> bool:

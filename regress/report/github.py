@@ -8,19 +8,18 @@ nothing in it is one.
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from regress.model import Changed, Comparison, Failure, Report, Verdict
+from regress.model import Comparison, Failure, Report, Verdict
 from regress.report import changes, summary, terminal, verdicts
 from regress.report.explained import because
 from regress.report.failures import alike, failures_of, name_of, reasons_beside
 from regress.report.rows import in_words, row
 from regress.report.style import Style, cut, visible
-from regress.report.together import Together, gathered
+from regress.report.together import Together, gathered, how_far, weight_of
 
 __all__ = ["render"]
 
@@ -28,6 +27,7 @@ _MOST = 10
 _LONGEST = 255
 """Characters of a title."""
 _MESSAGE = 4_000
+_FAILED = "failed: "
 _NARROW = Style(width=80)
 _PLACE = re.compile(r"(?P<file>[^/:][^:]*):(?P<line>\d+)")
 """A file of the repository and a line."""
@@ -55,8 +55,11 @@ def render(report: Report, style: Style) -> str:
         shown = these if len(these) <= _MOST else these[: _MOST - 1]
         lines += map(_command, shown)
         if len(shown) < len(these):
-            more = f"{len(these) - len(shown)} more: all are in the log of this step"
-            lines.append(_command(Annotation(these[0].type, "regress", (more,))))
+            rest = these[len(shown) :]
+            more = f"{len(rest)} more: all are in the log of this step"
+            # What fails is named, whatever it is behind.
+            names = sorted((each.title for each in rest), key=lambda title: not title.startswith(_FAILED))
+            lines.append(_command(Annotation(these[0].type, "regress", (more, *names))))
     return "\n".join(lines) + "\n"
 
 
@@ -87,25 +90,24 @@ def _compared(report: Report) -> Iterator[Annotation]:
     counts = {
         code: [each for each in report.comparisons if each.exit_code(report.strict) == code] for code in (1, 3, 4)
     }
-    for each in sorted(gathered(counts[1], report.comparisons), key=_rank):
-        yield _row("error", each, report)
-    for group in alike(counts[3]):
+    worst = sorted(gathered(counts[1], report.comparisons), key=weight_of, reverse=True)
+    failed = [_failure("error", group) for group in alike(counts[3])]
+    # Of those that have room, some are of each kind.
+    first = max(_MOST // 2, _MOST - 1 - len(failed))
+    yield from (_row("error", each, report) for each in worst[:first])
+    yield from failed
+    yield from (_row("error", each, report) for each in worst[first:])
+    for group in alike(each for each in counts[4] if failures_of(each)):
         yield _failure("error", group)
-    for each in gathered(counts[4], report.comparisons):
+    for each in gathered([one for one in counts[4] if not failures_of(one)], report.comparisons):
         yield _row("error", each, report)
     drifted = [each for each in report.drift if each.exit_code(report.strict)]
-    for each in sorted(gathered(drifted, report.drift), key=_rank):
+    for each in sorted(gathered(drifted, report.drift), key=weight_of, reverse=True):
         yield _row("error", each, report, f"since {report.drift_since} ")
     told = {each.case for each in counts[3]}
     other = [each for title, found in verdicts.chosen(report) for each in found if title == Verdict.FAILED.value]
     for group in alike(each for each in other if each.case not in told):
         yield _failure("warning", group)
-
-
-def _rank(shown: Comparison | Together) -> tuple[bool, float]:
-    moved = shown.moved if isinstance(shown, Together) else (shown,)
-    ratios = [each.ratio for each in moved if each.ratio is not None and 0 < each.ratio < math.inf]
-    return not any(each.critical for each in moved), -max((abs(math.log(each)) for each in ratios), default=math.inf)
 
 
 def _row(type: Type, shown: Comparison | Together, report: Report, since: str = "") -> Annotation:
@@ -119,7 +121,8 @@ def _failure(type: Type, group: list[Comparison]) -> Annotation:
     failures = failures_of(group[0])
     said = [f"{side}: {_words(failure)}" for side, failure in failures]
     where = failures[-1][1].where if failures else ""
-    return Annotation(type, f"failed: {name_of(group)}", tuple(filter(None, [*said, reasons_beside(group[0])])), where)
+    title = f"{group[0].verdict}: {name_of(group)}"
+    return Annotation(type, title, tuple(filter(None, [*said, reasons_beside(group[0])])), where)
 
 
 def _words(failure: Failure) -> str:
@@ -131,23 +134,22 @@ def _failed(report: Report) -> Iterator[Annotation]:
     for each in report.measurements:
         failure = each.failure
         if failure is not None and failure.kind != "skipped" and each.primary:
-            yield Annotation("error", f"failed: {each.case}", (_words(failure),), failure.where)
+            yield Annotation("error", f"{_FAILED}{each.case}", (_words(failure),), failure.where)
 
 
 def _changed(report: Report) -> Iterator[Annotation]:
-    """A regression that is new is an error, the farthest first; what is new and not sure yet is a warning."""
+    """What gives no number any more is an error where it is new, as is a regression, the farthest first; what is new and not
+    sure yet is a warning."""
+    for broken in (each for each in report.breakages if each.new):
+        cells, where = changes.broken_row(broken).cells, broken.failure.where
+        yield Annotation("error", f"no number any more: {cells[0]}", (in_words(cells),), where)
     new = [each for each in report.changes if each.new]
-    for each in sorted((one for one in new if one.point.is_open), key=_far):
+    for each in sorted((one for one in new if one.point.is_open), key=lambda one: -how_far(one.point.ratio)):
         cells = changes.row(each).cells
         yield Annotation("error", f"regressed: {cells[0]}", (in_words(cells),))
     for each in (one for one in new if one.point.state == "tentative" and one.point.moved is Verdict.REGRESSED):
         cells = changes.row(each).cells
         yield Annotation("warning", f"tentative: {cells[0]}", (in_words(cells),))
-
-
-def _far(changed: Changed) -> float:
-    ratio = changed.point.ratio
-    return -abs(math.log(ratio)) if ratio is not None and 0 < ratio < math.inf else -math.inf
 
 
 def _others(report: Report) -> Iterator[Annotation]:

@@ -17,6 +17,7 @@ from regress.model import (
     Acknowledgement,
     AnchorCheck,
     Bisection,
+    Breakage,
     Built,
     CallProfile,
     Case,
@@ -101,6 +102,7 @@ def _measured(report: Report) -> dict[str, Any]:
         "machine": {"name": report.machine.name, "facts": report.machine.facts} if report.machine else None,
         "environment": side.environment if side else None,
         "device": report.device or None,
+        "imported": {name: list(files) for name, files in report.imported.items()},
         "policy": report.policy,
         "cases": report.cases,
         "counts": report.counts,
@@ -143,6 +145,7 @@ def _sweep(report: Report) -> dict[str, Any]:
         "device": report.device or None,
         "cases": report.cases,
         "changes": [_changed(each) for each in report.changes],
+        "breakages": [_broken(each) for each in report.breakages],
         "anchors": [_anchor(each) for each in report.anchors],
     }
 
@@ -355,6 +358,7 @@ def _comparison(report: Report, each: Comparison) -> dict[str, Any]:
         "threshold": each.threshold,
         "noise": each.noise,
         "min_detectable": each.min_detectable,
+        "pairs": dataclasses.asdict(each.pairs) if each.pairs is not None else None,
         "throughput": _throughputs(each.base_throughput, each.head_throughput),
         "repro": again(report, each.case),
         "acknowledged": _acknowledgement(each.acknowledged),
@@ -404,6 +408,21 @@ def _changed(each: Changed) -> dict[str, Any]:
         "recovered_by": point.recovered_by or None,
         "reason": "; ".join(point.reasons),
         "acknowledged": _acknowledgement(point.acknowledged),
+        "new": each.new,
+    }
+
+
+def _broken(each: Breakage) -> dict[str, Any]:
+    return {
+        "name": each.case.name,
+        "params": each.case.params,
+        "machine": each.machine,
+        "environment": each.environment,
+        "device": each.device or None,
+        "first": each.first.sha,
+        "good": each.good,
+        "blamed": [_commit(one) for one in each.blamed],
+        "failure": _failure(each.failure),
         "new": each.new,
     }
 
@@ -609,6 +628,8 @@ def _failures(report: Report) -> Iterator[tuple[Case, str, Failure]]:
     for measurement in report.measurements:
         if measurement.failure is not None:
             yield measurement.case, "head", measurement.failure
+    for broken in report.breakages:
+        yield broken.case, "head", broken.failure
 
 
 def _failure(failure: Failure) -> dict[str, Any]:

@@ -33,6 +33,7 @@ _NARROW = Style(width=80)
 _SKIPPED = (Verdict.UNDECIDED, Verdict.SKIPPED, Verdict.FAILED, Verdict.INCOMPARABLE, Verdict.GONE)
 
 Outcome = Literal["", "failure", "error", "skipped"]
+_SERIOUS = ("error", "failure", "skipped", "")
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def render(report: Report, style: Style) -> str:
     suites: dict[str, list[Test]] = {}
     for each in tests:
         suites.setdefault(each.suite, []).append(each)
-    room = _ALL_DETAILS
+    details = _details(tests)
     for name, found in suites.items():
         suite = ElementTree.SubElement(root, "testsuite", name=_xml(name))
         _count(suite, found, report if name == tests[0].suite else None)
@@ -65,7 +66,7 @@ def render(report: Report, style: Style) -> str:
         if name == tests[0].suite:
             _properties(suite, report)
         for each in found:
-            room -= _testcase(suite, each, room)
+            _testcase(suite, each, details[id(each)])
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
 
@@ -125,12 +126,21 @@ def _measurements(report: Report) -> Iterator[Test]:
 
 
 def _changes(report: Report) -> Iterator[Test]:
-    """A regression fails the sweep that it is new in."""
+    """A regression, and what gives no number any more, fail the sweep that they are new in."""
     for each in report.changes:
         where = " ".join(filter(None, (each.machine, each.environment, each.device)))
         name = f"{_name(each)} since {each.point.first[:8]} on {where}"
         outcome: Outcome = "failure" if each.new and each.point.is_open else ""
         yield Test(each.case.name, name, outcome, str(each.point.moved), in_words(changes.row(each).cells))
+    for broken in report.breakages:
+        where = " ".join(filter(None, (broken.machine, broken.environment, broken.device)))
+        name = f"{broken.case} since {broken.first.short} on {where}"
+        words, details = (
+            in_words(changes.broken_row(broken).cells),
+            failure_lines([("", broken.failure)], Style(verbose=True)),
+        )
+        outcome = "error" if broken.new else ""
+        yield Test(broken.case.name, name, outcome, broken.failure.kind, words, tuple(details))
 
 
 def _others(report: Report) -> Iterator[Test]:
@@ -156,23 +166,32 @@ def _name(each: Comparison | Measurement | Changed) -> str:
 # -- XML -----------------------------------------------------------------------------------------------------------------
 
 
-def _testcase(suite: ElementTree.Element, test: Test, room: int) -> int:
-    """Write it, with its details as far as there is room; how much of it they took."""
+def _details(tests: Sequence[Test]) -> dict[int, str]:
+    """What stands below each test, by its id; as far as there is room, and what fails has it first."""
+    room, found = _ALL_DETAILS, {}
+    for test in sorted(tests, key=lambda each: _SERIOUS.index(each.outcome)):
+        text = "\n".join(_xml(line).rstrip() for line in test.details)
+        text = text if len(text) <= _DETAILS else f"…{text[-_DETAILS:]}"
+        text = "\n".join(filter(None, (_xml(_cut(test.because)), text)))
+        written = len(text) if test.outcome else 0
+        found[id(test)] = text if written <= room else "left out: the document would be too long"
+        room -= written if written <= room else 0
+    return found
+
+
+def _testcase(suite: ElementTree.Element, test: Test, details: str) -> None:
     case = ElementTree.SubElement(suite, "testcase", classname=_xml(test.suite), name=_xml(test.name))
-    message = test.message if len(test.message) <= _MESSAGE else f"{test.message[:_MESSAGE]} …"
-    because = _xml(test.because if len(test.because) <= _MESSAGE else f"{test.because[:_MESSAGE]} …")
-    details = "\n".join(_xml(line).rstrip() for line in test.details)
-    details = details if len(details) <= _DETAILS else f"…{details[-_DETAILS:]}"
-    if len(details) > room:
-        details = "left out: the document would be too long"
     if test.outcome:
-        element = ElementTree.SubElement(case, test.outcome, type=_xml(test.kind), message=_xml(message))
-        element.text = "\n".join(filter(None, (because, details)))
-        return len(element.text)
-    if message:
-        warned = details if test.name == "verdict" else because
-        ElementTree.SubElement(case, "system-out").text = f"{_xml(f'{test.kind}: {message}')}\n{warned}".rstrip()
-    return 0
+        element = ElementTree.SubElement(case, test.outcome, type=_xml(test.kind), message=_xml(_cut(test.message)))
+        element.text = details
+    elif test.message:
+        warned = details if test.name == "verdict" else _xml(_cut(test.because))
+        said = _xml(f"{test.kind}: {_cut(test.message)}")
+        ElementTree.SubElement(case, "system-out").text = f"{said}\n{warned}".rstrip()
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= _MESSAGE else f"{message[:_MESSAGE]} …"
 
 
 def _count(element: ElementTree.Element, tests: Sequence[Test], whole: Report | None) -> None:

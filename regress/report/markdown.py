@@ -6,6 +6,7 @@ It stays under LIMIT, whatever is measured, and says how many rows that costs an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from regress.model import Comparison, Report, Verdict
 from regress.report import anchors, changes, explained, implementations, listings, summary, verdicts
@@ -30,6 +31,8 @@ _SIGNS = {"PASS": "✅", "FOUND": "✅", "FAIL": "❌", "UNDECIDED": "❔"}
 _STOP = "⛔"
 _FEW = 10
 """Warnings that are shown."""
+_WORST = 20
+"""Rows of each section that is not folded that are there whatever else is; of what fails, all are."""
 _COMMAND = 1_000
 """Characters of a command."""
 _SHOWN = (Verdict.REGRESSED.value, Verdict.FAILED.value, Verdict.IMPROVED.value)
@@ -122,7 +125,8 @@ def _compared(report: Report, style: Style) -> Iterator[Part]:
     """What changed. What is undecided is shown where that is the verdict."""
     for title, found in verdicts.chosen(report, style.verbose):
         if title in _shown(report):
-            yield _section(title, title, found, report, style)
+            part = _section(title, title, found, report, style)
+            yield replace(part, reserved=len(part.rows) if title == Verdict.FAILED.value else _WORST)
 
 
 def _folded(report: Report, style: Style) -> Iterator[Part]:
@@ -148,7 +152,7 @@ def _section(title: str, above: str, found: Sequence[Comparison], report: Report
 
 
 def _titled(title: str, part: Part) -> Part:
-    return Part(f"**{title}**\n\n{part.before}", part.rows, part.after)
+    return replace(part, before=f"**{title}**\n\n{part.before}")
 
 
 def _measured(report: Report, style: Style) -> Iterator[Part]:
@@ -156,7 +160,8 @@ def _measured(report: Report, style: Style) -> Iterator[Part]:
     if rows:
         yield table(rows, listings.MEASURED)
     for title, blocks in listings.unmeasured(report, style):
-        yield _titled(title, fence(blocks))
+        part = _titled(title, fence(blocks))
+        yield replace(part, reserved=len(part.rows) if title == Verdict.FAILED.value else 0)
 
 
 def _implementations(report: Report, style: Style) -> Iterator[Part]:
@@ -180,7 +185,7 @@ def _explained(report: Report, style: Style) -> Iterator[Part]:
 
 def _changes(report: Report, style: Style) -> Iterator[Part]:
     for rows in changes.tables(report, style).values():
-        yield table(rows, changes.ALIGNS)
+        yield replace(table(rows, changes.ALIGNS), reserved=_WORST)
     folded = changes.folded_line(report, style)
     if folded:
         yield Part(f"{folded}\n\n")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from regress.model import Acknowledgement, Comparison, Report, Verdict
 from regress.report.style import Style, visible
 from regress.report.table import Row
 from regress.report.throughput import throughput_words
-from regress.report.together import Together
+from regress.report.together import Together, weight_of
 from regress.units import format_change, format_interval, format_pair, format_percent
 
 __all__ = [
@@ -60,7 +61,8 @@ def heading(title: str, report: Report, style: Style, *, columns: bool) -> Row:
 
 def row(shown: Comparison | Together, style: Style) -> Row:
     """The row of a comparison, or of several that moved together."""
-    return _together(shown) if isinstance(shown, Together) else _comparison(shown, style)
+    found = _together(shown) if isinstance(shown, Together) else _comparison(shown, style)
+    return replace(found, weight=weight_of(shown))
 
 
 def in_words(cells: Sequence[str]) -> str:
@@ -169,7 +171,10 @@ def _interval(comparison: Comparison) -> str:
 
 
 def _rounds(comparison: Comparison) -> tuple[str, str]:
-    """How many rounds each side has, and its spread: "5+5", "1.5/1.2 %"."""
+    """How many rounds each side has, and its spread: "5+5", "1.5/1.2 %"; or how many pairs, and theirs: "6 pairs", "0.9 %"."""
+    if comparison.pairs is not None:
+        pairs = comparison.pairs
+        return f"{pairs.n} pair{'s' * (pairs.n != 1)}", format_percent(pairs.spread) if pairs.n > 1 else ""
     sides = [side for side in (comparison.base, comparison.head) if side is not None]
     known = any(side.n > 1 for side in sides)  # one round has none
     spread = "/".join(format_percent(side.spread if side.n > 1 else None).removesuffix(" %") for side in sides)

@@ -102,7 +102,9 @@ def verdict(report: Report, style: Style) -> list[str]:
         ratio, low, high, over = report.geomean
         interval = f" ({format_interval(low, high)})" if style.verbose else ""
         parts.append(f"geomean {format_change(ratio)}{interval} over {over}")
-    if report.command == "run" and report.head is not None and report.head.dirty:
+    if report.command == "run" and report.quick:
+        parts.append("not recorded: --quick")
+    elif report.command == "run" and report.head is not None and report.head.dirty:
         parts.append("not recorded: uncommitted changes")
     if report.duration_s:
         parts.append(format_duration(report.duration_s))

@@ -26,6 +26,8 @@ class Row:
     mark: str = " "
     color: str = ""
     accent: int | None = None
+    weight: float = 0.0
+    """How much it matters, where there is no room for all."""
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,12 @@ def _header(report: Report, style: Style) -> list[str]:
     place = summary.place(report)
     lines += [f"{_label('on')}{place}"] if place else []
     lines += [f"{_label('plan')}{visible(report.plan)}"] if report.plan else []
+    if style.verbose:
+        lines += [
+            f"{_label('code')}{visible(name)}: {visible(', '.join(files))}"
+            for name, files in report.imported.items()
+            if files
+        ]
     if report.overhead is not None and style.verbose:
         first, case = map(format_time, report.overhead)
         where = f"{first} from the start of a round's process until it can measure, {case} a case beside measuring"

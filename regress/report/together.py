@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from regress.model import Comparison, Verdict
 
-__all__ = ["FEWEST", "Together", "gathered"]
+__all__ = ["FEWEST", "Together", "gathered", "how_far", "weight_of"]
 
 FEWEST = 3
 """Cases from which on they are one row."""
@@ -19,6 +19,9 @@ _OPPOSITE = {
     Verdict.UNCHANGED: Verdict.IMPROVED,
 }
 """Verdicts that are gathered (unchanged: the folded slowdowns), and what speaks against having moved together."""
+
+_FARTHEST = 1e4
+"""More than the logarithm of any number."""
 
 Key = tuple[str, str]
 
@@ -55,6 +58,17 @@ class Together:
     def reasons(self) -> tuple[str, ...]:
         """Those that all of them share, in order."""
         return tuple(each for each in self.moved[0].reasons if all(each in other.reasons for other in self.moved))
+
+
+def how_far(ratio: float | None) -> float:
+    """How far a change is, either way; what has no ratio (from zero, say) is farther than what has one."""
+    return abs(math.log(ratio)) if ratio is not None and 0 < ratio < math.inf else _FARTHEST
+
+
+def weight_of(shown: Comparison | Together) -> float:
+    """How much a row matters: the critical ones most, then how far it moved."""
+    moved = shown.moved if isinstance(shown, Together) else (shown,)
+    return max(how_far(each.ratio) for each in moved) + 2 * _FARTHEST * any(each.critical for each in moved)
 
 
 def gathered(rows: Iterable[Comparison], all_of_them: Sequence[Comparison]) -> list[Comparison | Together]:

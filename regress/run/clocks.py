@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from regress.errors import RegressError
+from regress.errors import RegressError, quoted
+from regress.files import open_file
 
 ENDING = ".clocks"
 
@@ -217,9 +218,9 @@ def _claimed(path: Path) -> Iterator[_Claim | None]:
     """Holds the file alone while the block runs; None where another process does. The kernel frees it when one is killed."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        descriptor = open_file(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
     except OSError as error:
-        raise RegressError(f"cannot use {path}", why=str(error), fix=f"rm -f {path}") from None
+        raise RegressError(f"cannot use {path}", why=str(error), fix=quoted("rm", "-f", path)) from None
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

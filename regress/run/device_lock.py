@@ -7,6 +7,7 @@ with its process, however that ends. Containers exclude each other where they sh
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import getpass
 import json
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from regress.errors import NothingMeasured, RegressError
+from regress.files import open_file
 
 ENDING = ".lock"
 POLL_S = 0.5
@@ -62,18 +64,29 @@ def held(uuid: str, folder: Path, note: Callable[[str], None], wait: bool = Fals
 def _opened(path: Path) -> int:
     """A descriptor of the file. Where it is, it is opened without O_CREAT: the kernel may refuse that on another user's file
     in a folder that all can write to (fs.protected_regular)."""
-    flags = os.O_RDWR | os.O_CLOEXEC
+    flags = os.O_RDWR | os.O_NOFOLLOW
+    folder = path.parent.lstat() if path.parent.is_symlink() else None
+    if folder is not None and folder.st_uid not in (0, os.getuid()):
+        raise OSError(errno.EPERM, "its folder is a link of somebody else's")
     try:
-        return os.open(path, flags)
+        return _only_name_of(open_file(path, flags))
     except FileNotFoundError:
         pass
     if not path.parent.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(PermissionError):  # somebody else was first, and has done it
             path.parent.chmod(FOLDER_MODE)
-    descriptor = os.open(path, flags | os.O_CREAT, FILE_MODE)
+    descriptor = _only_name_of(open_file(path, flags | os.O_CREAT, FILE_MODE))
     with contextlib.suppress(PermissionError):
         os.fchmod(descriptor, FILE_MODE)  # whatever the umask
+    return descriptor
+
+
+def _only_name_of(descriptor: int) -> int:
+    """The descriptor of a file that has no other name: somebody may have put a link to another file in the place of a lock."""
+    if os.fstat(descriptor).st_nlink > 1:
+        os.close(descriptor)
+        raise OSError(errno.EPERM, "it is another file, too, under another name")
     return descriptor
 
 

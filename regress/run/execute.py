@@ -18,7 +18,7 @@ from pathlib import Path
 from regress.errors import NothingMeasured
 from regress.measure.wire import Proposal, Task
 from regress.measure.wire import Suite as SuiteMessage
-from regress.model import Batch, Case, Failure, Protocol, Round, SuiteProblem
+from regress.model import Batch, Benchmark, Case, Failure, Protocol, Round, SuiteProblem
 from regress.model import Measured as Value
 from regress.run import homes, plan
 from regress.run.environments import Prepared
@@ -26,6 +26,7 @@ from regress.run.environments.tree import unbuilt
 from regress.run.job import Job, Measured, Sink, Steps, Watcher
 from regress.run.lanes import Lane, Lanes, at_once
 from regress.run.turns import Turns
+from regress.run.unmatched import unmatched
 
 __all__ = ["Job", "Measured", "Sink", "Steps", "Watcher", "discover", "execute", "nothing_selected"]
 
@@ -60,9 +61,10 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
     for lane in reversed(lanes.all):
         measured.facts.update(lane.processes.first_facts)
     measured.warnings += dict.fromkeys(text for lane in lanes.all for text in lane.processes.warnings)
-    imported = {lane.visits.imported for lane in lanes.all} - {None}
-    if imported == {False}:
-        measured.warnings.append("the suite imports nothing of this repository: it measures installed packages only")
+    measured.warnings += plan.nothing_imported(
+        [lane.visits.imported for lane in lanes.all],
+        {each.side.name: f"{each.side.name} {each.side.label}" for each in job.sides if not each.environment.installs},
+    )
     overheads = [each for lane in lanes.all for each in lane.visits.overheads]
     if overheads:
         firsts, betweens, cases = zip(*overheads, strict=True)
@@ -129,12 +131,16 @@ class _Execution:
         self._alone: set[Case] = set()
         """Cases that are measured while no other is: the host has a part in their values."""
         self._protocols: dict[tuple[str, Case], Protocol] = {}
+        self._in_turn: set[Case] = set()
+        """Cases whose sides take windows of the host's clock in turn."""
         self._caches: dict[tuple[Lane, str, str], str] = {}
         """Folder of each (lane, side, setup_cache key); empty where it failed."""
         self._counters: dict[tuple[str, Case], dict[str, Value]] = {}
         """What the unmeasured visits counted, until a round has taken it along."""
         self._dead: set[tuple[str, Case]] = set()
         """Cases that failed before the first round of a side."""
+        self._unimportable: dict[tuple[str, str], Failure] = {}
+        """By side and name: benchmarks that worked before, and cannot be imported there."""
         self._failures: dict[tuple[str, Case], int] = {}
         self._planned = job.rounds
         """Rounds a side that are certain to be tried."""
@@ -147,6 +153,7 @@ class _Execution:
         suites = self._lanes.discover(_import_for_deciding)
         for side in job.sides:
             _refuse_unbuilt(side, suites[side.side.name], job.settings.build)
+        suites = self._with_unimportable(suites)
         for name, found in suites.items():
             cases = plan.select(found.benchmarks, job.selection)
             names = {case.name for case in cases}
@@ -155,6 +162,7 @@ class _Execution:
         measured.problems = plan.problems_of({name: found.problems for name, found in suites.items()})
         asked = [each for found in suites.values() for each in found.benchmarks]
         measured.warnings += plan.complaints(asked, job.selection)
+        measured.warnings += unmatched(list({each.name: each for each in asked}.values()), job.selection, job.settings)
         if any(self._cases.values()):
             self._place(suites)
             at_once(list(self._by_lane(self._homes)), lambda lane: lane.settle_process(job.sides))
@@ -162,6 +170,17 @@ class _Execution:
             measured.unaffected = bool(plan.select(asked, replace(job.selection, changed=None)))
             if not measured.unaffected:
                 raise nothing_selected(job, measured.problems)
+
+    def _with_unimportable(self, suites: Mapping[str, SuiteMessage]) -> dict[str, SuiteMessage]:
+        """The suites, each with what worked before, in the history or on a side before it, and cannot be imported there."""
+        done, before = {}, dict[str, Benchmark]()
+        for name, found in suites.items():
+            broken = any(each.fatal for each in found.problems)
+            lost = plan.unimportable(found, {**self._job.had(name), **before}) if broken else {}
+            self._unimportable.update({(name, each): failure for each, (_, failure) in lost.items()})
+            done[name] = replace(found, benchmarks=[*found.benchmarks, *(benchmark for benchmark, _ in lost.values())])
+            before.update({each.name: each for each in found.benchmarks})
+        return done
 
     def _place(self, suites: Mapping[str, SuiteMessage]) -> None:
         """Give every case its lane, the same on all sides and in every run."""
@@ -237,21 +256,33 @@ class _Execution:
                 protocol = plan.settle(alike, lane.processes.kind)
                 if protocol is not None:
                     self._protocols.update({(name, case): protocol for name in alike})
+                    self._settle_turns(lane, case, protocol, alike)
                 if len(self._lanes.all) > 1 and homes.of_the_host(protocol, offers.values()):
                     self._alone.add(case)
+
+    def _settle_turns(self, lane: Lane, case: Case, protocol: Protocol, alike: Mapping[str, Proposal]) -> None:
+        """Whether the sides take their windows in turn: where there are some, and both fit the memory at once."""
+        if len(alike) < 2 or not protocol.windows or self._job.quick or not self._job.settings.in_turn:
+            return
+        why = plan.parted(protocol, alike.values(), plan.free_memory())
+        if why:
+            lane.visits.parted[case.name, case.params] = why
+        else:
+            self._in_turn.add(case)
 
     def _alike(self, case: Case, offers: Mapping[str, Proposal]) -> Iterable[dict[str, Proposal]]:
         """The offers of the sides that have the same benchmark under that name: suites of their own may have two."""
         groups: dict[tuple[str, str], dict[str, Proposal]] = {}
         for name, offer in offers.items():
             benchmark = self._measured.benchmarks[name][case.name]
-            groups.setdefault((benchmark.version, benchmark.metric), {})[name] = offer
+            groups.setdefault((benchmark.code, benchmark.metric), {})[name] = offer
         return groups.values()
 
     def _refuse(self, lane: Lane, side: str, cases: Iterable[Case]) -> None:
         """What cannot be measured here at all is not tried."""
         for case in cases:
-            failure = plan.refusal(self._measured.benchmarks[side][case.name], len(self._job.gpus))
+            failure = self._unimportable.get((side, case.name))
+            failure = failure or plan.refusal(self._measured.benchmarks[side][case.name], len(self._job.gpus))
             if failure is not None:
                 self._bury(lane, case, side, failure)
 
@@ -292,30 +323,68 @@ class _Execution:
         self._each_lane(wanted, functools.partial(self._rounds, batch))
 
     def _rounds(self, batch: Batch, lane: Lane, cases: set[Case], turns: Turns) -> None:
-        """Round after round, the sides in turn."""
+        """Round after round: what is measured in turn by groups of one process a side, then the rest by side after side."""
         sides = {side.side.name: side for side in self._job.sides}
         if batch.afresh:
             sides = dict(reversed(sides.items()))
         longest = max(batch.rounds[case] for case in cases)
-        for name, order in plan.alternate(list(sides), longest, batch.first):
-            own = [case for case in self._cases[name] if case in cases]
-            due = {case for case in own if order < batch.first + batch.rounds[case]}
-            tasks = [
-                self._task(lane, case, sides[name], order, self._protocols[name, case])
-                for case in due
-                if (name, case) in self._protocols and self._worth(case, name, order)
-            ]
-            tasks = plan.shuffled(tasks, self._job.settings.seed)
-            where = f"round {order - batch.first + 1} of {longest}, {name}"
-            benchmarks = self._measured.benchmarks[name]
-            with contextlib.closing(lane.visit(sides[name], tasks, benchmarks, turns)) as replies:
+        for order in range(batch.first, batch.first + longest):
+            where = f"round {order - batch.first + 1} of {longest}"
+            names = list(sides) if (order - batch.first) % 2 == 0 else list(reversed(sides))
+            due = {name: self._due(batch, lane, sides[name], cases, order) for name in names}
+            grouped = self._grouped(lane, due, turns)
+            with contextlib.closing(
+                lane.visit_in_turn(
+                    self._job.sides,
+                    grouped,
+                    self._measured.benchmarks,
+                    self._job.references or (self._job.sides[0].side.name,),
+                    turns,
+                )
+            ) as replies:
                 for task, reply in replies:
-                    assert isinstance(reply, Round)
-                    with self._lock:
-                        self._keep(lane, homes.beside_others(self._with_counters(reply), turns.beside(task)))
-                        self._watcher.advance(f"{where}: {Case(task.name, tuple(task.params))}")
-            with self._lock:
-                self._watcher.advance("", len(due) - len(tasks))
+                    self._arrived(lane, task, reply, where, turns)
+            done = {(task.side, task.name, *task.params) for tasks in grouped for task in tasks}
+            for name, tasks in due.items():
+                left = [task for task in tasks if (task.side, task.name, *task.params) not in done]
+                benchmarks = self._measured.benchmarks[name]
+                with contextlib.closing(lane.visit(sides[name], left, benchmarks, turns)) as visited:
+                    for task, found in visited:
+                        assert isinstance(found, Round)
+                        self._arrived(lane, task, found, f"{where}, {name}", turns)
+
+    def _due(self, batch: Batch, lane: Lane, side: Prepared, cases: set[Case], order: int) -> list[Task]:
+        """The side's tasks of a round, in the order that they have on all sides."""
+        name = side.side.name
+        due = [case for case in self._cases[name] if case in cases and order < batch.first + batch.rounds[case]]
+        tasks = [
+            self._task(lane, case, side, order, self._protocols[name, case])
+            for case in due
+            if (name, case) in self._protocols and self._worth(case, name, order)
+        ]
+        with self._lock:
+            self._watcher.advance("", len(due) - len(tasks))
+        return plan.shuffled(tasks, self._job.settings.seed)
+
+    def _grouped(self, lane: Lane, due: Mapping[str, Sequence[Task]], turns: Turns) -> list[list[Task]]:
+        """The tasks that are measured in turn, a list a case with a task of each side that has it; not what others are measured
+        beside, whose windows would count for nothing."""
+        groups: dict[Case, list[Task]] = {}
+        for tasks in due.values():
+            for task in tasks:
+                case = Case(task.name, tuple(task.params))
+                parted = (case.name, case.params) in lane.visits.parted
+                if case in self._in_turn and not parted and turns.beside(task) == 1:
+                    groups.setdefault(case, []).append(task)
+        return [tasks for tasks in groups.values() if len(tasks) > 1 and len({task.protocol for task in tasks}) == 1]
+
+    def _arrived(self, lane: Lane, task: Task, round: Round, where: str, turns: Turns) -> None:
+        why = lane.visits.parted.get((task.name, tuple(task.params)))
+        if why is not None and round.failure is None:
+            round = replace(round, flags=[*round.flags, f"not in turn with the other side: {why}"])
+        with self._lock:
+            self._keep(lane, homes.beside_others(self._with_counters(round), turns.beside(task)))
+            self._watcher.advance(f"{where}: {Case(task.name, tuple(task.params))}")
 
     def _with_counters(self, round: Round) -> Round:
         """The first round with values takes along what was counted in the unmeasured visit of its side."""

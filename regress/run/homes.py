@@ -8,10 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from regress.measure.wire import Proposal
-from regress.model import SYNCHRONIZES, Benchmark, Case, Failure, Protocol, Round, declared_words, old_names
+from regress.model import (
+    HOST_METRICS,
+    SYNCHRONIZES,
+    Benchmark,
+    Case,
+    Failure,
+    Protocol,
+    Round,
+    declared_words,
+    old_names,
+)
 from regress.run.plan import gpus_of
 
-HOST_METRICS = ("host_time", "wall_time")
 NO_DEVICE_TIME = "no device time; the host's times do not count while other GPUs are measured on"
 
 

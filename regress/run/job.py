@@ -74,8 +74,12 @@ class Job:
     default_timeout_s: float = 60.0
     own_suites: Mapping[str, Path] = field(default_factory=dict)
     """By side: the folder of its suite, where each side is measured with its own."""
+    references: tuple[str, ...] = ()
+    """Names of the sides that the others are held against where windows are taken in turn; empty: the first one."""
     gpus: tuple[Gpu, ...] = ()
     """What to measure on, ordered by UUID, all of them at once; none: on the one that the sides' processes see first."""
+    had: Callable[[str], Mapping[str, Benchmark]] = lambda side: {}
+    """By name: the benchmarks that gave a number before the commit of that side. What of them cannot be imported has failed."""
 
     def processes(self, visible: Sequence[Gpu] = ()) -> Processes:
         """Processes that see these GPUs, or what the sides' variables show."""

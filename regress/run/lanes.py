@@ -90,6 +90,27 @@ class Lane:
             assert self.lost is not None
             yield task, plan.unanswered(task, self.lost)
 
+    def visit_in_turn(
+        self,
+        sides: Sequence[Prepared],
+        cases: Sequence[Sequence[Task]],
+        benchmarks: Mapping[str, Mapping[str, Benchmark]],
+        references: Sequence[str],
+        turns: Turns,
+    ) -> Generator[tuple[Task, Round], None, None]:
+        """The same as `Visits.visit_in_turn` gives them."""
+        left = [task for tasks in cases for task in tasks]
+        if self.lost is None and left:
+            try:
+                for task, reply in self.visits.visit_in_turn(sides, cases, benchmarks, references, turns):
+                    left.remove(task)
+                    yield task, reply
+            except NotStarted as error:
+                self._lose(error)
+        for task in left:
+            assert self.lost is not None
+            yield task, plan.failed_round(task.name, task.params, task.side, self.lost, task.order)
+
     def _attempt(self, step: Callable[[], T]) -> T | None:
         if self.lost is None:
             try:

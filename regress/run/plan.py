@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import fnmatch
 import itertools
+import math
 import posixpath
 import random
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol as Interface
 
-from regress.measure.wire import Proposal, Task
+from regress.measure.wire import Proposal, Suite, Task
 from regress.model import (
     SYNCHRONIZES,
     Batch,
@@ -24,6 +25,8 @@ from regress.model import (
     declared_words,
 )
 
+HOST_SHARE, DEVICE_SHARE = 0.6, 0.9
+"""Of the memory of host and device, what the sides may take that are set up at once."""
 ALONE = {"peak_rss", "cold_time"}
 """Metrics that need a process of their own: everything else in the process would count, or would have warmed it up."""
 
@@ -47,6 +50,10 @@ class Selection:
     """Changed files, relative to the repository: only benchmarks that cover one of them. None: whatever they cover."""
     suite_parent: str = ""
     """Folder that holds the suite, relative to the repository; the file of a benchmark is named from there."""
+    files: frozenset[str] | None = None
+    """With `changed`: all files of the sides, to tell a pattern of `covers` that matches none."""
+    known: bool = False
+    """The patterns are cases that the program has found, and not what somebody wrote."""
 
     @property
     def words(self) -> str:
@@ -91,14 +98,21 @@ def _helper_changed(benchmarks: Sequence[Benchmark], selection: Selection) -> bo
 
 def _wanted(benchmark: Benchmark, selection: Selection) -> bool:
     tagged = not selection.tags or not set(selection.tags).isdisjoint(declared_words(benchmark, "tags"))
-    return tagged and (selection.changed is None or affected(benchmark, selection.changed, selection.suite_parent))
+    if not tagged or selection.changed is None:
+        return tagged
+    return affected(benchmark, selection.changed, selection.suite_parent, selection.files)
 
 
-def affected(benchmark: Benchmark, changed: Iterable[str], suite_parent: str = "") -> bool:
-    """Whether one of the changed files is what the benchmark covers, or the file that it stands in itself."""
+def affected(
+    benchmark: Benchmark, changed: Iterable[str], suite_parent: str = "", files: Collection[str] | None = None
+) -> bool:
+    """Whether one of the changed files is what the benchmark covers, or the file that it stands in itself; or it covers what is
+    no file among `files`, so that nobody knows."""
     own = own_file(benchmark, suite_parent)
     patterns = declared_words(benchmark, "covers")
-    return any(file == own or any(covers(pattern, file) for pattern in patterns) for file in changed)
+    if any(file == own or any(covers(pattern, file) for pattern in patterns) for file in changed):
+        return True
+    return files is not None and not all(any(covers(pattern, file) for file in files) for pattern in patterns)
 
 
 def own_file(benchmark: Benchmark, suite_parent: str) -> str:
@@ -107,9 +121,9 @@ def own_file(benchmark: Benchmark, suite_parent: str) -> str:
 
 
 def covers(pattern: str, file: str) -> bool:
-    """Whether a declared pattern covers a file: `*` matches across folders, `dir/` and `dir/**` are everything below it."""
-    pattern = pattern.removeprefix("./")
-    return fnmatch.fnmatchcase(file, pattern + "*" if pattern.endswith("/") else pattern)
+    """Whether a declared pattern covers a file: `*` matches across folders; `dir`, `dir/`, `dir/**` are all below it."""
+    pattern = pattern.removeprefix("./").removesuffix("/")
+    return fnmatch.fnmatchcase(file, pattern) or file.startswith(f"{pattern}/")
 
 
 def _matches(case: Case, pattern: str, search: re.Pattern[str] | None) -> bool:
@@ -149,8 +163,35 @@ def settle(proposals: Mapping[str, Proposal], process: str = "fresh") -> Protoco
     free = [proposal for proposal in working if SYNCHRONIZES not in proposal.flags]
     settled = (free or working)[0].protocol
     assert settled is not None
-    lanes = min(each.protocol.lanes for each in free or working if each.protocol is not None)
-    return replace(settled, lanes=lanes, process="fresh" if settled.metric in ALONE else process)
+    protocols = [each.protocol for each in free or working if each.protocol is not None]
+    return replace(
+        settled,
+        lanes=min(each.lanes for each in protocols),
+        pinned=all(each.pinned for each in protocols),
+        process="fresh" if settled.metric in ALONE else process,
+    )
+
+
+def parted(protocol: Protocol, proposals: Iterable[Proposal], free_bytes: float) -> str:
+    """Why sides cannot be set up at once, to take windows in turn; empty where they can. `free_bytes` is the host's memory."""
+    proposals = list(proposals)
+    host_bytes = sum(each.host_bytes for each in proposals)
+    if host_bytes > HOST_SHARE * free_bytes:
+        needed = f"{host_bytes / 2**30:.1f} of {free_bytes / 2**30:.1f} GiB"
+        return f"both sides at once might not fit the memory of the host ({needed})"
+    if sum(each.device_share for each in proposals) > DEVICE_SHARE:
+        return "both sides at once might not fit the memory of the device"
+    return ""
+
+
+def free_memory() -> float:
+    """Bytes of the host's memory that can be had; infinite where the system does not tell."""
+    try:
+        with open("/proc/meminfo") as file:
+            found = dict(line.split(":", 1) for line in file)
+        return float(found["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return math.inf
 
 
 def problems_of(by_side: Mapping[str, Sequence[SuiteProblem]]) -> list[SuiteProblem]:
@@ -167,6 +208,31 @@ def problems_of(by_side: Mapping[str, Sequence[SuiteProblem]]) -> list[SuiteProb
             if (each.where, each.message) not in known:
                 found.append(replace(each, message=f"on the {side} only: {each.message}", fatal=False))
     return found
+
+
+def unimportable(suite: Suite, had: Mapping[str, Benchmark]) -> dict[str, tuple[Benchmark, Failure]]:
+    """By name: those of the benchmarks that worked before and are not in this suite because their module or class cannot be
+    imported, and the failure that is."""
+    there = {each.name for each in suite.benchmarks}
+    lost: dict[str, tuple[Benchmark, Failure]] = {}
+    for problem in (each for each in suite.problems if each.fatal):
+        inside = f"{problem.name}." if problem.name else ""
+        failure = Failure("error", f"cannot be imported: {problem.message}", problem.where, problem.detail)
+        for name, benchmark in had.items():
+            if name.startswith(inside) and name not in there:
+                lost.setdefault(name, (benchmark, failure))
+    return lost
+
+
+def nothing_imported(lanes: Sequence[Mapping[str, bool]], labels: Mapping[str, str]) -> list[str]:
+    """The warning where code of the repository was imported on no side, or on some of them only, by what each lane says of its
+    sides. `labels` are those of the sides that have to import it: an environment of asv's has nothing else installed."""
+    asked = [name for name in labels if any(name in own for own in lanes)]
+    without = [name for name in asked if not any(own.get(name, False) for own in lanes)]
+    if not without:
+        return []
+    only = "" if without == asked else f"on {' and '.join(labels[name] for name in without)} "
+    return [f"{only}the suite imports nothing of this repository: it measures installed packages only"]
 
 
 def failed_round(

@@ -4,19 +4,33 @@ works."""
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
-from regress.errors import NothingMeasured
+from regress.errors import NothingMeasured, quoted
 from regress.measure.wire import Broken, Discover, Open, Probe, Trying, Works
 from regress.measure.wire import Suite as SuiteMessage
 from regress.model import Settings
 from regress.run import caches
 from regress.run.environments import Prepared
-from regress.run.servers import Died, ForkServer, Interrupt, Reaper, Server, TimedOut, discovered, fresh
+from regress.run.origins import PATH, WITH_ZYGOTE, WITHOUT, Common, Origin, common
+from regress.run.servers import (
+    Died,
+    ForkServer,
+    Interrupt,
+    Place,
+    Reaper,
+    Server,
+    TimedOut,
+    discovered,
+    fresh,
+    seated,
+)
 
 T = TypeVar("T")
 
@@ -29,6 +43,10 @@ HANGS = "hangs in a forked process"
 
 class NotStarted(NothingMeasured):
     """No process of a side can be started, or import the suite, any more."""
+
+
+class _Unfit(Exception):
+    """What was made ready to fork cannot be used."""
 
 
 @dataclass
@@ -52,10 +70,13 @@ class Processes:
     """Stops the thread that waits for these processes."""
     _one_thread: bool = False
     """Whether the processes that fork keep torch at one thread while they import the suite."""
-    _parents: dict[str, ForkServer] = field(default_factory=dict)
-    """By side: the process that has imported the suite, and forks."""
+    _origins: list[Origin] = field(default_factory=list)
+    """What processes are forked from, in turn: one that the suite is discovered with, and then those of rounds."""
+    _suites: Mapping[str, SuiteMessage] = field(default_factory=dict)
     _late: dict[str, dict[str, None]] = field(default_factory=dict)
     """By side: modules of frameworks that its visits have imported, in their order."""
+    _proven: bool = False
+    """Whether forks from sides that share a zygote were tried, and work."""
     _reaper: Reaper = field(default_factory=Reaper)
     _caches: tempfile.TemporaryDirectory[str] = field(
         default_factory=lambda: tempfile.TemporaryDirectory(prefix="regress-compiled-", ignore_cleanup_errors=True)
@@ -64,24 +85,43 @@ class Processes:
 
     def close(self) -> None:
         """No process is started after this."""
-        self._end_parents()
+        self._end_origins()
         self._reaper.close()
         self.interrupt.close()
         self._caches.cleanup()
 
     # -- one process -----------------------------------------------------------------------------------------------------
 
-    def get(self, side: Prepared, cold: bool = False, alone: bool = False) -> Server:
+    def get(
+        self,
+        side: Prepared,
+        cold: bool = False,
+        alone: bool = False,
+        order: int = 0,
+        place: Place | None = None,
+    ) -> Server:
         """A process of the side, forked where that was found to work and it is not to be alone from the start; with `cold` its
-        compile caches are empty, and nobody else's."""
+        compile caches are empty, and nobody else's. `order` is that of its round, `place` its seat in a group."""
         if self.kind != "fresh" and not alone:
-            return self._forked(side)
-        return self._known(side, self._started(side, _fresh_server, cold))
+            return self._forked(side, self._origin(order), place)
+        return self._known(side, self._started(side, _fresh_server(place), cold))
+
+    def origin(self, order: int) -> tuple[str, bool]:
+        """What the processes of rounds of that order are forked from, and whether the sides share a zygote there; an origin of
+        its own for each order where they begin afresh."""
+        if self.kind == "fresh":
+            return f"{os.getpid()}/{order}", True
+        origin = self._origin(order)
+        return origin.name, origin.zygote is not None
+
+    def _origin(self, order: int) -> Origin:
+        return self._origins[max(order, 0) % len(self._origins)]
 
     def importing(self, side: Prepared, ending: contextlib.ExitStack) -> Server:
         """A process that has been told to import the suite; a fresh one ends with `ending`."""
         if self.settings.process != "fresh":
-            return self._parent(side).server
+            self._origins = self._origins or [Origin()]
+            return self._parent(side, self._origins[0]).server
         server = ending.enter_context(self.get(side))
         _tell(server)
         return server
@@ -94,17 +134,20 @@ class Processes:
             variables["CUDA_VISIBLE_DEVICES"] = self.visible
         return variables
 
-    def opening(self, side: Prepared) -> Open:
-        """What a process of the side is told first."""
+    def opening(self, side: Prepared, variables: Mapping[str, str] = MappingProxyType({})) -> Open:
+        """What a process of the side is told first; `variables` for one that forks and was forked."""
         return Open(
             suite_dir=str(self.own_suites.get(side.side.name, self.suite)),
             import_roots=[str(root) for root in side.import_roots],
             side=side.side.name,
+            named_in=[str(root) for root in side.named_in],
             # A GPU that is named is never replaced by the CPU.
             device="cuda" if self.visible and self.settings.device == "auto" else self.settings.device,
             seed=self.settings.seed,
             cuda=list(self.settings.cuda),
             one_thread=self._one_thread,
+            variables=dict(variables),
+            driver=os.getpid(),
         )
 
     def release_locks(self) -> None:
@@ -120,7 +163,12 @@ class Processes:
     def settle(self, suites: Mapping[str, SuiteMessage], sides: Sequence[Prepared], device: bool) -> None:
         """Decide how the processes of rounds begin, once for all sides: forked where that works on each, else fresh. `device`:
         whether device work is to be measured."""
-        if not self._parents:
+        self._suites = suites
+        if not self._origins:
+            return
+        forkable = not any(suites[side.side.name].unforkable for side in sides)
+        if forkable and len(sides) > 1 and self._with_zygotes(sides, device):
+            self.kind = "fork"
             return
         doubt = self._first_doubt(suites, sides, device)
         if not doubt:
@@ -128,35 +176,89 @@ class Processes:
         elif HANGS in doubt and "torch" in doubt and self._works_serially(suites, sides, device):
             self.kind = "fork-serial"
         else:
-            self._end_parents()
+            self._end_origins()
             self.warnings.append(f"every round imports the suite anew instead of forking, which is slower: {doubt}")
+        if self.kind != "fresh" and len(sides) > 1:
+            self.begin_afresh(sides, device)
 
     def preload(self, sides: Sequence[Prepared], device: bool) -> None:
-        """Have the processes that fork import what the unmeasured visits have imported late (compilers, mostly), so that rounds
-        do not. Where a fork does not work after that, the side's process is started again without it."""
-        for side in sides:
-            name = side.side.name
-            late, parent = list(self._late.get(name, ())), self._parents.get(name)
-            if parent is None or not late:
-                continue
-            try:
-                doubt = parent.preload(late, self.settings.discover_timeout_s) or self._tried(side, device)
-            except (Died, TimedOut) as error:
-                doubt = str(error)
-            if doubt:
-                self._restart(side)
+        """Have what processes are forked from import what the unmeasured visits have imported late (compilers, mostly), so that
+        rounds do not. Where a fork does not work after that, it is started again without it."""
+        if self.kind == "fresh" or not any(self._late.values()):
+            return
+        if any(origin.zygote is not None for origin in self._origins):
+            if not self._with_zygotes(sides, device):
+                self._late.clear()
+                self.begin_afresh(sides, device)
+            return
+        for origin in self._origins:
+            for side in sides:
+                self._preload(side, origin, device)
+
+    def _preload(self, side: Prepared, origin: Origin, device: bool) -> None:
+        late = list(self._late.get(side.side.name, ()))
+        try:
+            doubt = late and origin.parents[side.side.name].preload(late, self.settings.discover_timeout_s)
+            doubt = doubt or (late and self._tried(side, origin, device))
+        except (Died, TimedOut) as error:
+            doubt = str(error)
+        if doubt:
+            self._restart(side, origin)
 
     def begin_afresh(self, sides: Sequence[Prepared], device: bool) -> None:
         """Have the processes that fork started again, so that rounds to come share nothing with those before. Raises
         NotStarted where a suite cannot be imported any more."""
-        if self.kind != "fork":
+        if self.kind == "fresh" or self._with_zygotes(sides, device):
             return
-        self._end_parents()
-        for side in sides:
-            self._parent(side)
-        for side in sides:
-            self._imported_again(side)
-        self.preload(sides, device)
+        self._end_origins()
+        self._origins = [Origin() for _ in range(WITHOUT)]
+        self._import(sides, self._origins)
+        for origin in self._origins:
+            for side in sides:
+                self._preload(side, origin, device)
+
+    def _with_zygotes(self, sides: Sequence[Prepared], device: bool) -> bool:
+        """Have new origins with zygotes in place of those there are; False, and nothing is changed, where that cannot be: sides
+        import in unlike ways what they share, or forks do not work."""
+        suites = [self._suites[side.side.name] for side in sides]
+        shared = common(sides, [each.variables for each in suites])
+        if shared is None:
+            return False
+        own = sorted({name for each in suites for name in each.own})
+        modules = dict.fromkeys(name for each in suites for name in each.outside)
+        modules.update((name, None) for late in self._late.values() for name in late)
+        origins: list[Origin] = []
+        try:
+            for _ in range(WITH_ZYGOTE):
+                origins.append(Origin(self._zygote(sides[0], shared)))
+                origins[-1].tell(list(modules), own)
+            if any(origin.told(self.settings.discover_timeout_s) for origin in origins):
+                raise _Unfit
+            self._import(sides, origins)
+            if not self._proven and any(self._tried(side, origins[0], device) for side in sides):
+                raise _Unfit
+        except (Died, TimedOut, NotStarted, _Unfit):
+            for origin in origins:
+                origin.close()
+            return False
+        self._proven = True
+        self._end_origins()
+        self._origins = origins
+        return True
+
+    def _zygote(self, side: Prepared, shared: Common) -> ForkServer:
+        opening = replace(self.opening(side), import_roots=[], side="")
+        variables = {**self.variables(side), **shared.variables}
+        return ForkServer.interpreter(self.start_file, shared.python, variables, opening, self._reaper, self.interrupt)
+
+    def _import(self, sides: Sequence[Prepared], origins: Sequence[Origin]) -> None:
+        """Have the sides' processes of these origins started, and import their suites, all at once."""
+        for origin in origins:
+            for side in sides:
+                self._parent(side, origin)
+        for origin in origins:
+            for side in sides:
+                self._imported_again(side, origin)
 
     def _first_doubt(self, suites: Mapping[str, SuiteMessage], sides: Sequence[Prepared], device: bool) -> str:
         doubts = (self._doubt(side, suites[side.side.name], device) for side in sides)
@@ -168,7 +270,7 @@ class Processes:
         self._one_thread = True
         try:
             for side in sides:
-                self._restart(side)
+                self._restart(side, self._origins[0])
         except NotStarted:
             return False
         return not self._first_doubt(suites, sides, device)
@@ -177,15 +279,15 @@ class Processes:
         """Why a fork of the side's process cannot be trusted to measure; empty where it can."""
         if suite.unforkable:
             return suite.unforkable
-        doubt = self._tried(side, device)
+        doubt = self._tried(side, self._origins[0], device)
         blamed = f"; {', '.join(suite.threads)} started threads when imported" if suite.threads else ""
         return doubt and doubt + (blamed if HANGS in doubt else "")
 
-    def _tried(self, side: Prepared, device: bool) -> str:
+    def _tried(self, side: Prepared, origin: Origin, device: bool) -> str:
         """What does not work in a fork of the side's process; empty where all does."""
         step = "start"
         try:
-            with self._forked(side) as child:
+            with self._forked(side, origin) as child:
                 child.send(Probe(device))
                 while True:
                     answer = child.receive(PROBE_DEVICE_S if step.startswith("device") else PROBE_STEP_S)
@@ -202,45 +304,55 @@ class Processes:
 
     # -- started and forked ----------------------------------------------------------------------------------------------
 
-    def _forked(self, side: Prepared) -> Server:
+    def _forked(self, side: Prepared, origin: Origin, place: Place | None = None) -> Server:
         """A fork of the process that has imported the side's suite, which is started anew where something has ended it."""
-        parent = self._parents[side.side.name]
+        parent = origin.parents[side.side.name]
         try:
-            return self._known(side, Server(parent.fork, self.opening(side), self._reaper, self.interrupt))
+            return self._known(side, Server(parent.forking(place), self.opening(side), self._reaper, self.interrupt))
         except (Died, TimedOut):
             pass
-        parent = self._restart(side)
+        parent = self._restart(side, origin)
         try:
-            return self._known(side, Server(parent.fork, self.opening(side), self._reaper, self.interrupt))
+            return self._known(side, Server(parent.forking(place), self.opening(side), self._reaper, self.interrupt))
         except (Died, TimedOut) as error:
             raise _not_started(side, error) from None
 
-    def _restart(self, side: Prepared) -> ForkServer:
+    def _restart(self, side: Prepared, origin: Origin) -> ForkServer:
         """The side's process that forks, started again. Raises NotStarted where it cannot import the suite any more."""
-        self._parents[side.side.name].close()
-        self._parent(side)
-        return self._imported_again(side)
+        origin.parents[side.side.name].close()
+        self._parent(side, origin)
+        return self._imported_again(side, origin)
 
-    def _imported_again(self, side: Prepared) -> ForkServer:
+    def _imported_again(self, side: Prepared, origin: Origin) -> ForkServer:
         """The side's process that forks, once it has imported the suite."""
-        parent = self._parents[side.side.name]
+        parent = origin.parents[side.side.name]
         try:
             discovered(parent.server, self.settings.discover_timeout_s)
         except (Died, TimedOut) as error:
             raise _not_started(side, error) from None
         return parent
 
-    def _parent(self, side: Prepared) -> ForkServer:
+    def _parent(self, side: Prepared, origin: Origin) -> ForkServer:
         """A process for the side that forks, which has been told to import the suite."""
-        self._parents[side.side.name] = parent = self._started(side, ForkServer)
+        if origin.zygote is None:
+            parent = self._started(side, ForkServer.interpreter)
+        else:
+            opening = self.opening(side, {PATH: side.variables.get(PATH, ""), **self._compile_caches(side)})
+            try:
+                parent = ForkServer(origin.zygote.serving, opening, self._reaper, self.interrupt)
+            except (Died, TimedOut) as error:
+                raise _not_started(side, error) from None
+        origin.parents[side.side.name] = parent
         _tell(parent.server)
         return parent
 
+    def _compile_caches(self, side: Prepared, cold: bool = False) -> dict[str, str]:
+        root = Path(self._caches.name)
+        return caches.compile_caches(Path(tempfile.mkdtemp(dir=root)) if cold else root / side.side.name)
+
     def _started(self, side: Prepared, kind: Callable[..., T], cold: bool = False) -> T:
         """A `Server` or `ForkServer` with an interpreter of its own."""
-        root = Path(self._caches.name)
-        compiled = caches.compile_caches(Path(tempfile.mkdtemp(dir=root)) if cold else root / side.side.name)
-        variables = {**self.variables(side), **compiled}
+        variables = {**self.variables(side), **self._compile_caches(side, cold)}
         try:
             return kind(self.start_file, side.python, variables, self.opening(side), self._reaper, self.interrupt)
         except (Died, TimedOut) as error:
@@ -253,15 +365,20 @@ class Processes:
         self.first_facts.setdefault(side.side.name, dict(server.opened.facts))
         return server
 
-    def _end_parents(self) -> None:
-        while self._parents:
-            self._parents.popitem()[1].close()
+    def _end_origins(self) -> None:
+        while self._origins:
+            self._origins.pop().close()
 
 
-def _fresh_server(
-    start: Path, python: str, variables: Mapping[str, str], opening: Open, reaper: Reaper, interrupt: Interrupt
-) -> Server:
-    return Server(fresh(start, python, variables), opening, reaper, interrupt)
+def _fresh_server(place: Place | None) -> Callable[..., Server]:
+    words, fds = seated(place)
+
+    def start(
+        file: Path, python: str, variables: Mapping[str, str], opening: Open, reaper: Reaper, interrupt: Interrupt
+    ) -> Server:
+        return Server(fresh(file, python, variables, *words, fds=fds), opening, reaper, interrupt)
+
+    return start
 
 
 def _tell(server: Server) -> None:
@@ -273,5 +390,5 @@ def _not_started(side: Prepared, error: Died | TimedOut) -> NotStarted:
     return NotStarted(
         f"no process could be started for {side.side.name} {side.side.label}",
         why=(error.last_line or error.reason) if isinstance(error, Died) else str(error),
-        fix=f"{side.python} --version",
+        fix=quoted(side.python, "--version"),
     )

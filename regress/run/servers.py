@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -34,6 +34,7 @@ from regress.measure.wire import (
     Suite,
     decode,
     encode,
+    from_json,
 )
 
 START_TIMEOUT_S = 120.0
@@ -47,9 +48,10 @@ DRAIN_READS = 256
 REAPER = """
 import os, shutil, signal, sys
 left = {}
-for line in sys.stdin:
-    sign, group, home = line.rstrip("\\n").split(" ", 2)
-    if sign == "+":
+*lines, torn = sys.stdin.buffer.read().split(b"\\0")  # a folder may have any other character in its name
+for line in lines:
+    sign, group, home = line.split(b" ", 2)
+    if sign == b"+":
         left[int(group)] = home
     else:
         left.pop(int(group), None)
@@ -108,10 +110,10 @@ class Reaper:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
-        self._say(f"+ {group} {home}\n")
+        self._say(f"+ {group} {home}\0")
 
     def release(self, group: int) -> None:
-        self._say(f"- {group} \n")
+        self._say(f"- {group} \0")
 
     def close(self) -> None:
         if self._process is not None and self._process.stdin is not None:
@@ -124,7 +126,7 @@ class Reaper:
         assert self._process is not None
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(line.encode())
+            self._process.stdin.write(os.fsencode(line))
             self._process.stdin.flush()
 
 
@@ -163,6 +165,15 @@ class Handle(Interface):
 
 
 @dataclass(frozen=True)
+class Place:
+    """A seat in a group: its number, and the descriptors of the pipe from which its turns come and of all to hand over by."""
+
+    number: int
+    turn: int
+    hands: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Ends:
     """What a worker is given: its folder, and the descriptors it reads commands from, writes replies to, and prints to."""
 
@@ -174,6 +185,14 @@ class Ends:
 
 Start = Callable[[Ends], Handle]
 """Starts the process behind the ends."""
+
+
+def seated(place: Place | None) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The arguments and descriptors by which an interpreter gets its seat."""
+    if place is None:
+        return (), ()
+    fds = place.turn, *place.hands
+    return ("--seat", ",".join(map(str, (place.number, *fds)))), fds
 
 
 def fresh(start: Path, python: str, variables: Mapping[str, str], *more: str, fds: tuple[int, ...] = ()) -> Start:
@@ -197,7 +216,7 @@ def fresh(start: Path, python: str, variables: Mapping[str, str], *more: str, fd
 def started_in(home: Path) -> list[int]:
     """Processes whose environment says that this is their folder for temporary files: what a worker has started, also where
     it has left the worker's group. Empty where there is no /proc."""
-    mark, found = f"TMPDIR={home}".encode(), []
+    mark, found = os.fsencode(f"TMPDIR={home}"), []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or belongs to somebody else
             if mark in (entry / "environ").read_bytes().split(b"\0"):
@@ -298,16 +317,27 @@ class Server:
                     continue  # it has only printed something
                 self.kill()
                 raise TimedOut(timeout_s)
-            chunk = os.read(self._read, 1 << 16)
-            if not chunk:
-                raise self._died()
-            self._buffer += chunk
+            self._fill()
+        return self._next()
+
+    def _fill(self) -> None:
+        """Take what the worker has written. Raises Died where that is its end."""
+        chunk = os.read(self._read, 1 << 16)
+        if not chunk:
+            raise self._died()
+        self._buffer += chunk
+
+    def _next(self) -> Any:
         line, _, self._buffer = self._buffer.partition(b"\n")
         try:
-            return decode(line)
-        except ValueError:  # something else wrote into the pipe; nothing after it can be trusted
-            self.kill()
-            raise Died(1, f"wrote into the harness's pipe: {line[:200]!r}") from None
+            return decode(line, from_json)
+        except ValueError:
+            raise self.strange(line) from None
+
+    def strange(self, written: object) -> Died:
+        """The error where something else wrote into the pipe: nothing after it can be trusted."""
+        self.kill()
+        return Died(1, f"wrote into the harness's pipe: {str(written)[:200]}")
 
     def _ready(self, seconds: float, ending: bool) -> list[int]:
         """The descriptors that can be read; what has been printed is taken along."""
@@ -383,6 +413,29 @@ class Server:
             self.kill()
 
 
+def arriving(servers: Sequence[Server], timeout_s: float) -> Iterator[tuple[Server, Any]]:
+    """The next message of each as it comes, of processes that work at once. Raises TimedOut where they take longer than that
+    together, and Died of the first that ends."""
+    deadline, waiting = time.monotonic() + timeout_s, list(servers)
+    while waiting:
+        for each in [each for each in waiting if b"\n" in each._buffer]:
+            waiting.remove(each)
+            yield each, each._next()
+        if not waiting:
+            return
+        left, interrupt = deadline - time.monotonic(), waiting[0]._interrupt
+        by_fd, logs = {each._read: each for each in waiting}, [each._log.fd for each in servers if each._log.fd >= 0]
+        ready, _, _ = select.select([*by_fd, *logs, interrupt.fd], [], [], min(max(0.0, left), LONGEST_WAIT_S))
+        for each in servers:
+            each._log.drain()
+        if interrupt.fd in ready:
+            interrupt.take()
+        if not ready and left <= 0:
+            raise TimedOut(timeout_s)
+        for fd in by_fd.keys() & set(ready):
+            by_fd[fd]._fill()
+
+
 def discovered(server: Server, timeout_s: float) -> Suite | Broken:
     """The suite that a process has been told to discover. Raises TimedOut and Died, which name the module that was being
     imported."""
@@ -391,7 +444,8 @@ def discovered(server: Server, timeout_s: float) -> Suite | Broken:
         while True:
             found = server.receive(max(0.0, deadline - time.monotonic()))
             if not isinstance(found, Importing):
-                assert isinstance(found, (Suite, Broken))
+                if not isinstance(found, (Suite, Broken)):
+                    raise server.strange(found)
                 return found
             importing = found.module
     except (TimedOut, Died) as error:
@@ -400,40 +454,66 @@ def discovered(server: Server, timeout_s: float) -> Suite | Broken:
 
 
 class ForkServer:
-    """A process that has imported the suite of a side and forks its workers; `server` talks to it."""
+    """A process that forks others: the workers of a side whose suite it has imported, or such processes themselves, of all
+    sides, for which it has imported the frameworks. `server` talks to it; `starting` makes its `Start` from its end of a
+    socket."""
 
-    def __init__(
-        self,
+    def __init__(self, starting: Callable[[int], Start], opening: Open, reaper: Reaper, interrupt: Interrupt) -> None:
+        self._socket, theirs = socket.socketpair()
+        try:
+            with theirs:
+                self.server = Server(starting(theirs.fileno()), opening, reaper, interrupt)
+        except BaseException:
+            self._socket.close()
+            raise
+
+    @classmethod
+    def interpreter(
+        cls,
         start: Path,
         python: str,
         variables: Mapping[str, str],
         opening: Open,
         reaper: Reaper,
         interrupt: Interrupt,
-    ) -> None:
-        self._socket, theirs = socket.socketpair()
-        try:
-            with theirs:
-                launch = fresh(start, python, variables, "--socket", str(theirs.fileno()), fds=(theirs.fileno(),))
-                self.server = Server(launch, opening, reaper, interrupt)
-        except BaseException:
-            self._socket.close()
-            raise
+    ) -> ForkServer:
+        """One with an interpreter of its own."""
 
-    def fork(self, ends: Ends) -> Child:
-        """A `Start`. Raises Died or TimedOut where the server does not answer any more."""
-        self.server.send(Fork(str(ends.home)))
+        def starting(end: int) -> Start:
+            return fresh(start, python, variables, "--socket", str(end), fds=(end,))
+
+        return cls(starting, opening, reaper, interrupt)
+
+    def forking(self, place: Place | None = None) -> Start:
+        """Starts a worker, with a seat in a group where that is given."""
+        more = (place.turn, *place.hands) if place is not None else ()
+        return lambda ends: self._fork(ends, more, seat=0 if place is None else place.number)
+
+    def serving(self, end: int) -> Start:
+        """Starts a process that forks, with that end of a socket."""
+        return lambda ends: self._fork(ends, (end,), serves=True)
+
+    def _fork(self, ends: Ends, more: tuple[int, ...], **how: Any) -> Child:
+        """Raises Died or TimedOut where the server does not answer any more."""
+        fds = [ends.read, ends.write, ends.log, *more]
+        self.server.send(Fork(str(ends.home), len(fds), **how))
         with contextlib.suppress(OSError):  # the server has ended, which its answer will tell
-            socket.send_fds(self._socket, [b"."], [ends.read, ends.write, ends.log])
+            socket.send_fds(self._socket, [b"."], fds)
         answer = self.server.receive(START_TIMEOUT_S)
-        assert isinstance(answer, Forked)
+        if not isinstance(answer, Forked):
+            raise self.server.strange(answer)
         return Child(answer.pid, self)
 
     def preload(self, modules: Sequence[str], timeout_s: float) -> str:
         """Import more, for the children to come; returns why a fork could not measure any more. Raises Died and TimedOut."""
         self.server.send(Preload(list(modules)))
+        return self.preloaded(timeout_s)
+
+    def preloaded(self, timeout_s: float) -> str:
+        """The answer to a `Preload` that was sent before."""
         answer = self.server.receive(timeout_s)
-        assert isinstance(answer, Preloaded)
+        if not isinstance(answer, Preloaded):
+            raise self.server.strange(answer)
         return answer.unforkable
 
     def ended(self, pid: int) -> int | None:
@@ -441,9 +521,10 @@ class ForkServer:
         try:
             self.server.send(Reap(pid))
             answer = self.server.receive(START_TIMEOUT_S, ending=True)
+            if not isinstance(answer, Reaped):
+                raise self.server.strange(answer)
         except (Died, TimedOut):  # the child's parent is gone; nobody can tell the code now
             return None if Path(f"/proc/{pid}").exists() else 0
-        assert isinstance(answer, Reaped)
         return answer.returncode
 
     def close(self) -> None:

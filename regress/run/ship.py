@@ -5,6 +5,7 @@ Only this folder is put on the path of the process under test, so an installed o
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -21,13 +22,11 @@ import os
 import sys
 
 ship = os.path.dirname(os.path.abspath(__file__))
-paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-rest = [path for path in sys.path if path and os.path.abspath(path) not in (ship, *paths)]
-# PYTHONPATH names the side's own folders first. They have to win over what is installed, but a repository that happens to
-# have a random.py at its top must not win over the standard library.
-installed = [i for i, path in enumerate(rest) if path.rstrip("/").endswith(("site-packages", "dist-packages"))]
-first = installed[0] if installed else len(rest)
-sys.path[:] = [ship, *rest[:first], *paths, *rest[first:]]
+if sys.path[:1] != [ship]:
+    sys.path.insert(0, ship)
+from {PRIVATE_NAME}.paths import arranged
+
+sys.path[:] = arranged(sys.path, ship)
 
 # Children that a benchmark starts with multiprocessing's spawn run this file again, under another name.
 if __name__ == "__main__":
@@ -50,20 +49,32 @@ def ship(cache: Path) -> Path:
         return start
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(dir=folder.parent))
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(measure, fresh / PRIVATE_NAME, ignore=ignored)
-    shutil.copytree(runner, fresh / "asv_runner", ignore=ignored)
-    (fresh / start.name).write_text(START)
     try:
-        os.rename(fresh, folder)
-    except OSError:  # another process was first
-        shutil.rmtree(fresh)
+        _copy(measure, fresh / PRIVATE_NAME)
+        _copy(runner, fresh / "asv_runner")
+        (fresh / start.name).write_text(START)
+        with contextlib.suppress(OSError):  # another process was first
+            os.rename(fresh, folder)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
     return start
+
+
+def _copy(folder: Path, target: Path) -> None:
+    """Copy the files of a package. Raises the OSError of the first that cannot be; shutil's own for a folder says no number."""
+    for file in _sources(folder):
+        place = target / file.relative_to(folder)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, place)
+
+
+def _sources(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
 
 
 def _digest(*folders: Path) -> str:
     digest = hashlib.sha256(START.encode())
     for folder in folders:
-        for file in sorted(folder.rglob("*.py")):
+        for file in _sources(folder):
             digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]

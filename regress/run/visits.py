@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from regress.errors import NothingMeasured, RegressError
+from regress.errors import NothingMeasured, RegressError, quoted
 from regress.measure.wire import (
     Begin,
     Broken,
@@ -17,6 +17,7 @@ from regress.measure.wire import (
     End,
     MeasureCeilings,
     Proposal,
+    Ready,
     Record,
     Recorded,
     SetupCache,
@@ -26,8 +27,9 @@ from regress.measure.wire import (
 )
 from regress.measure.wire import Suite as SuiteMessage
 from regress.model import Benchmark, Failure, Round
-from regress.run import plan
+from regress.run import groups, plan
 from regress.run.environments import Prepared
+from regress.run.groups import Group, Parted
 from regress.run.overhead import Overhead, Spent
 from regress.run.processes import Processes
 from regress.run.servers import Died, Server, TimedOut, discovered
@@ -35,8 +37,6 @@ from regress.run.turns import Turns
 
 T = TypeVar("T")
 
-GRACE_S = 10.0
-"""Beyond a case's timeout: what the worker may need around it."""
 CEILINGS_TIMEOUT_S = 60.0
 RECORD_GRACE_S = 120.0
 """Beyond a case's timeout, where it is profiled: for calling it several times as often, and for writing the trace."""
@@ -61,8 +61,10 @@ class Visits:
     """By side: the version of the Python that imported the suite."""
     overheads: list[Overhead] = field(default_factory=list)
     """Of each process that visited all its cases."""
-    imported: bool | None = None
-    """Whether any process has imported code of the repository; None before the first has ended."""
+    imported: dict[str, bool] = field(default_factory=dict)
+    """By side, once a process of it has ended: whether any has imported code of the repository."""
+    parted: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
+    """Why cases, by name and parameters, cannot be measured in turn with another side's."""
     _leaving: set[str] = field(default_factory=set)
     """Benchmarks that change the state of their process and leave it so."""
 
@@ -102,7 +104,7 @@ class Visits:
             raise NothingMeasured(
                 f"the process that imports the suite died on {where}, in {module}: {died.reason}",
                 why=died.last_line or "it printed nothing",
-                fix=f"{side.starts_python} -c 'import {module}'",
+                fix=f"{side.starts_python} -c {quoted(f'import {module}')}",
             ) from None
         if isinstance(found, Broken):
             raise RegressError("the suite could not be read", why=found.failure.message, fix="see --debug")
@@ -171,6 +173,92 @@ class Visits:
                     with turns.taken(turns.alone(task), self.processes.interrupt):
                         yield from self._group(side, [task], benchmarks, Turns())
 
+    def visit_in_turn(
+        self,
+        sides: Sequence[Prepared],
+        cases: Sequence[Sequence[Task]],
+        benchmarks: Mapping[str, Mapping[str, Benchmark]],
+        references: Sequence[str],
+        turns: Turns,
+    ) -> Iterator[tuple[Task, Round]]:
+        """Each task and its reply, where one process of each side takes its windows in turn with the others'. `cases` are the
+        tasks of each case, of some sides or all.
+
+        What cannot be measured so is measured by one side after the other, each in a process that nothing is beside; `parted`
+        knows it from then on, unless it fails there too.
+        """
+        own = [tasks for tasks in cases if tasks[0].name in self._leaving]
+        together = [tasks for tasks in cases if tasks[0].name not in self._leaving]
+        for part in [together, *([tasks] for tasks in own)]:
+            for task, reply in self._by_groups(sides, part, benchmarks, references, turns):
+                if self._leaves(reply):
+                    self._leaving.add(task.name)
+                yield task, reply
+
+    def _by_groups(
+        self,
+        sides: Sequence[Prepared],
+        cases: Sequence[Sequence[Task]],
+        benchmarks: Mapping[str, Mapping[str, Benchmark]],
+        references: Sequence[str],
+        turns: Turns,
+    ) -> Iterator[tuple[Task, Round]]:
+        """Replies to cases that share a group, and another one wherever something ends it."""
+        left = list(cases)
+        while left:
+            spent, done, order = Spent(), 0, left[0][0].order
+            try:
+                with turns.working(self.processes.interrupt), Group(self.processes, sides, order) as group:
+                    for tasks in left:
+                        with turns.taken(turns.alone(tasks[0]), self.processes.interrupt):
+                            replies = self._in_turn(group, sides, tasks, references, spent)
+                        done += 1
+                        yield from zip(tasks, replies, strict=True)
+                self.overheads.append(spent.overhead(sum(map(len, left))))
+            except (Parted, _GaveUp, TimedOut, Died) as error:
+                if isinstance(error, TimedOut):
+                    self.processes.release_locks()
+                if done == len(left):
+                    return
+                yield from self._parted(sides, left[done], benchmarks, turns, str(error))
+                done += 1
+            left = left[done:]
+
+    def _in_turn(
+        self, group: Group, sides: Sequence[Prepared], tasks: Sequence[Task], references: Sequence[str], spent: Spent
+    ) -> list[Round]:
+        by_name = {side.side.name: side for side in sides}
+        asked = {task.side: replace(task, in_turn=True) for task in tasks}
+
+        def next_of(name: str, timeout_s: float) -> Ready | Round:
+            said = self._reply(by_name[name], group.servers[name], asked[name], timeout_s, spent)
+            assert isinstance(said, (Ready, Round))
+            if isinstance(said, Round):
+                self._note_end(by_name[name], group.servers[name], spent)
+            return said
+
+        by_side = {each.side: each for each in group.measure(list(asked.values()), references, next_of)}
+        return [by_side[task.side] for task in tasks]
+
+    def _parted(
+        self,
+        sides: Sequence[Prepared],
+        tasks: Sequence[Task],
+        benchmarks: Mapping[str, Mapping[str, Benchmark]],
+        turns: Turns,
+        why: str,
+    ) -> Iterator[tuple[Task, Round]]:
+        """The replies of sides that are measured one after the other, after they could not be in turn."""
+        by_name = {side.side.name: side for side in sides}
+        found: list[tuple[Task, Round]] = []
+        for task in tasks:
+            for each, reply in self.visit(by_name[task.side], [task], benchmarks[task.side], turns):
+                assert isinstance(reply, Round)
+                found.append((each, reply))
+        if all(reply.failure is None for _, reply in found):
+            self.parted[tasks[0].name, tuple(tasks[0].params)] = why
+        yield from found
+
     def _group(
         self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark], turns: Turns
     ) -> Iterator[tuple[Task, Proposal | Round]]:
@@ -199,14 +287,16 @@ class Visits:
         limits = [plan.timeout_of(benchmarks[task.name], self.default_timeout_s) for task in tasks]
         current, spent, metric = 0, Spent(), benchmarks[tasks[0].name].metric
         try:
-            with self.processes.get(side, metric == "cold_time", metric in plan.ALONE) as server:
+            cold, alone = metric == "cold_time", metric in plan.ALONE
+            with self.processes.get(side, cold, alone, tasks[0].order) as server:
                 spent.pause()
                 for step in turns.steps(tasks):
                     with turns.taken(step.alone, self.processes.interrupt):
                         spent.resume()
                         server.send(Visit(list(step.tasks)))
                         for task in step.tasks:
-                            reply = self._reply(side, server, limits[current] + GRACE_S, spent)
+                            reply = self._reply(side, server, task, limits[current] + groups.GRACE_S, spent)
+                            assert not isinstance(reply, Ready)
                             current += 1
                             yield task, reply
                         self._note_end(side, server, spent)
@@ -228,34 +318,56 @@ class Visits:
                 kind = "signal" if died.returncode < 0 else "error"
                 yield tasks[current], plan.unanswered(tasks[current], Failure(kind, died.reason, detail=died.log))
 
-    def _reply(self, side: Prepared, server: Server, timeout_s: float, spent: Spent) -> Proposal | Round:
-        """What the process answers to the task that comes next. Raises _GaveUp in place of that."""
-        begun = False
-        while not isinstance(message := server.receive(timeout_s), (Proposal, Round)):
+    def _reply(
+        self, side: Prepared, server: Server, task: Task, timeout_s: float, spent: Spent
+    ) -> Proposal | Round | Ready:
+        """What the process answers to the task, which comes next. Raises _GaveUp in place of that."""
+        begun, kind = False, Proposal if task.protocol is None else Round
+        while not isinstance(message := server.receive(timeout_s), (Proposal, Round, Ready)):
             if isinstance(message, WrongCode):
                 raise _wrong_code(side, message)
             if isinstance(message, Broken):
                 raise _GaveUp(message.failure, begun)
-            assert isinstance(message, Begin), message
+            if not isinstance(message, Begin):
+                raise server.strange(message)
             begun = True
             spent.begin()
+        if isinstance(message, Ready):
+            if not task.in_turn:
+                raise server.strange(message)
+            return message
+        if not isinstance(message, kind) or (message.name, message.params, message.side) != (
+            task.name,
+            task.params,
+            task.side,
+        ):
+            raise server.strange(message)
         spent.measuring_s += message.seconds if isinstance(message, Proposal) else message.duration_s
         return message
 
     def _note_end(self, side: Prepared, server: Server, spent: Spent) -> None:
         """Take note of what all cases together have done. Raises _GaveUp where the last one was too much for the process."""
-        end = server.receive(GRACE_S)
+        end = server.receive(groups.GRACE_S)
         if isinstance(end, Broken):
             raise _GaveUp(end.failure, begun=False)
-        assert isinstance(end, End), end
-        self.imported = bool(self.imported or end.project_files)
+        if not isinstance(end, End):
+            raise server.strange(end)
+        name = side.side.name
+        self.imported[name] = self.imported.get(name, False) or bool(end.project_files)
         self.processes.note_late(side, end.late)
         spent.opening_s = end.opening_s
 
 
 def _wrong_code(side: Prepared, found: WrongCode) -> RegressError:
+    own = [root / f"{found.module}{ending}" for root in side.import_roots for ending in ("", ".py")]
+    if not any(each.exists() for each in own):
+        return NothingMeasured(
+            f"{side.side.name} {side.side.label} would not be measured: it has no {found.module} to import",
+            why=f"{found.file} was imported, which is not of the commit; looked in {', '.join(found.expected)}",
+            fix='leave the commit out, or say where its packages are: "package_dir" under "regress" in asv.conf.json',
+        )
     return NothingMeasured(
         f"{side.side.name} {side.side.label} would not be measured: {found.module} was imported from elsewhere",
         why=f"{found.file} is outside {', '.join(found.expected)}; an editable install or a path hook wins over it",
-        fix=f"{side.python} -m pip uninstall {found.module}",
+        fix=quoted(side.python, "-m", "pip", "uninstall", found.module),
     )

@@ -106,3 +106,19 @@ def _mean(values: Sequence[float]) -> float:
 def _squares(values: Sequence[float]) -> float:
     """Sum of squares around the mean."""
     return mean_and_variance(values)[1] * (len(values) - 1)
+
+
+def jumps(differences: Sequence[float]) -> float | None:
+    """How far apart two levels are that processes draw, where the differences of pairs show them: some pairs have both sides
+    at one level, and differ by nothing, the others by the distance, one way and the other. None where they show no such thing.
+
+    All differences have to lie within a quarter of the distance from where these levels would put them, some in each of the
+    three places, and eight or more there have to be.
+    """
+    if len(differences) < min(CRITICAL):
+        return None
+    apart = max(map(abs, differences))
+    near = [round(each / apart) if apart else 0 for each in differences]
+    apart = _mean([abs(each) for each, place in zip(differences, near, strict=True) if place]) if any(near) else 0.0
+    close = all(abs(each - place * apart) <= apart / 4 for each, place in zip(differences, near, strict=True))
+    return apart if close and {-1, 0, 1} <= set(near) else None

@@ -60,7 +60,7 @@ def welch(base: Sequence[float], head: Sequence[float], confidence: float = 0.95
         ratio=exp_or_inf(difference),
         low=exp_or_inf(difference - half),
         high=exp_or_inf(difference + half),
-        p=_p(difference, error, df),
+        p=p_of(difference, error, df),
         df=df,
         standard_error=error,
         noise=smallest_significant(error, df, 1 - confidence),
@@ -96,7 +96,7 @@ def _mean_and_squared_error(values: Sequence[float], step: float) -> tuple[float
     return mean, max(variance, relative_step * relative_step / 12) / len(values)
 
 
-def _p(difference: float, error: float, df: float) -> float:
+def p_of(difference: float, error: float, df: float) -> float:
     from scipy.special import stdtr
 
     if difference == 0:

@@ -154,6 +154,37 @@ def test_a_case_that_fails(project: Callable[..., Project]) -> None:
     assert "no such 11" in found["change"]["reason"]
 
 
+@pytest.mark.parametrize(
+    ("more", "says", "verdict"),
+    [
+        (
+            lambda at: "NAME = 1\n" if at < 3 else "",
+            "cannot be imported: ImportError: cannot import name 'NAME'",
+            "failed",
+        ),
+        (lambda at: f"NAME = {at < 3}\n", "skipped by its setup", "skipped"),
+    ],
+)
+def test_a_case_that_gives_no_number_any_more(
+    more: Callable[[int], str], says: str, verdict: str, project: Callable[..., Project]
+) -> None:
+    p = project()
+    suite = (
+        "from proj import NAME\nclass T:\n    def setup(self):\n"
+        "        if not NAME: raise NotImplementedError\n    def track_t(self): return 5\n"
+    )
+    shas = filled(p, [50e-6] * 1, more)
+    shas += [
+        p.commit({"proj/__init__.py": more(at), "benchmarks/b.py": suite, "NEWS": str(at)}, f"commit {at}")
+        for at in range(1, 6)
+    ]
+    result, report = bisected(p, "b.T.track_t", shas[1], shas[-1])
+    assert result.code == 0, result.out
+    assert subjects(report["bisection"]["found"]) == ["commit 3"]
+    assert report["bisection"]["change"]["verdict"] == verdict
+    assert says in report["bisection"]["change"]["reason"]
+
+
 def test_commits_that_do_not_build_are_passed_over(project: Callable[..., Project]) -> None:
     p = project(build=["test ! -f broken"])
     shas = filled(p, [50e-6] * 5)

@@ -420,7 +420,7 @@ cudatime_other.covers = "lib/other.py"
 
 def test_affected_measures_what_covers_a_changed_file(project: Callable[..., Project]) -> None:
     p = project(check_rounds=2)
-    p.commit({"proj/__init__.py": code(), "benchmarks/b.py": COVERED, "benchmarks/c.py": SUITE})
+    p.commit({"proj/__init__.py": code(), "benchmarks/b.py": COVERED, "benchmarks/c.py": SUITE, "lib/other.py": "1"})
     p.commit({"lib/soft/k.cu": "1", "docs/a.md": "1"})
     result = p.regress("check", "--affected", "--format", "json", "--output", "text=seen.txt")
     report = document(result)
@@ -430,7 +430,6 @@ def test_affected_measures_what_covers_a_changed_file(project: Callable[..., Pro
     (p.root / "seen.txt").unlink()
     # The working tree counts too, on top of what was committed since the base.
     p.write({"lib/other.py": "2"})
-    p.git("add", "lib/other.py")
     report = document(p.regress("check", "HEAD~1", "--affected", "--format", "json"))
     assert {each["name"] for each in report["benchmarks"]} == {"b.Soft.cudatime_work", "b.cudatime_other"}
     report = document(p.regress("check", "--affected", "--format", "json"))
@@ -442,7 +441,7 @@ def test_affected_measures_what_covers_a_changed_file(project: Callable[..., Pro
 
 def test_nothing_affected_is_a_pass_unless_something_could_not_be_asked(project: Callable[..., Project]) -> None:
     p = project()
-    p.commit({"proj/__init__.py": code(), "benchmarks/b.py": COVERED})
+    p.commit({"proj/__init__.py": code(), "benchmarks/b.py": COVERED, "lib/other.py": "1", "lib/soft/k.cu": "1"})
     p.commit({"docs/a.md": "1"})
     result = p.regress("check", "--affected")
     assert result.code == 0, result.err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -292,3 +293,24 @@ def test_results_of_a_commit_that_was_rebased_away_are_used_and_called_off_branc
     assert again.startswith(f"regress compare {gone[:8]} "), "git cannot check it out any more"
     with pytest.raises(RevisionError):
         compared(p, "0" * 8, "HEAD")
+
+
+def test_what_was_not_selected_is_not_gone(project: Callable[..., Project]) -> None:
+    p = project(run_rounds=2)
+    both = "import proj\n" + "".join(f"def cudatime_{name}(): proj.work()\n" for name in ("work", "other", "last"))
+    p.commit(
+        {
+            "proj/__init__.py": "import regress_scripted as d\ndef work(): d.kernel('k', 50e-6)\n",
+            "benchmarks/b.py": both,
+        }
+    )
+    assert p.regress("run", "-q").code == 0
+    p.commit({"benchmarks/b.py": both.replace("def cudatime_last(): proj.work()\n", "")})
+    assert p.regress("run", "-q", "-b", "cudatime_work").code == 0
+    report = json.loads(p.regress("compare", "HEAD~1", "HEAD", "--format", "json").out)
+    found = {
+        each["name"]: (each["verdict"], each["reason"]) for each in report["benchmarks"] if each["metric"] == "gpu_time"
+    }
+    assert found["b.cudatime_work"][0] == "unchanged"
+    assert found["b.cudatime_other"] == ("undecided", "not measured on the head")
+    assert found["b.cudatime_last"][0] == "gone"

@@ -25,6 +25,13 @@ SUITE = "import proj\ndef cudatime_work(): proj.work()\ndef cudatime_other(): pr
 UNPROFILED = "import sys\n" + SLOW.replace(
     "work(): d", "work(): '_regress_measure.profiling' in sys.modules and d.nothing; d"
 )
+SKIPPING = """
+class Skipping:
+    critical = {critical}
+    def setup(self):
+        if hasattr(proj, "GONE"): raise NotImplementedError
+    def track_skipping(self): return 5
+"""
 CRITICAL = SUITE + "cudatime_other.critical = True\n"
 
 Make = Callable[..., Project]
@@ -169,6 +176,29 @@ def _(make: Make) -> int:
 @row("`check`: a critical benchmark is undecided")
 def _(make: Make) -> int:
     return code(two(make, suite=CRITICAL), "check", "--quick")
+
+
+@row("`check --prove`: a benchmark gave a number on base and is skipped on head")
+def _(make: Make) -> int:
+    suite = f"{SUITE}{SKIPPING.format(critical=False)}"
+    p = two(make, head=FAST + "GONE = True\n", suite=suite, check_rounds=6)
+    assert (code(p, "check"), code(p, "check", "--prove", "-b", "cudatime")) == (0, 0)
+    return code(p, "check", "--prove")
+
+
+@row("`check`: a critical benchmark is skipped on head, is not there any more, or cannot be measured on this machine")
+def _(make: Make) -> int:
+    missing = f"{SUITE}def cudatime_two(): pass\ncudatime_two.gpus, cudatime_two.critical = 2, True\n"
+    assert code(two(make, name="missing", suite=missing), "check") == 4
+    gone = two(make, name="gone", suite=f"{SUITE}def track_gone(): return 5\ntrack_gone.critical = True\n")
+    gone.commit({"benchmarks/b.py": SUITE})
+    assert code(gone, "check", "HEAD~1", "HEAD", "--suite", "own") == 4
+    return code(two(make, head=FAST + "GONE = True\n", suite=f"{SUITE}{SKIPPING.format(critical=True)}"), "check")
+
+
+@row("`check`: a critical benchmark fails on both sides")
+def _(make: Make) -> int:
+    return code(two(make, suite=f"{SUITE}def track_no(): 1 / 0\ntrack_no.critical = True\n"), "check")
 
 
 @row("`check`: no benchmark matches")
@@ -350,7 +380,7 @@ def _(make: Make) -> int:
     return code(two(make, head=BOTH_FAIL), "run")
 
 
-@row("`sweep`: measured, or nothing to measure, and no regression is new")
+@row("`sweep`: measured, or nothing to measure, and no regression or failure is new")
 def _(make: Make) -> int:
     p = two(make)
     assert code(p, "sweep", "ALL") == 0
@@ -374,6 +404,22 @@ def _(make: Make) -> int:
     p.commit({"broken": ""})
     p.git("rm", "-q", "broken")
     p.commit({})
+    return code(p, "sweep", "ALL")
+
+
+@row("`sweep`: a benchmark gives no number any more, and nobody knew of it before")
+def _(make: Make) -> int:
+    p = two(make, head=FAILING)
+    first = code(p, "sweep", "ALL")
+    p.commit({"NEWS": "more"})
+    assert code(p, "sweep", "NEW") == 0, "it is known by now"
+    return first
+
+
+@row("`sweep`: a benchmark file cannot be imported with the newest commit's code")
+def _(make: Make) -> int:
+    p = two(make)
+    p.commit({"benchmarks/broken.py": "import nowhere\n"})
     return code(p, "sweep", "ALL")
 
 

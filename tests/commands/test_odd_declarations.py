@@ -45,3 +45,62 @@ def test_odd_declarations_cost_no_command(project: Callable[..., Project]) -> No
     for line in ("report", "export --csv", "list", "sweep ALL", "gate HEAD HEAD"):
         result = p.regress(*line.split())
         assert (result.code, "internal error" in result.err) == (0, False), result.err
+
+
+NO_UTF8 = "import os, proj\nHALF = os.fsdecode(b'caf\\xe9')\ndef cudatime_work(): proj.work()\n"
+"""HALF is what Python makes of a file name that is not UTF-8."""
+SAID = """
+class Odd:
+    def __init__(self, said): self.said = said
+    def __repr__(self): return self.said
+def track_fails(): raise RuntimeError('cannot read ' + HALF)
+def track_prints():
+    import os
+    os.write(1, b'caf\\xe9')
+    os._exit(3)
+def track_param(name): return 1
+track_param.params = [[Odd(HALF), HALF]]
+track_param.param_names = [HALF]
+def track_unit(): return 1
+track_unit.unit = HALF
+track_unit.tags = [HALF]
+track_unit.was = HALF
+def skips(): raise NotImplementedError(HALF)
+def track_skips(): return 1
+track_skips.setup = skips
+def track_named(): return 1
+track_named.benchmark_name = 'b.track_' + HALF
+"""
+
+
+def test_text_that_is_not_utf_8_ends_no_command(project: Callable[..., Project]) -> None:
+    p = project(check_rounds=2, run_rounds=2)
+    for seconds in (50e-6, 60e-6):
+        p.commit({"proj/__init__.py": CODE.format(seconds=seconds), "benchmarks/b.py": NO_UTF8 + SAID})
+        result = p.regress("run")
+        assert (result.code, "internal error" in result.err) == (3, False), result.err
+        assert all(words in result.out for words in ("b.track_param(caf\\udce9)", "is not UTF-8")), result.out
+    lines = (
+        "compare HEAD~1 HEAD --format json",
+        "report",
+        "export --csv",
+        "list",
+        "sweep ALL",
+        "gate HEAD~1 HEAD",
+        "check",
+    )
+    for line in (*lines, "check --format markdown", "check --format junit", "check --format github"):
+        result = p.regress(*line.split())
+        assert "internal error" not in result.err, result.err
+        assert result.code in (0, 1, 3), result.err
+    (shard := p.root.parent / "shard").mkdir()
+    assert p.regress("merge", "history").code == 2, "it is results_dir itself"
+    (p.root / "history").rename(shard / "history")
+    assert p.regress("merge", str(shard / "history")).code == 0
+
+
+def test_a_machine_whose_name_is_no_text_is_refused(project: Callable[..., Project]) -> None:
+    p = project()
+    p.commit({"proj/__init__.py": CODE.format(seconds=5e-5), "benchmarks/b.py": SUITE})
+    result = p.regress("run", "--machine", "caf\udce9")
+    assert (result.code, "cannot name a machine" in result.err) == (2, True), result.err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -59,7 +61,7 @@ def test_benchmarks_that_are_not_the_same_on_both_sides_get_no_ratio(p: Project)
         "time_marked": ("incomparable", False),
     }
     reasons = {each["name"]: each["reason"] for each in report["benchmarks"]}
-    assert "version differs" in reasons["b.cudatime_rewritten"]
+    assert "the code of the benchmark is not the same on both sides: b.py" in reasons["b.cudatime_rewritten"]
     assert "unlike protocol (metric): wall_time on the base, gpu_time on the head" in reasons["b.time_marked"]
     assert any(each["repro"].endswith("--suite own -b b.cudatime_same") for each in report["benchmarks"])
     text = (p.root.parent / "seen.txt").read_text()
@@ -112,3 +114,26 @@ def test_a_benchmark_that_was_renamed_is_compared_with_what_it_was(p: Project) -
     report = document(p.regress("check", "HEAD~2", "HEAD", "--suite", "own", "--format", "json"))
     assert gating(report)["cudatime_kept"] == ("regressed", True)
     assert "cudatime_dropped" not in gating(report)
+
+
+def test_a_comment_makes_no_other_benchmark_and_a_helper_does(project: Callable[..., Project]) -> None:
+    p = project(check_rounds=2)
+    helper = "from .helper import WORK\nclass T:\n    def track_helped(self): return WORK\n"
+    plain = 'from importlib.metadata import version\ndef track_plain():\n    "Says {0}."\n    return 5  # {0}\n'
+    for word, work in (("once", 5), ("again", 8)):
+        files = {
+            "benchmarks/a.py": plain.format(word),
+            "benchmarks/b.py": helper,
+            "benchmarks/helper.py": f"WORK = {work}\n",
+        }
+        p.commit({"proj/__init__.py": f"# {word}\n", **files})
+    report = document(p.regress("check", "HEAD~1", "HEAD", "--suite", "own", "--format", "json"))
+    reasons = {each["name"]: (each["verdict"], each["reason"]) for each in report["benchmarks"]}
+    assert reasons["b.T.track_helped"] == (
+        "incomparable",
+        "the code of the benchmark is not the same on both sides: helper.py",
+    )
+    assert reasons["a.track_plain"][0] == "unchanged"
+    assert p.regress("run", "-q").code == 0
+    entry = json.loads((p.root / "history" / "benchmarks.json").read_text())["a.track_plain"]
+    assert re.fullmatch("[0-9a-f]{64}", entry["version"]), "a function of that name is no version"

@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -430,3 +431,42 @@ def test_a_driver_that_is_killed_leaves_whole_files_and_no_worker(
     assert after.code == 0, after.err
     assert len(recorded(p, sha).rounds) == kept + 4, "what the killed run had measured is there, and more can be added"
     assert set(asvs_values(p, sha)) >= {"b.cudatime_work", "b.cudatime_other"}
+
+
+@pytest.mark.parametrize("at", ["python/late", None], ids=["in another folder", "not there yet"])
+def test_what_is_installed_is_not_measured_in_place_of_a_commit_without_the_package(
+    at: str | None, project: Callable[..., Project], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p = project(run_rounds=2, sweep_rounds=2)
+    installed = tmp_path / "site" / "late"
+    installed.mkdir(parents=True)
+    (installed / "__init__.py").write_text("N = 1000\n")
+    monkeypatch.setenv("PYTHONPATH", str(installed.parent))
+    before = {f"{at}/__init__.py": "N = 1\n"} if at else {"NEWS": ""}
+    old = p.commit(
+        {"proj/__init__.py": code(), "benchmarks/b.py": "import late\ndef track_n(): return late.N\n", **before}
+    )
+    new = p.commit({"late/__init__.py": "N = 2\n"})
+    refused = p.regress("check", old, new, "--rounds", "2")
+    assert refused.code == 5
+    assert f"base {old[:8]} would not be measured: it has no late to import" in refused.err
+    swept = p.regress("sweep", "ALL")
+    assert (swept.code, [each.commit_sha for each in Store(p.root / "history").commits()]) == (3, [new])
+    assert f"{old[:8]} was left out: " in swept.out
+    assert p.regress("run", old).code == 5
+    report = document(p.regress("run", "--format", "json"))
+    assert (values(report), report["imported"]) == ({"b.track_n": 2.0}, {"head": ["late/__init__.py"]})
+
+
+def test_a_quick_look_is_kept_nowhere(project: Callable[..., Project]) -> None:
+    """Its one sample without warm-up would be pooled with real rounds, and blame a commit later."""
+    p = project(run_rounds=2)
+    sha = measured(p)
+    result = p.regress("run", "--quick")
+    assert (result.code, "not recorded: --quick" in result.out, files(p)) == (0, True, [])
+    assert p.regress("run").code == 0
+    p.commit({"NEWS": ""})
+    assert p.regress("run", "--quick", sha).code == p.regress("check", "--quick", "--record").code == 0
+    assert Counter(each.name for each in recorded(p, sha).rounds) == {"b.cudatime_work": 2, "b.cudatime_other": 2}
+    assert [each.commit_sha for each in Store(p.root / "history").commits()] == [sha]
+    assert p.regress("sweep", "--quick").code == 2

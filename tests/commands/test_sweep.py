@@ -17,12 +17,14 @@ import pytest
 
 from regress.commands.session import Request, Session
 from regress.commands.sweep import _remark
+from regress.commands.sweep.changes import Events
 from regress.commands.sweep.done import TRIES
 from regress.history import Store
 from regress.history.disk import LOCK_NAME
 from regress.history.sidecar import ENDING
 from tests.commands.test_check import code, document
 from tests.conftest import Project, interrupted, start
+from tests.report.test_json import validate
 
 pytestmark = pytest.mark.usefixtures("dated")
 
@@ -428,4 +430,122 @@ def test_the_mark_of_new_survives_a_kill(project: Callable[..., Project]) -> Non
 def test_commits_that_were_only_begun_are_not_called_measured() -> None:
     begun, done = (SimpleNamespace(sha=sha) for sha in ("a", "b"))
     stopped: Any = SimpleNamespace(measured=[begun, done], left=["a", "c"], failed={}, planned=3)
-    assert _remark(stopped, ()) == "nothing new (1 of 3 commits measured, 1 begun)"
+    assert _remark(stopped, Events((), ())) == "nothing new (1 of 3 commits measured, 1 begun)"
+
+
+STOPPING = {
+    "benchmarks/fine.py": "def track_fine(): return 5\n",
+    "benchmarks/b.py": """
+import os
+import proj
+def track_raises():
+    if proj.N > 1: raise RuntimeError("device lost")
+    return 5
+def track_dies():
+    if proj.N > 1: os.kill(os.getpid(), 9)
+    return 5
+class Skips:
+    def setup(self):
+        if proj.N > 1: raise NotImplementedError
+    def track_skips(self): return 5
+""",
+    "benchmarks/names.py": "from proj import NAME\nclass T:\n    params = [1, 2]\n    def track_named(self, n): return 5\n",
+}
+
+
+def test_what_gives_no_number_any_more_is_told_once_with_its_commit(project: Callable[..., Project]) -> None:
+    p = project()
+    shas = [p.commit({"proj/__init__.py": "N = 1\nNAME = 1\n", **STOPPING}, "one")]
+    assert p.regress("sweep").code == 0
+    shas.append(p.commit({"proj/__init__.py": "N = 1\nNAME = 2\n"}, "two"))
+    shas.append(p.commit({"proj/__init__.py": "N = 2\nNAME = 2\n"}, "three"))
+    shas.append(p.commit({"proj/__init__.py": "N = 2\n"}, "four"))
+    result = p.regress("sweep", "--format", "json", "--output", "text=../seen.txt", "--output", "github=../seen.log")
+    report = document(result)
+    validate(report)
+    assert (result.code, report["verdict"]) == (3, "FAIL"), result.err
+    found = {(each["name"], *each["params"]): each for each in report["breakages"]}
+    assert {name: (each["failure"]["kind"], each["blamed"][-1]["subject"]) for name, each in found.items()} == {
+        ("b.track_raises",): ("error", "three"),
+        ("b.track_dies",): ("signal", "three"),
+        ("b.Skips.track_skips",): ("skipped", "three"),
+        ("names.T.track_named", "1"): ("error", "four"),
+        ("names.T.track_named", "2"): ("error", "four"),
+    }
+    assert {(each["new"], each["good"]) for each in found.values()} == {(True, shas[1]), (True, shas[2])}
+    assert found["b.track_raises",]["failure"]["message"] == "RuntimeError: device lost"
+    text, log = (p.root.parent / "seen.txt").read_text(), (p.root.parent / "seen.log").read_text()
+    row = r"^! names\.T\.track_named: 2 cases +error +[0-9a-f]{8} four \(Ada Lovelace\), cannot be imported: ImportError: "
+    assert re.search(row, text, re.MULTILINE), text
+    assert "FAIL  5 cases give no number any more (3 of 3 commits measured); 1 suite problem" in text
+    assert f"regress check {shas[1][:8]} {shas[2][:8]} -b b.track_raises" in text
+    assert "::error title=no number any more%3A b.track_raises::" in log
+
+    p.commit({"proj/__init__.py": "N = 2\nNAME = 1\n"}, "five: names are there again")
+    again = p.regress("sweep", "--format", "json")
+    later = document(again)["breakages"]
+    assert (again.code, {each["name"] for each in later if not each["new"]}) == (
+        0,
+        {"b.track_raises", "b.track_dies", "b.Skips.track_skips"},
+    ), "what is known is listed, and fails nothing again"
+    assert len(later) == 3
+
+
+def test_a_file_that_cannot_be_imported_is_no_pass(project: Callable[..., Project]) -> None:
+    p = project()
+    p.commit({"proj/__init__.py": code(50e-6), "benchmarks/b.py": SUITE, "benchmarks/stale.py": "import nowhere\n"})
+    assert p.regress("sweep", "ALL").code == 3
+    p.commit({"proj/__init__.py": code(50e-6), "benchmarks/stale.py": ""})
+    assert p.regress("sweep", "ALL").code == 0, "an older commit that cannot import a file lacks what is new"
+
+
+def test_of_a_group_in_which_one_commit_fails_the_others_are_measured_in_full(project: Callable[..., Project]) -> None:
+    p = project()
+    suite = "import proj\ndef track_a():\n    assert proj.N < 3\n    return 5\n"
+    shas = [p.commit({"proj/__init__.py": "N = 0\n", "benchmarks/b.py": suite})]
+    shas += [p.commit({"proj/__init__.py": f"N = {at}\n"}) for at in (1, 2, 3)]
+    report = swept(p, "ALL")
+    assert not [each for each in report["warnings"] if "left out" in each]
+    assert rounds_of(p) == {sha: Counter({"b.track_a": 2}) for sha in shas[:3]} | {shas[3]: Counter({"b.track_a": 1})}
+    assert [each["first"] for each in report["breakages"]] == [shas[3]]
+
+
+@pytest.mark.parametrize("detached", [False, True])
+@pytest.mark.parametrize("branches", [["HEAD"], ["v1"]])
+def test_a_branch_may_be_any_revision(project: Callable[..., Project], branches: list[str], detached: bool) -> None:
+    p, shas = filled(project, [50e-6, 50e-6, 50e-6], sweep_rounds=2)
+    config = json.loads((p.root / "asv.conf.json").read_text())
+    (p.root / "asv.conf.json").write_text(json.dumps({**config, "branches": branches}))
+    p.git("commit", "-qam", "configured")
+    p.git("tag", "v1")
+    if detached:
+        p.git("checkout", "-q", "--detach")
+    assert p.regress("sweep", "NEW", "-q").code == 0
+    assert p.regress("sweep", "ALL", "-q").code == 0
+    assert set(rounds_of(p)) >= set(shas)
+    assert p.regress("report", "-q").code == 0
+
+
+def test_a_range_needs_no_branch_and_what_does_says_so(project: Callable[..., Project]) -> None:
+    p, shas = filled(project, [50e-6, 50e-6, 50e-6], sweep_rounds=2)
+    config = json.loads((p.root / "asv.conf.json").read_text())
+    (p.root / "asv.conf.json").write_text(json.dumps({**config, "branches": ["gone"]}))
+    p.git("commit", "-qam", "configured")
+    assert p.regress("sweep", f"{shas[0]}..{shas[2]}", "-q").code == 0
+    assert set(rounds_of(p)) == set(shas[1:])
+    assert p.regress("sweep", shas[0], "-q").code == 0
+    result = p.regress("sweep", "ALL")
+    assert (result.code, "there is no branch 'gone' here" in result.err) == (2, True), result.err
+
+
+def test_the_project_may_be_a_bare_repository(project: Callable[..., Project], tmp_path: Path) -> None:
+    p, shas = filled(project, [50e-6, 60e-6], sweep_rounds=2, run_rounds=2)
+    p.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
+    p.git("rm", "-rqf", "proj")
+    config = json.loads((p.root / "asv.conf.json").read_text())
+    (p.root / "asv.conf.json").write_text(json.dumps({**config, "repo": "../bare.git", "branches": ["main"]}))
+    assert p.regress("sweep", "ALL", "-q").code == 0
+    assert set(rounds_of(p)) == set(shas)
+    assert p.regress("check", "HEAD~1", "-q").code == 1
+    assert p.regress("run", "-q").code == 0
+    assert p.regress("report", "-q").code == 0

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -42,6 +43,26 @@ ON_BASE = comparison("failed", base_failure=ERROR)
         ([UNCHANGED, comparison("undecided")], True, (4,), "UNDECIDED"),
         ([UNCHANGED, comparison("undecided", critical=True)], False, (4,), "UNDECIDED"),
         ([UNCHANGED, comparison("undecided", critical=True, gates=False)], True, (0,), "PASS"),
+        # A critical case has to give a number on head, and one that can be judged.
+        ([UNCHANGED, comparison("skipped", head_failure=SKIPPED, critical=True)], False, (4,), "UNDECIDED"),
+        (
+            [UNCHANGED, comparison("skipped", base_failure=SKIPPED, head_failure=SKIPPED, critical=True)],
+            False,
+            (4,),
+            "UNDECIDED",
+        ),
+        (
+            [UNCHANGED, comparison("failed", base_failure=ERROR, head_failure=SKIPPED, critical=True)],
+            False,
+            (4,),
+            "UNDECIDED",
+        ),
+        ([UNCHANGED, replace(ON_BOTH, critical=True)], False, (3,), "FAIL"),
+        ([UNCHANGED, comparison("gone", critical=True)], False, (4,), "UNDECIDED"),
+        ([UNCHANGED, comparison("incomparable", critical=True)], False, (4,), "UNDECIDED"),
+        ([UNCHANGED, comparison("changed", critical=True)], False, (4,), "UNDECIDED"),
+        ([UNCHANGED, comparison("new", critical=True), replace(ON_BASE, critical=True)], False, (0,), "PASS"),
+        ([UNCHANGED, comparison("skipped", base_failure=SKIPPED, critical=True)], False, (0,), "PASS"),
         ([comparison("regressed"), ON_HEAD, comparison("undecided", "b")], True, (1, 3, 4), "FAIL"),
         ([ON_HEAD, comparison("undecided", "b", critical=True)], False, (3, 4), "FAIL"),
         # Nothing to go by is never a pass.

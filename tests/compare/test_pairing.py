@@ -167,6 +167,24 @@ def test_a_benchmark_that_is_not_the_same_is_incomparable(changes: dict[str, Any
     assert found.head is not None
 
 
+@pytest.mark.parametrize(
+    ("head", "files"),
+    [
+        ({"ops.py": "a", "helper.py": "b"}, ""),
+        ({"ops.py": "a", "helper.py": "c"}, "helper.py"),
+        ({"ops.py": "b", "data.json": "d"}, "data.json, helper.py, ops.py"),
+    ],
+)
+def test_the_code_that_is_used_tells_and_not_its_text(head: dict[str, str], files: str) -> None:
+    side = rounds(gpu_time=scaled(1e-3))
+    before = replace(benchmark(version="1"), uses={"ops.py": "a", "helper.py": "b"})
+    after = replace(benchmark(version="2"), uses=head)
+    (found,) = compare(side, side, known(after), SETTINGS, known(before))
+    words = f"the code of the benchmark is not the same on both sides: {files}"
+    assert found.reasons == ((words,) if files else ())
+    assert found.verdict is (Verdict.INCOMPARABLE if files else Verdict.UNCHANGED)
+
+
 def test_what_is_declared_about_anything_but_sampling_may_differ() -> None:
     side = rounds(gpu_time=scaled(1e-3))
     (found,) = compare(side, side, known(benchmark(declared={"tags": ["core"]})), SETTINGS, known(benchmark()))

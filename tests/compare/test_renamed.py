@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +129,39 @@ def test_the_stamp_follows_the_old_name_too(tmp_path: Path) -> None:
     assert past(tmp_path).stamp(NEW) == before
     record(tmp_path, 1, old(), 1.0)
     assert past(tmp_path).stamp(NEW) != before
+
+
+def coded(version: str, word: str) -> Benchmark:
+    return replace(benchmark(NEW, version=version), uses={"ops.py": word} if word else {})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "ways"),
+    [
+        (("v1", "a"), ("v2", "a"), 1),  # a comment
+        (("v1", "a"), ("v1", "b"), 2),  # a helper
+        (("v1", "a"), ("v2", "b"), 2),
+        (("v1", ""), ("v1", "a"), 1),  # recorded before its code was
+        (("v1", ""), ("v2", "a"), 2),
+    ],
+)
+def test_the_code_tells_what_is_one_benchmark(
+    tmp_path: Path, before: tuple[str, str], after: tuple[str, str], ways: int
+) -> None:
+    for place in range(30):
+        record(tmp_path, place, coded(*(before if place < 15 else after)), 1e-3 if place < 15 else 1.2e-3)
+    series = only(tmp_path)
+    assert len(set(series.ways)) == ways
+    assert [each.first for each in changes_of(series, Settings())] == ([SHAS[15]] if ways == 1 else [])
+
+
+def test_a_result_of_asv_s_has_the_code_of_the_version_it_was_of(tmp_path: Path) -> None:
+    """asv knows the text alone: with a comment more it is another version, of a code that we have recorded."""
+    for place in range(20):
+        record(tmp_path, place, coded("v1" if place < 10 else "v2", "a"), 1e-3)
+    for place in range(20, 24):
+        rows = {NEW: {"result": [1e-3], "params": [], "version": "v2"}}
+        write_asv_file(tmp_path / "results", rows, sha=SHAS[place], machine="box", folder="box")
+    every = past(tmp_path).series(NEW)
+    assert sum(len(each.at) for each in every) == 24
+    assert {dict(way)["version"] for each in every for way in each.ways} == {"v1"}

@@ -145,3 +145,12 @@ def test_the_settings_say_the_direction_of_what_does_not_say_it_itself() -> None
     assert one(slow, fast, settings=says).verdict is Verdict.IMPROVED, "the last pattern counts"
     declared = benchmark("ops.track_x", metric="value", declared={"better": "lower"})
     assert one(slow, fast, declared, settings=says).verdict is Verdict.REGRESSED
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-160, 1e160, 1e306])
+@pytest.mark.parametrize("unit", ["s", "B", "items"])
+def test_numbers_at_the_ends_of_what_a_float_holds_are_judged_too(size: float, unit: str) -> None:
+    same = tracked([size] * 5, unit)
+    assert one(same, same).verdict is Verdict.UNCHANGED
+    assert one(tracked([size] * 5, unit), tracked([size * 3] * 5, unit)).verdict is not Verdict.FAILED
+    assert one(tracked(scaled(size), unit), tracked(scaled(2 * size), unit)).verdict is not Verdict.FAILED

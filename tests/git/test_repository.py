@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,11 +30,15 @@ def test_a_folder_outside_git_is_refused(tmp_path: Path) -> None:
         open_repository(tmp_path / "nowhere")
 
 
-def test_a_bare_repository_is_refused(project: Project, tmp_path: Path) -> None:
+def test_a_bare_repository_has_commits_and_no_changes(project: Project, tmp_path: Path) -> None:
+    sha = project.commit("first")
     project.git("clone", "-q", "--bare", ".", "../bare.git")
-    with pytest.raises(RegressError, match="bare") as caught:
-        open_repository(tmp_path / "bare.git")
-    assert caught.value.fix.startswith(f"git clone {tmp_path / 'bare.git'}")
+    for place in ("bare.git", "bare.git/refs"):
+        bare = open_repository(tmp_path / place)
+        assert (bare.root, bare.is_bare, bare.changed_files()) == (tmp_path / "bare.git", True, [])
+    assert bare.resolve("HEAD").sha == sha
+    assert not open_repository(project.root).is_bare
+    assert (bare.worktree(bare.resolve("HEAD"), tmp_path / "trees") / ".git").exists()
 
 
 def test_a_repository_of_another_user_is_refused_with_the_command_that_allows_it(
@@ -320,3 +325,36 @@ def test_a_snapshot_where_the_configuration_is_below_the_top(project: Project, m
     monkeypatch.chdir(project.root / "sub")
     made = project.open().snapshot([project.root / "sub" / "history"])
     assert "top.py" in project.git("ls-tree", "--name-only", made)
+
+
+def lost(project: Project) -> None:
+    for path in (project.root / ".git" / "objects").glob("??/*"):
+        path.unlink()
+
+
+def cut(project: Project) -> None:
+    for path in (project.root / ".git" / "objects").glob("??/*"):
+        path.chmod(0o600)
+        path.write_bytes(path.read_bytes()[:9])
+
+
+@pytest.mark.parametrize("damage", [lost, cut])
+def test_a_damaged_repository_is_not_an_empty_one(project: Project, damage: Callable[[Project], None]) -> None:
+    project.commit("first")
+    project.git("pack-refs", "--all")
+    repository = project.open()
+    damage(project)
+    for ask in (lambda: repository.resolve("HEAD"), lambda: repository.commits("HEAD"), repository.changed_files,
+                lambda: repository.newest_of("main"), repository.default_base):  # fmt: skip
+        with pytest.raises(RegressError) as caught:
+            ask()
+        assert "is damaged" in caught.value.what, caught.value.what
+        assert "fsck" in caught.value.fix
+
+
+def test_what_is_not_here_is_not_damage(project: Project) -> None:
+    sha = project.commit("first")
+    project.git("tag", "tree", f"{sha}^{{tree}}")
+    repository = project.open()
+    assert not repository.has("f" * 40)
+    assert repository.newest_of("nowhere") == repository.newest_of("tree") == []

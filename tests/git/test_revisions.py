@@ -65,9 +65,11 @@ def test_tags_of_both_kinds_by_their_commits(project: Project) -> None:
     assert project.open().releases() == {}
     project.git("tag", "v1")
     project.git("tag", "-a", "-m", "annotated", "release/ü")
+    for name in ("v1\u2028x", "v1\u0085y"):
+        project.git("tag", name)
     first, second = project.git("rev-parse", "HEAD"), project.commit("second")
     project.git("tag", "v2")
-    assert project.open().releases() == {first: ("release/ü", "v1"), second: ("v2",)}
+    assert project.open().releases() == {first: ("release/ü", "v1", "v1\u0085y", "v1\u2028x"), second: ("v2",)}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from regress.history import Archive, index, index_files, sources
+from regress.history import Archive, Store, index, index_files, sources
 from regress.history.sidecar import ENDING
 from regress.history.states import State
 from regress.model import Failure
@@ -359,19 +359,19 @@ def test_every_file_is_read_or_named_and_the_rest_is_used(tmp_path: Path) -> Non
         environments = sorted(each.environment for _, each in found.recorded("x.time_f"))
         assert environments == ["by hand", "columns", "py3.11", "result", "rows", ENV]
         assert {each.path.name: each.why.split(":")[0] for each in found.skipped} == {
-            f"{SHA[:8]}-rows.json": "2 of its rows are malformed, the first is that of x.time_g; the others are used",
+            f"{SHA[:8]}-rows.json": "2 parts of it are malformed, the first is the row of x.time_g; the others are used",
             f"{SHA[:8]}-truncated.json": "not JSON",
             f"{SHA[:8]}-conflict.json": "not JSON",
             f"{SHA[:8]}-newer.json": "format version 3 is newer than 2",
             f"{SHA[:8]}-machine.json": "it is of machine 'other', and its folder is of 'gpu-box'",
-            f"{SHA[:8]}-folder.json": "Is a directory",
+            f"{SHA[:8]}-folder.json": "it is a folder, and no file",
             f"{SHA[:8]}-lost.json": "it is in no folder of a machine",
             "deeper": "no machine.json says of which machine its results are",
         }
         assert all(each.fix for each in found.skipped)
 
 
-def test_what_is_malformed_beside_a_value_does_not_take_the_value(tmp_path: Path) -> None:
+def test_what_is_malformed_for_a_comparison_is_so_for_a_history(tmp_path: Path) -> None:
     good = write_asv_file(tmp_path / "results", dict.fromkeys("abcd", ROW))
     content = json.loads(good.read_text())
     rows = {"a": [[1.5], [], 7, "noon", []], "b": [[2.5], 5], "c": [[3.5], [], "w", 1000], "d": [[{}], []]}
@@ -383,7 +383,48 @@ def test_what_is_malformed_beside_a_value_does_not_take_the_value(tmp_path: Path
         (table,) = recorded.asv
         (results,) = table.columns["value"].results
         told[name] = (list(results), [each.kind for _, _, each in table.failures()])
-    assert told == {"a": ([1.5], []), "b": ([None], ["error"]), "c": ([3.5], []), "d": ([{}], ["error"])}
+    assert told == {"c": ([3.5], []), "d": ([{}], ["error"])}
+    loaded = Store(tmp_path / "results").load(SHA)
+    assert {each.name for each in loaded.recorded[0].rounds} == {"c", "d"}
+    words = "2 parts of it are malformed, the first is the row of a; the others are used"
+    assert [each.why for each in found.skipped] == [each.why for each in loaded.skipped] == [words]
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1" + "0" * 400, "18446744073709551616"])
+def test_a_number_that_no_float_holds_is_as_far_as_floats_reach_and_costs_nothing_else(
+    tmp_path: Path, number: str
+) -> None:
+    path = write_asv_file(tmp_path / "results", {"x.time_f": ROW, "x.time_g": ROW})
+    path.write_text(path.read_text().replace("0.5", number, 1))
+    found = archive(tmp_path)
+    assert found.skipped == ()
+    values = {name: one.columns["wall_time"].results[0][0] for name in found.names()
+              for _, each in found.recorded(name) for one in each.asv}  # fmt: skip
+    assert values == {"x.time_f": float(number), "x.time_g": 0.5}
+
+
+@pytest.mark.parametrize("word", [rb'["\udce9"]', rb'["caf\ud83d"]', b'["\xff"]'])
+def test_half_a_character_costs_no_other_benchmark(tmp_path: Path, word: bytes) -> None:
+    path = write_asv_file(tmp_path / "results", {"x.time_f": {**ROW, "params": [["@"]]}, "x.time_g": ROW})
+    other = write_asv_file(tmp_path / "results", {"x.time_g": ROW}, sha=OTHER_SHA)
+    path.write_bytes(path.read_bytes().replace(b'["@"]', word))
+    found = archive(tmp_path)
+    ((sources, _),) = found.recorded("x.time_g")
+    assert len(sources) + len(found.skipped) == 2
+    assert json.loads(other.read_text())["commit_hash"] in {each.commit_sha for each in found.places.values()}
+    json.dumps([told(found), [each.why for each in found.skipped]], default=str).encode()
+
+
+@pytest.mark.parametrize("damage", ["UPDATE sources SET about = 'text'", "UPDATE rows SET sources = 'x', data = x'ff'",
+                                    "UPDATE rows SET data = 7", "UPDATE names SET name = x'ff'"])  # fmt: skip
+def test_an_index_that_is_damaged_is_made_anew(tmp_path: Path, damage: str) -> None:
+    write_asv_file(tmp_path / "results", {"x.time_f": ROW})
+    expected = told(archive(tmp_path))
+    (path,) = (tmp_path / "cache").iterdir()
+    with sqlite3.connect(path) as database:
+        database.execute(damage)
+    database.close()
+    assert told(archive(tmp_path)) == expected
 
 
 def test_of_rows_with_very_many_samples_only_what_is_needed_is_kept(tmp_path: Path) -> None:

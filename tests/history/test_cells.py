@@ -54,6 +54,15 @@ def test_rounds_measured_in_another_way_are_left_out_and_said(change: dict[str, 
     assert notes == [f"{ADD}: 1 older rounds were measured differently (other protocol) and are left out"]
 
 
+def test_rounds_under_other_packages_are_left_out_and_said() -> None:
+    """The same commit with a new version of what it needs is another measurement."""
+    first, silent, second, last = (taken(ADD, order=order) for order in range(4))
+    old, new = (dataclasses.replace(each, facts={"installed": word}) for each, word in ((first, "a"), (second, "b")))
+    alike, notes = newest_alike(kept(old, silent, new, last))
+    assert [each.round.order for each in alike[ADD]] == [1, 2, 3], "an older record says nothing of it"
+    assert notes == [f"{ADD}: 1 older rounds were measured differently (other packages installed) and are left out"]
+
+
 @pytest.mark.parametrize(
     "name", ["number", "repeat", "rounds", "processes", "warmup_time", "min_run_count", "sample_time"]
 )

@@ -253,3 +253,18 @@ def test_what_a_killed_writer_left_goes_even_where_nothing_changes(tmp_path: Pat
     disk.replace_file(path, b"{}")
     assert path.read_bytes() == b"{}"
     assert not left.exists()
+
+
+def test_a_link_in_the_place_of_a_file_of_ours_changes_no_file_of_somebodys(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.write_text("dear")
+    for name in (".regress.lock", ".x.json.tmp", "x.json", "x.rounds.jsonl"):
+        (tmp_path / name).symlink_to(mine)
+    with pytest.raises(StoreError):
+        with disk.locked(tmp_path, 0.1):
+            raise AssertionError("it is locked")
+    with pytest.raises(StoreError):
+        disk.append(tmp_path / "x.rounds.jsonl", b"line\n")
+    disk.replace_file(tmp_path / "x.json", b"{}")
+    assert (mine.read_text(), (tmp_path / "x.json").read_text()) == ("dear", "{}")
+    assert not (tmp_path / "x.json").is_symlink()

@@ -43,3 +43,11 @@ def test_the_interval_scales_and_mirrors_with_the_values(sample: list[float], fa
     mirrored = median_interval(sorted(-factor * value for value in sample))
     tolerance = 1e-9 * factor * (high - low + max(map(abs, sample)) + 1e-300)
     assert mirrored == pytest.approx((-factor * high, -factor * low), rel=1e-9, abs=tolerance)
+
+
+@pytest.mark.parametrize("unit", [5e-324, 1e-310, 1e-200, 1e200, 8e307])
+def test_intervals_reach_as_far_as_floats(unit: float) -> None:
+    low, high = median_interval([unit, unit * 1.5, unit * 2])
+    assert low <= unit <= unit * 2 <= high
+    assert median_interval([unit, unit, unit]) == (unit, unit)
+    assert not math.isnan(sum(median_interval([-unit, 0.0, 5e-324, unit])))

@@ -44,6 +44,18 @@ def test_a_decoder_reads_such_numbers_as_text(document: Any, ascii_only: bool) -
     assert repr(decoded(text, msgspec.json.decode)) == repr(msgspec.json.decode(strict(text)))
 
 
+def test_numbers_and_letters_that_no_file_takes_become_such_as_it_does() -> None:
+    assert loads(b"[1e400, -1e400, 18446744073709551615]") == [math.inf, -math.inf, 2**64 - 1]
+    assert loads(b"[18446744073709551616, -1" + b"0" * 5000 + b"]") == [2.0**64, -math.inf]
+    assert loads(rb'{"caf\udce9": ["\ud83d\ude00", "\ud83d"]}') == {"caf\\udce9": ["\U0001f600", "\\ud83d"]}
+
+
+@pytest.mark.parametrize("text", [b"[" * 100_000, b'{"a":' * 100_000, b'["\xff"]', b""])
+def test_what_is_no_document_is_a_value_error(text: bytes) -> None:
+    with pytest.raises(ValueError):
+        loads(text)
+
+
 @given(documents, st.booleans())
 def test_documents_are_read_as_json_reads_them(document: Any, ascii_only: bool) -> None:
     text = json.dumps(document, ensure_ascii=ascii_only).encode(errors="replace")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +222,7 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "gpu-box" / f"{SHA[:8]}-folder.json").mkdir(parents=True)
     loaded = Store(tmp_path).load(SHA)
     assert loaded.recorded == ()
-    assert loaded.skipped[0].fix.startswith("chmod u+r")
+    assert loaded.skipped[0].fix.startswith("ls -ld ")
 
 
 def test_a_broken_list_of_benchmarks_costs_their_entries_only(tmp_path: Path) -> None:
@@ -261,3 +262,21 @@ def test_files_that_are_none_of_results_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / ".git" / f"{SHA[:8]}-{ENV}.json").write_text("x")
     assert len(only(tmp_path).rounds) == 1
     assert os.path.exists(tmp_path / "gpu-box" / "notes.json")
+
+
+def test_a_folder_that_was_copied_under_another_name_has_no_rounds_of_that_machine(tmp_path: Path) -> None:
+    fill(tmp_path, [taken(ADD, gpu_time=1.0)], [benchmark()])
+    shutil.copytree(tmp_path / "gpu-box", tmp_path / "other-box")
+    loaded = Store(tmp_path).load(SHA)
+    assert [each.machine.name for each in loaded.recorded] == ["gpu-box"]
+    assert {each.path.parent.name for each in loaded.skipped} == {"other-box"}
+
+
+def test_rounds_that_stand_in_a_file_twice_are_read_once_and_named(tmp_path: Path) -> None:
+    fill(tmp_path, [taken(ADD, order=order, gpu_time=1.0) for order in range(5)], [benchmark()])
+    path = tmp_path / "gpu-box" / f"{SHA[:8]}-{ENV}.rounds.jsonl"
+    path.write_bytes(path.read_bytes() * 3)
+    loaded = Store(tmp_path).load(SHA)
+    assert [each.order for each in loaded.recorded[0].rounds] == [0, 1, 2, 3, 4]
+    (skipped,) = loaded.skipped
+    assert (skipped.path, "10 of its lines repeat rounds" in skipped.why) == (path, True)

@@ -50,7 +50,7 @@ def test_the_metric_under_a_name(name: str, kind: str, metric: str) -> None:
 )
 def test_the_entry_of_a_further_metric(metric: str, unit: str, kind: str, asv_unit: str) -> None:
     base = {**entry_of(benchmark(params=[["1"]], version="abc")), "pretty_name": "Add"}
-    assert further_entry(base, metric, unit) == {
+    assert further_entry("ops.cudatime_add", base, metric, unit) == {
         "name": f"ops.cudatime_add.{metric}",
         "type": kind,
         "unit": asv_unit,
@@ -81,7 +81,19 @@ def test_an_entry_without_asvs_has_what_asv_needs() -> None:
 
 def test_further_names_survive_their_file_and_lines_that_are_none() -> None:
     further = {"a.f": {"host_time": "s"}, "b.g": {"peak_memory": "B"}}
-    assert parse_further(b"<<<<<<< HEAD\n5\n" + serialize_further(further)) == further
+    none = [
+        b"<<<<<<< HEAD",
+        b"5",
+        b"[" * 100_000,
+        b'{"name": "x", "metrics": {"y": []}}',
+        b'{"name": 7, "metrics": {}}',
+    ]
+    assert parse_further(b"\n".join([*none, serialize_further(further)])) == further
+
+
+def test_an_entry_without_a_name_has_that_of_its_place() -> None:
+    merged = with_further({"a.f": {"version": "1"}}, {"a.f": {"launches": "count"}})
+    assert merged["a.f.launches"]["name"] == "a.f.launches"
 
 
 def test_further_entries_are_made_for_benchmarks_that_are_there() -> None:

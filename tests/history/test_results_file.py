@@ -95,7 +95,7 @@ def test_a_malformed_row_is_named_and_the_others_are_used(tmp_path: Path, row: o
     text = write_asv_file(tmp_path, {"x.time_f": {"result": [1.0], "params": []}}).read_text()
     data = _with(text, results={**json.loads(text)["results"], "x.time_g": row}).encode()
     found = parse_results(data)
-    assert (set(found.rows), found.malformed) == ({"x.time_f"}, ("x.time_g",))
+    assert (set(found.rows), found.malformed) == ({"x.time_f"}, ("the row of x.time_g",))
     with pytest.raises(FormatError, match=r"the row of x\.time_g is malformed"):
         parse_whole_results(data)
 

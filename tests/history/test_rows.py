@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import pytest
 
 from regress.history import rows
 from regress.history.json_text import strict
@@ -15,12 +17,23 @@ from regress.history.reading import AsvRow
 AXES = [["1", "2"], ["'a'"]]
 
 
-def cut(*values: Any) -> rows.Cut:
-    return rows.Cut(*(msgspec.Raw(strict(json.dumps(value).encode())) for value in values))
+def cut(
+    result: Any,
+    params: Any = None,
+    version: str | None = None,
+    started_at: float | None = None,
+    duration: float | None = None,
+    ends: Sequence[Any] = (),
+) -> rows.Cut:
+    return rows.Cut(raw(result), raw(params), version, started_at, duration, *map(raw, ends))
+
+
+def raw(value: Any) -> msgspec.Raw:
+    return msgspec.Raw(strict(json.dumps(value).encode()))
 
 
 def test_rows_are_read_as_they_were_put_in() -> None:
-    one = cut([0.5, math.nan], AXES, "v1", 1000, 0.25, [0.4, -math.inf], [0.6, math.inf])
+    one = cut([0.5, math.nan], AXES, "v1", 1000, 0.25, [[0.4, -math.inf], [0.6, math.inf]])
     data = rows.packed([one, cut(None, AXES, "v2"), cut([math.inf, 7], AXES, "v1")])
     reader = rows.Reader()
     first, *others = reader.rows(data)
@@ -33,14 +46,37 @@ def test_rows_are_read_as_they_were_put_in() -> None:
     assert list(rows.versions(data)) == ["v1", "v2", "v1"]
 
 
-def test_what_is_malformed_leaves_its_place_empty() -> None:
-    every = [cut([0.5], 5, 7, "noon", [], 3.0, "x"), cut([0.5], None, None), cut(0.5)]
-    found = list(rows.Reader().rows(rows.packed(every)))
-    assert found == [
-        AsvRow((), "", None, None, None, [3.0], ["x"]),
-        AsvRow((), "", [0.5]),
-        AsvRow((), "", [0.5]),
-    ]
+def test_what_stands_alone_is_the_one_case_of_a_plain_benchmark() -> None:
+    found = list(rows.Reader().rows(rows.packed([cut([0.5], None), cut(0.5)])))
+    assert found == [AsvRow((), "", [0.5]), AsvRow((), "", [0.5])]
+
+
+@pytest.mark.parametrize(
+    "unlike",
+    [
+        {"result": {}},
+        {"result": "0.5"},
+        {"params": 5},
+        {"params": [5]},
+        {"params": ["ab"]},
+        {"params": [[str(value) for value in range(60)]] * 6},
+        {"started_at": 1e300},
+        {"duration": -1e13},
+        {"ends": [3.0]},
+        {"ends": [None, "x"]},
+    ],
+)
+def test_what_is_malformed_is_left_to_the_careful_reader(unlike: dict[str, Any]) -> None:
+    usual: dict[str, Any] = {
+        "result": [0.5],
+        "params": AXES,
+        "version": "v",
+        "started_at": 1000.0,
+        "duration": 0.1,
+        "ends": [[1], None],
+    }
+    assert rows.are_usual([cut(**usual)])
+    assert not rows.are_usual([cut(**usual), cut(**(usual | unlike))])
 
 
 def test_the_text_of_a_row_follows_the_row_and_not_those_beside_it() -> None:

@@ -15,7 +15,7 @@ class Shared(Backend):
     def __init__(self, *others: Foreign) -> None:
         self.others = list(others)
 
-    def processes(self) -> list[Foreign]:
+    def processes(self, ours: int | None = None) -> list[Foreign]:
         return list(self.others)
 
 
@@ -53,6 +53,16 @@ def test_from_a_container_one_that_came_is_ours_and_no_id_is_evidence(now: Seque
     assert (facts, len(found)) == ({}, doubts)
     if doubts:
         assert "pids 9, 10, of which one is ours" in found[0]
+
+
+def test_from_a_container_those_of_a_group_are_ours() -> None:
+    device = Shared()
+    company = Company(device, driver=1, ours=2)
+    device.others = hidden(9, 10)
+    assert company.seen() == ({}, [])
+    device.others = hidden(9, 10, 11)
+    _, (doubt,) = company.seen()
+    assert "pids 9, 10, 11, of which 2 are ours" in doubt
 
 
 def test_alone_there_is_nothing_to_say() -> None:

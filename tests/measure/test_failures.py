@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regress.measure.failures import failure_of
+from regress.measure.failures import failure_of, last_line
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,19 @@ def test_a_syntax_error_is_told_by_what_is_wrong() -> None:
     found = failure_of(caught.value, [])
     assert found.message == f"SyntaxError: {caught.value.msg}"
     assert found.where == "b.py:1"
+
+
+INNER = 'Traceback (most recent call last):\n  File "<string>", line 3\nValueError: what is wrong\n'
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (f"Subprocess failed: {INNER}", "RuntimeError: Subprocess failed: ValueError: what is wrong"),
+        (f"Subprocess failed: {'x' * 900}", None),
+        ("Subprocess failed: bye", "RuntimeError: Subprocess failed: bye"),
+    ],
+)
+def test_of_another_process_it_is_said_what_it_ended_with(message: str, said: str | None) -> None:
+    found = last_line(RuntimeError(message + "the end" if said is None else message))
+    assert found == said if said is not None else found.endswith("the end") and len(found) < 510

@@ -49,6 +49,19 @@ def test_code_from_elsewhere_is_named(root: Path, monkeypatch: pytest.MonkeyPatc
     assert ProjectCode([str(root)], "benchmarks").foreign() == (name, f"/elsewhere/{name}.py")
 
 
+def test_what_another_commit_calls_its_package_is_the_project_s_too(
+    root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The side does not have it yet, or in another folder: what is installed under that name is not its code."""
+    other = tmp_path_factory.mktemp("other")
+    (other / "later").mkdir()
+    (other / "later" / "__init__.py").write_text("")
+    load(monkeypatch, "later", "/site-packages/later/__init__.py")
+    assert ProjectCode([str(root)], "benchmarks").foreign() is None
+    code = ProjectCode([str(root)], "benchmarks", [str(other)])
+    assert code.foreign() == ("later", "/site-packages/later/__init__.py")
+
+
 @pytest.mark.parametrize("name", ["benchmarks", "docs", "setup", "random"])
 def test_what_is_no_package_of_the_project_may_come_from_anywhere(
     root: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import py_compile
 import subprocess
 import sys
 from pathlib import Path
@@ -22,9 +24,9 @@ print(json.dumps([[dataclasses.asdict(each) for each in found] for found in (ben
 
 def discover(folder: Path, files: dict[str, str]) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]]]:
     suite = folder / "benchmarks"
-    suite.mkdir()
+    suite.mkdir(exist_ok=True)
     for name, text in {"__init__.py": "", **files}.items():
-        (suite / name).parent.mkdir(exist_ok=True)
+        (suite / name).parent.mkdir(parents=True, exist_ok=True)
         (suite / name).write_text(text)
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(suite)], cwd=ROOT, capture_output=True, text=True, check=True
@@ -212,3 +214,82 @@ def test_one_benchmark_is_found_without_importing_the_rest(tmp_path: Path, name:
     assert f"benchmarks.{file}" in loaded
     if name != "a.pretty.time_named":
         assert "benchmarks.other" not in loaded
+
+
+A_BENCHMARK = "def time_f(): pass\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "where", "why"),
+    [
+        ({"b.py": A_BENCHMARK, "b/__init__.py": ""}, "b.py", "Python imports the folder b/ of the same name"),
+        ({"sub/b.py": "class TimeAll:\n    pass\n"}, "sub/", "it has no __init__.py"),
+        ({"b.v2.py": "async def track_f(): pass\n"}, "b.v2.py", "Python cannot import a file with a dot in its name"),
+        ({"b.py/notes": ""}, "b.py", "it is no file"),
+        ({"sub/__init__.py": "", "sub/c.py/notes": ""}, "sub/c.py", "it is no file"),
+    ],
+)
+def test_what_looks_like_a_module_and_is_none_is_told(
+    tmp_path: Path, files: dict[str, str], where: str, why: str
+) -> None:
+    found, problems = discover(tmp_path, {"good.py": A_BENCHMARK, **files})
+    assert set(found) == {"good.time_f"}
+    (told,) = problems
+    assert (told["where"], told["fatal"]) == (f"benchmarks/{where}", False)
+    assert why in told["message"]
+
+
+def test_what_is_no_benchmark_is_left_out_without_a_word(tmp_path: Path) -> None:
+    files = {
+        "data/make.py": "def make(): pass\n",
+        "notes.old.py": "X = 1\n",
+        ".#good.py": A_BENCHMARK,
+        "readme.txt": "def time_f()",
+    }
+    found, problems = discover(tmp_path, {"good.py": A_BENCHMARK, **files})
+    assert (set(found), problems) == ({"good.time_f"}, [])
+
+
+def test_links_to_nowhere_pipes_and_what_was_compiled_of_a_file_that_is_gone(tmp_path: Path) -> None:
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    (folder / "gone.py").symlink_to("nowhere.py")
+    os.mkfifo(folder / "pipe.py")
+    source = tmp_path / "old.py"
+    source.write_text(A_BENCHMARK)
+    py_compile.compile(str(source), cfile=str(folder / "old.pyc"))
+    found, problems = discover(tmp_path, {"good.py": A_BENCHMARK})
+    assert set(found) == {"good.time_f"}
+    assert {(each["where"], each["fatal"]) for each in problems} == {
+        ("benchmarks/gone.py", False),
+        ("benchmarks/pipe.py", False),
+        ("benchmarks/old.pyc", False),
+    }
+
+
+def test_a_benchmark_without_cases_or_without_a_name_of_its_type_is_told(tmp_path: Path) -> None:
+    text = (
+        "def track_empty(a, b): return 1\ntrack_empty.params = [[1], []]\ntrack_empty.param_names = ['a', 'b']\n"
+        "class Named:\n    def time_sum(self): pass\n    time_sum.benchmark_name = 'sums.of numbers'\n"
+        "def helper(): pass\nhelper.benchmark_name = 'x'\n"
+        "def time_skipped(): pass\ntime_skipped.benchmark_name = 'x'\ntime_skipped.skip_benchmark = True\n"
+    )
+    found, problems = discover(tmp_path, {"b.py": text + A_BENCHMARK})
+    assert set(found) == {"b.time_f"}
+    assert {each["where"]: each["message"] for each in problems} == {
+        "benchmarks.b.track_empty": "left out: it has no cases, because there are no values of b",
+        "benchmarks.b.Named.time_sum": "left out: its benchmark_name is 'sums.of numbers', and 'of numbers' begins like "
+        "no type; begin it like time_sum",
+    }
+
+
+@pytest.mark.parametrize(
+    "line", ["from itertools import repeat", "import re as number", "from time import sleep as warmup_time"]
+)
+def test_what_is_imported_under_the_name_of_an_attribute_is_named(tmp_path: Path, line: str) -> None:
+    text = f"{line}\ndef time_f(): pass\ndef track_g(): return 1\n"
+    found, problems = discover(tmp_path, {"b.py": text})
+    assert set(found) == {"b.track_g"}, "what has no use for it goes on"
+    (told,) = problems
+    assert "taken for the benchmark's own" in told["message"]
+    assert line.rpartition(" ")[2] in told["message"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from regress.measure import wire
 
-number = st.floats(allow_nan=False)
+number = st.floats(allow_nan=False, allow_infinity=False)
 text = st.text(max_size=30)
 failure = st.builds(wire.Failure, kind=text, message=text, where=text, detail=text)
 measured = st.builds(wire.Measured, value=number, samples=st.lists(number, max_size=5), invalid=st.integers(0, 9))
@@ -49,6 +49,37 @@ def test_a_sample_that_is_no_number_survives() -> None:
 def test_what_is_no_message_is_refused(line: bytes) -> None:
     with pytest.raises(ValueError):
         wire.decode(line)
+
+
+ROUND = (
+    '{"is": "Round", "name": "a", "params": ["1"], "side": "head", "order": 0, "values": {"gpu_time": {"value": %s}}}'
+)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *('{"is": []}', '{"is": "Round"}', '{"is": "Visit", "tasks": 5}', '{"is": "Broken", "failure": 7}'),
+        *('{"is": "Begin", "task": "1"}', '{"is": "Begin", "task": true}', '{"is": "End", "late": [7]}'),
+        *('{"is": "Forked", "pid": 1e30}', '{"is": "Forked", "pid": 18446744073709551616}', "[" * 60_000),
+        *('{"is": "Visit", "tasks": [null]}', '{"is": "Works"'),
+        *(ROUND % value for value in ('"fast", "samples": []', '1.0, "samples": ["1"]', 'NaN, "samples": []', "1.0")),
+    ],
+)
+def test_a_message_with_something_of_another_kind_is_refused(line: str) -> None:
+    with pytest.raises(ValueError):
+        wire.decode(line.encode(), wire.from_json)
+
+
+def test_a_number_that_the_author_gives_may_be_none() -> None:
+    line = (ROUND % 'NaN, "samples": [NaN]').replace("gpu_time", "value")
+    assert math.isnan(wire.decode(line.encode()).values["value"].value)
+
+
+def test_text_that_no_file_takes_is_written_out() -> None:
+    message = wire.Broken(wire.Failure("error", "cannot read caf\udce9.npy \U0001f600"))
+    assert wire.decode(wire.encode(message)) == message, "a path of the driver's stays one"
+    assert wire.decode(wire.encode(message), wire.from_json).failure.message == "cannot read caf\\udce9.npy \U0001f600"
 
 
 def test_every_nested_dataclass_is_rebuilt() -> None:

@@ -114,6 +114,11 @@ def test_a_trace_may_be_the_bare_list_of_events(tmp_path: Path) -> None:
     [
         (b'{"traceEvents": [{"ph": "X", "name": "cut', "the file ends too early"),
         (b'{"traceEvents": [{"ph": "X", "ts": null}]}', "not as torch writes it"),
+        (b'{"traceEvents": [{"ph": "X", "ts": 1, "dur": -1}]}', "not as torch writes it"),
+        (b'{"traceEvents": [{"ph": "X", "ts": 1, "tid": {}}]}', "not as torch writes it"),
+        (b'{"traceEvents": [{"ph": "X", "ts": 1, "args": {"correlation": [1]}}]}', "not as torch writes it"),
+        (b'{"traceEvents": [{"ph": "X", "ts": 1e999}]}', "not as torch writes it"),
+        (b"[" * 100_000, "the file ends too early"),
         (b'{"schemaVersion": 1}', "it has no traceEvents"),
         (b"hello", "it has no traceEvents"),
     ],

@@ -71,6 +71,11 @@ def broken(data: dict[str, Any], *path: Any, value: Any) -> dict[str, Any]:
         (("entries", 2, "duration_s"), float("nan"), "the profile: entries[2]: duration_s is not a finite number"),
         (("entries", 2, "failed"), 1, "the profile: entries[2]: failed is 1, not true or false"),
         (("facts",), [], "the profile: facts is [], not an object"),
+        (("limits",), {"copy": "fast"}, 'the profile: limits[copy] is "fast", not a number'),
+        (("duration_s",), 10**400, "the profile: duration_s is not a finite number"),
+        (("variants", 0, "device"), "tpu", 'ran on "tpu", neither gpu nor cpu'),
+        (("variants", 0, "durations_s", 0), -1e-9, "has a time below zero"),
+        (("variants", 1, "hosts_s"), [1.0] * 99, "has 99 host times for"),
         (("bottlenecks", 0), {}, "the profile: bottlenecks[0]: missing 6 required positional arguments"),
     ],
 )

@@ -108,6 +108,17 @@ def test_a_report_that_breaks_off_is_refused() -> None:
         read(KERNELS[: KERNELS.index(",24,56576")])
 
 
+@pytest.mark.parametrize("total", ["-1", "inf", "nan", "1e999"])
+def test_times_that_nothing_takes_are_refused(total: str) -> None:
+    with pytest.raises(ProfileError, match=f"line 2: there is {total}"):
+        read(f"Time (%),Total Time (ns),Instances,Avg (ns),Name\n88.7,{total},24,1,k\n")
+
+
+def test_a_line_that_is_longer_than_a_table_has_is_none() -> None:
+    table = "Time (%),Total Time (ns),Instances,Avg (ns),Name\n88.7,100,24,1,k\n"
+    assert read(f"{table}{'x' * 200_000}\n").kernels == read(table).kernels
+
+
 def test_something_else_is_refused_with_the_command() -> None:
     with pytest.raises(ProfileError, match="no report of CUDA") as caught:
         read("hello\n")

@@ -11,6 +11,7 @@ from regress.model import (
     Acknowledgement,
     AnchorCheck,
     Bisection,
+    Breakage,
     Built,
     Case,
     Cause,
@@ -179,6 +180,7 @@ def check() -> Report:
         head=dataclasses.replace(HEAD, dirty=True, revision="working tree"),
         machine=MACHINE,
         device=DEVICE,
+        imported={"base": ("lib/__init__.py",), "head": ("lib/__init__.py", "more/__init__.py")},
         plan="21 cases, interleaved, about 3 min",
         comparisons=comparisons(),
         counts={"regressed": 5, "failed": 3, "improved": 2, "unchanged": 4, "undecided": 2, "changed": 1, "new": 1}
@@ -280,6 +282,7 @@ def acknowledged_changes() -> Report:
         exit_codes=(0,),
         state="PASS",
         changes=(before, known),
+        breakages=(),
         remark="1 new acknowledged regression (5 of 5 commits measured)",
         problems=(),
         warnings=(),
@@ -461,6 +464,13 @@ def sweep() -> Report:
             moved,
             old,
             taken,
+        ),
+        breakages=(
+            *(
+                Breakage(each, "gpu-box", "worktree-py3.12", "GPU-1", BOOM, BASE.commit.sha, (HEAD.commit,), new=True)
+                for each in sizes[:2]
+            ),
+            Breakage(WIDE, "gpu-box", "worktree-py3.12", "GPU-1", NOT_HERE, RELEASE.sha, (BASE.commit, HEAD.commit)),
         ),
         anchors=(
             AnchorCheck(RELEASE, HEAD.commit, "v1.4", NOW - 9e6, 40, 0.0123),

@@ -89,7 +89,10 @@ def test_a_step_has_ten_of_a_type_and_the_tenth_counts_the_rest() -> None:
     found = shown(report)
     assert Counter(each.name for each in found) == {"error": 10, "warning": 10, "notice": 1}
     errors = [each for each in found if each.name == "error"]
-    assert errors[-1].data == f"{10_000 + 1 - 9} more: all are in the log of this step"
+    said, *names = errors[-1].data.split("\n")
+    assert said == f"{10_000 + 1 - 9} more: all are in the log of this step"
+    assert names[0].startswith("failed: "), "what fails is named first"
+    assert sum(each.properties["title"].startswith("failed: ") for each in errors) == 4, "and some of it is shown"
     assert errors[0].properties["title"].startswith("regressed: m4999.time_4999"), "the worst of all"
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Callable
 
 import pytest
 
-from regress.model import Case, Cause, Comparison, Report, SuiteProblem, Verdict
+from regress.model import Case, Cause, Comparison, Failure, Report, SuiteProblem, Verdict
 from regress.report import Style, render
 
 from . import sample
@@ -170,3 +171,27 @@ def test_a_cause_of_any_length_takes_no_more_than_a_message() -> None:
     (text,) = [each.text for each in root.iter("failure") if "kkk" in each.text]
     assert 1_000 < len(text) < 1_300
     assert "again: regress check" in text
+
+
+def test_where_there_is_no_room_what_fails_has_its_details_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regress.report.junit._ALL_DETAILS", 3_000)
+    skipped = [
+        sample.compared(
+            Case(f"a{n}.time_a"), "wall_time", Verdict.SKIPPED, None, None, head_failure=Failure("skipped", "x" * 900)
+        )
+        for n in range(20)
+    ]
+    failing = sample.compared(
+        Case("z.time_z"),
+        "wall_time",
+        Verdict.FAILED,
+        1.0,
+        None,
+        head_failure=Failure("error", "boom", detail="Traceback\nboom"),
+    )
+    text = render(dataclasses.replace(sample.check(), comparisons=(*skipped, failing)), Style(), "junit")
+    root = ElementTree.fromstring(text.encode())
+    (error,) = [each.find("error") for each in root.iter("testcase") if str(each.get("name")).startswith("z.time_z")]
+    assert error is not None
+    assert "boom" in str(error.text)
+    assert "left out: the document would be too long" in text

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from regress.model import Case, Commit, Report, Verdict
+from regress.model import Case, Commit, Failure, Report, Verdict
 from regress.report import Style, render
 from regress.report.gfm import Part, code, fit, words
 from regress.report.markdown import LIMIT
@@ -173,9 +173,13 @@ def test_thousands_of_changes_fit_and_what_is_left_out_is_counted(verbose: bool)
     assert LIMIT - 1_000 < len(markdown.encode()) <= LIMIT
     assert_harmless(markdown)
     shown = sum(row[0].startswith("m") for row in cells(markdown))
-    assert 300 < shown < 5_000, "the worst kind first, as far as there is room"
+    assert 200 < shown < 5_000, "as far as there is room"
+    assert "m4999.time_4999" in markdown, "of what became worse, the worst"
+    assert "`m0.time_0(" not in markdown
+    failed = len(re.findall(r"^! f\d+\.time", markdown, re.MULTILINE))
+    assert 50 < failed < 5_000, "what fails has half of the room where there is too much of all"
     more = [int(number) for number in re.findall(r"^… and (\d+) more\.$", markdown, re.MULTILINE)]
-    assert more == [5_000 - shown, 5_000]
+    assert more == [5_000 - shown, 5_000 - failed]
     assert markdown.rstrip().endswith(
         f"{sum(more)} rows are left out here; all are in `--output json=FILE`, and in the text with `-v`."
     )
@@ -222,3 +226,27 @@ def test_an_error_is_its_own_verdict() -> None:
     assert heading.text_content().startswith("⛔ NOTHING · no benchmark matches 'io.time_load(")
     assert "fix: regress list" in root.text_content()
     assert "octocat" not in running_text(root)
+
+
+def test_of_many_rows_the_worst_stay_and_all_that_fails_whatever_their_names() -> None:
+    few = sample.many(1_200).comparisons[:1_200]
+    far = sample.compared(Case("z.time_z"), "wall_time", Verdict.REGRESSED, 1.0, 6.0)
+    critical = dataclasses.replace(
+        sample.compared(Case("y.time_y"), "wall_time", Verdict.REGRESSED, 1.0, 1.06), critical=True
+    )
+    failing = [each for each in sample.many(150).comparisons if each.verdict is Verdict.FAILED]
+    report = dataclasses.replace(sample.check(), comparisons=(*few, far, critical, *failing))
+    markdown = render(report, Style(), "markdown")
+    assert all(f"`{name}`" in markdown for name in ("z.time_z", "y.time_y"))
+    assert len(re.findall(r"^! f\d+\.time", markdown, re.MULTILINE)) == 150
+
+
+def test_of_a_run_all_that_fails_stays() -> None:
+    failure = Failure("error", "boom")
+    measured = sample.run().measurements
+    good = [dataclasses.replace(measured[0], case=Case(f"a{n}.time_a"), failure=None) for n in range(2_000)]
+    bad = [
+        dataclasses.replace(measured[0], case=Case(f"z{n}.time_z"), summary=None, failure=failure) for n in range(50)
+    ]
+    markdown = render(dataclasses.replace(sample.run(), measurements=(*good, *bad)), Style(), "markdown")
+    assert len(re.findall(r"^! z\d+\.time", markdown, re.MULTILINE)) == 50

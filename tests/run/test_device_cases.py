@@ -422,7 +422,7 @@ def track_later():
     return 1
 """
     )
-    import regress.run.visits as module
+    import regress.run.groups as module
 
     before = module.GRACE_S
     module.GRACE_S = 0.3

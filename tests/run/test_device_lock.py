@@ -101,3 +101,38 @@ def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
             pass
     assert "Not a directory" in caught.value.why
     assert "lock_dir" in caught.value.fix
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """A file of the user's that nobody else may change."""
+    path = tmp_path / "mine"
+    path.write_text("dear")
+    (tmp_path / "locks").mkdir()
+    return path
+
+
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
+def test_a_link_in_the_place_of_a_lock_changes_no_file_of_somebodys(tmp_path: Path, mine: Path, link: str) -> None:
+    getattr(tmp_path / "locks" / f"{UUID}.lock", link)(mine)
+    with pytest.raises(RegressError, match="cannot be used"):
+        with held(UUID, tmp_path / "locks", ignore):
+            raise AssertionError("it is held")
+    assert mine.read_text() == "dear"
+
+
+def test_a_link_to_nowhere_in_the_place_of_a_lock_makes_no_file(tmp_path: Path) -> None:
+    (tmp_path / "locks").mkdir()
+    (tmp_path / "locks" / f"{UUID}.lock").symlink_to(tmp_path / "made")
+    with pytest.raises(RegressError, match="cannot be used"):
+        with held(UUID, tmp_path / "locks", ignore):
+            raise AssertionError("it is held")
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_pipe_in_the_place_of_a_lock_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "locks").mkdir()
+    os.mkfifo(tmp_path / "locks" / f"{UUID}.lock")
+    with pytest.raises(RegressError, match="cannot be used"):
+        with held(UUID, tmp_path / "locks", ignore):
+            raise AssertionError("it is held")

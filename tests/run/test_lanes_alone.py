@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from regress.run import visits
+from regress.run import groups
 from regress.run.execute import Measured
 from tests.run.test_execute import Bench, alive, failures, good
 from tests.run.test_lanes import FIRST, GPUS, NAMES, SECOND, SUITE, WORK, on
@@ -119,6 +119,7 @@ def test_a_round_of_a_lane_is_one_process(bench: Bench) -> None:
 def met_alone(measured: Measured, bench: Bench) -> dict[str, list[str]]:
     """By case that has to be alone: what went on in other processes while it was measured."""
     rounds = {each.process for each in measured.rounds if each.values}
+    gpus = {each.process: facts["gpu_uuid"] for each, facts in bench.kept}
     found: dict[str, list[str]] = {}
     running: dict[int, str] = {}
     lines = events(bench)
@@ -130,7 +131,9 @@ def met_alone(measured: Measured, bench: Bench) -> dict[str, list[str]]:
             running.pop(each.pid, None)
         for pid, name in running.items():
             if pid in rounds and name in ALONE:
-                found.setdefault(name, []).extend(f"{of} of {other}" for other, of in running.items() if other != pid)
+                # Of a lane's own processes one waits while another, that of the other side, has its turn.
+                others = [(other, of) for other, of in running.items() if gpus.get(other) != gpus[pid]]
+                found.setdefault(name, []).extend(f"{of} of {other}" for other, of in others)
     return found
 
 
@@ -142,7 +145,7 @@ SECOND_ROUND = 3
 
 @pytest.mark.parametrize("how", ["os.kill(os.getpid(), signal.SIGKILL)", "time.sleep(600)"])
 def test_what_ends_while_it_is_alone_holds_nobody_up(bench: Bench, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    monkeypatch.setattr(visits, "GRACE_S", 0.2)
+    monkeypatch.setattr(groups, "GRACE_S", 0.2)
     ends = HERE[0]
     write(
         bench,

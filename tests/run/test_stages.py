@@ -47,12 +47,13 @@ class Visits:
     problems: list[SuiteProblem] = field(default_factory=list)
     visited: list[tuple[str, str, int]] = field(default_factory=list)
     cached: list[str] = field(default_factory=list)
-    imported: bool | None = None
+    imported: dict[str, bool] = field(default_factory=dict)
     overheads: list[tuple[float, float, int]] = field(
         default_factory=lambda: [(0.5, 0.1, 1), (0.7, 0.1, 4), (0.6, 0.2, 5)]
     )
 
     processes: Processes = field(default_factory=Processes)
+    parted: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
 
     def discover(self, sides: Sequence[Prepared], meanwhile: Callable[[], object]) -> dict[str, Suite]:
         return {side.side.name: Suite(self.suite, self.problems) for side in sides}

@@ -119,7 +119,7 @@ class _Bisect:
         for name, commit in (("head", bad), ("base", good)):
             prepared, _ = self.meter.prepare(commit, name)
             suite = discover(self.meter.job(prepared), prepared)
-            cases.update((case, each.version) for each in suite.benchmarks for case in cases_of(each))
+            cases.update((case, each.code) for each in suite.benchmarks for case in cases_of(each))
             try:
                 self.meter.case = one_case(words, list(cases))
                 break

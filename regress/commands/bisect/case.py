@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Sequence
 
-from regress.errors import NothingMeasured, RegressError
+from regress.errors import NothingMeasured, RegressError, quoted
 from regress.model import Case
 
 NEAR = 3
@@ -29,7 +29,7 @@ def one_case(words: str, cases: Sequence[Case]) -> Case:
             raise RegressError(
                 f"{words!r} is {len(found)} cases, and one is looked for",
                 why=", ".join(map(str, found[:NEAR])) + others,
-                fix=f"name one: {found[0]}",
+                fix=f"name one: {quoted(str(found[0]))}",
             )
     names = {str(each): each for each in cases} | {each.name: each for each in cases}
     near = difflib.get_close_matches(words, names, NEAR, 0.5)

@@ -14,9 +14,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from regress.compare.ends import Kind, Pair
 from regress.history.disk import changing_kept, read_kept
-from regress.model import Contrast, Metric, Verdict
+from regress.model import Contrast
 
 FILE = "bisect.json"
 FORMAT = 1
@@ -60,8 +62,14 @@ class Entries:
     @property
     def pairs(self) -> int:
         """How many were measured in all."""
+        return len(self.measured)
+
+    @property
+    def measured(self) -> list[Pair]:
+        """The pairs of rounds, of whichever commits."""
         judged = [*self.verified, *([self.ends] if self.ends is not None else [])]
-        return sum(len(each.pairs) for each in judged) + sum(len(each.pairs) for each in self.probes.values())
+        parts = [*(each.pairs for each in judged), *(each.pairs for each in self.probes.values())]
+        return [pair for pairs in parts for pair in pairs]
 
 
 class Ledger:
@@ -110,31 +118,24 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+@dataclass(frozen=True)
+class _Written:
+    """What `_write` writes."""
+
+    ends: Judged | None
+    probes: tuple[tuple[str, Probed], ...]
+    verified: tuple[Judged, ...]
+
+
 def _parsed(data: Any) -> Entries:
     """Empty where it is not what `_write` writes: then all is measured again."""
     try:
-        return Entries(
-            _judged(data["ends"]) if data["ends"] is not None else None,
-            {sha: Probed(_pairs(each["pairs"]), each["skipped"]) for sha, each in data["probes"]},
-            tuple(map(_judged, data["verified"])),
-        )
-    except (KeyError, TypeError, ValueError):
+        found = msgspec.convert(data, _Written)
+    except msgspec.ValidationError:
         return Entries()
-
-
-def _judged(data: Mapping[str, Any]) -> Judged:
-    told = data["contrast"]
-    contrast = Contrast(
-        **{
-            **told,
-            "metric": Metric(**told["metric"]),
-            "verdict": Verdict(told["verdict"]),
-            "reasons": tuple(told["reasons"]),
-        }
+    entries = Entries(found.ends, dict(found.probes), found.verified)
+    return (
+        entries
+        if all(math.isfinite(each) for pair in entries.measured for each in (pair.base, pair.head))
+        else Entries()
     )
-    given = {**data, "contrast": contrast, "pairs": _pairs(data["pairs"]), "seconds": tuple(data["seconds"])}
-    return Judged(**given)
-
-
-def _pairs(data: Sequence[Mapping[str, float]]) -> tuple[Pair, ...]:
-    return tuple(Pair(float(each["base"]), float(each["head"])) for each in data)

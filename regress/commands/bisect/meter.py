@@ -76,7 +76,7 @@ class Meter:
         if self.case not in found.cases.get("head", ()) and not found.interrupted:
             why = "; ".join(each.message for each in found.problems if each.fatal)
             raise Skipped("it does not have the case" + (f": {why}" if why else ""))
-        versions = {own[self.case.name].version for own in found.benchmarks.values() if self.case.name in own}
+        versions = {own[self.case.name].code for own in found.benchmarks.values() if self.case.name in own}
         if len(versions) > 1:
             raise Skipped("its own suite has another version of the benchmark")
         return found
@@ -122,4 +122,4 @@ class _Notes:
 
 
 def _of_case(job: Job, case: Case) -> Job:
-    return replace(job, selection=Selection((str(case),)))
+    return replace(job, selection=Selection((str(case),), known=True))

@@ -102,7 +102,7 @@ def classify(job: Job, watcher: Watcher) -> Classified:
         return Classified(kinds, tuple(plain.rounds), benchmarks, plain, plain.interrupted)
     names = sorted({case.name for case in asking})
     settings = replace(job.settings, cuda=(*job.settings.cuda, *(f"^{re.escape(name)}$" for name in names)))
-    tried = execute(replace(job, settings=settings, selection=Selection(tuple(names))), _forget, watcher)
+    tried = execute(replace(job, settings=settings, selection=Selection(tuple(names), known=True)), _forget, watcher)
     second = {case: each for each in tried.rounds if (case := _case(each)) in asking}
     kinds |= {case: _at_second_sight(each) for case, each in second.items()}
     rounds = tuple({**first, **{case: each for case, each in second.items() if kinds[case] in MOVABLE}}.values())

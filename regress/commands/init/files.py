@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from regress.commands.init.text import configuration
-from regress.errors import RegressError
+from regress.errors import RegressError, quoted
 from regress.git import Repository
 
 USUAL_SUITES = ("benchmarks", "asv_bench/benchmarks", "asv_bench")
@@ -93,7 +93,11 @@ def suite_of(folder: Path) -> str:
 
 def holds_benchmarks(suite: Path) -> bool:
     """Whether a file below has the name of a benchmark in it. Nothing is imported to find out."""
-    return any(BENCHMARK.search(path.read_text(encoding="utf-8", errors="replace")) for path in suite.rglob("*.py"))
+    return any(
+        BENCHMARK.search(path.read_text(encoding="utf-8", errors="replace"))
+        for path in suite.rglob("*.py")
+        if path.is_file()
+    )
 
 
 def write_suite(suite: Path) -> list[Path]:
@@ -125,5 +129,5 @@ def write(path: Path, text: str, anew: bool = False) -> None:
             file.write(text)
     except OSError as error:
         raise RegressError(
-            f"cannot write {path}", why=error.strerror or str(error), fix=f"chmod u+w {path.parent}"
+            f"cannot write {path}", why=error.strerror or str(error), fix=quoted("chmod", "u+w", path.parent)
         ) from error

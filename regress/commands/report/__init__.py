@@ -14,7 +14,7 @@ contents    the index: all Parts, put together
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ from regress.commands.report.leaves import Maker
 from regress.commands.session import Request, Session
 from regress.compare import past_of
 from regress.errors import NothingMeasured
-from regress.history import confirmed_in
+from regress.history import SkippedFile, confirmed_in
 from regress.model import Side
 from regress.pages import Site
 
@@ -51,7 +51,7 @@ def report(
     recorded = {each.commit_sha for each in everything.unknown}
     branch = branch_of(session, recorded, since)
     if not branch.commits:
-        raise _nothing(session, branch, recorded, since)
+        raise _nothing(session, branch, recorded, since, everything.skipped)
     past = everything.of(branch.commits)
     entries = review(session, Side("head", branch.all[-1], branch.name))
     known = explained_in(session), confirmed_in(session.cache)
@@ -60,12 +60,22 @@ def report(
     return site, (session.config.root / settings.report_dir).resolve()
 
 
-def _nothing(session: Session, branch: Branch, recorded: Collection[str], since: str | None) -> NothingMeasured:
+def _nothing(
+    session: Session,
+    branch: Branch,
+    recorded: Collection[str],
+    since: str | None,
+    skipped: Sequence[SkippedFile],
+) -> NothingMeasured:
     if since is not None and recorded:
         return NothingMeasured(
             f"no commit since {since} has results",
             why=f"{session.config.results_dir} has results of {len(recorded)} commits, none of them since then",
             fix="leave --since out",
+        )
+    for each in skipped if not recorded else ():
+        return NothingMeasured(
+            "there is nothing to report", why=f"{each.path} cannot be used: {each.why}", fix=each.fix
         )
     why = f"{session.config.results_dir} has no results"
     if recorded:

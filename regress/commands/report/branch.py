@@ -109,7 +109,7 @@ def branch_of(session: Session, recorded: Collection[str], since: str | None) ->
     repository = session.repository
     revision, name = "HEAD", repository.current_branch() or "HEAD"
     for branch in session.config.branches[:1]:
-        for ref in (f"refs/heads/{branch}", f"refs/remotes/origin/{branch}"):
+        for ref in reversed(repository.newest_of(branch)):
             if repository.is_ancestor("HEAD", ref):
                 revision, name = ref, branch
                 break

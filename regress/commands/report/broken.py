@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from regress.commands.report.branch import Branch
+from regress.compare import breakages_of
 from regress.history import Store
 from regress.model import Series
 from regress.pages import Broken, Place
@@ -15,13 +16,19 @@ MOST_LETTERS = 2000
 """Of a message."""
 
 
-def broken_of(lines: Sequence[tuple[Series, int]]) -> tuple[Broken, ...]:
-    """What of one benchmark fails or did fail. A case is one in each place, whatever it measures; cases that failed in the same
-    way at the same commits are one."""
+def broken_of(lines: Sequence[tuple[Series, int]], branch: Branch) -> tuple[Broken, ...]:
+    """What of one benchmark fails or did fail, or is skipped and was not before. A case is one in each place, whatever it
+    measures; cases that failed in the same way at the same commits are one."""
+    places = {(each.case, each.machine, each.environment, each.device): place for each, place in lines}
+    stopped = {
+        (each.case.params, places[each.case, each.machine, each.environment, each.device]): branch.at[each.good]
+        for each in breakages_of((series for series, _ in lines), branch.commits)
+    }
     found: dict[tuple[tuple[str, ...], int], Broken] = {}
     for series, place in lines:
         kinds = dict(zip(series.at, series.failures, strict=True))
-        failed = [at for at, kind in kinds.items() if kind and kind != "skipped"]
+        key = series.case.params, place
+        failed = [at for at, kind in kinds.items() if kind and (kind != "skipped" or key in stopped)]
         if not failed:
             continue
         newest = max((at for at, each in zip(series.at, series.rounds, strict=True) if each), default=-1)
@@ -35,8 +42,8 @@ def broken_of(lines: Sequence[tuple[Series, int]]) -> tuple[Broken, ...]:
             last=failed[-1],
             commits=len(failed),
             open=failed[-1] > newest,
+            good=stopped.get(key),
         )
-        key = series.case.params, place
         if key not in found or (series.primary and each.commits >= found[key].commits):
             found[key] = each
     alike: dict[Broken, list[Broken]] = {}

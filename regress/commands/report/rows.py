@@ -96,6 +96,9 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
         if last.moved is Verdict.CHANGED:
             return "changed", ""
         return ("recovered" if last.state == "recovered" or last.recovered_by else "improved"), ""
+    doubted = [each for each in found.changes if each.reasons and each.ratio and abs(math.log(each.ratio)) > threshold]
+    if doubted:
+        return "undecided", "; ".join(doubted[-1].reasons)
     alike = len(series.by_way[series.ways[-1]])
     if alike < FEWEST and not series.metric.exact:
         return "undecided", f"{alike} results that can be compared, and it takes {FEWEST}"

@@ -17,13 +17,13 @@ from collections.abc import Sequence
 
 from regress.commands.acknowledging import accept, complaints, is_whole, review
 from regress.commands.session import Request, Session, counted, quoted
-from regress.commands.sweep.changes import anchors_beside, changes_on, marked_new
+from regress.commands.sweep.changes import Events, anchors_beside, events_on, marked_new, with_failures
 from regress.commands.sweep.choosing import NEW, Chosen, choose
 from regress.commands.sweep.marks import Mark
 from regress.commands.sweep.measuring import Sweep
 from regress.compare import past_of
-from regress.errors import NothingMeasured
-from regress.model import Changed, Report, Side, Verdict
+from regress.errors import NothingMeasured, RegressError
+from regress.model import Breakage, Changed, Report, Side, Verdict
 from regress.run.execute import Watcher
 
 STATES = {0: "PASS", 1: "FAIL", 5: "NOTHING", 130: "INTERRUPTED"}
@@ -47,6 +47,12 @@ def sweep(
     `retry` also what did not build or failed before. Where a sweep was killed the next one goes on.
     """
     start = time.monotonic()
+    if request.quick:
+        raise RegressError(
+            "a sweep measures for the history, and --quick measures nothing",
+            why="it takes one sample without warm-up, to see whether everything runs",
+            fix="regress run --quick REV, or leave --quick out",
+        )
     session = Session(request)
     config = session.config
     # Of no commits at all everything is unknown: so it says which have results.
@@ -63,12 +69,12 @@ def sweep(
     if not run.left and not run.failed:
         report = _nothing(session, chosen, _all_done(chosen), start)
     else:
-        before = changes_on(session, chosen.line, run.names, session.machine.name)
+        before = events_on(session, chosen.line, run.names, session.machine.name)
         run.measure(start + budget_s)
         if not run.measured and run.failed:
             what, why, fix = next(iter(run.failed.values()))
             raise NothingMeasured(what, why=why, fix=fix)
-        found = marked_new(before, changes_on(session, chosen.line, run.names, session.machine.name))
+        found = marked_new(before, events_on(session, chosen.line, run.names, session.machine.name))
         options = _words(request, words, since, steps, only, environment)
         report = _report(session, chosen, run, found, options, start)
     if words == NEW and not run.left and not run.failed and not run.interrupted:
@@ -113,12 +119,14 @@ def _nothing(session: Session, chosen: Chosen, remark: str, start: float) -> Rep
 
 
 def _report(
-    session: Session, chosen: Chosen, run: Sweep, found: Sequence[Changed], options: Sequence[str], start: float
+    session: Session, chosen: Chosen, run: Sweep, found: Events, options: Sequence[str], start: float
 ) -> Report:
-    opened = [each for each in found if each.new and each.point.is_open]
+    opened = [each for each in found.changes if each.new and each.point.is_open]
+    broken = with_failures(session, found.breakages)
+    fails = run.failed or any(each.new for each in broken) or any(each.fatal for each in run.problems)
     codes = [130] if run.interrupted else []
     codes += [1] if opened else []
-    codes += [3] if run.failed else []
+    codes += [3] if fails else []
     warnings = [
         *run.warnings,
         *(f"{sha[:8]} was left out: {what}: {why}" for sha, (what, why, _) in run.failed.items()),
@@ -129,9 +137,10 @@ def _report(
     if is_whole(session):
         head = Side("head", chosen.line[-1], "")
         warnings += complaints(session, review(session, head).entries_of(run.cases))
-    tentative = [each for each in found if each.new and each.point.state == "tentative"]
-    found = sorted(found, key=_rank)
+    tentative = [each for each in found.changes if each.new and each.point.state == "tentative"]
     suggestions = [_next(each) for each in [*tentative[:2], *opened][:3]]
+    firsts = {(each.case.name, each.blamed): each for each in reversed(broken) if each.new}
+    suggestions += [_next_of_broken(each) for each in [*reversed(firsts.values())][:3]]
     suggestions += accept([(each.case, each.metric) for each in opened])
     if run.left:
         suggestions.append(("go on", quoted("regress", "sweep", *options)))
@@ -148,7 +157,8 @@ def _report(
         machine=run.machine,
         device=run.device,
         plan=", ".join(plan),
-        changes=tuple(found),
+        changes=tuple(sorted(found.changes, key=_rank)),
+        breakages=broken,
         anchors=tuple(anchors),
         remark=_remark(run, found),
         cases=len(run.cases),
@@ -169,18 +179,31 @@ def _next(changed: Changed) -> tuple[str, str]:
     return "check", quoted("regress", "check", point.good[:8], point.first[:8], "-b", case)
 
 
-def _remark(run: Sweep, found: Sequence[Changed]) -> str:
-    """ "1 new regression, 2 new improvements (3 of 5 commits measured, 1 begun); 4 regressions open"."""
+def _next_of_broken(broken: Breakage) -> tuple[str, str]:
+    """The same of a case that gives no number any more."""
+    ends, case = (broken.good[:8], broken.first.short), str(broken.case)
+    if len(broken.blamed) > 1:
+        return "find", quoted("regress", "bisect", case, *ends)
+    return "check", quoted("regress", "check", *ends, "-b", case)
+
+
+def _remark(run: Sweep, found: Events) -> str:
+    """ "1 case gives no number any more, 1 new regression (3 of 5 commits measured, 1 begun); 4 regressions open"."""
     begun = {each.sha for each in run.measured}.intersection(run.left)
     done = len(run.measured) - len(begun)
     measured = [f"{done} of {counted(run.planned, 'commit')} measured"]
     measured += [f"{len(begun)} begun"] if begun else []
     measured += [f"{len(run.failed)} failed"] if run.failed else []
-    kinds = Counter(_kind(each) for each in sorted(found, key=_rank) if each.new)
-    words = [f"{number} new {kind}{'s' * (number > 1)}" for kind, number in kinds.items()]
-    before = sum(each.point.is_open for each in found if not each.new)
-    still = f"; {counted(before, 'regression')} open" if before else ""
-    return f"{', '.join(words) or 'nothing new'} ({', '.join(measured)}){still}"
+    broken = sum(each.new for each in found.breakages)
+    words = [f"{counted(broken, 'case')} {'give' if broken > 1 else 'gives'} no number any more"] if broken else []
+    kinds = Counter(_kind(each) for each in sorted(found.changes, key=_rank) if each.new)
+    words += [f"{number} new {kind}{'s' * (number > 1)}" for kind, number in kinds.items()]
+    before = [
+        (sum(each.point.is_open for each in found.changes if not each.new), "regression", "open"),
+        (len(found.breakages) - broken, "case", "without a number from before"),
+    ]
+    still = [f"{counted(number, noun)} {what}" for number, noun, what in before if number]
+    return "; ".join([f"{', '.join(words) or 'nothing new'} ({', '.join(measured)})", *still])
 
 
 def _rank(changed: Changed) -> int:

@@ -1,31 +1,42 @@
-"""What changed over the commits that are recorded, what of that nobody knew before the sweep, and what the machine did."""
+"""What changed over the commits that are recorded and what stopped to give numbers, what of that nobody knew before the sweep,
+and what the machine did."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from regress.commands.acknowledging import review
 from regress.commands.session import Session
-from regress.compare import Anchors, anchor_check, anchors_of, key_of, past_of
+from regress.compare import Anchors, anchor_check, anchors_of, breakages_of, key_of, past_of
 from regress.compare.gating import gating, that_gate
 from regress.history import Store, confirmed_in
-from regress.model import Anchor, AnchorCheck, Changed, ChangePoint, Commit, Series, Side
+from regress.model import Anchor, AnchorCheck, Breakage, Case, Changed, ChangePoint, Commit, Failure, Series, Side
 
 
-def changes_on(session: Session, line: Sequence[Commit], names: Collection[str], machine: str | None) -> list[Changed]:
-    """The change points of these benchmarks on a machine, or on all, over the commits of `line`, in what gates; the newest
-    last. What is acknowledged says so."""
+@dataclass(frozen=True)
+class Events:
+    """What the history of some benchmarks says, the newest last."""
+
+    changes: tuple[Changed, ...]
+    breakages: tuple[Breakage, ...]
+
+
+def events_on(session: Session, line: Sequence[Commit], names: Collection[str], machine: str | None) -> Events:
+    """The change points of these benchmarks on a machine, or on all, over the commits of `line`, in what gates, and what gives
+    no number any more. What is acknowledged says so."""
     config = session.config
     entries = review(session, Side("head", line[-1], "")) if line else None
     past = past_of(config.results_dir, session.cache, line, config.settings, machine)
     anchors = Anchors(Store(config.results_dir).anchors(machine), config.settings, confirmed_in(session.cache))
     by_sha = {each.sha: each for each in line}
-    found = []
+    found: list[Changed] = []
+    broken: list[Breakage] = []
     for name in past.names:
         if name not in names:
             continue
         every = past.series(name)
+        broken += breakages_of(every, line)
         for series in every:
             at = gating(series, every)
             if at is None or at:
@@ -33,7 +44,10 @@ def changes_on(session: Session, line: Sequence[Commit], names: Collection[str],
                 points = entries.of_changes(series, points) if entries is not None else points
                 found += [_changed(series, each, by_sha) for each in that_gate(points, at)]
     place = {each.sha: at for at, each in enumerate(line)}
-    return sorted(found, key=lambda each: place[each.point.first])
+    return Events(
+        tuple(sorted(found, key=lambda each: place[each.point.first])),
+        tuple(sorted(broken, key=lambda each: place[each.first.sha])),
+    )
 
 
 def _changed(series: Series, point: ChangePoint, commits: dict[str, Commit]) -> Changed:
@@ -78,15 +92,36 @@ def _recorded_at(store: Store, sha: str, machine: str) -> float | None:
     return min((each.started_at for each in rounds if each.started_at), default=None)
 
 
-def marked_new(before: Sequence[Changed], after: Sequence[Changed]) -> list[Changed]:
+def marked_new(before: Events, after: Events) -> Events:
     """Those of `after`, each marked as new unless `before` has one of the same series and direction that may be the same event.
 
     What was tentative or small and is open now is new: nobody was told of it.
     """
     known: dict[tuple[object, ...], list[Changed]] = {}
-    for each in before:
+    for each in before.changes:
         known.setdefault(_series(each), []).append(each)
-    return [replace(each, new=not any(_same(old, each) for old in known.get(_series(each), ()))) for each in after]
+    return Events(
+        tuple(
+            replace(each, new=not any(_same(old, each) for old in known.get(_series(each), ())))
+            for each in after.changes
+        ),
+        tuple(replace(each, new=not any(_is_it(old, each) for old in before.breakages)) for each in after.breakages),
+    )
+
+
+def with_failures(session: Session, found: Sequence[Breakage]) -> tuple[Breakage, ...]:
+    """The same, each with what it said at its first commit without a number."""
+    store, said = Store(session.config.results_dir), dict[tuple[object, ...], Failure]()
+    for sha in {each.first.sha for each in found}:
+        for recorded in store.load(sha).recorded:
+            for each in recorded.rounds:
+                if each.failure is not None:
+                    case = Case(each.name, tuple(each.params))
+                    said[sha, recorded.machine.name, recorded.environment, case] = each.failure
+    return tuple(
+        replace(one, failure=said.get((one.first.sha, one.machine, one.environment, one.case), one.failure))
+        for one in found
+    )
 
 
 def _series(changed: Changed) -> tuple[object, ...]:
@@ -95,4 +130,9 @@ def _series(changed: Changed) -> tuple[object, ...]:
 
 def _same(old: Changed, new: Changed) -> bool:
     alike = old.point.moved is new.point.moved and (old.point.is_open or not new.point.is_open)
+    return alike and not {each.sha for each in old.blamed}.isdisjoint(each.sha for each in new.blamed)
+
+
+def _is_it(old: Breakage, new: Breakage) -> bool:
+    alike = all(getattr(old, name) == getattr(new, name) for name in ("case", "machine", "environment", "device"))
     return alike and not {each.sha for each in old.blamed}.isdisjoint(each.sha for each in new.blamed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from regress.commands.session import Session
 from regress.commands.sweep.order import evenly
-from regress.errors import RevisionError
+from regress.errors import RevisionError, quoted
 from regress.model import Commit
 
 NEW, ALL, TAGS, EXISTING = "NEW", "ALL", "TAGS", "EXISTING"
@@ -44,7 +44,7 @@ def choose(
     we write are never chosen, as there is nothing new to measure in them. Raises RevisionError where nothing is named.
     """
     repository, own, after = session.repository, session.own_paths, ""
-    branches = _branches(session)
+    branches = _branches(session, needed=words in (NEW, ALL, TAGS, EXISTING))
     line = repository.commits(branches, own)
     if words == NEW:
         last = next((each for each in reversed(line) if each.sha in recorded), None)
@@ -73,17 +73,17 @@ def choose(
     return Chosen(named, tuple(line), frozenset(each.sha for each in found), after)
 
 
-def _branches(session: Session) -> list[str]:
+def _branches(session: Session, needed: bool) -> list[str]:
     """The revisions of the branches that the configuration names, the usual one where it names none: origin's where that is
-    ahead."""
+    ahead. HEAD where there is none of them, unless one is `needed`: then raises RevisionError."""
     repository = session.repository
     names = session.config.branches or tuple(filter(None, [repository.default_branch()]))
     found = [ref for name in names for ref in repository.newest_of(name)]
-    if names and not found:
+    if names and not found and needed:
         raise RevisionError(
             f"there is no branch {names[0]!r} here",
             why='"branches" of asv.conf.json names it',
-            fix=f"git fetch origin {names[0]}, or name a range",
+            fix=f"{quoted('git', 'fetch', 'origin', names[0])}, or name a range",
         )
     return found or ["HEAD"]
 

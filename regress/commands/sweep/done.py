@@ -15,9 +15,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from regress.commands.session import Session, needs_device
+from regress.compare.pairing import code_differs
 from regress.history import Store
 from regress.history.disk import changing_kept, read_kept
-from regress.model import Benchmark, Case, Round
+from regress.model import Batch, Benchmark, Case, Round
+from regress.run.execute import Measured
 
 FILE = "sweep.json"
 FORMAT = 1
@@ -74,7 +76,7 @@ class Done:
         for recorded in self._store.load(sha, self._session.machine.name, self._environment).recorded:
             for each in recorded.rounds:
                 definition, wanted = recorded.benchmarks.get(each.name), self._benchmarks.get(each.name)
-                if definition is None or wanted is None or definition.version != wanted.version or not _ours(each):
+                if definition is None or wanted is None or code_differs(definition, wanted) or not _ours(each):
                     continue
                 case = Case(each.name, tuple(each.params))
                 had[case] += each.failure is None
@@ -105,6 +107,18 @@ class Done:
             before = commits.get(sha)
             commits[sha] = {**(before if isinstance(before, dict) else {}), **entries}
         self._tried = {**self._tried, sha: commits[sha]}
+
+
+class Missing:
+    """The rounds that commits lack, once."""
+
+    def __init__(self, missing: Mapping[Case, int], rounds: int) -> None:
+        self._missing, self._first, self._asked = missing, rounds - max(missing.values()), False
+
+    def next(self, found: Measured) -> Batch | None:
+        cases = {case for side in found.cases.values() for case in side if case in self._missing}
+        asked, self._asked = self._asked, True
+        return None if asked or not cases else Batch({case: self._missing[case] for case in cases}, self._first)
 
 
 def _times(entry: Any) -> int:

@@ -13,19 +13,20 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from regress.commands.recorder import Recorder, complete
-from regress.commands.session import Session, counted, device_line, quoted, require_values
-from regress.commands.sweep.changes import changes_on
+from regress.commands.session import Session, counted, device_line, quoted, require_values, throttled
+from regress.commands.sweep.changes import events_on
 from regress.commands.sweep.choosing import Chosen
-from regress.commands.sweep.done import Done
+from regress.commands.sweep.done import Done, Missing
 from regress.commands.sweep.order import next_places
+from regress.compare import Numbers, numbers_before, past_of
 from regress.config import environment as environment_of
 from regress.errors import BuildFailed, NoDevice, NothingMeasured
 from regress.history import Store
 from regress.measure.wire import Ceilings
-from regress.model import Batch, Benchmark, Case, Commit, Machine, Side, SuiteProblem
+from regress.model import Benchmark, Case, Commit, Machine, Side, SuiteProblem
 from regress.run.environments import Prepared, identity_of
 from regress.run.execute import Measured, Watcher, execute, nothing_selected
-from regress.run.plan import Selection, select
+from regress.run.plan import Selection, select, unimportable
 
 GROUP = 4
 """Commits that are measured in turn: so far apart in time lie the rounds of one of them."""
@@ -50,7 +51,7 @@ class Sweep:
         self._session, self._chosen, self._watcher, self._recorded = session, chosen, watcher, recorded
         self._environment, self._retry = environment, retry
         self._place = {each.sha: at for at, each in enumerate(chosen.line)}
-        self.rounds = 1 if session.request.quick else session.config.settings.sweep_rounds
+        self.rounds = session.config.settings.sweep_rounds
         self.failed: dict[str, Failed] = {}
         self.measured: list[Commit] = []
         self.anchors: list[str] = []
@@ -63,6 +64,8 @@ class Sweep:
         self.device = ""
         self.interrupted = False
         self.cases: list[Case] = []
+        self._had: Numbers = {}
+        """What gave numbers before, and cannot be imported with the newest commit's code."""
         self._done = self._look_over()
         self._lacking = {
             sha: missing for sha in self._place if sha in chosen.wanted and (missing := self._done.missing(sha))
@@ -116,10 +119,19 @@ class Sweep:
             python = visits.interpreters[prepared.side.name]
         finally:
             visits.close()
-        self.cases = select(found.benchmarks, job.selection)
+        self.problems = list(found.problems)
+        benchmarks = {each.name: each for each in found.benchmarks}
+        if any(each.fatal for each in found.problems):
+            config, machine = self._session.config, self._session.machine.name
+            past = past_of(config.results_dir, self._session.cache, self._chosen.line, config.settings, machine)
+            had = numbers_before(past, benchmarks.keys())
+            lost = unimportable(found, {name: benchmark for name, (benchmark, _) in had.items()})
+            self._had = {name: had[name] for name in lost}
+            benchmarks.update((name, benchmark) for name, (benchmark, _) in lost.items())
+        self.cases = select(benchmarks.values(), job.selection)
         if not self.cases:
             raise nothing_selected(job, found.problems)
-        return {each.name: each for each in found.benchmarks}, python
+        return benchmarks, python
 
     def _side(self, commit: Commit, beside: str = "") -> Side:
         name = f"{commit.short} again" if beside else commit.short
@@ -153,7 +165,7 @@ class Sweep:
 
     def _changed(self) -> set[int]:
         """Places of commits that a large change may be due to."""
-        found = changes_on(self._session, self._chosen.line, self.names, self._session.machine.name)
+        found = events_on(self._session, self._chosen.line, self.names, self._session.machine.name).changes
         return {self._place[sha] for each in found if each.point.large for sha in each.point.blamed}
 
     def _anchors(self, group: Sequence[Commit]) -> list[Side]:
@@ -215,18 +227,25 @@ class Sweep:
             self._lacking.pop(commit.sha, None)
         if commit not in self.measured and any(each.values for each in found.of(commit.short)):
             self.measured.append(commit)
-        if left and not self.interrupted:  # rounds that were not kept, or gave nothing: not again in this sweep
-            lost = next(iter(left))
-            others = f" and {len(left) - 1} more" if len(left) > 1 else ""
+        beside = {Case(each.name, tuple(each.params)) for each in found.rounds if each.failure is not None}
+        lacking = [each for each in left if each not in beside]  # what fails on one side is visited once on the others
+        if lacking and not self.interrupted:  # rounds that were not kept, or gave nothing: not again in this sweep
+            lost = lacking[0]
+            others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
             why = "not all rounds were kept, or gave a value"
             fix = quoted("regress", "run", commit.short, "-b", str(lost))
             self.failed[commit.sha] = (f"{lost}{others} lack rounds", why, fix)
 
     def _execute(self, prepared: Sequence[Prepared], missing: Mapping[Case, int]) -> Measured:
         session, sides = self._session, tuple(prepared)
-        job = session.job(sides, self.rounds)
+        places = {each.side.name: self._place[each.side.commit.sha] for each in sides}
+        job = replace(
+            session.job(sides, self.rounds),
+            references=tuple(each.side.name for each in sides if each.side.beside),
+            had=lambda side: self._had_before(places[side]),
+        )
         if missing.keys() != set(self.cases):
-            job = replace(job, selection=Selection(tuple(map(str, missing))))
+            job = replace(job, selection=Selection(tuple(map(str, missing)), known=True))
         recorder = Recorder(session, session.config.results_dir, sides)
         with session.device(self._watcher):
             found = execute(job, recorder.take, self._watcher, Missing(missing, self.rounds))
@@ -234,9 +253,22 @@ class Sweep:
         require_values(found)
         self.machine = recorder.machine
         self.device = self.device or device_line(next(iter(found.facts.values()), {}), found.rounds)
-        self.warnings += [*session.warnings(found, job, Ceilings()), *recorder.warnings()]
-        self.problems += [each for each in found.problems if each not in self.problems]
+        self.warnings += [*session.warnings(found, job, Ceilings()), *recorder.warnings(), *throttled(found)]
+        self._note_problems(sides[-1], found.problems)
         return found
+
+    def _had_before(self, place: int) -> dict[str, Benchmark]:
+        return {name: benchmark for name, (benchmark, first) in self._had.items() if first < place}
+
+    def _note_problems(self, last: Prepared, problems: Iterable[SuiteProblem]) -> None:
+        """Keep them. The suite is that of the newest commit: what an older one cannot import is new, mostly, and fails nothing;
+        those of the group's other commits have said so already."""
+        known = {(each.where, each.name) for each in self.problems}
+        for each in problems:
+            if (each.where, each.name) in known:
+                continue
+            only = f"on {last.side.label} only: {each.message}" if each.fatal else each.message
+            self.problems.append(replace(each, message=only, fatal=False))
 
     # -- making ready ----------------------------------------------------------------------------------------------------
 
@@ -282,15 +314,3 @@ class Sweep:
                     each.send_signal(signal.SIGINT)
             for each in running:
                 each.wait()
-
-
-class Missing:
-    """The rounds that commits lack, once."""
-
-    def __init__(self, missing: Mapping[Case, int], rounds: int) -> None:
-        self._missing, self._first, self._asked = missing, rounds - max(missing.values()), False
-
-    def next(self, found: Measured) -> Batch | None:
-        cases = {case for side in found.cases.values() for case in side if case in self._missing}
-        asked, self._asked = self._asked, True
-        return None if asked or not cases else Batch({case: self._missing[case] for case in cases}, self._first)

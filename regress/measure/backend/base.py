@@ -144,6 +144,8 @@ class Backend:
     name = "cpu"
     has_device = False
     why_no_device = "the device is set to cpu"
+    real_clock = True
+    """Whether `now` is the time that passes; else nobody can take the core from it."""
 
     def now(self) -> float:
         """Host clock in seconds; only differences mean anything."""
@@ -175,13 +177,17 @@ class Backend:
         """Temperature, power and what holds the clocks back right now, for a `DeviceWatch`; empty where it is not known."""
         return {}
 
-    def processes(self) -> List[Foreign]:
-        """Other processes that compute on the device."""
+    def processes(self, ours: Optional[int] = None) -> List[Foreign]:
+        """Other processes that compute on the device, without those that descend from the process `ours`."""
         return []
 
     def profiler(self) -> Profiler:
         """A profiler for one recording. Raises NoProfiler."""
         return TorchProfiler()
+
+    def taken_share(self) -> float:
+        """Share of the device's memory that anybody has taken; 0 where that is not known."""
+        return 0.0
 
 
 class DeviceBackend(Backend):

@@ -345,8 +345,15 @@ class CudaBackend(DeviceBackend):
     def device_state(self) -> Dict[str, Any]:
         return self._nvml.state()
 
-    def processes(self) -> List[Foreign]:
-        return self._nvml.processes()
+    def processes(self, ours: Optional[int] = None) -> List[Foreign]:
+        return self._nvml.processes(ours)
+
+    def taken_share(self) -> float:
+        if self._context is None:
+            return 0.0
+        free, total = ctypes.c_size_t(0), ctypes.c_size_t(0)
+        self._call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+        return 1 - free.value / total.value
 
 
 def visible_uuids() -> List[str]:

@@ -132,6 +132,7 @@ class FakeBackend(DeviceBackend):
     """A device with a virtual clock. Times are seconds of virtual time; no real time passes."""
 
     name = "fake"
+    real_clock = False
     window_overhead_s = WINDOW_S
     clock_step_s = 1e-9
 
@@ -206,7 +207,7 @@ class FakeBackend(DeviceBackend):
         """Let another process compute on the device from now on."""
         self._others.append(Foreign(pid, "other", 1 << 30))
 
-    def processes(self) -> List[Foreign]:
+    def processes(self, ours: Optional[int] = None) -> List[Foreign]:
         return list(self._others)
 
     def lose_context(self, synchronizes: int) -> None:

@@ -1,6 +1,6 @@
 """How each kind of benchmark is measured.
 
-common      the result of a visit, the cut for a quick look, the memory probe
+common      the result of a visit, the cut for a quick look, windows of the host's clock, the memory probe
 device      `cudatime_*`, and `time_*` under the device protocol
 jax_arrays  the same where the call returns arrays of JAX
 host        `time_*`, and what blocks the host by nature
@@ -10,9 +10,10 @@ tracked     `timeraw_*`, `track_*`, `mem_*`, `peakmem_*`
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional
 
 from ..backend import Backend, DeviceBackend
+from ..seat import Seat
 from ..wire import Task
 from .cold import cold_start
 from .common import Call, Visited
@@ -24,16 +25,20 @@ from .tracked import as_number, in_child
 __all__ = ["Visited", "measured"]
 
 
-def measured(benchmark: Any, call: Call, task: Task, backend: Backend, metric: str, started: float) -> Visited:
+def measured(
+    benchmark: Any, call: Call, task: Task, backend: Backend, metric: str, started: float, seat: Optional[Seat] = None
+) -> Visited:
     """The visit to a benchmark that is set up, by the method for its metric. `started` is the backend's clock before the
-    benchmark was imported."""
+    benchmark was imported; windows are taken in turn with others from the `seat` where the task says so."""
     if metric == "cold_time":
         return cold_start(benchmark, call, task, backend, started)
     if metric == "gpu_time":
         assert isinstance(backend, DeviceBackend)
-        return on_jax(benchmark, call, task) if is_jax(benchmark, call) else on_device(benchmark, call, task, backend)
+        if is_jax(benchmark, call):
+            return on_jax(benchmark, call, task, seat)
+        return on_device(benchmark, call, task, backend, seat)
     if hasattr(benchmark, "_timeraw_env"):
         return in_child(benchmark, task)
     if metric == "wall_time":
-        return on_host(benchmark, call, task, backend)
+        return on_host(benchmark, call, task, backend, seat)
     return as_number(benchmark, call, task, metric)

@@ -1,18 +1,20 @@
-"""What the methods share: the result of a visit, the cut for a quick look, the memory probe."""
+"""What the methods share: the result of a visit, the cut for a quick look, windows of the host's clock, the memory probe."""
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, Optional
 
 from ..backend import Backend
 from ..memory import describe_output, memory_of_call
+from ..seat import Seat
+from ..stopping import PATIENCE, error_of_median, round_value, valid, windows_enough
+from ..windows import HostWindows, Window, undisturbed
 from ..wire import Measured, Protocol, Task
 
 Call = Callable[[], object]
-
-PATIENCE = 0.8
-"""No sample is begun that may not end within this share of the case's timeout."""
 
 
 @dataclass
@@ -23,11 +25,44 @@ class Visited:
     values: Dict[str, Measured] = field(default_factory=dict)
     facts: Dict[str, Any] = field(default_factory=dict)
     flags: List[str] = field(default_factory=list)
+    device_share: float = 0.0
+    """Share of the device's memory that is taken after it."""
 
 
 def quick(protocol: Protocol, task: Task) -> Protocol:
     """The protocol, cut down to one sample where the task asks for it."""
     return replace(protocol, samples_min=1, samples_max=1, warmup_s=0.0) if task.quick else protocol
+
+
+def by_the_host(metric: str, windows: HostWindows, visited: Visited, task: Task, seat: Optional[Seat]) -> None:
+    """Measure a metric of the host's clock in short windows: in turn with other processes where the task says so.
+
+    Raises RuntimeError where the clock stands still."""
+    protocol = visited.protocol
+    with windows, undisturbed(protocol.pinned):
+        if task.in_turn and seat is not None:
+            found = seat.windows(metric, windows)
+        else:
+            found = _alone(windows, protocol, PATIENCE * task.timeout_s)
+    good = [each.wall_s for each in found if valid(each.wall_s)]
+    if not good:
+        raise RuntimeError("the clock did not move during any sample")
+    visited.values[metric] = Measured(round_value(good), good, invalid=len(found) - len(good))
+
+
+def _alone(windows: HostWindows, protocol: Protocol, limit_s: float) -> List[Window]:
+    """Windows until their median is known, or there are as many as may be."""
+    found: List[Window] = []
+    start = time.perf_counter()
+    while True:
+        for _ in range(protocol.windows):
+            found.append(windows.take())
+            spent_s = time.perf_counter() - start
+            if spent_s + spent_s / len(found) > limit_s:
+                return found
+        net = [math.log(each.net_s) for each in found if valid(each.net_s)]
+        if windows_enough(protocol, len(found), protocol.windows, error_of_median(net)):
+            return found
 
 
 def probe_memory(call: Call, task: Task, backend: Backend, reset: Optional[Call], visited: Visited) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import statistics
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from .. import counters
 from ..backend import Backend, DeviceBackend
@@ -14,39 +14,41 @@ from ..blocks import DeviceSamples
 from ..declared import device_loop, device_protocol, number, ready
 from ..existing import QuietCall
 from ..loop import DeviceLoop
-from ..stopping import FEWEST_LONG, round_value
-from ..windows import WALL_SAMPLES, wall_samples
-from ..wire import SYNCHRONIZES, Measured, Protocol, Task
-from .common import Call, Visited, probe_memory, quick
+from ..seat import Seat
+from ..stopping import PATIENCE
+from ..windows import HostWindows, calls_of_window, short_windows, timed
+from ..wire import SYNCHRONIZES, Measured, Task
+from .common import Call, Visited, by_the_host, probe_memory, quick
 
-WALL_BUDGET_S = 1.0
-"""Wall time beside a device time stops after this, with 3 windows at least."""
+BESIDE_S, BESIDE_WINDOWS = 16e-3, 8
+"""What windows of wall time take, which gate nothing as those of host time do, and the fewest of them."""
 SLOWED_TRIES = 4
 COOLING_S = 2.0
 """Pause before measuring again what was measured while the device protected itself from heat."""
 
 
-def on_device(benchmark: Any, call: Call, task: Task, backend: DeviceBackend) -> Visited:
-    """Device time, host time of the same pass, wall time beside it, and memory where the task asks for it."""
+def on_device(benchmark: Any, call: Call, task: Task, backend: DeviceBackend, seat: Optional[Seat]) -> Visited:
+    """Device time, host time and wall time beside it, and memory where the task asks for it."""
     protocol = task.protocol or quick(device_protocol(benchmark), task)
     visited = Visited(protocol)
     compiled = counters.CompileWatch()
     compiled.start()
-    with _quiet(benchmark, call, backend, visited) as timed:
-        loop = device_loop(benchmark, timed, backend)
+    with _quiet(benchmark, call, backend, visited) as calm:
+        loop = device_loop(benchmark, calm, backend)
         if not loop.warm_up(protocol.warmup_s) and protocol.warmup_s:
             visited.flags.append("unstable warm-up")
         if task.protocol is None:
             _propose(benchmark, loop, visited)
-        else:
-            _time(loop, visited, backend)
+        elif _time(loop, visited, backend):
+            by_the_host("host_time", loop.launches_of(protocol), visited, task, seat)
     before = ready(benchmark)
     if task.protocol is None:
+        _propose_wall(call, before, visited, task, backend)
         counted = counters.count(call, backend, before)
         visited.values = {**counted.values, **compiled.stop()}
         return visited
-    wall = wall_samples(call, backend, protocol.wall_calls, before, lambda samples: _enough_wall(samples, protocol))
-    visited.values["wall_time"] = Measured(round_value(wall), wall)
+    wall = HostWindows(call, backend, protocol.wall_calls, protocol.warm_calls, before, "each", not protocol.pinned)
+    by_the_host("wall_time", wall, visited, task, seat)
     probe_memory(call, task, backend, before, visited)
     return visited
 
@@ -72,21 +74,29 @@ def _propose(benchmark: Any, loop: DeviceLoop, visited: Visited) -> None:
     visited.protocol = replace(settled, calls=number(benchmark)) if number(benchmark) else settled
 
 
-def _time(loop: DeviceLoop, visited: Visited, backend: DeviceBackend) -> None:
-    """Device time and host time, or the flag that says why there is none."""
+def _propose_wall(call: Call, before: Optional[Call], visited: Visited, task: Task, backend: DeviceBackend) -> None:
+    """Let the call say how windows of the host's clock are to be taken."""
+    with HostWindows(call, backend, 1, 0, before, waits="each") as windows:
+        found = timed(windows)
+    protocol = replace(visited.protocol, wall_calls=1 if before is not None else calls_of_window(found))
+    limit_s = PATIENCE * task.timeout_s / 4
+    visited.protocol = short_windows(protocol, found, protocol.wall_calls, limit_s, BESIDE_S, BESIDE_WINDOWS)
+
+
+def _time(loop: DeviceLoop, visited: Visited, backend: DeviceBackend) -> bool:
+    """Device time, or the flag that says why there is none."""
     protocol = visited.protocol
     found, state = _unslowed(lambda: loop.sample(protocol), backend)
     visited.facts.update(state)
     if found is None:
         visited.flags.append(SYNCHRONIZES)
-        return
+        return False
     doubt = loop.doubt(found, protocol)
     if doubt:
         visited.flags.append(doubt)
-        return
+        return False
     value = found.value(backend.clock_step_s, protocol.calls)
     visited.values["gpu_time"] = Measured(value, found.device, invalid=found.invalid)
-    visited.values["host_time"] = Measured(round_value(found.host), found.host)
     visited.facts["clock_step_s"] = backend.clock_step_s
     visited.facts["spins_repeated"] = found.retried
     visited.facts["lanes"] = lanes = len(set(found.lanes))
@@ -95,6 +105,7 @@ def _time(loop: DeviceLoop, visited: Visited, backend: DeviceBackend) -> None:
         visited.flags.append(f"measured on {lanes} of {protocol.lanes} lanes: {why}")
     if found.clocks_hz:
         visited.facts["sm_clock_hz"] = statistics.median_low(found.clocks_hz)
+    return True
 
 
 def _unslowed(
@@ -110,8 +121,3 @@ def _unslowed(
             break
         backend.pause(COOLING_S)
     return found, {key: value for key, value in state.items() if value or key not in ("throttled", "power_capped")}
-
-
-def _enough_wall(samples: List[float], protocol: Protocol) -> bool:
-    fewest = min(WALL_SAMPLES, protocol.samples_max)
-    return len(samples) >= fewest or (len(samples) >= FEWEST_LONG and sum(samples) >= WALL_BUDGET_S)

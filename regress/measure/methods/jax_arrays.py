@@ -8,11 +8,21 @@ from typing import Any, List, Optional
 
 from ..backend import Backend
 from ..declared import device_protocol, number, ready
-from ..stopping import enough, round_value
-from ..windows import CPU_WINDOW_S, WALL_SAMPLES, cpu_calls, wall_samples, warm_cpu
-from ..wire import SYNCHRONIZES, Measured, Task
-from .common import Call, Visited, quick
+from ..seat import Seat
+from ..stopping import PATIENCE
+from ..windows import (
+    SHORT_WINDOW_S,
+    HostWindows,
+    calls_of_window,
+    cpu_calls,
+    short_windows,
+    timed,
+    warm_cpu,
+)
+from ..wire import SYNCHRONIZES, Protocol, Task
+from .common import Call, Visited, by_the_host, quick
 
+JAX_S, JAX_WINDOWS = 40e-3, 8
 WALL_ONLY = "JAX names no stream: wall time in place of device time"
 """The flag of a round that was measured this way."""
 
@@ -57,28 +67,29 @@ class JaxClock(Backend):
         self._call.finish()
 
 
-def on_jax(benchmark: Any, call: Call, task: Task) -> Visited:
+def on_jax(benchmark: Any, call: Call, task: Task, seat: Optional[Seat]) -> Visited:
     """Wall time until every output is there, and the host's time to hand a call over."""
     before = ready(benchmark)
     kept = JaxCall(call)
     clock = JaxClock(kept)
-    protocol = task.protocol or quick(device_protocol(benchmark), task)
     if task.protocol is None:
-        calls = number(benchmark) or (1 if before is not None else cpu_calls(kept, clock, CPU_WINDOW_S))
-        return Visited(replace(protocol, calls=calls, wall_calls=calls), flags=[SYNCHRONIZES])
+        return Visited(_jax_protocol(benchmark, kept, clock, before, task), flags=[SYNCHRONIZES])
+    protocol = task.protocol
     warm_cpu(kept, clock, protocol.calls, protocol.warmup_s, before)
-    wall = wall_samples(kept, clock, protocol.calls, before, lambda samples: enough(samples, protocol))
-    host = [_dispatch_s(kept, clock, before) for _ in range(min(WALL_SAMPLES, protocol.samples_max))]
     visited = Visited(protocol, flags=[SYNCHRONIZES, WALL_ONLY])
-    visited.values = {"wall_time": Measured(round_value(wall), wall), "host_time": Measured(round_value(host), host)}
+    # A queue of several calls would make one of them wait for another.
+    host = HostWindows(kept, clock, 1, protocol.warm_calls, before, "", not protocol.pinned)
+    by_the_host("host_time", host, visited, task, seat)
+    wall = HostWindows(kept, clock, protocol.wall_calls, protocol.warm_calls, before, "last", not protocol.pinned)
+    by_the_host("wall_time", wall, visited, task, seat)
     return visited
 
 
-def _dispatch_s(call: JaxCall, clock: JaxClock, before: Optional[Call]) -> float:
-    if before is not None:
-        before()
-    start = clock.now()
-    call()
-    taken_s = clock.now() - start
-    call.finish()
-    return taken_s
+def _jax_protocol(benchmark: Any, kept: JaxCall, clock: JaxClock, before: Optional[Call], task: Task) -> Protocol:
+    protocol = quick(device_protocol(benchmark), task)
+    declared = number(benchmark) or int(before is not None)
+    with HostWindows(kept, clock, declared or cpu_calls(kept, clock, SHORT_WINDOW_S), 0, before) as windows:
+        found = timed(windows)
+    calls = declared or calls_of_window(found)
+    protocol = replace(protocol, calls=calls, wall_calls=calls)
+    return short_windows(protocol, found, calls, PATIENCE * task.timeout_s / 4, JAX_S, JAX_WINDOWS)

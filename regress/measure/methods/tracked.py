@@ -9,10 +9,10 @@ from typing import Any, List
 from ..declared import sampling
 from ..memory import peak_rss
 from ..runner import first_attr
-from ..stopping import round_value
+from ..stopping import PATIENCE, round_value
 from ..suite import unit_of
 from ..wire import Measured, Protocol, Task
-from .common import PATIENCE, Call, Visited, quick
+from .common import Call, Visited, quick
 
 
 def in_child(benchmark: Any, task: Task) -> Visited:

@@ -196,6 +196,7 @@ class _Work:
             variables,
             build_s,
             replace(self.environment, name=made.name),
+            named_in=tree.usual_folders(checkout, self.site.config),
             identity=identity,
             warnings=self._others(chosen, found),
             lock=lock,

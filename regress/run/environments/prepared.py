@@ -48,6 +48,8 @@ class Prepared:
     environment: Environment = field(default_factory=Environment)
     checkout: tuple[Path, ...] = ()
     """The import roots of the invoking checkout, in which compiled files may lie that the side's tree does not have."""
+    named_in: tuple[Path, ...] = ()
+    """Folders of the side and of the invoking checkout whose packages are the project's, wherever the side has them."""
     identity: Identity | None = None
     """How asv records its environment; None for those that asv does not know."""
     warnings: tuple[str, ...] = ()

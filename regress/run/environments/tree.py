@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from regress.config import Config, own_paths
-from regress.errors import BuildFailed, NothingMeasured, RegressError
+from regress.errors import BuildFailed, NothingMeasured, RegressError, quoted
 from regress.model import DEFAULT_ENVIRONMENT, Environment, Side
 from regress.run.environments import wheels
 from regress.run.environments.kept import Kept, key_of
@@ -42,6 +42,7 @@ COMPILED = (
     "CMakeLists.txt",
 )
 """Endings of files that extensions are compiled from, where no `build_inputs` are declared."""
+LAYOUTS = ("src", "lib", "python")
 BUILT = "regress-built"
 """The mark of a build: its key, and seconds once it is finished. It lies in the worktree's own git folder: it goes when the
 worktree is made anew, and neither the build nor `git status` sees it."""
@@ -78,7 +79,8 @@ def prepare(side: Side, environment: Environment, site: Site, identity: Identity
     beside = import_roots(repository.root, config) if tree != repository.root else ()
     in_place = tree == repository.root and not side.dirty
     told = (f"{side.name} {side.label} was measured in the working tree, as it is built there",) if in_place else ()
-    return Prepared(side, tree, python, roots, variables, build_s, environment, beside, identity, told)
+    named_in = (*beside, *usual_folders(tree, config), *usual_folders(repository.root, config))
+    return Prepared(side, tree, python, roots, variables, build_s, environment, beside, named_in, identity, told)
 
 
 def built_here(side: Side, site: Site) -> bool:
@@ -159,7 +161,20 @@ def import_roots(tree: Path, config: Config) -> tuple[Path, ...]:
     return (project,)
 
 
+def usual_folders(tree: Path, config: Config) -> tuple[Path, ...]:
+    """The folders in which projects have their packages where they have any, as far as the tree has them."""
+    project = tree / config.repo_subdir if config.repo_subdir else tree
+    return tuple(each for name in LAYOUTS if (each := project / name).is_dir())
+
+
 def _variables(roots: tuple[Path, ...], cache: Path) -> dict[str, str]:
+    for root in roots:
+        if os.pathsep in str(root):
+            raise RegressError(
+                f"the code cannot be imported from {root}",
+                why=f"Python takes the {os.pathsep!r} in it for the end of a folder's name, as it does in PYTHONPATH",
+                fix="name the folder without it; or, where it is the cache's, set REGRESS_CACHE_DIR",
+            )
     inherited = os.environ.get("PYTHONPATH", "")
     paths = [str(root) for root in roots] + [os.path.abspath(path) for path in inherited.split(os.pathsep) if path]
     return with_bytecode({**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, cache)
@@ -253,5 +268,5 @@ def _run_build(
         raise (NothingMeasured if side.name == "base" else BuildFailed)(
             f"{side.name} {side.label} does not build: {command}",
             why=f"{problem}: {printed[-1]}" if printed else f"{problem}, and nothing was printed",
-            fix=f"cd {tree} && {command}    # log: {log}",
+            fix=f"{quoted('cd', tree)} && {command}    # log: {log}",
         )

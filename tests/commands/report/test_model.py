@@ -214,9 +214,15 @@ def test_cases_that_fail_alike_are_one_failure() -> None:
         return series(values, params=(param,), failures=[""] * first + ["oom"] * (N - first)), 0
 
     skipped = series([None] * N, params=("9",), failures=["skipped"] * N), 0
-    found = broken_of([failing("1", 20), failing("2", 20), failing("3", 22), skipped])
-    assert [(each.params, each.cases, each.first, each.commits, each.open) for each in found] == [
-        ("1", 2, 20, 4, True), ("3", 1, 22, 2, True)]  # fmt: skip
+    found = broken_of([failing("1", 20), failing("2", 20), failing("3", 22), skipped], branch())
+    assert [(each.params, each.cases, each.good, each.first, each.commits, each.open) for each in found] == [
+        ("1", 2, 19, 20, 4, True), ("3", 1, 21, 22, 2, True)]  # fmt: skip
+
+
+def test_what_is_skipped_is_a_failure_only_where_it_gave_numbers_before() -> None:
+    values: list[float | None] = [1e-3] * 20 + [None] * (N - 20)
+    (found,) = broken_of([(series(values, failures=[""] * 20 + ["skipped"] * (N - 20)), 0)], branch())
+    assert (found.kind, found.good, found.first, found.open) == ("skipped", 19, 20, True)
 
 
 def test_from_zero_has_no_ratio() -> None:

@@ -111,10 +111,15 @@
       );
     };
     draw();
-    const open = R.counts(index.places.map((_, at) => at)).failed ?? 0;
+    const open = R.counts(index.places.map((_, at) => at)).failed ?? 0,
+      skipped = index.broken.reduce((sum, each) => sum + (each.open && each.kind === "skipped" ? each.cases : 0), 0);
+    const title = [
+      open && `${text.counted(open, "case")} ${open === 1 ? "fails" : "fail"}`,
+      skipped && `${text.counted(skipped, "case")} that had a value ${skipped === 1 ? "is" : "are"} skipped`,
+    ];
     return [
-      h("h1", null, open ? `${text.counted(open, "case")} ${open === 1 ? "fails" : "fail"}.` : "Nothing fails."),
-      h("p", {class: "lede"}, "A case fails where its newest result has no value, and counts once in each place. Skipped ones are not among them."),
+      h("h1", null, `${title.filter(Boolean).join(", ") || "Nothing fails"}.`),
+      h("p", {class: "lede"}, "A case fails where its newest result has no value, and counts once in each place. What is skipped is listed where it had a value before."),
       index.broken.length > 0 && h("div", {class: "filters"}, R.searchBox(draw), R.placeControls(draw)),
       index.broken.length > 0 ? holder : null,
       R.leftOut(),

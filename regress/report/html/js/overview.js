@@ -7,9 +7,14 @@
   const counting = events => events.filter(each => each.gates && each.large && each.state === "open");
   const number = n => ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"][n] ?? String(n);
 
-  // The events that were not there at the last visit, or for a first visit, those of the last night; what was tentative and is
-  // open now is news.
-  const told = event => (event.state === "tentative" ? `${event.id} ${event.state}` : event.id);
+  // What was not there at the last visit, or for a first visit, what is of the last night: events, and cases that give no number
+  // any more. What was tentative and is open now is news.
+  const told = each =>
+    each.id === undefined
+      ? `${R.index.entries[each.benchmark].name} ${each.params} ${R.index.commits[each.first].sha}`
+      : each.state === "tentative"
+        ? `${each.id} ${each.state}`
+        : each.id;
   const news = events => {
     if (news.found) return news;
     const key = `seen ${R.index.project}`,
@@ -36,7 +41,13 @@
     }
     return [...groups.values()];
   };
-  const headline = (open, fresh, places) => {
+  // What gave numbers and gives none; of a case in several places the earliest is shown.
+  const stoppedIn = shows => {
+    const found = R.index.broken.filter(each => each.open && each.good !== null && shows(each.place));
+    found.sort((a, b) => b.first - a.first);
+    return [...new Map(found.map(each => [`${each.benchmark} ${each.params}`, each])).values()];
+  };
+  const headline = (open, fresh, stopped, places) => {
     const {index} = R,
       reference = R.referenceName(),
       newest = index.commits.at(-1);
@@ -46,11 +57,15 @@
     const worse = new Set(open.map(each => each.benchmark)).size;
     const undirected = count.changed ?? 0;
     const title =
-      open.length === 0
-        ? undirected
-          ? `Nothing is known to be worse; ${undirected} changed, direction not declared.`
-          : `Nothing is worse than before.`
-        : `${number(worse)} benchmark${worse === 1 ? " is" : "s are"} worse than before.`;
+      [
+        worse && `${number(worse)} benchmark${worse === 1 ? " is" : "s are"} worse than before.`,
+        stopped && `${number(stopped)} case${stopped === 1 ? " gives" : "s give"} no number any more.`,
+      ]
+        .filter(Boolean)
+        .join(" ") ||
+      (undirected
+        ? `Nothing is known to be worse; ${undirected} changed, direction not declared.`
+        : "Nothing is worse than before.");
     const counts = R.statuses.filter(each => count[each]).map(each => `${count[each]} ${each}`);
     const lately = [
       [DAY, "24 h"],
@@ -94,6 +109,22 @@
       `Overall since ${since}: ${text.change(worst.at(-1).ratio)} on ${R.index.places[worst.at(-1).place].label} to ${text.change(worst[0].ratio)} on ${R.index.places[worst[0].place].label}.`,
     );
   };
+  // A case that gave numbers: since which commit it gives none, and why.
+  R.stoppedLine = each =>
+    h(
+      "p",
+      null,
+      h(
+        "a",
+        {class: "mono name", href: R.link("benchmark", R.index.entries[each.benchmark].name, {c: each.params})},
+        R.name(R.index.entries[each.benchmark].name + (each.cases > 1 || !each.params ? "" : `(${each.params})`)),
+      ),
+      each.cases > 1 && h("span", {class: "soft"}, ` ${each.cases} cases`),
+      " ",
+      R.tag("failed", each.kind),
+      ` since ${R.commitName(each.first)} ${R.index.commits[each.first].subject} (${R.commitName(each.good)} gave one). `,
+      each.message && h("span", {class: "soft"}, each.message.split("\n")[0].slice(0, 200)),
+    );
   const banner = () => {
     const {freshness, generated, commits, lost} = R.index,
       now = Date.now() / 1000;
@@ -128,13 +159,15 @@
   };
 
   const isWaiting = each => each.gates && each.large && each.state === "tentative" && each.moved === "regressed";
-  const section = (title, groups, query) =>
-    groups.length
+  const section = (title, groups, query, stopped = []) =>
+    groups.length || stopped.length
       ? [
           h("h2", null, title),
+          ...stopped.slice(0, MOST).map(R.stoppedLine),
+          stopped.length > 0 && h("p", null, h("a", {href: R.link("failures")}, "What fails, and what it says")),
           title === "To be measured again" &&
             h("p", {class: "soft"}, "Seen in one or two results only: a stray value looks the same."),
-          h("div", {class: "events"}, groups.slice(0, MOST).map(R.causeCard)),
+          groups.length > 0 && h("div", {class: "events"}, groups.slice(0, MOST).map(R.causeCard)),
           groups.length > MOST &&
             h("p", null, h("a", {href: R.link("regressions", "", query)}, `All ${groups.length}, a row a cause`)),
         ].filter(Boolean)
@@ -151,12 +184,15 @@
     const draw = () => {
       const places = R.placeFilter(),
         open = counting(index.events).filter(each => each.places.some(places.shows));
-      const waiting = index.events.filter(each => isWaiting(each) && each.places.some(places.shows));
-      news([...counting(index.events), ...index.events.filter(isWaiting)]);
+      const waiting = index.events.filter(each => isWaiting(each) && each.places.some(places.shows)),
+        stopped = stoppedIn(places.shows);
+      news([...counting(index.events), ...index.events.filter(isWaiting), ...stoppedIn(() => true)]);
       const [fresh, older] = [true, false].map(wanted => open.filter(each => isNew(each) === wanted)),
-        [first, again] = [true, false].map(wanted => waiting.filter(each => isNew(each) === wanted));
+        [first, again] = [true, false].map(wanted => waiting.filter(each => isNew(each) === wanted)),
+        [lost, without] = [true, false].map(wanted => stopped.filter(each => isNew(each) === wanted));
+      const cases = stopped.reduce((sum, each) => sum + each.cases, 0);
       top.replaceChildren(
-        ...[headline(open, fresh.length, places), banner()].flat().filter(Boolean),
+        ...[headline(open, fresh.length, cases, places), banner()].flat().filter(Boolean),
         R.timeline(
           index.events.filter(each => each.gates && each.places.some(places.shows)),
           index.broken.filter(each => places.shows(each.place)),
@@ -172,8 +208,10 @@
           news.visited ? "New since your last visit" : "New since the night before",
           causes([...fresh, ...first]),
           {},
+          lost,
         ),
         ...section("Open regressions", causes(older), {state: "open"}),
+        ...section("No number any more", [], {}, without),
         ...section("To be measured again", causes(again), {state: "tentative", moved: "regressed"}),
       );
       list(places);

@@ -1,0 +1,81 @@
+"""What the processes of rounds are forked from.
+
+Where memory came to lie in an interpreter decides up to 13 % of the time of a loop, for as long as it lives, and its children
+inherit that. So the processes that fork, one a side, are forked themselves from one that has imported the frameworks: their
+zygote. What still differs from zygote to zygote is small (0.4 %, in the median), and pairs come from two of them in turn. Sides
+that cannot share one, because they have other interpreters or variables, have three interpreters each, and what they differ by
+counts once for each of these.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from regress.measure.wire import Preload
+from regress.run.environments import Prepared
+from regress.run.servers import ForkServer
+
+WITH_ZYGOTE, WITHOUT = 2, 3
+"""How many origins a run has."""
+PATH = "PYTHONPATH"
+
+
+@dataclass(frozen=True)
+class Common:
+    """How a zygote is started, for sides that import the frameworks alike."""
+
+    python: str
+    variables: Mapping[str, str]
+
+
+def common(sides: Sequence[Prepared], set_by_suites: Sequence[Mapping[str, str]]) -> Common | None:
+    """What the sides have in common; None where they import the frameworks in unlike ways. `set_by_suites` are the variables
+    that the import of each side's suite sets: it may do so ahead of a framework that reads them."""
+    first, *others = sides
+    alike = all(each.python == first.python and _but_path(each) == _but_path(first) for each in others)
+    if not alike or any(each != set_by_suites[0] for each in set_by_suites):
+        return None
+    paths = [_path(each) for each in sides]
+    path = [each for each in paths[0] if all(each in other for other in paths)]
+    return Common(first.python, {**_but_path(first), **set_by_suites[0], PATH: os.pathsep.join(path)})
+
+
+def _but_path(side: Prepared) -> dict[str, str]:
+    return {name: value for name, value in side.variables.items() if name != PATH}
+
+
+def _path(side: Prepared) -> list[str]:
+    return [each for each in side.variables.get(PATH, "").split(os.pathsep) if each]
+
+
+@dataclass
+class Origin:
+    """One process a side that has imported the suite, and forks. With a `zygote` all of them were forked from that."""
+
+    zygote: ForkServer | None = None
+    parents: dict[str, ForkServer] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Tells it from others of this machine."""
+        first = self.zygote or next(iter(self.parents.values()))
+        return str(first.server.opened.pid)
+
+    def tell(self, modules: Sequence[str], own: Sequence[str]) -> None:
+        """Have the zygote import modules, which may bring in no package of the names `own`. Raises Died, as `told` does."""
+        assert self.zygote is not None
+        self.zygote.server.send(Preload(list(modules), list(own)))
+
+    def told(self, timeout_s: float) -> str:
+        """Once the zygote has imported them: why a fork of it could not measure; empty where it could. Raises TimedOut."""
+        assert self.zygote is not None
+        return self.zygote.preloaded(timeout_s)
+
+    def close(self) -> None:
+        while self.parents:
+            self.parents.popitem()[1].close()
+        if self.zygote is not None:
+            self.zygote.close()
+            self.zygote = None

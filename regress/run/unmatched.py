@@ -1,0 +1,99 @@
+"""What was named and is not there: names, tags, `covers` and settings that match nothing, each with what is near."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from regress.model import Benchmark, Settings, declared_words
+from regress.run.plan import Selection, cases_of, covers, select
+
+NEAR = 3
+MOST = 10
+"""Patterns of `covers` that are told of."""
+
+
+def unmatched(benchmarks: Sequence[Benchmark], selection: Selection, settings: Settings) -> list[str]:
+    """A warning for each that matches none of the suite's benchmarks, or of `covers` no file of the repository."""
+    return [
+        *names_unmatched(benchmarks, selection),
+        *_settings_unmatched(benchmarks, settings),
+        *_covers_unmatched(benchmarks, selection),
+        *_odd_directions(benchmarks),
+    ]
+
+
+def names_unmatched(benchmarks: Sequence[Benchmark], selection: Selection) -> list[str]:
+    """The same of what was asked for by name and tag. Where nothing at all matches, there is an error to say so."""
+    if selection.known:
+        return []
+    told = [
+        f"no benchmark matches {pattern!r}{_near(pattern, _names(benchmarks))}"
+        for pattern in selection.patterns
+        if not select(benchmarks, Selection((pattern,)))
+    ]
+    tags = dict.fromkeys(tag for each in benchmarks for tag in declared_words(each, "tags"))
+    return told + [f"no benchmark has the tag {tag!r}{_near(tag, tags)}" for tag in selection.tags if tag not in tags]
+
+
+def _settings_unmatched(benchmarks: Sequence[Benchmark], settings: Settings) -> Iterator[str]:
+    """Patterns of settings match from the beginning of a case's name, as asv's do; those of `cuda` anywhere in it."""
+    cases = [str(case) for each in benchmarks for case in cases_of(each)]
+    by_setting: Mapping[str, Iterable[str]] = {
+        "critical": settings.critical,
+        "thresholds": settings.thresholds,
+        "gate_thresholds": settings.gate_thresholds,
+    }
+    for setting, patterns in by_setting.items():
+        for pattern in patterns:
+            if not any(map(re.compile(pattern).match, cases)):
+                yield _of_setting(setting, pattern, benchmarks)
+    for pattern in settings.cuda:
+        if not any(re.search(pattern, each.name) for each in benchmarks):
+            yield _of_setting("cuda", pattern, benchmarks)
+
+
+def _of_setting(setting: str, pattern: str, benchmarks: Iterable[Benchmark]) -> str:
+    return f'"{setting}" has {pattern!r}, which matches no benchmark{_near(pattern, _names(benchmarks))}'
+
+
+def _covers_unmatched(benchmarks: Iterable[Benchmark], selection: Selection) -> Iterator[str]:
+    if selection.files is None:
+        return
+    by_pattern: dict[str, list[str]] = {}
+    for each in benchmarks:
+        for pattern in declared_words(each, "covers"):
+            names = by_pattern.setdefault(pattern, [])
+            if each.name not in names:
+                names.append(each.name)
+    dead = {
+        pattern: names
+        for pattern, names in by_pattern.items()
+        if not any(covers(pattern, one) for one in selection.files)
+    }
+    folders = {f"{one.rpartition('/')[0]}/" for one in selection.files if "/" in one}
+    for pattern, names in list(dead.items())[:MOST]:
+        others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        near = _near(pattern.replace(".", "/"), {*folders, *selection.files})
+        yield f"{names[0]}{others}: covers = {pattern!r} matches no file of the repository, so it is measured{near}"
+    if len(dead) > MOST:
+        yield f"{len(dead) - MOST} more patterns of `covers` match no file of the repository"
+
+
+def _odd_directions(benchmarks: Iterable[Benchmark]) -> Iterator[str]:
+    for each in benchmarks:
+        better = each.declared.get("better", "unknown")
+        if better not in ("lower", "higher", "unknown"):
+            yield f'{each.name}: better = {better!r} is no direction; fix: "lower" or "higher"'
+
+
+def _names(benchmarks: Iterable[Benchmark]) -> list[str]:
+    """Names of benchmarks, and their parts: who looks for one may write any of them."""
+    parts = [part for each in benchmarks for part in each.name.split(".")]
+    return list(dict.fromkeys([*(each.name for each in benchmarks), *parts]))
+
+
+def _near(word: str, known: Iterable[str]) -> str:
+    found = difflib.get_close_matches(word, list(known), NEAR)
+    return f"; near it: {', '.join(found)}" if found else ""

@@ -1,0 +1,84 @@
+"""What has the name of a file and is none: nothing waits for it, and nothing reads it without end."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from regress import acks, profiles
+from regress.errors import ConfigError, RegressError
+from regress.files import open_file, read_bytes
+from regress.history import Archive, Store, disk
+from regress.profiling import chrome, nsys
+
+
+def a_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(os.path.relpath(path))
+
+
+NONE: dict[str, Callable[[Path], None]] = {
+    "pipe": os.mkfifo,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "socket": a_socket,
+    "folder": Path.mkdir,
+    "loop": lambda path: path.symlink_to(path),
+}
+
+
+@pytest.fixture(params=NONE)
+def none(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Path]:
+    """Makes something that is no file."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(path: Path) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        NONE[request.param](path)
+        return path
+
+    return make
+
+
+def test_what_is_no_file_is_not_opened(none: Callable[[Path], Path], tmp_path: Path) -> None:
+    path = none(tmp_path / "x")
+    for read in (read_bytes, open_file, lambda path: open_file(path, os.O_RDWR | os.O_CREAT)):
+        with pytest.raises(OSError):
+            read(path)
+    left = os.listdir("/proc/self/fd")
+    with pytest.raises(OSError):
+        read_bytes(path)
+    assert len(os.listdir("/proc/self/fd")) == len(left)
+
+
+def test_in_results_it_is_named(none: Callable[[Path], Path], tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    names = ("3f2c1ab9-e.json", "9d41e77c-e.rounds.jsonl", "machine.json")
+    made = {none(root / "box" / name) for name in names} | {none(root / "benchmarks.json")}
+    (root / "box" / "11111111-e.json").write_text("{")  # so that the machine is read
+    found = Archive(root, tmp_path / "cache", ())
+    assert {each.path for each in found.skipped} >= made - {root / "box" / "machine.json"}
+    assert all(each.fix for each in found.skipped)
+    loaded = Store(root).load("3f2c1ab9")
+    assert root / "box" / "3f2c1ab9-e.json" in {each.path for each in loaded.skipped}
+    assert Store(root).commits() == ()
+
+
+def test_nothing_is_written_over_it(none: Callable[[Path], Path], tmp_path: Path) -> None:
+    path = none(tmp_path / "x")
+    assert disk.read_kept(path, "machines", 1) == {}
+    for write in (lambda: disk.replace_file(path, b"data"), lambda: disk.append(path, b"data")):
+        with pytest.raises(RegressError):
+            write()
+
+
+def test_named_by_the_user_it_is_an_error(none: Callable[[Path], Path], tmp_path: Path) -> None:
+    path = none(tmp_path / "x.json")
+    for read in (profiles.read, chrome.read, nsys.read):
+        with pytest.raises(RegressError):
+            read(path)
+    with pytest.raises(ConfigError):
+        acks.read(path)
