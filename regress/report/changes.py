@@ -141,7 +141,7 @@ def broken_row(broken: Breakage, several: bool = False) -> Row:
         f"at {visible(failure.where)}" if failure.where else "",
         _place(broken) if several else "",
     )
-    columns = (visible(str(broken.case)), "", "", visible(failure.kind), "", "", ", ".join(filter(None, words)))
+    columns = (visible(str(broken.case)), "", "", visible(failure.kind), "", "", "", ", ".join(filter(None, words)))
     return Row(columns, mark, color, accent=3)
 
 

@@ -267,6 +267,7 @@ def test_files_that_are_none_of_results_are_passed_over(tmp_path: Path) -> None:
 def test_a_folder_that_was_copied_under_another_name_has_no_rounds_of_that_machine(tmp_path: Path) -> None:
     fill(tmp_path, [taken(ADD, gpu_time=1.0)], [benchmark()])
     shutil.copytree(tmp_path / "gpu-box", tmp_path / "other-box")
+    (tmp_path / "other-box" / "machine.json").unlink(missing_ok=True)  # it would say that both are of that machine
     loaded = Store(tmp_path).load(SHA)
     assert [each.machine.name for each in loaded.recorded] == ["gpu-box"]
     assert {each.path.parent.name for each in loaded.skipped} == {"other-box"}
