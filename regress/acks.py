@@ -3,10 +3,10 @@
     [[ack]]
     benchmark = "softmax.cudatime_fwd(4096, fp16)"   # exact name, else a regular expression, as -b takes them
     metric = "gpu_time"                              # left out: all of them
-    kind = "accepted"                                # or noise, or quarantine
+    kind = "accepted"                                # or noise, quarantine or known
     level = 1.094                                    # accepted: the ratio to the value at `since`
     since = "3f2c1ab07d41"                           # a commit before the change
-    seen = "9d41e77003c5"                            # one that has it
+    seen = "9d41e77003c5"                            # one that has it; known: all changes up to there are
     until = "next tag"                               # or a tag, a date, or "lifted": until the entry is removed
     reason = "max and sum are one pass now, exact for long rows"
     link = "https://example.org/412"
@@ -162,7 +162,11 @@ def _entry(table: dict[str, Any], name: str, line: int) -> Acknowledgement:
         raise wrong("has an accepted entry without one level", why, "add level = 1.094, or the like")
     if kind != "accepted" and (level, value) != (None, None):
         raise wrong(f"has a level in an entry of the kind {kind}", "only accepted has one", "remove it")
-    given = table.get("until", LIFTED if kind == "quarantine" else NEXT_TAG)
+    if kind == "known" and not text("seen"):
+        raise wrong(
+            "has a known entry without seen", "it is about changes up to a commit", 'add seen = "v1.4", or a commit'
+        )
+    given = table.get("until", LIFTED if kind in ("quarantine", "known") else NEXT_TAG)
     try:
         until = until_of(given.isoformat() if isinstance(given, datetime.date) else given)
     except (ValueError, AttributeError):

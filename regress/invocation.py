@@ -232,17 +232,22 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def publish(site: Site, folder: Path, file: Path | None, progress: Progress) -> Path:
+def publish(site: Site, folder: Path, file: Path | None, progress: Progress, quiet: bool) -> Path:
     """Write the pages into the folder, or all in one file, and say what was done; the page to open."""
     from regress.report.html import write_file, write_folder
 
     written = write_file(site, file, progress) if file is not None else write_folder(site, folder, progress)
-    for path, why, fix in written.index.skipped:
-        click.echo(f"warning: {path} was left out: {why}; fix: {fix}", err=True)
+    for path, _, why, fix in () if quiet else written.index.skipped:
+        click.echo(f"warning: {path}: {why}; fix: {fix}", err=True)
     counts = f"{_counted(written.benchmarks, 'benchmark')}, {_counted(len(written.index.commits), 'commit')}"
     near = written.page.is_relative_to(Path.cwd())
     page = written.page.relative_to(Path.cwd()) if near else written.page
-    failed = _printed(f"{page}  ({counts}; {_counted(written.changed, 'page')} changed)\n", color=False)
+    text = f"{page}  ({counts}; {_counted(written.changed, 'page')} changed)\n"
+    lost = written.index.lost
+    if lost.matters:
+        newer = f", {lost.newer} of them newer than all that is shown" if lost.newer else ""
+        text += f"{lost.files} of {_counted(lost.of, 'file')} of results are not in it{newer}: they could not be used\n"
+    failed = _printed(text, color=False)
     if failed is not None:
         raise failed
     return written.page

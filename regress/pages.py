@@ -3,6 +3,7 @@
     Site        the whole report: an index, and a Leaf for each benchmark that is made when it is needed
     Index       all that is known without opening a benchmark
     Row         one case and metric in one place, as the overview lists it
+    Values      what was measured of each row, which is loaded where it is needed
     Event       one change of level, seen in one or many cases and places
     Leaf        one benchmark: a Shard for its page, and its Part of the index
     Line        one Series as its page draws it
@@ -67,6 +68,14 @@ class Level(NamedTuple):
     """What it is against each level before it, a letter each: the first of a Verdict's word, "x" for incomparable."""
 
 
+class Measured(NamedTuple):
+    """The values of a row: `column` is the place of their commits among the columns beside it; one counts as `per`."""
+
+    column: int
+    per: int
+    values: tuple[int, ...]
+
+
 class Row(NamedTuple):
     """One case and metric in one place. Where `cases` is more than one it is the worst of so many."""
 
@@ -85,7 +94,9 @@ class Row(NamedTuple):
     at: At
     """The commit of the latest value."""
     since: float | None
-    """Ratio of the latest level to the one of the reference; None where the two cannot be compared."""
+    """Ratio of the latest value to the one at the reference, or last before it; None where the two cannot be compared."""
+    doubt: str
+    """Why that ratio says nothing: one of the two is far off the level of the values around it."""
     change: float | None
     """Ratio of the last change that counts; of the last regression that is open, where one is."""
     changed: At | None
@@ -95,6 +106,10 @@ class Row(NamedTuple):
     """The history from its first level to its latest value, a letter a step: SPARK_LETTERS, lowest first; a space is a
     failure, a dash where there is no result."""
     levels: tuple[Level, ...]
+    off: tuple[At, ...]
+    """Commits whose own value lies off its level by more than noise and what counts."""
+    measured: Measured | None = None
+    """None in the index, which has them apart: see Values."""
     cases: int = 1
 
 
@@ -204,6 +219,8 @@ class Part:
 
     entry: Entry
     places: tuple[Where, ...]
+    columns: tuple[tuple[At, ...], ...] = ()
+    """Where its rows have values."""
     rows: tuple[Row, ...] = ()
     events: tuple[Event, ...] = ()
     broken: tuple[Broken, ...] = ()
@@ -395,6 +412,31 @@ class Freshness:
 
 
 @dataclass(frozen=True)
+class Release:
+    """A release, and the newest measured commit that is in it and in the branch."""
+
+    name: str
+    at: At
+    measured: bool
+    """Whether that is where it stands in the branch, and not before."""
+    tagged: bool
+    """Whether it was tagged there, and not on a branch of its own."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Results that are not in the report, because their files could not be used."""
+
+    files: int
+    of: int
+    """How many there are, with those that could."""
+    newer: int
+    """Of them, those of commits after the newest one that the report has."""
+    matters: bool
+    """Whether a reader has to know before anything else."""
+
+
+@dataclass(frozen=True)
 class Index:
     """The first script that is loaded. What has the type `At` counts in `commits`."""
 
@@ -407,9 +449,13 @@ class Index:
     thresholds: Mapping[str, float]
     commits: tuple[PageCommit, ...]
     places: tuple[Place, ...]
+    results: tuple[int, ...]
+    """The most results that any series has in each place."""
     machines: tuple[tuple[str, Mapping[str, Any]], ...]
     entries: tuple[Entry, ...]
     rows: tuple[Row, ...]
+    counts: tuple[Mapping[str, int], ...]
+    """Of each place, how many cases have which status: a case counts once, by the worst of its metrics that gate."""
     events: tuple[Event, ...]
     broken: tuple[Broken, ...]
     left_out: int
@@ -419,13 +465,23 @@ class Index:
     """What the newest values are held against: the newest commit of the last release that has results, else the first one."""
     release: str
     """The tag of that release; empty where there is none."""
+    releases: tuple[Release, ...]
     overall: tuple[Overall, ...]
     freshness: Freshness
     aa: tuple[Aa, ...]
     strays: tuple[tuple[str, int], ...]
     """Commits with results that are not on the branch, and in how many files."""
-    skipped: tuple[tuple[str, str, str], ...]
-    """Files that could not be used: path, why, fix."""
+    skipped: tuple[tuple[str, int, str, str], ...]
+    """Files that could not be used, one a folder and reason: path, how many, why, fix."""
+    lost: Lost
+
+
+@dataclass(frozen=True)
+class Values:
+    """What was measured of the rows of an Index, in their order."""
+
+    columns: tuple[tuple[At, ...], ...]
+    rows: tuple[Measured | None, ...]
 
 
 @dataclass(frozen=True)
@@ -433,4 +489,4 @@ class Site:
     """A whole report. `index` puts the parts together, in the order of `leaves`."""
 
     leaves: tuple[Leaf, ...]
-    index: Callable[[Sequence[Part]], Index]
+    index: Callable[[Sequence[Part]], tuple[Index, Values]]

@@ -62,7 +62,7 @@ def test_help_of_each_command_shows_how_to_use_it(name: str) -> None:
 def test_help_lists_every_command_and_some_examples() -> None:
     result = CliRunner().invoke(command_line, ["-h"], prog_name="regress", terminal_width=80)
     assert result.exit_code == 0
-    assert "..." not in result.output.partition("Commands:")[2], "what a command is for is cut short"
+    assert "..." not in result.output.partition("Set up:")[2], "what a command is for is cut short"
     for name in command_line.commands:
         assert re.search(rf"^  {name} ", result.output, re.MULTILINE)
     assert "regress demo d && cd d && regress check HEAD~1" in result.output
@@ -142,7 +142,7 @@ def test_ctrl_c_while_the_program_is_loaded_is_130() -> None:
 def test_without_a_command_it_shows_the_commands(tmp_path: Path) -> None:
     result = regress(tmp_path)
     assert result.code == 2
-    assert "Commands:" in result.out + result.err
+    assert "Set up:" in result.out + result.err
 
 
 @pytest.mark.parametrize(

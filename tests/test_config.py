@@ -294,6 +294,7 @@ def test_an_unknown_setting_is_an_error_with_the_nearest_name(project: Path, nam
         ("report_dir", "", "name of a folder"),
         ("clock_tolerance", -0.01, "from 0 to below 1"),
         ("cuda", [7], "list of strings"),
+        ("better", {"^x": "smaller"}, "lower or higher by pattern"),
     ],
 )
 def test_a_bad_value_is_refused_by_name_value_and_what_was_expected(

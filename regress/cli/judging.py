@@ -30,7 +30,7 @@ from regress.options import (
 @regress.command()
 @click.argument("base", required=False)
 @click.argument("head", required=False)
-@stack(where, selecting, tagging)
+@stack(selecting, tagging, where)
 @click.option("--affected", is_flag=True, help="Benchmarks whose `covers`, or whose own file, match the changed files.")
 @stack(suite, measuring, deciding, stepping, output)
 @click.option("--explain", is_flag=True, help="Profile what regressed on both sides: which kernels did it.")
@@ -82,7 +82,7 @@ def check(
 @regress.command()
 @click.argument("base")
 @click.argument("head", required=False)
-@stack(where, selecting, tagging, suite, measuring, deciding, stepping, output)
+@stack(selecting, tagging, where, suite, measuring, deciding, stepping, output)
 @click.option("--record", is_flag=True, help="Keep the results in results_dir, not only in the cache.")
 @click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, e.g. one with the released wheel.")
 @click.option("--head-env", metavar="NAME", default="", help="Environment of HEAD.")
@@ -184,7 +184,7 @@ def bisect(
 @regress.command()
 @click.argument("base")
 @click.argument("head")
-@stack(where, selecting, deciding, recorded, output)
+@stack(selecting, where, deciding, recorded, output)
 def compare(base: str, head: str, environment: str | None, **options: Any) -> None:
     """The verdicts of check from recorded results, measuring nothing.
 
@@ -203,7 +203,7 @@ def compare(base: str, head: str, environment: str | None, **options: Any) -> No
 
 @regress.command(short_help="Which implementation is the fastest at each size.")
 @click.argument("revision", required=False, metavar="[REV]")
-@stack(where, selecting, recorded, output)
+@stack(selecting, where, recorded, output)
 def fastest(revision: str | None, environment: str | None, **options: Any) -> None:
     """Which implementation is the fastest at each size, from recorded results.
 
@@ -251,8 +251,11 @@ def fastest(revision: str | None, environment: str | None, **options: Any) -> No
 @click.option("--replace", is_flag=True, help="In place of the entry that is there.")
 @click.option("--remove", is_flag=True, help="Take the entry of CASE out of the file.")
 @click.option("--list", "list_", is_flag=True, help="The entries: active, expired or unused.")
+@click.option(
+    "--all-open", is_flag=True, help="What is open in the recorded history is known; what comes later is news."
+)
 @stack(output)
-def ack(case: str | None, reason: str | None, remove: bool, list_: bool, **options: Any) -> None:
+def ack(case: str | None, reason: str | None, remove: bool, list_: bool, all_open: bool, **options: Any) -> None:
     """Acknowledge that CASE is worse: it is listed, and fails nothing.
 
     CASE is a benchmark or case, or a regular expression. The entry stands in regress-acks.toml, with its reason and an end;
@@ -262,6 +265,7 @@ def ack(case: str | None, reason: str | None, remove: bool, list_: bool, **optio
     Examples:
       regress ack 'softmax.cudatime_fwd(4096, fp16)' --reason "one pass now, exact for long rows"
       regress ack io.time_load --kind quarantine --reason "waits for the disk" --link https://example.org/41
+      regress ack --all-open --reason "before we looked"
       regress ack --list
 
     \b
@@ -270,24 +274,27 @@ def ack(case: str | None, reason: str | None, remove: bool, list_: bool, **optio
       2  usage, an unknown benchmark, or no level to accept
     """
     context = click.get_current_context()
-    if list_ == (case is not None) or (list_ and remove):
-        raise click.UsageError("name one CASE, or --list alone", context)
+    if [list_, all_open, case is not None].count(True) != 1 or (remove and case is None):
+        raise click.UsageError("name one CASE, or --list or --all-open alone", context)
     about_entry = ("reason", "kind", "until", "metric", "link", "level", "since", "replace")
     said = [name for name in about_entry if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-    idle = [name for name in said if list_ or (remove and name != "metric")]
+    kept = {"metric"} if remove else {"reason", "link"} if all_open else set() if list_ else set(about_entry)
+    idle = [name for name in said if name not in kept]
     if idle:
         raise click.UsageError(f"--{idle[0]} goes with a CASE that is acknowledged", context)
-    if case is not None and not remove and not (reason or "").strip():
-        raise click.UsageError("--reason is missing: it says why CASE is no alarm", context)
+    if not (list_ or remove) and not (reason or "").strip():
+        raise click.UsageError("--reason is missing: it says why it is no alarm", context)
     if options["level"] is not None and options["kind"] != "accepted":
         raise click.UsageError("--level goes with --kind accepted", context)
     given = {name: options.pop(name) for name in ("kind", "until", "metric", "link", "level", "since", "replace")}
     with invoked(options) as (request, _):
-        from regress.commands.ack import Wanted, listed
+        from regress.commands.ack import Wanted, ack_all_open, listed
         from regress.commands.ack import ack as command
         from regress.commands.ack import remove as take_out
 
-        if case is None:
+        if all_open:
+            report = ack_all_open(request({}), reason or "", given["link"])
+        elif case is None:
             report = listed(request({}))
         elif remove:
             report = take_out(request({}), case, given["metric"])

@@ -16,7 +16,30 @@ Examples:
 """
 
 
-@click.group(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+GROUPS = {
+    "Set up": ("init", "demo", "doctor", "config", "list", "build"),
+    "Judge": ("check", "gate", "compare", "fastest", "ack"),
+    "Over many commits": ("run", "sweep", "bisect", "report", "merge", "export"),
+    "Find out why": ("explain", "profile", "once"),
+}
+"""The commands as the help lists them; what is in none of them stands below."""
+
+
+class Grouped(click.Group):
+    """The commands of the program, in groups."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        left = [name for name in self.list_commands(ctx) if not any(name in names for names in GROUPS.values())]
+        for title, names in {**GROUPS, "Others": left}.items():
+            found = [(name, self.commands[name]) for name in names if name in self.commands]
+            if found:
+                with formatter.section(title):
+                    formatter.write_dl([(name, command.get_short_help_str(200)) for name, command in found])
+
+
+@click.group(
+    cls=Grouped, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(__version__, prog_name="regress")
 def regress() -> None:
     """Performance regression tracking for CUDA code, on ordinary asv suites.

@@ -79,7 +79,7 @@ def build(revisions: tuple[str, ...], environments: tuple[str, ...], **options: 
 
 
 @regress.command("list", short_help="The cases of the suite, with metric, tags and cost.")
-@stack(where, selecting, tagging, placing, output)
+@stack(selecting, tagging, where, placing, output)
 def list_(**options: Any) -> None:
     """The cases of the suite, with metric, tags, and what a round of each took.
 

@@ -25,7 +25,7 @@ from regress.options import (
 
 @regress.command()
 @click.argument("revision", required=False, metavar="[REV]")
-@stack(where, selecting, tagging, suite, measuring, output)
+@stack(selecting, tagging, where, suite, measuring, output)
 @click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case [5].")
 @click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
 def run(revision: str | None, rounds: int | None, environment: str, **options: Any) -> None:
@@ -54,7 +54,7 @@ def run(revision: str | None, rounds: int | None, environment: str, **options: A
 
 @regress.command(short_help="Measure many commits, and say what changed, and since when.")
 @click.argument("commits", required=False, default="NEW", metavar="[COMMITS]")
-@stack(where, selecting, tagging, measuring, output)
+@stack(selecting, tagging, where, measuring, output)
 @click.option("--since", metavar="REV|DATE", help="Only that commit and what comes after it, or what is not older.")
 @click.option("--steps", type=click.IntRange(min=1), help="So many of them, evenly spread [all].")
 @click.option(
@@ -149,7 +149,7 @@ def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
 
 
 @regress.command()
-@stack(where, selecting)
+@stack(selecting, where)
 @click.option(
     "--csv",
     "file",
@@ -198,7 +198,7 @@ def export(file: Path, since: str | None, machine: str | None, environment: str 
     metavar="FILE",
     help="Everything in one file, to send or to attach [the folder report/].",
 )
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, and no warning for each folder that was left out.")
 def report(open_: bool, since: str | None, single_file: Path | None, **options: Any) -> None:
     """Write the history as pages that open from a file: what is worse, since when, whose commit, how sure.
 
@@ -219,6 +219,6 @@ def report(open_: bool, since: str | None, single_file: Path | None, **options: 
         from regress.commands.report import report as command
 
         site, folder = command(request({}), progress, since, regress.commands)
-        page = publish(site, folder, single_file, progress)
+        page = publish(site, folder, single_file, progress, options["quiet"])
     if open_:
         click.launch(page.resolve().as_uri())

@@ -15,6 +15,7 @@ from regress.commands.acknowledging import recorded_cases, review
 from regress.commands.metrics import check_metric
 from regress.commands.regressed import Regressed, regressed
 from regress.commands.session import Request, Session, counted, quoted
+from regress.commands.sweep.changes import events_on
 from regress.config import acks_file
 from regress.errors import RegressError
 from regress.history import last_verdicts
@@ -22,6 +23,8 @@ from regress.history.disk import locked, replace_file
 from regress.model import LIFTED, NEXT_TAG, AckKind, Acknowledgement, Report, Reviewed
 
 SHA_DIGITS = 12
+EVERYTHING = "."
+"""The pattern that any name matches."""
 LOCK_TIMEOUT_S = 10.0
 
 
@@ -66,6 +69,32 @@ def ack(request: Request, wanted: Wanted) -> Report:
     done = "replaced in" if len(old) == len(new) else "added to"
     written = [Reviewed(each, "active") for each in new]
     return _written(session, path, written, f"{done} {path.name}: commit it with the change it is about")
+
+
+def ack_all_open(request: Request, reason: str, link: str = "") -> Report:
+    """Write an entry for all regressions of the history that are open: what came up to the newest commit with results is known.
+    Where something is tentative there, up to the commit before that, so that it is told once it is sure.
+
+    Raises RegressError where nothing is open.
+    """
+    session = Session(request)
+    path = acks_file(session.config)
+    line = session.repository.commits("HEAD", session.own_paths)
+    names = {case.name for case in recorded_cases(session)}
+    found = [each for each in events_on(session, line, names, machine=None).changes if each.point.large]
+    place = {each.sha: at for at, each in enumerate(line)}
+    unsure = [place[each.point.good] for each in found if each.point.state == "tentative"]
+    up_to = min(unsure, default=len(line) - 1)
+    opened = [each for each in found if each.point.is_open and place[each.point.blamed[-1]] <= up_to]
+    if not opened:
+        raise RegressError("no regression is open", why="neither on this machine nor on another", fix="regress report")
+    seen = max(place[each.point.blamed[-1]] for each in opened)
+    entry = Acknowledgement(EVERYTHING, "known", reason, seen=line[seen].sha[:SHA_DIGITS], until=LIFTED, link=link)
+    _change(path, lambda text: _with_entries(text, [entry], path.name))
+    remark = (
+        f"{counted(len(opened), 'regression')} up to {line[seen].short} known, in {path.name}; what comes later alarms"
+    )
+    return _written(session, path, [Reviewed(entry, "active")], remark)
 
 
 def remove(request: Request, pattern: str, metric: str) -> Report:

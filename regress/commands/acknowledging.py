@@ -80,12 +80,11 @@ def _unsteady(comparisons: Sequence[Comparison], reversed_: set[tuple[str, str]]
 
 
 def accept(regressed: Sequence[tuple[Case, Metric]]) -> list[tuple[str, str]]:
-    """The suggestion to acknowledge the first of what has regressed: with all cases of its benchmark that have, and by metric
-    where they have in several."""
+    """The suggestion to acknowledge the first of what has regressed, with all cases of its benchmark that have in its metric:
+    what was shown, and no more."""
     if not regressed:
         return []
     first, metric = regressed[0]
-    own = [each for each in regressed if each[0].name == first.name]
-    name = str(first) if len({case for case, _ in own}) == 1 else first.name
-    words = ["--metric", metric.name] if len({each.name for _, each in own}) > 1 else []
-    return [("accept", f"{quoted('regress', 'ack', name, *words)} {REASON}")]
+    own = {case for case, each in regressed if (case.name, each.name) == (first.name, metric.name)}
+    name = str(first) if len(own) == 1 else first.name
+    return [("accept", f"{quoted('regress', 'ack', name, '--metric', metric.name)} {REASON}")]

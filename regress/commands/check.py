@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import math
 import time
@@ -23,12 +24,13 @@ from regress.commands.session import (
     imported_by,
     quoted,
     require_values,
+    turned_round,
 )
 from regress.commands.throughput import Rates
 from regress.compare import Review, Steps, acknowledged, compare, overall
 from regress.config import environment as environment_of
-from regress.errors import BuildFailed, RevisionError
-from regress.history import last_aa
+from regress.errors import BuildFailed, RevisionError, StoreError
+from regress.history import keep_confirmed, last_aa
 from regress.measure.wire import Ceilings
 from regress.model import Comparison, Report, SelfCheck, Settings, Side, Stopped, Verdict
 from regress.run.execute import Job, Measured, Watcher, execute
@@ -144,8 +146,10 @@ def _judged(
         warnings.append(f"the head has uncommitted changes: it is not recorded as {head.commit.short}")
     warnings += recorder.warnings()
     warnings += unsteady(session, base, head, comparisons)
+    _confirmed(session, base, head, comparisons)
     warnings += complaints(session, told)
     warnings += unlike_requirements(session, *sides)
+    warnings += [] if head.dirty else turned_round(session, *sides)
     if measured.interrupted:
         warnings.append("interrupted: the verdicts are from the rounds that were finished")
     return Report(
@@ -276,6 +280,15 @@ def _alarming(comparisons: Sequence[Comparison]) -> list[Comparison]:
         and (each.verdict is Verdict.REGRESSED or (each.verdict is Verdict.FAILED and not each.base_failure))
     ]
     return sorted(found, key=lambda each: -abs(math.log(each.ratio)) if each.ratio else 0.0)  # worse may be less
+
+
+def _confirmed(session: Session, base: Side, head: Side, comparisons: Sequence[Comparison]) -> None:
+    """Keep what is claimed of two commits for the history, which may have seen it once only."""
+    if head.dirty or base.environment != head.environment:
+        return
+    found = [(each.case, each.metric, each.verdict, each.ratio) for each in comparisons if each.gates]
+    with contextlib.suppress(StoreError):
+        keep_confirmed(session.cache, session.machine.name, "check", base.commit.sha, head.commit.sha, found)
 
 
 def bisect_hint(session: Session, base: Side, head: Side, comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from regress.commands.acknowledging import review, unsteady
 from regress.commands.check import policy, suggestions
-from regress.commands.session import Request, Session, counted, quoted, unmatched
+from regress.commands.session import Request, Session, counted, quoted, turned_round, unmatched
 from regress.compare import acknowledged, compare, overall, renames
 from regress.errors import NothingMeasured, RevisionError
-from regress.history import Loaded, Recorded, Store
+from regress.history import Loaded, Recorded, Store, left_out
 from regress.model import Benchmark, Case, Commit, Report, Round, Side
 from regress.run.plan import Selection, select
 from regress.run.unmatched import names_unmatched
@@ -33,15 +33,15 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
     sides = recorded_side(session, store, "base", base), recorded_side(session, store, "head", head)
     warnings = list(session.config.warnings)
     found = [store.load(side.commit.sha, session.machine.name) for side in sides]
-    skipped = dict.fromkeys(each for loaded in found for each in loaded.skipped)
-    warnings += [f"{each.path}: {each.why}; fix: {each.fix}" for each in skipped]
+    warnings += [each.words for each in left_out(each for loaded in found for each in loaded.skipped)]
     before, after = _pair(sides, found, environment, session, store)
     warnings += [f"{each.source.name}: {note}" for each in (before, after) for note in each.notes]
     selection = session.selection()
     now = {old: new for new, old in renames(after.benchmarks, before.benchmarks).items()}
     base_rounds, head_rounds = selected(before, selection, now), selected(after, selection)
     if selection.words and not (base_rounds or head_rounds):
-        raise unmatched(selection, f"the results of {sides[0].label} and {sides[1].label}")
+        known = {*before.benchmarks, *after.benchmarks}
+        raise unmatched(selection, f"the results of {sides[0].label} and {sides[1].label}", known)
     warnings += names_unmatched([*before.benchmarks.values(), *after.benchmarks.values()], selection)
     settings = session.config.settings
     # What git no longer has cannot be measured again.
@@ -54,6 +54,7 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
     base_side, head_side = (
         replace(side, environment=each.environment) for side, each in zip(sides, (before, after), strict=True)
     )
+    warnings += turned_round(session, *sides)
     warnings += unsteady(session, base_side, head_side, comparisons)
     return Report(
         command="compare",

@@ -12,6 +12,7 @@ from regress.commands.session import Request, Session, unmatched
 from regress.compare import Past, past_of
 from regress.errors import NothingMeasured
 from regress.git import Repository
+from regress.history import left_out
 from regress.model import Case, Commit, Series
 from regress.run.execute import Watcher
 from regress.stats.summary import summarize
@@ -61,7 +62,7 @@ def export(
     # The order is that of their dates: git no longer knows all of them.
     commits = [Commit(each.commit_sha, "", "", each.date) for each in every if oldest is None or each.date >= oldest]
     past = past_of(root, session.cache, commits, settings, machine, environment)
-    for text in (*session.config.warnings, *(f"{each.path}: {each.why}; fix: {each.fix}" for each in past.skipped)):
+    for text in (*session.config.warnings, *(each.words for each in left_out(past.skipped))):
         watcher.note(f"warning: {text}")
     if not past.names:
         named = "".join(f" {word} {name}" for word, name in (("on", machine), ("in", environment)) if name)
@@ -70,7 +71,7 @@ def export(
     rows = _rows(past, _Wanted(past, request.patterns), settings.confidence, watcher)
     first = next(rows, None)
     if first is None:
-        raise unmatched(session.selection(), str(root))
+        raise unmatched(session.selection(), str(root), past.names)
     return itertools.chain([COLUMNS, first], rows)
 
 

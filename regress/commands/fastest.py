@@ -9,7 +9,7 @@ from regress.commands.compare import missing, recorded_side, selected
 from regress.commands.session import Request, Session, counted, quoted, unmatched
 from regress.compare import has_implementations, implementations
 from regress.errors import NothingMeasured
-from regress.history import Loaded, Recorded, Store
+from regress.history import Loaded, Recorded, Store, left_out
 from regress.model import Report, Side
 
 
@@ -29,12 +29,12 @@ def fastest(request: Request, revision: str | None, environment: str | None = No
     selection = session.selection()
     rounds = selected(recorded, selection)
     if selection.words and not rounds:
-        raise unmatched(selection, f"the results of {side.label}")
+        raise unmatched(selection, f"the results of {side.label}", recorded.benchmarks)
     found = implementations(rounds, recorded.benchmarks, session.config.settings)
     if not found:
         raise _none(recorded, side)
     cases = sum(len(standing.contenders) for each in found for standing in each.standings)
-    warnings = [*session.config.warnings, *(f"{each.path}: {each.why}; fix: {each.fix}" for each in loaded.skipped)]
+    warnings = [*session.config.warnings, *(each.words for each in left_out(loaded.skipped))]
     warnings += [f"{recorded.source.name}: {note}" for note in recorded.notes]
     return Report(
         command="fastest",

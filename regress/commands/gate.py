@@ -84,7 +84,8 @@ def _with_policy(request: Request) -> Request:
 
 def _release(session: Session, base: Side, line: Sequence[Commit]) -> tuple[Side | None, list[str]]:
     """What drift is held against, named by its tag: the setting, else the base if it is a release, else the newest one before
-    the head; and what is wrong with it."""
+    the head; and what is wrong with it. Of a release that was tagged on a branch of its own, it is the newest measured commit
+    that both have."""
     named, tags = session.config.settings.gate_release, session.repository.releases()
     if named:
         release = session.revision_side("release", named)
@@ -95,12 +96,21 @@ def _release(session: Session, base: Side, line: Sequence[Commit]) -> tuple[Side
                 fix='correct "gate_release", or leave it out',
             )
         return release, []
-    if base.commit.sha in tags and any(each.sha == base.commit.sha for each in line):
-        return replace(base, name="release", revision=tags[base.commit.sha][-1]), []
-    tagged = next((each for each in reversed(line[:-1]) if each.sha in tags), None)
-    if tagged is None:
+    standing = session.repository.releases_in(line)
+    own = tags.get(base.commit.sha, ())
+    at = next((at for at, each in enumerate(line) if own and own[-1] in standing.get(each.sha, ())), None)
+    if at is None:
+        at = next((at for at in reversed(range(len(line) - 1)) if line[at].sha in standing), None)
+    if at is None:
         return None, ['no release is tagged before the head, so drift is not judged; "gate_release" can name a commit']
-    return Side("release", tagged, tags[tagged.sha][-1]), []
+    name = own[-1] if own and own[-1] in standing[line[at].sha] else standing[line[at].sha][-1]
+    if name in tags.get(line[at].sha, ()):
+        return Side("release", line[at], name), []
+    store, machine = Store(session.config.results_dir), session.machine.name
+    recorded = {each.commit_sha for each in store.commits(machine)}
+    measured = next((each for each in reversed(line[: at + 1]) if each.sha in recorded), line[at])
+    told = f"{name} was tagged on a branch of its own: drift is held against {measured.short}, the newest measured before that"
+    return Side("release", measured, name), [told]
 
 
 def _drift(

@@ -22,6 +22,7 @@ from regress.commands.throughput import Rates
 from regress.compare import implementations, numbers_before, past_of
 from regress.compare.evidence import Evidence
 from regress.compare.pairing import place
+from regress.compare.rule import better_of
 from regress.errors import RevisionError
 from regress.model import Benchmark, Case, Failure, Measurement, Report, Round, Settings, Side, metric_of
 from regress.run.execute import Measured, Watcher, execute
@@ -121,7 +122,7 @@ def _rows(case: Case, rounds: list[Round], benchmark: Benchmark | None, settings
         )
         return
     primary = own if own in names else "wall_time"
-    better = benchmark.declared.get("better") if benchmark else None
+    better = better_of(case.name, benchmark, settings)
     for name in sorted(names, key=lambda name: name != primary):
         values = evidence.values_of(name, every_round=False)
         if values is None or (values.failure is not None and name != primary):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -288,9 +289,22 @@ class Session:
         return found
 
 
-def unmatched(selection: Selection, where: str) -> NothingMeasured:
-    """The error where no benchmark matches what was asked for."""
-    return NothingMeasured(f"no benchmark matches {selection.words}", why=f"searched in {where}", fix="regress list")
+def unmatched(selection: Selection, where: str, known: Collection[str]) -> NothingMeasured:
+    """The error where none of the known benchmarks matches what was asked for, with the name that comes nearest."""
+    asked = " ".join(selection.patterns)
+    near = difflib.get_close_matches(
+        asked, sorted({*known, *(name.rpartition(".")[2] for name in known)}), n=1, cutoff=0.5
+    )
+    fix = f"write -b {quoted(near[0])}, or regress list" if near else "regress list"
+    return NothingMeasured(f"no benchmark matches {selection.words}", why=f"searched in {where}", fix=fix)
+
+
+def turned_round(session: Session, base: Side, head: Side) -> list[str]:
+    """The note that the base came after the head: what got worse reads as an improvement then."""
+    if base.commit.sha == head.commit.sha or not session.repository.is_ancestor(head.commit.sha, base.commit.sha):
+        return []
+    again = quoted("regress", "check", head.commit.short, base.commit.short)
+    return [f"the base is newer than the head: what became worse since then reads as better; the other way: {again}"]
 
 
 def counted(number: int, noun: str) -> str:

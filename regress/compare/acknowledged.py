@@ -86,6 +86,11 @@ class Review:
         return tuple(each for each in self.entries if not self.expired[each])
 
     @cached_property
+    def _of_sides(self) -> tuple[Acknowledgement, ...]:
+        """Those that are about what a case does, and not about a history up to a commit."""
+        return tuple(each for each in self.active if each.kind != "known")
+
+    @cached_property
     def expired(self) -> dict[Acknowledgement, str]:
         """By entry what has ended it; empty where nothing has."""
         return {each: self._ended_by(each) for each in self.entries}
@@ -158,7 +163,7 @@ class Review:
 
     def of(self, comparison: Comparison, base: str) -> Comparison:
         """The comparison with the entry that acts on it, or why one that is about it does not."""
-        entry = self.match(comparison.case, comparison.metric, self.active)
+        entry = self.match(comparison.case, comparison.metric, self._of_sides)
         if entry is None:
             return self._expired(comparison)
         if entry.kind == "quarantine" or (entry.kind == "noise" and comparison.verdict in _FROM_NUMBERS):
@@ -198,18 +203,29 @@ class Review:
 
     def of_changes(self, series: Series, points: Sequence[ChangePoint]) -> tuple[ChangePoint, ...]:
         """The change points of a series, the regressions among them with the entry that acts on them."""
-        entry = self.match(series.case, series.metric, self.active)
-        if entry is None:
-            return tuple(points)
-        return tuple(
-            replace(each, acknowledged=entry)
-            if each.moved is Verdict.REGRESSED and each.large and self._acts(entry, each, series.metric, points)
-            else each
-            for each in points
-        )
+        about = self.match(series.case, series.metric, self._of_sides)
+        known = [each for each in self.active if each.kind == "known"]
+        before = self.match(series.case, series.metric, known) if known else None
+        return tuple(self._with_entry(each, (about, before), series.metric, points) for each in points)
+
+    def _with_entry(
+        self,
+        point: ChangePoint,
+        entries: Iterable[Acknowledgement | None],
+        metric: Metric,
+        points: Sequence[ChangePoint],
+    ) -> ChangePoint:
+        """The change point, a large regression with the first entry that acts on it."""
+        if point.moved is not Verdict.REGRESSED or not point.large:
+            return point
+        acting = (each for each in entries if each is not None and self._acts(each, point, metric, points))
+        entry = next(acting, None)
+        return point if entry is None else replace(point, acknowledged=entry)
 
     def _acts(self, entry: Acknowledgement, point: ChangePoint, metric: Metric, points: Sequence[ChangePoint]) -> bool:
         """Whether a change is one that the entry is about; of several since `since` each has to leave the level alone."""
+        if entry.kind == "known":
+            return point.state != "tentative" and self._descends(point.blamed[-1], entry.seen)
         if entry.kind != "accepted":
             return True
         after = [each for each in points if each.way == point.way and self._is_after(each, entry.since)]

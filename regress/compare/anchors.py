@@ -5,6 +5,7 @@ An anchor that moved between then and now shows that the machine did; `drifting`
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from regress.compare.changes import changes_of, series_rule
 from regress.compare.rule import Rule
 from regress.compare.series import series_of
 from regress.history import Remeasured
-from regress.model import Anchor, AnchorCheck, Case, ChangePoint, Commit, Move, Series, Settings
+from regress.model import Anchor, AnchorCheck, Case, ChangePoint, Commit, Confirmation, Move, Series, Settings
 from regress.stats.summary import geomean
 from regress.stats.welch import Welch, welch
 
@@ -34,10 +35,16 @@ class Again(NamedTuple):
 
 
 class Anchors:
-    """All that was measured again in a history, and what it says of the changes there."""
+    """All that was measured again in a history, and what it says of the changes there: older commits beside new ones, and the
+    sides of a change in turn. `confirmed` is by machine, case and metric."""
 
-    def __init__(self, found: Iterable[Remeasured], settings: Settings) -> None:
-        self._settings = settings
+    def __init__(
+        self,
+        found: Iterable[Remeasured],
+        settings: Settings,
+        confirmed: Mapping[tuple[str, str, str], Sequence[Confirmation]] | None = None,
+    ) -> None:
+        self._settings, self._confirmed = settings, confirmed or {}
         self._again: dict[str, dict[Key, list[Again]]] = {}
         for each in found:
             sha = each.recorded.commit_sha
@@ -49,9 +56,15 @@ class Anchors:
         """What was measured again of a benchmark, by series."""
         return self._again.get(name, {})
 
+    def confirmed(self, name: str) -> list[tuple[tuple[str, str, str], Sequence[Confirmation]]]:
+        """What was confirmed of a benchmark."""
+        return [(key, each) for key, each in self._confirmed.items() if key[1].partition("(")[0] == name]
+
     def changes_of(self, series: Series) -> tuple[ChangePoint, ...]:
-        """The change points of the series; see `with_anchors`."""
+        """The change points of the series; see `with_confirmations` and `with_anchors`."""
         found = changes_of(series, self._settings)
+        known = self._confirmed.get((series.machine, str(series.case), series.metric.name), ())
+        found = with_confirmations(found, series, known) if known else found
         again = self.of(series.case.name).get(key_of(series), ())
         return with_anchors(found, series, anchors_of(series, again), self._settings) if found and again else found
 
@@ -68,6 +81,31 @@ def anchors_of(series: Series, found: Iterable[Again]) -> tuple[Anchor, ...]:
 
 def _by_commit(series: Series) -> dict[str, tuple[float, ...]]:
     return {series.commits[place]: rounds for place, rounds in zip(series.at, series.rounds, strict=True)}
+
+
+def with_confirmations(
+    found: Sequence[ChangePoint], series: Series, known: Sequence[Confirmation]
+) -> tuple[ChangePoint, ...]:
+    """The change points; a tentative one is confirmed where two commits on its sides were measured in turn, with no other
+    change point between them, and moved the same way."""
+    place = {sha: at for at, sha in enumerate(series.commits)}
+    starts = [0, *(place[each.first] for each in found), len(place)]
+    done = list(found)
+    for at, point in enumerate(found, 1):
+        if point.state != "tentative":
+            continue
+        for each in known:
+            base, head = place.get(each.base, -1), place.get(each.head, -1)
+            around = starts[at - 1] <= base <= place[point.good] and place[point.blamed[-1]] <= head < starts[at + 1]
+            if around and each.verdict is point.moved:
+                done[at - 1] = replace(point, state="confirmed", reasons=(*point.reasons, _confirmed_words(each)))
+    return tuple(done)
+
+
+def _confirmed_words(each: Confirmation) -> str:
+    day = time.strftime("%Y-%m-%d", time.localtime(each.date))
+    size = f", {_signed(each.ratio)}" if each.ratio is not None else ""
+    return f"confirmed by {each.command} of {each.base[:8]} {each.head[:8]} on {day}{size}"
 
 
 def with_anchors(

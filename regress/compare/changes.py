@@ -1,7 +1,8 @@
 """Changes in a long history: a Series to its ChangePoints.
 
 Results that were measured in unlike ways are series of their own here, so no change of driver or protocol is a change of level.
-What repeats exactly changes wherever two neighbouring results differ; of everything else `stats.changepoints` finds the steps.
+What repeats exactly changes wherever two neighbouring results differ; of everything else `stats.changepoints` finds the steps,
+and `stats.pairs` those that hold for two values only.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from regress.compare.circumstances import disturbances, together
+from regress.compare.circumstances import bimodal, disturbances, together
 from regress.compare.rule import CLAIMS, Rule
 from regress.model import ChangePoint, Series, Settings, Verdict, Way
 from regress.stats.changepoints import LEAST, Step, changepoints
+from regress.stats.modes import Modes, two_modes
+from regress.stats.pairs import pairs
 from regress.stats.summary import median, summarize
 
 
@@ -30,21 +33,85 @@ def changes_of(series: Series, settings: Settings) -> tuple[ChangePoint, ...]:
     found: list[tuple[int, ChangePoint]] = []
     for way, own in series.by_way.items():
         values = [value for index in own if (value := series.values[index]) is not None]
-        exact = series.metric.exact and all(len(set(series.rounds[index])) <= 1 for index in own)
         places = [series.at[index] for index in own]
-        if exact:
+        rounds = [series.rounds[index] for index in own]
+        passing: list[Step] = []
+        if series.metric.exact and all(len(set(each)) <= 1 for each in rounds):
             steps = _exact_steps(values, effect)
+            changes = [_change(series.commits, places, step, rule, way) for step in steps]
         else:
-            steps = changepoints(values, effect or settings.change_threshold)
-            if 0 in values:
-                steps = sorted(
-                    [*steps, *_zero_steps([series.rounds[at] for at in own], rule)], key=lambda each: each.index
-                )
-        changes = [_change(series.commits, places, step, rule, way) for step in steps]
+            steps, passing = _steps(values, rounds, effect or settings.change_threshold, rule)
+            changes = [_change(series.commits, places, step, rule, way) for step in steps]
+            changes = [_of_modes(each, step, values, rule) for each, step in zip(changes, steps, strict=True)]
         if series.conditions:
             changes = _undisturbed(changes, [step.index for step in steps], places, series, settings)
-        found += zip((places[step.index] for step in steps), _recovered(changes, rule), strict=True)
+        changes = _passed(_recovered(changes, rule), [steps.index(each) for each in passing])
+        found += zip((places[step.index] for step in steps), changes, strict=True)
     return tuple(each for _, each in sorted(found, key=lambda pair: pair[0]))
+
+
+def _steps(
+    values: Sequence[float], rounds: Sequence[Sequence[float]], effect: float, rule: Rule
+) -> tuple[list[Step], list[Step]]:
+    """The steps in order, and of them those to two values that went back to where they came from."""
+    steps = changepoints(values, effect)
+    if 0 in values:
+        steps = sorted([*steps, *_zero_steps(rounds, rule)], key=lambda each: each.index)
+    if any(not 0 < value < math.inf for value in values):
+        return steps, []
+    found = [each for each in pairs(values, steps, effect) if rule.large(each[0].ratio)]
+    every = sorted([*steps, *(one for each in found for one in each)], key=lambda each: each.index)
+    return every, [each[0] for each in found if len(each) > 1]
+
+
+def _passed(found: list[ChangePoint], starts: Sequence[int]) -> list[ChangePoint]:
+    """With what went and came back after two values: neither is open, whichever way it went."""
+    for at in starts:
+        back = found[at + 1].first
+        for index in (at, at + 1):
+            found[index] = replace(found[index], state="recovered", recovered_by=back)
+    return found
+
+
+# -- two modes -----------------------------------------------------------------------------------------------------------
+
+FEWEST_RUNS = 6
+"""So often a series goes to and fro between two levels that it does so all along."""
+KNOWN, SHARE = 5, 0.1
+"""So many of the values before a change, and such a share of them, at the level after it: that level is no news."""
+BETWEEN = 0.05
+"""Share of values that may lie midway between two levels."""
+
+
+def _of_modes(change: ChangePoint, step: Step, values: Sequence[float], rule: Rule) -> ChangePoint:
+    """The change; where both sides share two levels, it is none, and says so: how often each came up is no change.
+
+    A level that came up once or twice before is news all the same, and so is one that only one side shows.
+    """
+    if not change.large or change.ratio is None:
+        return change
+    before, after = ([each for each in part if each > 0] for part in (values[: step.index], values[step.index :]))
+    modes = two_modes(before, after)
+    if modes is not None and rule.large(modes.apart) and not rule.large(modes.ratio):
+        known = min(modes.base_high, modes.base - modes.base_high)
+    else:
+        modes = _to_and_fro(before, after, step)
+        known = 0 if modes is None else modes.base_high if step.ratio > 1 else modes.base - modes.base_high
+    if modes is None or known < max(KNOWN, SHARE * len(before)):
+        return change
+    return replace(change, large=False, reasons=(*change.reasons, bimodal(modes, "results", "before", "since")))
+
+
+def _to_and_fro(before: Sequence[float], after: Sequence[float], step: Step) -> Modes | None:
+    """The levels before and after the step as modes, where the series goes to and fro between them all along."""
+    low, high = sorted((step.before, step.after))
+    places = [math.log(value / low) / math.log(high / low) for value in (*before, *after)]
+    upper = [each > 0.5 for each in places]
+    runs = 1 + sum(one != other for one, other in itertools.pairwise(upper))
+    if runs < FEWEST_RUNS or sum(0.33 < each < 0.67 for each in places) > BETWEEN * len(places):
+        return None
+    n = len(before)
+    return Modes(low, high, sum(upper[:n]), n, sum(upper[n:]), len(after), 1.0)
 
 
 def series_rule(series: Series, settings: Settings) -> Rule:

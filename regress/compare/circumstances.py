@@ -75,10 +75,15 @@ def unlike_devices(base: Evidence, head: Evidence) -> str:
     return f"unlike device: {' and '.join(one)} on the {base.side}, {' and '.join(other)} on the {head.side}"
 
 
-def bimodal(modes: Modes) -> str:
+def bimodal(modes: Modes, values: str = "rounds", base: str = "on the base", head: str = "on the head") -> str:
     """That the values have two levels, and how often each side was at the upper one."""
-    counts = f"{modes.base_high} of {modes.base} rounds on the base, {modes.head_high} of {modes.head} on the head"
+    counts = f"{modes.base_high} of {modes.base} {values} {base}, {modes.head_high} of {modes.head} {head}"
     return f"bimodal: two levels {100 * (modes.apart - 1):.2g} % apart, the upper one in {counts}"
+
+
+def is_bimodal(reason: str) -> bool:
+    """Whether that is what the reason says."""
+    return reason.startswith("bimodal:")
 
 
 def drifting(autocorrelation: float) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from regress.compare.circumstances import conditions, disturbances
 from regress.compare.evidence import Evidence, Values
 from regress.compare.pairing import Suites
-from regress.compare.rule import Rule, also_gates, declared_threshold, is_critical
+from regress.compare.rule import Rule, also_gates, better_of, declared_threshold, is_critical
 from regress.model import (
     METRICS,
     Against,
@@ -158,9 +158,6 @@ class Subject:
     def _metric(self, name: str, values: Sequence[Values]) -> Metric:
         units = sorted({unit for each in values for unit in each.units})
         unit = units[0] if units else self.benchmark.unit if self.benchmark is not None else ""
-        better = self._declared("better")
+        better = better_of(self.case.name, self.benchmark, self.settings)
         exact = bool(values) and all(each.exact for each in values)
-        return metric_of(name, unit, better if isinstance(better, str) else None, exact)
-
-    def _declared(self, name: str) -> object:
-        return self.benchmark.declared.get(name) if self.benchmark is not None else None
+        return metric_of(name, unit, better, exact)

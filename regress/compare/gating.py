@@ -14,7 +14,8 @@ def gating(series: Series, every: Iterable[Series]) -> frozenset[str] | None:
     """The full hashes of commits at which a change of the series is one of its case: None for all, empty for none.
 
     `every` are the series of the benchmark. A wall time speaks where the time of the device was lost or came back, because the
-    benchmark began to wait for the device or no longer does; as in a check, there is nothing else to compare then.
+    benchmark began to wait for the device or no longer does, and as long as there is none: as in a check, there is nothing else
+    to compare then.
     """
     if series.primary or series.metric.name in ALSO_GATING:
         return None
@@ -26,7 +27,7 @@ def gating(series: Series, every: Iterable[Series]) -> frozenset[str] | None:
         return frozenset()
     with_device = {place for place, rounds in zip(device.at, device.rounds, strict=True) if rounds}
     has = [(place, place in with_device) for place, wall in zip(series.at, series.rounds, strict=True) if wall]
-    return frozenset(series.commits[place] for (_, before), (place, after) in pairwise(has) if before != after)
+    return frozenset(series.commits[place] for (_, before), (place, after) in pairwise(has) if not (before and after))
 
 
 def that_gate(found: Sequence[ChangePoint], at: frozenset[str] | None) -> tuple[ChangePoint, ...]:

@@ -50,6 +50,10 @@ class Past:
     environments: tuple[str, ...]
     skipped: tuple[SkippedFile, ...]
     """Files, or parts of them, that could not be used."""
+    lost: tuple[Path, ...]
+    """Files of results of which nothing could be used."""
+    files: int
+    """How many results there are in all, of whatever commit."""
     unknown: tuple[Unknown, ...]
     """Results of other commits, the oldest first."""
     _archive: Archive = field(repr=False)
@@ -190,6 +194,8 @@ def _of(
         machines=tuple(machines[name] for name in sorted(machines)),
         environments=tuple(sorted({each.environment for each in own})),
         skipped=archive.skipped,
+        lost=archive.lost,
+        files=len(archive.places) + len(archive.lost),
         unknown=_unknown(each for key, each in wanted.items() if key not in places),
         _archive=archive,
         _settings=settings,

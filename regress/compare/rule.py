@@ -22,6 +22,15 @@ CLAIMS = frozenset({Verdict.REGRESSED, Verdict.IMPROVED, Verdict.CHANGED})
 """Verdicts that something changed."""
 
 
+def better_of(name: str, benchmark: Benchmark | None, settings: Settings) -> Better | None:
+    """Which direction the benchmark of that name declares as the better one, or else the settings do: of several patterns the
+    last one."""
+    declared = benchmark.declared.get("better") if benchmark is not None else None
+    if declared in ("lower", "higher"):
+        return declared  # type: ignore[no-any-return]
+    return next((settings.better[each] for each in reversed([*settings.better]) if re.search(each, name)), None)
+
+
 @dataclass(frozen=True)
 class Rule:
     """What makes a change of one metric large: `threshold` is d, `floor` is in the unit of the metric."""

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from regress.compare.circumstances import conditions
 from regress.compare.draft import DEVICE_METRICS
 from regress.compare.evidence import Evidence
-from regress.compare.rule import declared_threshold
+from regress.compare.rule import better_of, declared_threshold
 from regress.history import NUMBERS, AsvTable, Recorded, interval_of, is_number
 from regress.model import (
     DECLARED_SAMPLING,
@@ -20,6 +20,7 @@ from regress.model import (
     HOST_METRICS,
     PROTOCOL_IDENTITY,
     Benchmark,
+    Better,
     Case,
     Conditions,
     Metric,
@@ -115,7 +116,7 @@ class _Cases:
 
     def __init__(self, settings: Settings, device_fact: str) -> None:
         self.cases: dict[_Where, _Case] = {}
-        self._good_rounds, self._device_fact = settings.good_rounds, device_fact
+        self._settings, self._device_fact = settings, device_fact
 
     def take_rounds(self, place: int, recorded: Recorded) -> None:
         groups: dict[_Where, dict[Way, list[Round]]] = {}
@@ -126,16 +127,17 @@ class _Cases:
             ways[way] = [*ways.pop(way, []), each]  # the way measured last stands last
         for where, ways in groups.items():
             way, rounds = list(ways.items())[-1]
-            evidence = Evidence.of("head", rounds, self._good_rounds)
+            evidence = Evidence.of("head", rounds, self._settings.good_rounds)
             benchmark = recorded.benchmarks.get(where.case.name)
+            better = better_of(where.case.name, benchmark, self._settings)
             case_found = self.cases.setdefault(where, _Case())
             if evidence.failure is None:
                 if _on_device(evidence, benchmark):
                     case_found.conditions[place] = conditions(evidence.good)
-                for point in _points(evidence, way, benchmark):
+                for point in _points(evidence, way, benchmark, better):
                     case_found.points[point[0].metric.name][place] = point
             else:
-                about = _failed_metric(_own(evidence.rounds, benchmark), benchmark)
+                about = _failed_metric(_own(evidence.rounds, benchmark), benchmark, better)
                 case_found.fail(place, evidence.failure.kind, about)
 
     def take_table(self, places: Sequence[int], recorded: Recorded, table: AsvTable) -> None:
@@ -145,12 +147,13 @@ class _Cases:
             for params in table.cases
         ]
         cases = [self.cases.setdefault(where, _Case()) for where in wheres]
+        better = better_of(table.benchmark.name, table.benchmark, self._settings)
         for metric, column in table.columns.items():
-            about, by_case = _table_about(table, metric), (zip(*part, strict=True) for part in column[1:4])
+            about, by_case = _table_about(table, metric, better), (zip(*part, strict=True) for part in column[1:4])
             for case, *cells in zip(cases, *by_case, strict=True):
                 if points := _asv_points(about, places, *cells):
                     case.points[metric].update(points)
-        about = _table_about(table, table.benchmark.metric)
+        about = _table_about(table, table.benchmark.metric, better)
         for index, row, failure in table.failures():
             cases[index].fail(places[row], failure.kind, about.metric)
 
@@ -172,19 +175,20 @@ def _asv_points(
     return points
 
 
-def _table_about(table: AsvTable, metric: str) -> _About:
-    way = _way(table.protocol, {}, table.benchmark)
-    return _about(metric, table.columns[metric].unit, way, table.benchmark, primary=metric == table.benchmark.metric)
+def _table_about(table: AsvTable, metric: str, better: Better | None) -> _About:
+    way, primary = _way(table.protocol, {}, table.benchmark), metric == table.benchmark.metric
+    return _about(metric, table.columns[metric].unit, way, table.benchmark, better, primary=primary)
 
 
-def _points(evidence: Evidence, way: Way, benchmark: Benchmark | None) -> Iterator[_Point]:
+def _points(evidence: Evidence, way: Way, benchmark: Benchmark | None, better: Better | None) -> Iterator[_Point]:
     own = _own(evidence.good, benchmark)
     for name in sorted(evidence.metrics()):
         values = evidence.values_of(name, every_round=name == own)
         if values is None or len(values.units) != 1:
             continue
         (unit,) = values.units
-        about = _about(name, unit, _as_metric(name, way), benchmark, primary=name == own, exact=values.exact)
+        own_way = _as_metric(name, way)
+        about = _about(name, unit, own_way, benchmark, better, primary=name == own, exact=values.exact)
         if values.failure is None:
             yield about, values.values, None, ""
         else:
@@ -192,10 +196,16 @@ def _points(evidence: Evidence, way: Way, benchmark: Benchmark | None) -> Iterat
 
 
 def _about(
-    name: str, unit: str, way: Way, benchmark: Benchmark | None, *, primary: bool, exact: bool = False
+    name: str,
+    unit: str,
+    way: Way,
+    benchmark: Benchmark | None,
+    better: Better | None,
+    *,
+    primary: bool,
+    exact: bool = False,
 ) -> _About:
-    better = benchmark.declared.get("better") if benchmark is not None else None
-    metric = metric_of(name, unit, better if isinstance(better, str) else None)
+    metric = metric_of(name, unit, better)
     threshold = declared_threshold(benchmark)[0] if primary else None
     return _About(replace(metric, exact=exact), (*way, ("unit", unit)), primary, threshold)
 
@@ -206,9 +216,9 @@ def _own(rounds: Sequence[Round], benchmark: Benchmark | None) -> str:
     return protocols[-1].metric if protocols else benchmark.metric if benchmark is not None else ""
 
 
-def _failed_metric(name: str, benchmark: Benchmark | None) -> Metric | None:
+def _failed_metric(name: str, benchmark: Benchmark | None, better: Better | None) -> Metric | None:
     """The metric of that name, where nothing was measured that would tell its unit."""
-    return metric_of(name, benchmark.unit if benchmark is not None else "") if name else None
+    return metric_of(name, benchmark.unit if benchmark is not None else "", better) if name else None
 
 
 def _as_metric(name: str, way: Way) -> Way:

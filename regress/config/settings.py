@@ -13,7 +13,7 @@ from typing import Any
 from regress.config.environments import read_environment
 from regress.config.values import check_patterns, is_number, shown
 from regress.errors import ConfigError
-from regress.model import METRICS, THRESHOLD_KINDS, Environment, Settings
+from regress.model import METRICS, THRESHOLD_KINDS, Better, Environment, Settings
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ RULES = {
 }
 """By regular expression of the setting's name. The first that matches the whole name counts."""
 
-_PATTERNS = frozenset({"critical", "cuda", "gate_thresholds", "gates", "release_tags", "thresholds"})
+_PATTERNS = frozenset({"better", "critical", "cuda", "gate_thresholds", "gates", "release_tags", "thresholds"})
 """Settings that are regular expressions, or are by one."""
 
 _METRICS = (*THRESHOLD_KINDS, "value", *METRICS)
@@ -64,6 +64,7 @@ _TYPES = {
     Mapping[
         str, Mapping[str, float]
     ]: 'changes above 0 and up to 1 by pattern and metric, such as {"ops.*": {"gpu_time": "3%"}}',
+    Mapping[str, Better]: 'lower or higher by pattern, such as {"^io\\\\.track_": "higher"}',
     Mapping[str, tuple[str, ...]]: 'metrics by pattern, such as {"ops.*": ["host_time"]}',
     Mapping[str, Environment]: 'environments by name, such as {"next": {"python": "envs/next/bin/python"}}',
 }
@@ -109,6 +110,9 @@ def _converted(name: str, value: Any, kind: Any) -> Any:
         return tuple(listed) if good else None
     if kind == Mapping[str, Mapping[str, float]]:
         return _by_pattern(name, value)
+    if kind == Mapping[str, Better]:
+        good = isinstance(value, dict) and all(each in ("lower", "higher") for each in value.values())
+        return dict(value) if good else None
     if kind == Mapping[str, tuple[str, ...]]:
         return _metrics_by_pattern(name, value)
     if kind == Mapping[str, Environment]:

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -104,6 +104,25 @@ class Repository:
             if self._release_tags.fullmatch(name):
                 found[peeled or own] = (*found.get(peeled or own, ()), name)
         return found
+
+    def releases_in(self, line: Sequence[Commit]) -> dict[str, tuple[str, ...]]:
+        """Names of the releases of a history, given from its beginning, by the full hash of where each stands in it, the newest
+        name last: its own commit, or, where it was tagged on a branch of its own, the last one before that branch left."""
+        if not line:
+            return {}
+        tagged = self.releases()
+        place = {each.sha: at for at, each in enumerate(line)}
+        aside = [sha for sha in tagged if sha not in place]
+        parents: dict[str, tuple[str, ...]] = {}
+        if aside:
+            parents = {each.sha: each.parents for each in log(self.root, *aside, f"^{line[-1].sha}")}
+        found: dict[str, tuple[str, ...]] = {}
+        for sha, names in tagged.items():
+            there = _where_it_left(sha, parents, place)
+            later = sha not in place and there == line[-1].sha  # it has all of the line
+            if there is not None and not later:
+                found[there] = (*found.get(there, ()), *names)
+        return {sha: tuple(sorted(names, key=_version)) for sha, names in found.items()}
 
     def last_release(self, sha: str, *, itself: bool = False) -> str | None:
         """The tag of the release that is nearest among the commit's ancestors; with `itself` the commit's own too."""
@@ -301,3 +320,24 @@ class Repository:
         ignored = [path.resolve() for path in ignore]
         paths = [(name, self.root / os.fsdecode(name)) for name in names]
         return [text(name) for name, path in paths if not any(path.is_relative_to(each) for each in ignored)]
+
+
+def _where_it_left(sha: str, parents: Mapping[str, Sequence[str]], place: Mapping[str, int]) -> str | None:
+    """The newest commit of a history that another one has in its own; `parents` are those of commits outside of it."""
+    seen, waiting, common = {sha}, [sha], []
+    while waiting:
+        each = waiting.pop()
+        if each in place:
+            common.append(each)
+            continue
+        new = [one for one in parents.get(each, ()) if one not in seen]
+        seen.update(new)
+        waiting += new
+    return max(common, key=place.__getitem__, default=None)
+
+
+def _version(name: str) -> tuple[list[int], bool, str]:
+    """Sorts names of releases: by their numbers, and what comes before a release before it."""
+    numbers = re.search(r"\d+(?:\.\d+)*", name)
+    rest = name[numbers.end() :] if numbers else ""
+    return [int(each) for each in numbers[0].split(".")] if numbers else [], not re.match(r"[-._]?[A-Za-z]", rest), name

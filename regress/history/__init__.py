@@ -21,6 +21,7 @@ merging        other folders of results into this one
 parts          what a folder has of one result, read for merging
 uniting        several files about one result into one
 aa             the last A/A check on each device
+confirmed      changes that were measured in turn and confirmed
 verdicts       the last verdict on each case, and how often one was taken back
 noise          how much each case scatters, as past checks have seen it
 machine        the name and the facts of this machine
@@ -32,12 +33,13 @@ from __future__ import annotations
 from regress.history.aa import keep_aa, last_aa
 from regress.history.archive import Archive, Place
 from regress.history.bulk import without_gc
+from regress.history.confirmed import confirmed_in, keep_confirmed
 from regress.history.explanations import explanations_in, keep_explanation
 from regress.history.machine import this_machine
 from regress.history.merging import Merging
 from regress.history.noise import remember_noise, remembered_noise
 from regress.history.reading import NUMBERS, AsvTable, interval_of, is_number
-from regress.history.recorded import CommitResults, Loaded, Recorded, SkippedFile
+from regress.history.recorded import CommitResults, LeftOut, Loaded, Recorded, SkippedFile, left_out
 from regress.history.store import Remeasured, Store
 from regress.history.verdicts import LastVerdict, last_verdicts, remember_verdicts
 
@@ -47,6 +49,7 @@ __all__ = [
     "AsvTable",
     "CommitResults",
     "LastVerdict",
+    "LeftOut",
     "Loaded",
     "Merging",
     "Place",
@@ -54,13 +57,16 @@ __all__ = [
     "Remeasured",
     "SkippedFile",
     "Store",
+    "confirmed_in",
     "explanations_in",
     "interval_of",
     "is_number",
     "keep_aa",
+    "keep_confirmed",
     "keep_explanation",
     "last_aa",
     "last_verdicts",
+    "left_out",
     "remember_noise",
     "remember_verdicts",
     "remembered_noise",

@@ -48,15 +48,18 @@ class Archive:
         self._reader = Reader(self.benchmarks)
         self.places: dict[int, Place] = {}
         """By source."""
+        lost: list[Path] = []
         machine, folder = Machine(""), None
         sources, places = self._index.sources, self.places
-        for key, (own_folder, stem, _, _) in states.items():
+        for key, (own_folder, name, stem, _, _) in states.items():
             source = sources[key]
             if source.skipped:
-                skipped += (SkippedFile(own_folder / name, why, fix) for name, why, fix in source.skipped)
+                skipped += (SkippedFile(own_folder / file, why, fix) for file, why, fix in source.skipped)
+                if not source.commit:
+                    lost.append(own_folder / source.skipped[0][0])
             if source.commit:
                 if own_folder is not folder:  # sources of a machine stand together
-                    machine, folder = read_machine(own_folder, skipped), own_folder
+                    machine, folder = read_machine(own_folder, name, skipped), own_folder
                 places[key] = Place(
                     source.commit, source.date, machine, source.environment, folder, stem + source.ending
                 )
@@ -64,6 +67,8 @@ class Archive:
         """Sources about the same commit, machine and environment as another one."""
         self.skipped = (*skipped, *self._twice())
         """Files, or parts of them, that could not be used."""
+        self.lost = tuple(lost)
+        """Files of results of which nothing can be used."""
         self._was: dict[str, list[str]] = {}
         for source in self._index.sources.values():
             for name, words in source.was.items():

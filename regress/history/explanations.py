@@ -134,11 +134,11 @@ def _lean(value: Any) -> Any:
 
 def explanations_in(root: Path) -> Iterator[KeptExplanation]:
     """All that are kept below `root`. What cannot be read is left out."""
-    for folder in loading.machine_folders(root, None):
+    for folder, machine in loading.machine_folders(root):
         for path in files_of_explanations(folder):
             for text in (loading.read(path, bytes, []) or b"").split(b"\n"):
                 found = _read(text)
-                if found is not None and found.machine == folder.name:
+                if found is not None and found.machine == machine:
                     yield found
 
 

@@ -5,10 +5,11 @@ Nothing here raises for a bad file: it is skipped and named, with what to do abo
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from regress.errors import quoted
 from regress.files import read_bytes
@@ -41,13 +42,13 @@ def load(root: Path, revision_sha: str, machine_name: str | None, environment: s
     skipped: list[SkippedFile] = []
     recorded = []
     reader: Reader | None = None
-    for folder in machine_folders(root, machine_name):
+    for folder, name in machine_folders(root, machine_name):
         machine: Machine | None = None
         for stem in _stems(folder):
             if not stem.startswith(revision_sha[:8] + "-"):
                 continue
             reader = reader or Reader(read_benchmarks(root, skipped))
-            machine = machine or read_machine(folder, skipped)
+            machine = machine or read_machine(folder, name, skipped)
             found = _recorded(folder, stem, machine, reader, skipped)
             if found is None or not found.commit_sha.startswith(revision_sha):
                 continue
@@ -59,15 +60,15 @@ def load(root: Path, revision_sha: str, machine_name: str | None, environment: s
 def commits(root: Path, machine_name: str | None) -> tuple[CommitResults, ...]:
     """The commits that `root` has results of, the oldest first. Files that cannot be read are passed over."""
     found = set()
-    for folder in machine_folders(root, machine_name):
+    for folder, machine in machine_folders(root, machine_name):
         for stem in _stems(folder):
             header = read(folder / (stem + ENDING), parse_header, [])
             if header is not None:
-                found.add(CommitResults(header.commit, header.date, folder.name, header.environment))
+                found.add(CommitResults(header.commit, header.date, machine, header.environment))
                 continue
             file = read(folder / f"{stem}.json", parse_results, [])
-            if file is not None and file.params.get("machine") == folder.name:
-                found.add(CommitResults(file.commit_hash, (file.date or 0) / 1000, folder.name, file.env_name))
+            if file is not None and file.params.get("machine") == machine:
+                found.add(CommitResults(file.commit_hash, (file.date or 0) / 1000, machine, file.env_name))
     return tuple(sorted(found, key=lambda each: (each.date, each.commit_sha, each.machine, each.environment)))
 
 
@@ -95,22 +96,20 @@ def read_benchmarks(root: Path, skipped: list[SkippedFile]) -> dict[str, Any]:
     return {name: entry for name, entry in content.items() if isinstance(entry, dict)}
 
 
-def read_machine(folder: Path, skipped: list[SkippedFile]) -> Machine:
+def read_machine(folder: Path, name: str, skipped: list[SkippedFile]) -> Machine:
     """The machine of that folder, with what machine.json says of it."""
-    path = folder / MACHINE_FILE
-    content = read(path, lambda data: parse_json(data, MACHINE_VERSION), skipped) or {}
-    named = content.pop("machine", folder.name)
-    if named != folder.name:
-        why = f"it is of machine {named!r}, in the folder {folder.name}"
-        skipped.append(SkippedFile(path, why, quoted("mv", folder, folder.parent / str(named))))
-        return Machine(folder.name)
-    return Machine(folder.name, {key: value for key, value in content.items() if isinstance(value, str)})
+    content = _machine_file(folder, skipped)
+    return Machine(name, {key: value for key, value in content.items() if isinstance(value, str) and key != "machine"})
 
 
-def read_sidecar(path: Path, skipped: list[SkippedFile]) -> Sidecar:
-    """The sidecar; an empty one where there is none."""
+def _machine_file(folder: Path, skipped: list[SkippedFile]) -> dict[str, Any]:
+    return read(folder / MACHINE_FILE, lambda data: parse_json(data, MACHINE_VERSION), skipped) or {}
+
+
+def read_sidecar(path: Path, machine: str, skipped: list[SkippedFile]) -> Sidecar:
+    """The sidecar; an empty one where there is none, or where it is of another machine than its folder's."""
     side = read(path, parse_sidecar, skipped) or Sidecar()
-    if side.header is not None and (wrong := wrong_machine(path, side.header.machine)):
+    if side.header is not None and (wrong := wrong_machine(path, machine, side.header.machine)):
         skipped.append(wrong)
         return Sidecar()
     if side.unreadable:
@@ -127,12 +126,12 @@ def _of_lines(numbers: Sequence[int], words: str) -> str:
     return f"{len(numbers)} of its lines {words} ({first})"
 
 
-def read_results(path: Path, skipped: list[SkippedFile]) -> ResultsFile | None:
+def read_results(path: Path, machine: str, skipped: list[SkippedFile]) -> ResultsFile | None:
     """asv's file; None where there is none, where it cannot be read, or where it is of another machine than its folder's."""
     file = read(path, parse_results, skipped)
     if file is None:
         return None
-    if wrong := wrong_machine(path, file.params.get("machine")):
+    if wrong := wrong_machine(path, machine, file.params.get("machine")):
         skipped.append(wrong)
         return None
     if file.malformed:
@@ -140,12 +139,13 @@ def read_results(path: Path, skipped: list[SkippedFile]) -> ResultsFile | None:
     return file
 
 
-def wrong_machine(path: Path, named: Any) -> SkippedFile | None:
-    """What is wrong with a file of results that names this machine; None where it is its folder's."""
-    if named == path.parent.name:
+def wrong_machine(path: Path, machine: str, named: Any) -> SkippedFile | None:
+    """What is wrong with a file of results that names a machine, in the folder of `machine`; None where it is the same."""
+    if named == machine:
         return None
-    why = f"it is of machine {named!r}, in the folder of {path.parent.name}"
-    return SkippedFile(path, why, quoted("mv", path, path.parent.parent / str(named)))
+    told = path.parent / MACHINE_FILE
+    fix = f'move it to the folder of that machine; or, if they are one, set "machine" in {told} to "{named}"'
+    return SkippedFile(path, f"it is of machine {named!r}, and its folder is of {machine!r}", fix)
 
 
 def of_another_commit(path: Path, commit_sha: str, sidecar_sha: str) -> SkippedFile:
@@ -154,26 +154,55 @@ def of_another_commit(path: Path, commit_sha: str, sidecar_sha: str) -> SkippedF
     return SkippedFile(path, why, f"move one of them away: {quoted('mv', path, f'{path}.other')}")
 
 
-def machine_folders(root: Path, machine_name: str | None) -> Iterator[Path]:
-    if root.is_dir():
-        yield from sorted(
-            path
-            for path in root.iterdir()
-            if path.is_dir() and machine_name in (None, path.name) and path.name[0] != "."
-        )
+class MachineFolder(NamedTuple):
+    """A folder of results, and the name of the machine that they are of."""
+
+    path: Path
+    machine: str
+
+
+def machine_folders(root: Path, machine_name: str | None = None) -> Iterator[MachineFolder]:
+    """The folders of that machine below `root`, or of any, by their names.
+
+    As asv has it, a machine is what machine.json says, whatever its folder is called and however deep it lies. A folder of
+    `root` without one is of the machine that it is called after.
+    """
+    for path in _folders(root):
+        if path.parent == root or (path / MACHINE_FILE).is_file():
+            named = _machine_file(path, []).get("machine")
+            machine = named if isinstance(named, str) and named else path.name
+            if machine_name in (None, machine):
+                yield MachineFolder(path, machine)
+
+
+def folders_of_no_machine(root: Path) -> Iterator[Path]:
+    """The folders that have results, and of which nothing says whose: asv passes them over, too."""
+    named = {folder.path for folder in machine_folders(root)}
+    yield from (path for path in _folders(root) if path not in named and next(path.glob("*.json"), None) is not None)
+
+
+def _folders(root: Path) -> list[Path]:
+    """All folders below, less hidden ones."""
+    found = []
+    for parent, names, _ in os.walk(root):
+        names[:] = [name for name in names if name[0] != "."]
+        found += [Path(parent, name) for name in names]
+    return sorted(found)
 
 
 def results_in(root: Path) -> Iterator[tuple[str, str]]:
-    """Machine and name of file, less its ending, of every result below `root`, and of what was measured again as an anchor."""
-    for folder in machine_folders(root, None):
-        yield from ((folder.name, stem) for stem in _stems(folder, f"(?:{ANCHOR}[0-9a-f]{{8}})?"))
+    """Machine and name of file, less its ending, of every result in a folder of `root`, and of what was measured again as an
+    anchor."""
+    for folder, machine in machine_folders(root):
+        if folder.parent != root:
+            continue
+        yield from ((machine, stem) for stem in _stems(folder, f"(?:{ANCHOR}[0-9a-f]{{8}})?"))
 
 
-def anchors_in(root: Path, machine_name: str | None = None) -> Iterator[tuple[str, str]]:
-    """Machine and name of file, less its ending, of what was measured again beside other commits."""
-    for folder in machine_folders(root, machine_name):
-        names = sorted(path.name.removesuffix(ENDING) for path in folder.glob(f"*{ANCHOR}*{ENDING}"))
-        yield from ((folder.name, name) for name in names)
+def anchors_in(root: Path, machine_name: str | None = None) -> Iterator[tuple[str, Path]]:
+    """Machine and sidecar of what was measured again beside other commits."""
+    for folder, machine in machine_folders(root, machine_name):
+        yield from ((machine, path) for path in sorted(folder.glob(f"*{ANCHOR}*{ENDING}")))
 
 
 def _stems(folder: Path, anchor: str = "") -> list[str]:
@@ -186,8 +215,8 @@ def _stems(folder: Path, anchor: str = "") -> list[str]:
 
 def _recorded(folder: Path, stem: str, machine: Machine, reader: Reader, skipped: list[SkippedFile]) -> Recorded | None:
     side_path, file_path = folder / (stem + ENDING), folder / f"{stem}.json"
-    side = read_sidecar(side_path, skipped)
-    file = read_results(file_path, skipped)
+    side = read_sidecar(side_path, machine.name, skipped)
+    file = read_results(file_path, machine.name, skipped)
     if side.header is None or not side.kept:
         if file is None:
             return None

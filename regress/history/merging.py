@@ -202,8 +202,10 @@ class Merging:
 
     def _finish_explanations(self) -> None:
         for machine in self._machines:
-            for name in sorted({path.name for root in self._roots for path in files_of_explanations(root / machine)}):
-                parts = [self._parts.read(root, f"{machine}/{name}", bytes) or b"" for root in self._roots]
+            folders = {root: self._parts.folder(root, machine) for root in self._roots}
+            found = (path for root, folder in folders.items() for path in files_of_explanations(root / folder))
+            for name in sorted({path.name for path in found}):
+                parts = [self._parts.read(root, f"{own}/{name}", bytes) or b"" for root, own in folders.items()]
                 disk.replace_file(self._root / machine / name, united_explanations(parts))
 
     def _measured(self) -> Mapping[tuple[str, str], float]:

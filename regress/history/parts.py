@@ -57,6 +57,7 @@ class Parts:
     def __init__(self, root: Path) -> None:
         self._root = root
         self.skipped: dict[SkippedFile, None] = {}
+        self._folders: dict[Path, list[loading.MachineFolder]] = {}
 
     def read(self, root: Path, name: str, parse: Callable[[bytes], T]) -> T | None:
         """A file of a source, which is skipped and named where it cannot be read; one of results_dir is an error then."""
@@ -67,9 +68,26 @@ class Parts:
         self.skipped.update(dict.fromkeys(skipped))
         return found
 
+    def folder(self, root: Path, machine: str, stem: str = "") -> str:
+        """The folder of that machine, and where it has several, the one with that result; as seen from `root`."""
+        if root == self._root:
+            return machine
+        if root not in self._folders:
+            self._folders[root] = [each for each in loading.machine_folders(root) if each.path.parent == root]
+        own = [folder for folder, name in self._folders[root] if name == machine]
+        held = [path for each in own for end in (".json", sidecar.ENDING) if (path := each / f"{stem}{end}").exists()]
+        first = held[0].parent if held else own[0] if own else root / machine
+        for path in (each for each in held if each.parent != first):
+            why = f"it is of the same commit, machine and environment as one in {first}"
+            self.skipped[SkippedFile(path, why, f"merge it from a folder of its own: mv {path.parent} ELSEWHERE")] = (
+                None
+            )
+        return str(first.relative_to(root))
+
     def part(self, root: Path, machine: str, stem: str) -> Part:
         """The result, less what is said to be of another machine or commit."""
-        side_name, file_name = f"{machine}/{stem}{sidecar.ENDING}", f"{machine}/{stem}.json"
+        folder = self.folder(root, machine, stem)
+        side_name, file_name = f"{folder}/{stem}{sidecar.ENDING}", f"{folder}/{stem}.json"
         header = self.read(root, side_name, sidecar.parse_header)
         if header is not None and self._strays(root, side_name, (header.machine,), (machine,)):
             header = None
@@ -119,5 +137,7 @@ class Parts:
         return True
 
     def facts(self, root: Path, machine: str) -> Mapping[str, Any]:
-        found = self.read(root, f"{machine}/{MACHINE_FILE}", lambda data: parse_json(data, MACHINE_VERSION))
+        found = self.read(
+            root, f"{self.folder(root, machine)}/{MACHINE_FILE}", lambda data: parse_json(data, MACHINE_VERSION)
+        )
         return found or {}

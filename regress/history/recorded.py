@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from regress.history.cells import newest_alike, recorded_later
 from regress.history.reading import AsvRow, AsvTable, Reader
@@ -19,6 +20,33 @@ class SkippedFile:
     path: Path
     why: str
     fix: str
+
+
+class LeftOut(NamedTuple):
+    """Files of one folder that could not be used for one reason. `path` is the file's, or the folder's of several."""
+
+    path: Path
+    files: int
+    why: str
+    fix: str
+
+    @property
+    def words(self) -> str:
+        """In a line: which files, why, and what to do."""
+        return f"{self.path}: {self.why}; fix: {self.fix}"
+
+
+def left_out(skipped: Iterable[SkippedFile]) -> list[LeftOut]:
+    """What was skipped, one a folder and reason. What to do is that of the first file."""
+    groups: dict[tuple[Path, str], dict[SkippedFile, None]] = {}
+    for each in skipped:
+        groups.setdefault((each.path.parent, each.why), {})[each] = None
+    found = []
+    for (folder, why), group in groups.items():
+        first, *others = group
+        told = f"{len(group)} files, such as {first.path.name}: {why}" if others else why
+        found.append(LeftOut(folder if others else first.path, len(group), told, first.fix))
+    return found
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ def read_source(state: State, facts: Collection[str]) -> Content:
     skipped: list[SkippedFile] = []
     found = _asv_file(state, skipped) if state.file is not None else None
     if state.sidecar is not None:
-        side = loading.read_sidecar(state.folder / (state.stem + ENDING), skipped)
+        side = loading.read_sidecar(state.folder / (state.stem + ENDING), state.machine, skipped)
         if side.header is not None and side.kept:
             return _with_sidecar(state, side.header, side.kept, found, skipped, facts)
     if found is None:
@@ -156,7 +156,7 @@ def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str
     usual = file.version == RESULTS_VERSION and tuple(file.result_columns[: len(COLUMNS)]) == COLUMNS
     usual = usual and NUMBERS.keys().isdisjoint((file.commit_hash, file.env_name, *file.result_columns))
     whole = are_usual(file.results.values()) and _can_be_read(data) and is_seconds((file.date or 0) / 1000)
-    if not usual or not whole or file.params.machine != state.folder.name:
+    if not usual or not whole or file.params.machine != state.machine:
         return _asv_file_slowly(state, skipped)
     return file.commit_hash, (file.date or 0) / 1000, file.env_name, file.results
 
@@ -174,7 +174,7 @@ def _can_be_read(data: bytes) -> bool:
 def _asv_file_slowly(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Texts] | None:
     """Files that asv does not write today: of the first format, with other columns, malformed in parts, or broken."""
     path = state.folder / f"{state.stem}.json"
-    file = loading.read_results(path, skipped)
+    file = loading.read_results(path, state.machine, skipped)
     if file is None:
         return None
     try:

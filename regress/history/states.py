@@ -27,6 +27,7 @@ class State(NamedTuple):
     """A source as it lies on the disk; `file` or `sidecar` is None where there is none."""
 
     folder: Path
+    machine: str
     stem: str
     file: Size | None
     sidecar: Size | None
@@ -49,9 +50,9 @@ def by_number(states: Iterable[State]) -> dict[int, State]:
     found = {}
     folder, name = None, ""
     for state in states:
-        own_folder, stem, file, sidecar = state
+        own_folder, machine, stem, file, sidecar = state
         if own_folder is not folder:
-            folder, name = own_folder, own_folder.name
+            folder, name = own_folder, f"{own_folder}\0{machine}"
         (one, then), (other, later) = file or _NOTHING, sidecar or _NOTHING
         text = f"{name}/{stem} {one} {then} {other} {later}".encode("utf-8", "surrogateescape")
         found[int.from_bytes(blake2b(text, digest_size=8).digest(), "big") >> 1] = state
@@ -59,12 +60,15 @@ def by_number(states: Iterable[State]) -> dict[int, State]:
 
 
 def scan(root: Path, skipped: list[SkippedFile]) -> Iterator[State]:
-    """The sources below `root`, by machine and name. Files of results in other places are put to `skipped`."""
+    """The sources below `root`, by folder and name. Files of results in other places are put to `skipped`."""
     for path in sorted(root.glob("*.json")):
         if path.name != BENCHMARKS_FILE:
             fix = "move it to the folder of its machine, or remove it"
             skipped.append(SkippedFile(path, "it is in no folder of a machine", fix))
-    for folder in loading.machine_folders(root, None):
+    for folder in loading.folders_of_no_machine(root):
+        why = f"no {MACHINE_FILE} says of which machine its results are"
+        skipped.append(SkippedFile(folder, why, quoted("mv", folder, root)))
+    for folder, machine in loading.machine_folders(root):
         files: dict[str, Size] = {}
         sidecars: dict[str, Size] = {}
         for entry in _entries(folder):
@@ -73,11 +77,8 @@ def scan(root: Path, skipped: list[SkippedFile]) -> Iterator[State]:
                 files[name[:-5]] = _size(entry)
             elif name.endswith(ENDING) and re.match(r"[0-9a-f]{8}-", name):
                 sidecars[name[: -len(ENDING)]] = _size(entry)
-            elif (folder / name).is_dir() and next((folder / name).glob("*.json"), None) is not None:
-                why = "results are looked for in folders of machines only, not below"
-                skipped.append(SkippedFile(folder / name, why, quoted("mv", folder / name, root)))
         for stem in sorted({*files, *sidecars}):
-            yield State(folder, stem, files.get(stem), sidecars.get(stem))
+            yield State(folder, machine, stem, files.get(stem), sidecars.get(stem))
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:

@@ -220,9 +220,8 @@ class Store:
     def anchors(self, machine_name: str | None = None) -> tuple[Remeasured, ...]:
         """What was measured again beside other commits, the oldest file name first. What cannot be read is left out."""
         found = []
-        for machine, stem in loading.anchors_in(self.root, machine_name):
-            path = self.root / machine / f"{stem}{sidecar.ENDING}"
-            side = loading.read_sidecar(path, [])
+        for machine, path in loading.anchors_in(self.root, machine_name):
+            side = loading.read_sidecar(path, machine, [])
             if side.header is not None and side.header.beside:
                 empty = Recorded(side.header.commit, Machine(machine), side.header.environment, (), {}, path)
                 found.append(Remeasured(put_together(empty, side.kept, {}, Reader({})), side.header.beside))

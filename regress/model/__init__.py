@@ -16,6 +16,7 @@
     Breakage    a case that gave numbers and gives none any more: since which commit, what may be to blame, what it says
     Anchor      a commit that was measured again: if it moved, the machine did
     AnchorCheck  what an anchor shows: which of its values are no longer what they were when it was recorded
+    Confirmation a change that was measured in turn and confirmed: what a history has seen once is sure by it
     Acknowledgement  an entry of the acknowledgement file: a change that was seen and, until further notice, is no alarm
     KernelDiff  a kernel before and after: launches and seconds a call, and how the two were matched
     Explanation where the difference between two profiles went: kernels, copies, idle time
@@ -100,6 +101,7 @@ from regress.model.measured import (
     Spread,
     Throughput,
     declared_words,
+    direction_of,
     metric_of,
     old_names,
 )
@@ -117,7 +119,18 @@ from regress.model.profiled import (
     Totals,
 )
 from regress.model.report import Built, Check, Listed, Merged, Report, Stopped
-from regress.model.series import Anchor, AnchorCheck, Breakage, Changed, ChangePoint, Conditions, Move, Series, Way
+from regress.model.series import (
+    Anchor,
+    AnchorCheck,
+    Breakage,
+    Changed,
+    ChangePoint,
+    Conditions,
+    Confirmation,
+    Move,
+    Series,
+    Way,
+)
 from regress.model.settings import DEFAULT_ENVIRONMENT, EXISTING, THRESHOLD_KINDS, Environment, Setting, Settings
 from regress.stats.summary import Summary
 
@@ -158,6 +171,7 @@ __all__ = [
     "Comparison",
     "Conditions",
     "Confidence",
+    "Confirmation",
     "Contender",
     "Contrast",
     "Crossover",
@@ -212,6 +226,7 @@ __all__ = [
     "Verdict",
     "Way",
     "declared_words",
+    "direction_of",
     "from_json",
     "metric_of",
     "old_names",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-AckKind = Literal["accepted", "noise", "quarantine"]
-ACK_KINDS: tuple[AckKind, ...] = ("accepted", "noise", "quarantine")
+AckKind = Literal["accepted", "noise", "quarantine", "known"]
+ACK_KINDS: tuple[AckKind, ...] = ("accepted", "noise", "quarantine", "known")
 NEXT_TAG, LIFTED = "next tag", "lifted"
 """Until when an acknowledgement acts, beside the name of a tag or a date."""
 
@@ -18,7 +18,8 @@ class Acknowledgement:
     pattern: str
     """Exact name of a benchmark or case, else a regular expression."""
     kind: AckKind
-    """`accepted`: worse up to a level. `noise`: listed, but proof of nothing. `quarantine`: measured and listed apart."""
+    """`accepted`: worse up to a level. `noise`: listed, but proof of nothing. `quarantine`: measured and listed apart.
+    `known`: changes of the history up to the commit `seen` are no news; nothing else."""
     reason: str
     metric: str = ""
     """Empty: all of them."""

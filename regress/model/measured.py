@@ -5,6 +5,7 @@ What the measuring process speaks of too (benchmarks, protocols, rounds, failure
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -61,55 +62,35 @@ METRICS = {
 }
 """The metrics with a meaning of their own; `value`, the metric of a `track_*`, takes unit and direction from the benchmark."""
 
-_LOWER = {
-    "s",
-    "sec",
-    "second",
-    "seconds",
-    "ms",
-    "us",
-    "µs",
-    "ns",
-    "b",
-    "byte",
-    "bytes",
-    "kib",
-    "mib",
-    "gib",
-    "kb",
-    "mb",
-    "gb",
-}
-_HIGHER = {
-    "flop/s",
-    "flops",
-    "gflop/s",
-    "gflops",
-    "tflop/s",
-    "tflops",
-    "gb/s",
-    "mb/s",
-    "gib/s",
-    "mib/s",
-    "b/s",
-    "it/s",
-    "hz",
-}
+_TIMES = frozenset(
+    word + plural
+    for word in (
+        *(prefix + second for prefix in ("", "m", "u", "µ", "μ", "n") for second in ("s", "sec", "second")),
+        *("millisecond", "microsecond", "nanosecond", "min", "minute", "h", "hr", "hour"),
+    )
+    for plural in ("", "s")
+)
+_SIZES = frozenset({"b", "byte", "bytes", "kib", "mib", "gib", "tib", "kb", "mb", "gb", "tb"})
+_RATES = re.compile(r"[kmgtpe]?(hz|bps|flops|flopss|flopps)|[fiqrt]ps|iops")
+_IN_BRACKETS = re.compile(r"[(\[]([^()\[\]]+)[)\]]\s*$")
 
 
-def metric_of(name: str, unit: str = "", better: str | None = None, exact: bool | None = None) -> Metric:
+def direction_of(unit: str) -> Better:
+    """Which direction is better in that unit: a time is lower, alone or for each of something, and so is a size; a rate is
+    higher. "runtime (s)" is in s."""
+    inside = _IN_BRACKETS.search(unit)
+    what, *per = re.split(r"\s*/\s*|\s+per\s+", (inside[1] if inside else unit).strip().lower(), maxsplit=1)
+    if per:
+        is_time, is_rate = what in _TIMES, per[0] in _TIMES
+        return "unknown" if is_time == is_rate else "lower" if is_time else "higher"
+    if what in _TIMES or what in _SIZES:
+        return "lower"
+    return "higher" if _RATES.fullmatch(what) else "unknown"
+
+
+def metric_of(name: str, unit: str = "", better: Better | None = None, exact: bool | None = None) -> Metric:
     """The metric of that name. For a tracked number, the direction is the declared one or is inferred from the unit."""
-    known = METRICS.get(name)
-    if known is not None:
-        return known
-    direction: Better = "unknown"
-    if better in ("lower", "higher"):
-        direction = better  # type: ignore[assignment]
-    elif unit.lower() in _LOWER:
-        direction = "lower"
-    elif unit.lower() in _HIGHER or unit.lower().endswith("/s"):
-        direction = "higher"
-    return Metric(name, unit, "tracked", direction, bool(exact))
+    return METRICS.get(name) or Metric(name, unit, "tracked", better or direction_of(unit), bool(exact))
 
 
 def declared_words(benchmark: Benchmark, name: str) -> tuple[str, ...]:

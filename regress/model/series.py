@@ -111,7 +111,8 @@ class ChangePoint:
     threshold: float
     state: Literal["tentative", "confirmed", "recovered"]
     """`tentative`: the last commits only, and too few to tell it from a stray result: measure again. `recovered`: an
-    improvement that took an earlier regression back."""
+    improvement that took an earlier regression back, or one of two changes there and back around two stray values, which has
+    `recovered_by` too."""
     way: Way
     recovered_by: str = ""
     """The first commit of the improvement that took this regression back."""
@@ -119,10 +120,29 @@ class ChangePoint:
     acknowledged: Acknowledgement | None = None
 
     @property
+    def is_passing(self) -> bool:
+        """Whether it went, or came back, after two values: nothing of it is left."""
+        return self.state == "recovered" and bool(self.recovered_by)
+
+    @property
     def is_open(self) -> bool:
         """Whether it is a regression that counts, is sure, and has neither been taken back nor acknowledged."""
         worse = self.moved is Verdict.REGRESSED and self.large
         return worse and self.state == "confirmed" and not self.recovered_by and self.acknowledged is None
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """A change that a command has confirmed by measuring two commits in turn. `ratio` is head over base."""
+
+    base: str
+    """Full hash."""
+    head: str
+    verdict: Verdict
+    ratio: float | None
+    command: str
+    date: float
+    """When, in seconds since the epoch."""
 
 
 @dataclass(frozen=True)

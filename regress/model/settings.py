@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from regress.model.measured import Better
+
 DEFAULT_ENVIRONMENT = "worktree"
 EXISTING = "existing"
 """asv's type of an interpreter that is there already, in which asv installs nothing."""
@@ -92,6 +94,8 @@ class Settings:
     """Whether processes of both sides take windows of the host's clock in turn, on one core; else one side is measured after
     the other."""
     seed: int = 0
+    better: Mapping[str, Better] = field(default_factory=dict)
+    """Which direction is better, by regular expression, searched in names: of tracked numbers that do not say it themselves."""
     cuda: tuple[str, ...] = ()
     """Regular expressions, searched in names: `time_*` benchmarks that are measured under the device protocol."""
     check_rounds: int = 0

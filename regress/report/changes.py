@@ -15,15 +15,16 @@ from regress.units import format_change, format_interval, format_pair
 
 __all__ = ["ALIGNS", "broken_row", "changes", "folded_line", "row", "tables"]
 
-ALIGNS = "lrrrlll"
+ALIGNS = "lrrrllll"
 _SUBJECT_LIMIT = 50
 
 
 def changes(report: Report, style: Style) -> list[str]:
     """The sections of change points as lines; what is small or recovered is counted only, unless verbose."""
     found = tables(report, style)
-    for table in list(found.values())[1:]:
-        table[0] = Row((table[0].cells[0], *("",) * (len(ALIGNS) - 1)), color="bold", accent=0)
+    titled = [table for table in found.values() if any(table[0].cells[1:])]
+    for table in titled[1:]:
+        table[0] = _title(table[0].cells[0])
     layout = Layout.of([one for table in found.values() for one in table], ALIGNS, style)
     lines = [
         line for table in found.values() for line in (*(text for one in table for text in layout.lines(one, style)), "")
@@ -39,7 +40,7 @@ def folded_line(report: Report, style: Style) -> str:
 
 
 def tables(report: Report, style: Style) -> dict[str, list[Row]]:
-    """Title -> rows of a table, below the titles of its columns; aligned as ALIGNS says."""
+    """Title -> rows of a table, below the titles of its columns, what hurts first; aligned as ALIGNS says."""
     alarm = "open in the history" if report.command == "gate" else "new"
     chosen = [
         (alarm, [each for each in report.changes if each.new and _shown(each, style)]),
@@ -48,24 +49,26 @@ def tables(report: Report, style: Style) -> dict[str, list[Row]]:
     if style.verbose:
         chosen.append(("from before", [each for each in report.changes if not each.new and not _is_open(each)]))
     several = len({(each.machine, each.environment, each.device) for each in report.changes}) > 1
-    tables = {
+    changed = {
         title: [
-            Row((title, "before", "after", "change", "95 % interval", "", ""), color="bold", accent=0),
+            Row((title, "before", "after", "change", "95 % interval", "", "", ""), color="bold", accent=0),
             *(one for each in _together(found, style) for one in _rows(each, several)),
         ]
         for title, found in chosen
         if found
     }
-    broken = [
-        ("no number any more", [each for each in report.breakages if each.new]),
-        ("no number, from before", [each for each in report.breakages if not each.new]),
-    ]
-    tables |= {
-        title: [Row((title, *("",) * (len(ALIGNS) - 1)), color="bold", accent=0), *_broken_rows(own, style)]
-        for title, own in broken
-        if own
-    }
-    return tables
+    broken, known = (
+        {title: [_title(title), *_broken_rows(own, style)]} if own else {}
+        for title, own in (
+            ("no number any more", [each for each in report.breakages if each.new]),
+            ("no number, from before", [each for each in report.breakages if not each.new]),
+        )
+    )
+    return broken | changed | known
+
+
+def _title(words: str) -> Row:
+    return Row((words, *("",) * (len(ALIGNS) - 1)), color="bold", accent=0)
 
 
 def _is_open(changed: Changed) -> bool:
@@ -109,7 +112,7 @@ def _rows(group: Sequence[Changed], several: bool) -> Iterator[Row]:
     change = low if low == high else f"{format_interval(min(ratios), max(ratios))} %"
     most = f"most in {visible(str(farthest.case))}"
     yield replace(
-        most_of_all, cells=(name, "", "", change, "", most_of_all.cells[5], f"{most_of_all.cells[6]}, {most}")
+        most_of_all, cells=(name, "", "", change, "", *most_of_all.cells[5:7], f"{most_of_all.cells[7]}, {most}")
     )
 
 
@@ -138,7 +141,7 @@ def broken_row(broken: Breakage, several: bool = False) -> Row:
         f"at {visible(failure.where)}" if failure.where else "",
         _place(broken) if several else "",
     )
-    columns = (visible(str(broken.case)), "", "", visible(failure.kind), "", "", ", ".join(filter(None, words)))
+    columns = (visible(str(broken.case)), "", "", visible(failure.kind), "", "", "", ", ".join(filter(None, words)))
     return Row(columns, mark, color, accent=3)
 
 
@@ -154,6 +157,7 @@ def row(changed: Changed, several: bool = False) -> Row:
         change,
         interval,
         metric_words(metric.name),
+        "tentative" if point.state == "tentative" and point.acknowledged is None else "",
         ", ".join(filter(None, [_blame(changed), *_notes(changed), _place(changed) if several else ""])),
     )
     return Row(columns, mark, color if point.large else "", accent=3, weight=how_far(point.ratio))
@@ -173,8 +177,8 @@ def _notes(changed: Changed) -> tuple[str, ...]:
     notes = []
     if point.acknowledged is not None:
         notes.append(visible(point.acknowledged.words))
-    elif point.state == "tentative":
-        notes.append("tentative: the newest results only, measure again")
+    if point.is_passing:
+        return (*notes, "two results only, then back", *map(visible, point.reasons))
     if point.state == "recovered":
         notes.append("takes an earlier regression back")
     if point.recovered_by:

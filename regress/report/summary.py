@@ -18,6 +18,7 @@ __all__ = [
     "place",
     "power",
     "problem_blocks",
+    "questions",
     "sides",
     "sorted_problems",
     "verdict",
@@ -113,6 +114,18 @@ def verdict(report: Report, style: Style) -> list[str]:
 def verdict_line(report: Report, style: Style) -> str:
     """Word and parts as one line of plain text."""
     return "  ".join(filter(None, (visible(report.state), "   ".join(verdict(report, style)))))
+
+
+def questions(report: Report) -> str:
+    """Of a gate, which of its three questions failed."""
+    if report.command != "gate" or report.error is not None:
+        return ""
+    worse = sum(each.exit_code() == 1 for each in report.drift)
+    beside = sum(each.exit_code() != 0 for each in report.comparisons)
+    asked = {"side by side": beside, "open in the history": len(report.changes)}
+    if report.drift_since:
+        asked[f"drift since {visible(report.drift_since)}"] = worse
+    return " · ".join(f"{words} {'FAIL' if failed else 'PASS'}" for words, failed in asked.items())
 
 
 def counts(report: Report) -> str:

@@ -70,6 +70,7 @@ def render(report: Report, style: Style) -> str:
             *_anchors(report, style),
             *_warnings(report, style),
             *_verdict(report, style),
+            *(_found(report, style) if report.command == "explain" else []),
             *_footer(report, style),
         ]
     text = "\n".join(lines).rstrip("\n")
@@ -141,8 +142,13 @@ def _verdict(report: Report, style: Style) -> list[str]:
     state = f"{paint(visible(report.state), _STATE_COLORS.get(report.state, 'bold'), style)}  " if report.state else ""
     error = (("why", report.error.why), ("fix", report.error.fix)) if report.error else ()
     said = (f"{word}: {visible(text)}" for word, text in error if text)
-    below = filter(None, (*said, summary.power(report), summary.last_aa(report, style)))
+    below = filter(None, (*said, summary.questions(report), summary.power(report), summary.last_aa(report, style)))
     return [(state + "   ".join(parts)).rstrip(), *(" " * _LABEL + line for line in below)]
+
+
+def _found(report: Report, style: Style) -> list[str]:
+    """What was found out, a line each: above it are pages of where it comes from."""
+    return [*sentences(report, style), ""] if report.explained else []
 
 
 def _footer(report: Report, style: Style) -> list[str]:

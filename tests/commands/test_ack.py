@@ -42,7 +42,7 @@ def test_an_accepted_regression_passes_until_it_gets_worse(slower: Project) -> N
     p, base, head = slower, slower.git("rev-parse", "HEAD~1"), slower.git("rev-parse", "HEAD")
     first = p.regress("check")
     assert first.code == 1
-    assert f'\naccept regress ack {WORK} --reason "…"\n' in first.out
+    assert f'\naccept regress ack {WORK} --metric gpu_time --reason "…"\n' in first.out
     done = acked(p, "--link", "https://example.org/412")
     assert f"added to {FILE}: commit it with the change" in done.out
     assert f"git add {FILE}" in done.out
@@ -246,7 +246,7 @@ def test_a_sweep_fails_for_nothing_that_is_acknowledged(project: Callable[..., P
     p.git("commit", "-qm", "the results, and what is accepted")
     result = p.regress("sweep", f"{shas[3]}..{shas[8]}", "--format", "json")
     report = document(result)
-    assert (result.code, report["remark"]) == (0, "5 commits measured; 1 new acknowledged regression"), report
+    assert (result.code, report["remark"]) == (0, "1 new acknowledged regression (5 of 5 commits measured)"), report
     (change,) = report["changes"]
     assert (change["first"], change["acknowledged"]["reason"]) == (shas[4], "exact for long rows")
 
@@ -260,3 +260,26 @@ def test_what_is_open_in_the_history_can_be_accepted_without_a_check(project: Ca
     assert entry.level == pytest.approx(1.2, rel=0.02)
     seen = p.regress("sweep", f"{shas[0]}..", "--retry", "-v", "--format", "json")
     assert seen.code == 0
+
+
+def test_all_that_is_open_is_known_and_what_comes_later_alarms(project: Callable[..., Project]) -> None:
+    p = project()
+    p.commit({"proj/__init__.py": code(50e-6), "benchmarks/b.py": SUITE})
+    for at, seconds in enumerate([50e-6] * 3 + [60e-6] * 4):
+        p.commit({"proj/__init__.py": code(seconds), "NEWS": str(at)})
+    assert p.regress("sweep", "ALL", "-q").code == 1
+    done = p.regress("ack", "--all-open", "--reason", "before we looked")
+    assert (done.code, done.err) == (0, "")
+    assert "1 regression up to " in done.out
+    (entry,) = entries(p)
+    assert (entry.pattern, entry.kind, entry.until) == (".", "known", "lifted")
+    for at in range(3):
+        p.commit({"proj/__init__.py": code(80e-6), "NEWS": f"later {at}"})
+    result = p.regress("sweep", "--format", "json")
+    old, new = document(result)["changes"]
+    assert (result.code, old["acknowledged"]["kind"], new["new"], new["acknowledged"]) == (1, "known", True, None)
+    assert p.regress("check", "HEAD~3", "-q").code == 1, "it is about the history alone"
+    again = p.regress("ack", "--all-open", "--reason", "seen too")
+    assert again.code == 0
+    assert [each.reason for each in entries(p)] == ["seen too"], "one entry, moved on"
+    assert p.regress("ack", "--all-open", "--reason", "x").code == 2

@@ -116,6 +116,22 @@ def test_b_selects(checked: tuple[Project, dict[str, Any]]) -> None:
     assert error.why == f"searched in the results of {short(p, 'HEAD~1')} and {short(p, 'HEAD')}"
 
 
+def test_a_base_that_came_after_the_head_is_told(checked: tuple[Project, dict[str, Any]]) -> None:
+    """What is 20 % slower since then would read as an improvement."""
+    p, _ = checked
+    again = f"regress check {short(p, 'HEAD~1')} {short(p, 'HEAD')}"
+    told = f"the base is newer than the head: what became worse since then reads as better; the other way: {again}"
+    assert told in compared(p, "HEAD", "HEAD~1").warnings
+    assert not any("newer" in each for each in compared(p, "HEAD~1", "HEAD").warnings)
+
+
+def test_a_name_that_matches_nothing_is_told_with_the_nearest(checked: tuple[Project, dict[str, Any]]) -> None:
+    error = refused(checked[0], "HEAD~1", "HEAD", None, "cudatime_wrok")
+    assert error.what == "no benchmark matches 'cudatime_wrok'"
+    assert error.fix.startswith("write -b ")
+    assert "cudatime_work" in error.fix
+
+
 def test_a_commit_without_results_is_5_and_the_nearest_is_named(checked: tuple[Project, dict[str, Any]]) -> None:
     p, _ = checked
     result = p.regress("compare", "HEAD~2", "HEAD")

@@ -398,3 +398,14 @@ def test_patterns_are_as_few_as_they_can_be_and_meet_no_other(
     assert patterns == expected
     assert all(any(re.search(pattern, name) for pattern in patterns) for name in wanted)
     assert not any(re.search(pattern, name) for pattern in patterns for name in others)
+
+
+def test_tracked_numbers_without_a_direction_are_told_with_the_line_that_declares_it(
+    repository: Callable[..., Path],
+) -> None:
+    root = repository({"proj.py": ""})
+    assert regress(root, "init").code == 0
+    (root / "benchmarks" / "score.py").write_text("def track_score(): return 5\ntrack_score.unit = 'score'\n")
+    found = regress(root, "init").out
+    assert "no change in score is known to be worse or better" in found
+    assert '"better": {"^score\\\\.": "lower"} under "regress"' in found

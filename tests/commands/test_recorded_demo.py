@@ -36,7 +36,7 @@ def index(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Index:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REGRESS_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         site, _ = report(Request(root), Progress(None, quiet=True))
-        return site.index([leaf.make()[1] for leaf in site.leaves])
+        return site.index([leaf.make()[1] for leaf in site.leaves])[0]
 
 
 def found(index: Index, events: Sequence[Event]) -> set[tuple[str, str, str, str]]:

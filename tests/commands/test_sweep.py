@@ -70,7 +70,7 @@ def test_a_range_is_measured_and_the_commit_that_did_it_is_named(project: Callab
     text = (p.root.parent / "seen.txt").read_text()
     row = r"^\+ b\.cudatime_work +[\d.]+ us +[\d.]+ us +\+[\d.]+ % .*gpu time +[0-9a-f]{8} commit 4 \(Ada Lovelace\)$"
     assert re.search(row, text, re.MULTILINE), text
-    assert re.search(r"^FAIL  8 commits measured; 1 new regression ", text, re.MULTILINE)
+    assert re.search(r"^FAIL  1 new regression \(8 of 8 commits measured\) ", text, re.MULTILINE)
     assert f"regress check {shas[3][:8]} {shas[4][:8]} -b b.cudatime_work" in text
 
     again = p.regress("sweep", f"{shas[0]}..", "--format", "json")
@@ -81,7 +81,7 @@ def test_a_range_is_measured_and_the_commit_that_did_it_is_named(project: Callab
 def test_new_commits_are_measured_beside_the_last_head_and_the_last_release(project: Callable[..., Project]) -> None:
     p, shas = filled(project, [50e-6] * 3)
     p.git("tag", "v1", shas[0])
-    assert swept(p)["remark"].startswith("1 commit measured"), (
+    assert swept(p)["remark"].endswith("(1 of 1 commit measured)"), (
         "where nothing is recorded the newest commit is the new one"
     )
     assert swept(p)["remark"] == f"nothing to measure: no commit is new after {shas[2][:8]}"
@@ -178,13 +178,23 @@ def test_the_newest_results_alone_are_tentative(project: Callable[..., Project])
     assert {more, last} <= set(rounds_of(p))
 
 
+def test_what_a_check_has_confirmed_is_confirmed_in_the_next_sweep(project: Callable[..., Project]) -> None:
+    p, shas = filled(project, [50e-6] * 6 + [60e-6])
+    assert document(p.regress("sweep", "ALL", "--format", "json"))["changes"][0]["state"] == "tentative"
+    assert p.regress("check", shas[5], shas[6], "-q").code == 1
+    p.commit({"proj/__init__.py": code(60e-6), "NEWS": "more"})
+    (change,) = document(p.regress("sweep", "--format", "json"))["changes"]
+    assert change["state"] == "confirmed"
+    assert change["reason"].startswith(f"confirmed by check of {shas[5][:8]} {shas[6][:8]} on ")
+
+
 def test_a_budget_measures_the_ends_and_middles_first_and_the_rest_later(project: Callable[..., Project]) -> None:
     p, shas = filled(project, [50e-6] * 9)
     result = p.regress("sweep", "ALL", "--budget", "0.001s", "--format", "json")
-    assert (result.code, document(result)["remark"]) == (0, "4 commits measured, 5 left; nothing new has changed")
+    assert (result.code, document(result)["remark"]) == (0, "nothing new (4 of 9 commits measured)")
     assert set(rounds_of(p)) == {shas[at] for at in (0, 4, 6, 8)}
     assert {"word": "go on", "command": "regress sweep ALL"} in document(result)["suggestions"]
-    assert swept(p, "ALL")["remark"] == "5 commits measured; nothing new has changed"
+    assert swept(p, "ALL")["remark"] == "nothing new (5 of 5 commits measured)"
     assert set(rounds_of(p)) == set(shas)
 
 
@@ -235,7 +245,7 @@ def test_a_commit_that_does_not_build_is_left_out_and_given_up_after_some_sweeps
     result = p.regress("sweep", "ALL", "--format", "json")
     report = document(result)
     assert (result.code, report["verdict"]) == (3, "FAIL"), result.err
-    assert report["remark"] == "4 commits measured, 1 failed; nothing new has changed"
+    assert report["remark"] == "nothing new (4 of 5 commits measured, 1 failed)"
     assert any(each.startswith(f"{shas[3][:8]} was left out: ") for each in report["warnings"])
     assert set(rounds_of(p)) == {*shas[:3], shas[4]}
     for _ in range(TRIES - 1):
@@ -270,7 +280,7 @@ def test_a_benchmark_that_older_commits_do_not_have_or_fail_is_not_tried_again(p
     work = "import regress_scripted as d\ndef run(): d.kernel('l', 40e-6)\n"
     shas.append(p.commit({"benchmarks/c.py": later, "proj/later.py": work}))
     first = p.regress("sweep", "ALL", "--format", "json")
-    assert document(first)["remark"] == "2 commits measured; nothing new has changed", first.err
+    assert document(first)["remark"] == "nothing new (2 of 2 commits measured)", first.err
     assert document(p.regress("sweep", "ALL", "--format", "json"))["remark"].startswith("nothing to measure")
     had = rounds_of(p)
     assert had[shas[0]] == Counter(dict.fromkeys(CASES, 2))
@@ -283,7 +293,7 @@ def test_a_side_that_cannot_be_measured_does_not_cost_the_others(project: Callab
     shas += [p.commit({"proj/__init__.py": code(), "NEWS": str(at)}) for at in range(2)]
     result = p.regress("sweep", "ALL", "--format", "json")
     report = document(result)
-    assert (result.code, report["remark"]) == (3, "2 commits measured, 1 failed; nothing new has changed"), result.err
+    assert (result.code, report["remark"]) == (3, "nothing new (2 of 3 commits measured, 1 failed)"), result.err
     assert any(shas[0][:8] in each and "died" in each for each in report["warnings"])
     assert set(rounds_of(p)) == set(shas[1:])
 
@@ -299,7 +309,7 @@ def test_a_night_without_the_device_measures_nothing_and_is_made_up_for(project:
         assert "none of the 2 cases could be measured" in result.err
     config = p.root / "asv.conf.json"
     config.write_text(config.read_text().replace('"auto"', '"fake"'))
-    assert swept(p, "ALL")["remark"].startswith("2 commits measured")
+    assert swept(p, "ALL")["remark"].endswith("(2 of 2 commits measured)")
     assert rounds_of(p)[shas[0]] == Counter(dict.fromkeys(CASES, 2))
 
 
@@ -419,8 +429,8 @@ def test_the_mark_of_new_survives_a_kill(project: Callable[..., Project]) -> Non
 
 def test_commits_that_were_only_begun_are_not_called_measured() -> None:
     begun, done = (SimpleNamespace(sha=sha) for sha in ("a", "b"))
-    stopped: Any = SimpleNamespace(measured=[begun, done], left=["a", "c"], failed={})
-    assert _remark(stopped, Events((), ())) == "1 commit measured, 2 left (1 begun); nothing new has changed"
+    stopped: Any = SimpleNamespace(measured=[begun, done], left=["a", "c"], failed={}, planned=3)
+    assert _remark(stopped, Events((), ())) == "nothing new (1 of 3 commits measured, 1 begun)"
 
 
 STOPPING = {
@@ -467,7 +477,7 @@ def test_what_gives_no_number_any_more_is_told_once_with_its_commit(project: Cal
     text, log = (p.root.parent / "seen.txt").read_text(), (p.root.parent / "seen.log").read_text()
     row = r"^! names\.T\.track_named: 2 cases +error +[0-9a-f]{8} four \(Ada Lovelace\), cannot be imported: ImportError: "
     assert re.search(row, text, re.MULTILINE), text
-    assert "FAIL  3 commits measured; 5 cases give no number any more; 1 suite problem" in text
+    assert "FAIL  5 cases give no number any more (3 of 3 commits measured); 1 suite problem" in text
     assert f"regress check {shas[1][:8]} {shas[2][:8]} -b b.track_raises" in text
     assert "::error title=no number any more%3A b.track_raises::" in log
 

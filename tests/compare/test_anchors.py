@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from regress.compare import anchor_check, changes_of, with_anchors
-from regress.model import Anchor, AnchorCheck, Case, ChangePoint, Commit
+from regress.compare import Anchors, anchor_check, changes_of, with_anchors
+from regress.history import confirmed_in, keep_confirmed
+from regress.model import METRICS, Anchor, AnchorCheck, Case, ChangePoint, Commit, Confirmation, Verdict
 
 from .rounds import scaled
 from .test_changes import SETTINGS, series
@@ -128,3 +130,50 @@ def test_what_cannot_be_compared_says_nothing() -> None:
         THEN, NOW, "", None, [(STEP, anchor(1e-3, then=0.0)), (STEP, anchor(1e-3, rounds=0))], SETTINGS
     )
     assert (nothing.cases, nothing.within, nothing.drifted) == (0, None, False)
+
+
+# -- what was confirmed --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "verdict", "state"),
+    [
+        (29, 30, Verdict.REGRESSED, "confirmed"),
+        (20, 30, Verdict.REGRESSED, "confirmed"),
+        (29, 30, Verdict.IMPROVED, "tentative"),
+        (30, 29, Verdict.REGRESSED, "tentative"),
+        (10, 20, Verdict.REGRESSED, "tentative"),
+    ],
+)
+def test_what_was_confirmed_for_the_same_pair_is_no_longer_tentative(
+    base: int, head: int, verdict: Verdict, state: str
+) -> None:
+    values = [1e-3 * (1 + 0.002 * (-1) ** at) for at in range(30)]
+    given = series((31, 1e-3))
+    given = replace(given, rounds=tuple((value,) for value in (*values, 1.3e-3)))
+    said = Confirmation(given.commits[base], given.commits[head], verdict, 1.3, "check", 1.75e9)
+    anchors = Anchors([], SETTINGS, {("box", str(given.case), "gpu_time"): [said]})
+    (change,) = anchors.changes_of(given)
+    assert (change.state, change.is_open) == (state, state == "confirmed")
+    words = f"confirmed by check of {given.commits[base][:8]} {given.commits[head][:8]} on 2025-06-15, +30.0 %"
+    assert change.reasons == ((words,) if state == "confirmed" else ())
+
+
+def test_a_confirmation_counts_for_its_machine_case_and_metric_alone(tmp_path: Path) -> None:
+    case, metric = Case("x.f", ("1",)), METRICS["gpu_time"]
+    for ratio in (1.2, 1.3):
+        keep_confirmed(tmp_path, "box", "bisect", "a" * 40, "b" * 40, [(case, metric, Verdict.REGRESSED, ratio)])
+    keep_confirmed(tmp_path, "box", "check", "a" * 40, "b" * 40, [(case, METRICS["wall_time"], Verdict.UNCHANGED, 1.0)])
+    ((key, (one,)),) = confirmed_in(tmp_path).items()
+    assert key == ("box", "x.f(1)", "gpu_time")
+    assert (one.base, one.head, one.verdict, one.ratio, one.command) == (
+        "a" * 40,
+        "b" * 40,
+        Verdict.REGRESSED,
+        1.3,
+        "bisect",
+    )
+    (tmp_path / "confirmed.json").write_text(
+        '{"format": 1, "machines": {"box": {"x": {"gpu_time": [["torn"], 7]}, "y": 7}}}'
+    )
+    assert confirmed_in(tmp_path) == {("box", "x", "gpu_time"): ()}

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from regress.model import Round, Verdict
+from regress.model import Round, Verdict, direction_of
 
-from .rounds import benchmark, one, rounds, scaled, tracked
+from .rounds import SETTINGS, benchmark, one, rounds, scaled, tracked
 
 
 def test_higher_is_better_mirrors_the_verdict() -> None:
@@ -119,6 +119,32 @@ def test_units_that_differ_are_refused() -> None:
     found = one(tracked(scaled(1.0), "ms"), tracked(scaled(1000.0), "us"))
     assert found.verdict is Verdict.INCOMPARABLE
     assert found.reasons == ("unlike unit: ms on the base, us on the head",)
+
+
+@pytest.mark.parametrize(
+    ("better", "units"),
+    [
+        (
+            "lower",
+            ["s", "Seconds", "ms", "µs", "ms/frame", "s / step", "us per call", "runtime (s)", "time [ms]", "MB"],
+        ),
+        (
+            "higher",
+            ["GFLOP/s", "gflopss", "fps", "frames/s", "images per second", "req/min", "rate (1/s)", "MHz", "it/s"],
+        ),
+        ("unknown", ["", "score", "%", "s/s", "MB/frame", "frames/epoch", "objects", "ops"]),
+    ],
+)
+def test_the_direction_follows_from_a_time_or_a_rate(better: str, units: list[str]) -> None:
+    assert {unit: direction_of(unit) for unit in units} == dict.fromkeys(units, better)
+
+
+def test_the_settings_say_the_direction_of_what_does_not_say_it_itself() -> None:
+    slow, fast = tracked(scaled(500.0), "score"), tracked(scaled(600.0), "score")
+    says = replace(SETTINGS, better={"^ops": "lower", "track": "higher"})
+    assert one(slow, fast, settings=says).verdict is Verdict.IMPROVED, "the last pattern counts"
+    declared = benchmark("ops.track_x", metric="value", declared={"better": "lower"})
+    assert one(slow, fast, declared, settings=says).verdict is Verdict.REGRESSED
 
 
 @pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-160, 1e160, 1e306])

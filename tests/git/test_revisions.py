@@ -94,6 +94,30 @@ def test_what_a_service_marks_commits_with_is_no_release(project: Project, name:
     assert repository.last_release(second) == "v1"
 
 
+def test_a_release_of_a_branch_of_its_own_stands_where_that_left(project: Project) -> None:
+    """As release branches have it: the tags are on no commit of the main line."""
+    first, second = project.commit("first"), project.commit("second")
+    project.git("checkout", "-q", "-b", "maintenance")
+    for name in ("v1.0rc1", "v1.0", "v1.0.1"):
+        project.commit(f"prepare {name}")
+        project.git("tag", name)
+    project.git("checkout", "-q", "main")
+    third = project.commit("third")
+    project.git("tag", "v0.9", first)
+    project.git("merge", "-q", "-X", "ours", "--no-ff", "-m", "back", "maintenance~1")
+    project.git("tag", "v2.0", third)
+    repository = project.open()
+    line = repository.commits("HEAD")
+    merged = project.git("rev-parse", "v1.0")
+    assert repository.releases_in(line)[first] == ("v0.9",)
+    assert repository.releases_in(line)[merged] == ("v1.0", "v1.0.1"), "what was merged is in the line"
+    before = [each for each in line if each.sha in (first, second, third)]
+    stand = {first: ("v0.9",), second: ("v1.0rc1", "v1.0", "v1.0.1")}
+    assert repository.releases_in(before) == {**stand, third: ("v2.0",)}
+    assert repository.releases_in(before[:-1]) == {first: ("v0.9",)}, "what came later is none of its releases"
+    assert repository.releases_in(()) == {}
+
+
 def test_the_last_release_is_the_nearest_of_the_ancestors(project: Project) -> None:
     first, repository = project.commit("first"), project.open()
     project.git("tag", "v1")

@@ -363,10 +363,10 @@ def test_every_file_is_read_or_named_and_the_rest_is_used(tmp_path: Path) -> Non
             f"{SHA[:8]}-truncated.json": "not JSON",
             f"{SHA[:8]}-conflict.json": "not JSON",
             f"{SHA[:8]}-newer.json": "format version 3 is newer than 2",
-            f"{SHA[:8]}-machine.json": "it is of machine 'other', in the folder of gpu-box",
+            f"{SHA[:8]}-machine.json": "it is of machine 'other', and its folder is of 'gpu-box'",
             f"{SHA[:8]}-folder.json": "it is a folder, and no file",
             f"{SHA[:8]}-lost.json": "it is in no folder of a machine",
-            "deeper": "results are looked for in folders of machines only, not below",
+            "deeper": "no machine.json says of which machine its results are",
         }
         assert all(each.fix for each in found.skipped)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from regress.history import CommitResults, Store
+from regress.history import Archive, CommitResults, Store, left_out
 from regress.history.reading import ASV_FLAG, ASV_HARNESS
 from regress.model import Machine, Protocol
 
@@ -166,15 +166,44 @@ def test_a_file_of_another_machine_is_skipped_and_named(tmp_path: Path) -> None:
     assert skipped.path == path
     assert "'elsewhere'" in skipped.why
     assert "gpu-box" in skipped.why
-    assert skipped.fix.startswith("mv ")
+    assert skipped.fix.endswith('machine.json to "elsewhere"')
 
 
-def test_a_machine_json_of_another_machine_is_named_and_not_believed(tmp_path: Path) -> None:
-    write_asv_file(tmp_path, {"x.time_f": {"result": [1.0], "params": []}})
-    (tmp_path / "gpu-box" / "machine.json").write_text('{"machine": "elsewhere", "cpu": "Other CPU", "version": 1}')
-    loaded = Store(tmp_path).load(SHA)
-    assert [each.machine for each in loaded.recorded] == [Machine("gpu-box")]
-    assert [each.path.name for each in loaded.skipped] == ["machine.json"]
+@pytest.mark.parametrize("folder", ["gpu-box-old", "2024/gpu-box"])
+def test_a_machine_is_what_its_machine_json_says_wherever_the_folder_is(tmp_path: Path, folder: str) -> None:
+    """As asv reads it: a folder that was renamed, or moved to another one, keeps its results."""
+    row = {"result": [1.0], "params": []}
+    write_asv_file(tmp_path, {"x.time_f": row}, folder=folder)
+    (tmp_path / folder / "machine.json").write_text('{"machine": "gpu-box", "cpu": "Some CPU", "version": 1}')
+    write_asv_file(tmp_path, {"x.time_f": row}, sha=OTHER_SHA)
+    store, box = Store(tmp_path), Machine("gpu-box", {"cpu": "Some CPU"})
+    for sha in (SHA, OTHER_SHA):
+        loaded = store.load(sha, "gpu-box")
+        assert {each.machine.name for each in loaded.recorded} == {"gpu-box"}
+        assert box in [each.machine for each in loaded.recorded]
+        assert loaded.skipped == ()
+    assert {each.commit_sha for each in store.commits("gpu-box")} == {SHA, OTHER_SHA}
+    archive = Archive(tmp_path, tmp_path / "cache", ())
+    assert (archive.skipped, archive.lost, len(archive.places)) == ((), (), 2)
+    assert {each.machine.name for each in archive.places.values()} == {"gpu-box"}
+
+
+def test_a_machine_json_that_says_something_else_makes_the_archive_anew(tmp_path: Path) -> None:
+    """The files are as they were, and what they are is another thing now."""
+    write_asv_file(tmp_path, {"x.time_f": {"result": [1.0], "params": []}}, folder="new")
+    lost = [Archive(tmp_path, tmp_path / "cache", ()).lost]
+    (tmp_path / "new" / "machine.json").write_text('{"machine": "gpu-box", "version": 1}')
+    lost.append(Archive(tmp_path, tmp_path / "cache", ()).lost)
+    assert lost == [(tmp_path / "new" / f"{SHA[:8]}-{ENV}.json",), ()]
+
+
+def test_what_is_left_out_is_one_line_a_folder_and_reason(tmp_path: Path) -> None:
+    for sha in (SHA, OTHER_SHA):
+        write_asv_file(tmp_path, {"x.time_f": {"result": [1.0], "params": []}}, sha=sha, folder="new")
+    one, *others = left_out(Archive(tmp_path, tmp_path / "cache", ()).skipped)
+    assert (one.path, one.files, others) == (tmp_path / "new", 2, [])
+    assert "2 files, such as" in one.words
+    assert "it is of machine 'gpu-box', and its folder is of 'new'" in one.words
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 1}', "<<<<<<< HEAD"])
@@ -238,6 +267,7 @@ def test_files_that_are_none_of_results_are_passed_over(tmp_path: Path) -> None:
 def test_a_folder_that_was_copied_under_another_name_has_no_rounds_of_that_machine(tmp_path: Path) -> None:
     fill(tmp_path, [taken(ADD, gpu_time=1.0)], [benchmark()])
     shutil.copytree(tmp_path / "gpu-box", tmp_path / "other-box")
+    (tmp_path / "other-box" / "machine.json").unlink(missing_ok=True)  # it would say that both are of that machine
     loaded = Store(tmp_path).load(SHA)
     assert [each.machine.name for each in loaded.recorded] == ["gpu-box"]
     assert {each.path.parent.name for each in loaded.skipped} == {"other-box"}

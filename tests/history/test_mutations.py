@@ -168,8 +168,8 @@ def test_files_of_results(tmp_path: Path, seeds: range) -> None:
         data = changed(good, seed)
         path.write_bytes(data)
         skipped: list[SkippedFile] = []
-        careful = loading.read_results(path, skipped)
-        content = read_source(State(box, path.stem, (len(data), 1), None), ())
+        careful = loading.read_results(path, box.name, skipped)
+        content = read_source(State(box, box.name, path.stem, (len(data), 1), None), ())
         assert bool(content.source.commit) == (careful is not None), seed
         # Of what a history does not need, only a comparison and a merge take note.
         assert {why for _, why, _ in content.source.skipped} <= {each.why for each in skipped}, seed

@@ -283,7 +283,7 @@ def acknowledged_changes() -> Report:
         state="PASS",
         changes=(before, known),
         breakages=(),
-        remark="5 commits measured; 1 new acknowledged regression",
+        remark="1 new acknowledged regression (5 of 5 commits measured)",
         problems=(),
         warnings=(),
         suggestions=(),
@@ -487,7 +487,8 @@ def sweep() -> Report:
             ),
             AnchorCheck(RELEASE, BASE.commit, "", None, 0, None),
         ),
-        remark="5 commits measured, 1 left, 1 failed; 2 new regressions, 1 new tentative change",
+        remark="2 cases give no number any more, 2 new regressions, 1 new tentative change (5 of 7 commits measured, 1 failed); "
+        "1 regression open; 1 case without a number from before",
         cases=42,
         problems=PROBLEMS,
         warnings=("deadbeef was left out: the build failed: exit code 2",),

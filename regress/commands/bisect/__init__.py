@@ -11,6 +11,7 @@ telling  what is said on the way and in the end
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Sequence
@@ -25,7 +26,8 @@ from regress.commands.bisect.search import Line
 from regress.commands.bisect.telling import bisection, estimate, probe_words, probes, remark
 from regress.commands.metrics import check_metric
 from regress.commands.session import Request, Session, counted, quoted
-from regress.errors import NothingMeasured
+from regress.errors import NothingMeasured, StoreError
+from regress.history import keep_confirmed
 from regress.model import Bisection, Case, Commit, Contrast, Report
 from regress.run.execute import Watcher, discover, where_searched
 from regress.run.plan import cases_of
@@ -68,6 +70,7 @@ def bisect(
     except KeyboardInterrupt:
         run.interrupted = True
     code = run.exit_code
+    run.keep()
     if code in (FOUND, NOTHING):
         run.forget()
     found, options = run.found, run.options
@@ -200,6 +203,20 @@ class _Bisect:
     def forget(self) -> None:
         for each in self._ledgers:
             each.forget()
+
+    def keep(self) -> None:
+        """Keep for the history what was confirmed: the change between the ends, and the step of the commit that did it."""
+        found = self.found
+        parts = [(found.change, found.good, found.bad)]
+        if found.confirmed and found.parent is not None:
+            parts.append((found.step, found.parent, found.found[-1]))
+        for contrast, base, head in parts:
+            if contrast is not None:
+                claim = (found.case, contrast.metric, contrast.verdict, contrast.ratio)
+                with contextlib.suppress(StoreError):
+                    keep_confirmed(
+                        self._session.cache, self._session.machine.name, "bisect", base.sha, head.sha, [claim]
+                    )
 
     def _weigh(self, line: Line) -> None:
         """Begin where recorded rounds say, if there are any."""

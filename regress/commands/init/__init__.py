@@ -170,6 +170,14 @@ def _doubts(session: Session, seen: Classified) -> list[Check]:
     if mixed:
         what = f"{counted(len(mixed), 'benchmark')} with cases on the CPU too, which keep wall time: {', '.join(sorted(mixed))}"
         found.append(Check("cuda", "ok", what))
+    units, patterns = seen.undirected()
+    patterns = [each for each in patterns if each not in session.config.settings.better]
+    if patterns:
+        what = f"no change in {', '.join(each or 'no unit' for each in units)} is known to be worse or better"
+        line = json.dumps({**session.config.settings.better, **dict.fromkeys(patterns, "lower")})
+        found.append(
+            Check("better", "warn", what, f'"better": {line} under "regress", with "higher" where more is better')
+        )
     failed = [case for case, kind in seen.kinds.items() if kind is Kind.FAILED]
     if failed:
         failure = next(each.failure for each in seen.rounds if each.failure and each.failure.kind != "skipped")

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from regress.model import Benchmark, Case, Round
+from regress.model import Benchmark, Case, Round, metric_of
 from regress.run.execute import Job, Measured, Watcher, execute
 from regress.run.plan import Selection
 
@@ -70,6 +70,18 @@ class Classified:
         wanted = set().union(*(names[kind] for kind in MOVABLE))
         others = names[Kind.CPU] | names[Kind.WAITING] | names[Kind.UNKNOWN]
         return covering(wanted, {name for name in others - wanted if _is_timed(self.benchmarks[name])})
+
+    def undirected(self) -> tuple[list[str], list[str]]:
+        """Units of tracked numbers of which nothing says whether more or less of it is better, and regular expressions for the
+        names of their benchmarks."""
+        units = {
+            each.name: value.unit
+            for each in self.rounds
+            if (value := each.values.get("value")) is not None and not self.benchmarks[each.name].declared.get("better")
+        }
+        names = {name for name, unit in units.items() if metric_of("value", unit).better == "unknown"}
+        others = {case.name for case in self.kinds} - names
+        return sorted({units[name] for name in names}), covering(names, others)
 
     def check_s(self, rounds: int) -> float:
         """What a check of two sides would take: a first visit and so many rounds a side."""

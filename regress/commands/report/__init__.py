@@ -27,7 +27,7 @@ from regress.commands.report.leaves import Maker
 from regress.commands.session import Request, Session
 from regress.compare import past_of
 from regress.errors import NothingMeasured
-from regress.history import SkippedFile
+from regress.history import SkippedFile, confirmed_in
 from regress.model import Side
 from regress.pages import Site
 
@@ -54,7 +54,8 @@ def report(
         raise _nothing(session, branch, recorded, since, everything.skipped)
     past = everything.of(branch.commits)
     entries = review(session, Side("head", branch.all[-1], branch.name))
-    maker = Maker(past, results, branch, settings, entries, explained_in(session), frozenset(commands))
+    known = explained_in(session), confirmed_in(session.cache)
+    maker = Maker(past, results, branch, settings, entries, *known, frozenset(commands))
     site = Site(tuple(maker.leaves()), Contents(session, past, branch).index)
     return site, (session.config.root / settings.report_dir).resolve()
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from regress.commands.session import Session
 from regress.errors import RevisionError
 from regress.model import Commit
-from regress.pages import SHA_DIGITS, PageCommit
+from regress.pages import SHA_DIGITS, PageCommit, Release
 
 MOST_SUSPECTS = 20
 """Commits that are listed of a blamed range."""
@@ -30,6 +30,8 @@ class Branch:
     unmeasured: tuple[Commit, ...]
     """Those after the newest one with results."""
     tags: Mapping[str, tuple[str, ...]]
+    released: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Where releases stand in it, also those that were tagged on branches of their own; see Repository.releases_in."""
 
     @cached_property
     def at(self) -> dict[str, int]:
@@ -42,22 +44,31 @@ class Branch:
         return {each.sha: index for index, each in enumerate(self.all)}
 
     @cached_property
-    def _release(self) -> tuple[int, str]:
+    def releases(self) -> tuple[Release, ...]:
+        """The releases that have measured commits, the oldest first."""
         places = [self.position[each.sha] for each in self.commits]
-        tags = sorted((self.position[sha], names[0]) for sha, names in self.tags.items() if sha in self.position)
-        before = [(place, name) for place, name in tags if places[0] <= place < places[-1]]
-        return (bisect_right(places, before[-1][0]) - 1, before[-1][1]) if before else (0, "")
+        found = sorted((self.position[sha], sha, names) for sha, names in self.released.items() if sha in self.position)
+        return tuple(
+            Release(
+                names[-1],
+                at := bisect_right(places, place) - 1,
+                self.commits[at].sha == sha,
+                names[-1] in self.tags.get(sha, ()),
+            )
+            for place, sha, names in found
+            if places[0] <= place <= places[-1]
+        )
+
+    @cached_property
+    def last(self) -> Release | None:
+        """The last release before the newest commit with results: what the newest values are held against."""
+        newest = len(self.commits) - 1
+        return next((each for each in reversed(self.releases) if each.at < newest), None)
 
     @property
     def reference(self) -> int:
-        """What the newest values are held against: the newest commit with results that is in the last release; the first one
-        where there is none."""
-        return self._release[0]
-
-    @property
-    def release(self) -> str:
-        """The tag of that release."""
-        return self._release[1]
+        """The newest measured commit in that release; the first one where there is none."""
+        return self.last.at if self.last is not None else 0
 
     def fingerprint(self, sha: str) -> str:
         """Another one whenever an index up to a commit with results could mean another commit, or a range other suspects;
@@ -108,7 +119,8 @@ def branch_of(session: Session, recorded: Collection[str], since: str | None) ->
     unmeasured: Sequence[Commit] = ()
     if measured:
         unmeasured = repository.commits(f"{measured[-1].sha}..{revision}", session.own_paths)
-    return Branch(name, tuple(every), measured, tuple(unmeasured), repository.releases())
+    tags, released = repository.releases(), repository.releases_in(every)
+    return Branch(name, tuple(every), measured, tuple(unmeasured), tags, released)
 
 
 def _first(session: Session, every: Sequence[Commit], since: str | None) -> int:

@@ -102,7 +102,7 @@ def _event(
         places=tuple(dict.fromkeys(sorted(each.place for each in members))),
         of_places=tuple(dict.fromkeys(sorted(seen))),
         recovered_by=max(branch.at[sha] for sha in recovered) if all(recovered) else None,
-        commands=_commands(str(series.case), series.metric.name, branch, good, first, last, commands)
+        commands=_commands(str(series.case), series.metric.name, branch, (good, first, last), len(suspects), commands)
         | _accepting(name, members, commands),
         reasons=point.reasons,
         acknowledged=_acknowledged(worst.point),
@@ -150,13 +150,15 @@ def _accepting(name: str, members: Sequence[_Member], available: frozenset[str])
 
 
 def _commands(
-    case: str, metric: str, branch: Branch, good: int, first: int, last: int, available: frozenset[str]
+    case: str, metric: str, branch: Branch, ends: tuple[int, int, int], suspects: int, available: frozenset[str]
 ) -> dict[str, str]:
-    """What can be run next; commands that this program does not have are left out."""
-    sha = [branch.commits[at].short for at in (good, first, last)]
+    """What can be run next; commands that this program does not have are left out. `ends` are good, first and last."""
+    sha = [branch.commits[at].short for at in ends]
     every = {
         "bisect": quoted("regress", "bisect", case, sha[0], sha[2], "--metric", metric),
         "explain": quoted("regress", "explain", case, sha[0], sha[1]),
         "check": quoted("regress", "check", sha[0], sha[1], "-b", case),
     }
+    if suspects < 2:
+        del every["bisect"]  # there is no range to look for it in
     return {word: text for word, text in every.items() if word in available}

@@ -19,8 +19,8 @@ MOST_TRIES = 5
 
 
 class Beside:
-    """Finds the Sides of benchmarks. What is recorded of a commit is read once, and in full: the index of a history is without
-    what casts doubt on rounds."""
+    """Finds the Sides of benchmarks, and what is said of rounds. What is recorded of a commit is read once, and in full: the
+    index of a history is without what casts doubt on rounds."""
 
     def __init__(self, results: Path, branch: Branch, settings: Settings) -> None:
         self._store, self._branch, self._settings = Store(results), branch, settings
@@ -36,6 +36,12 @@ class Beside:
             older = [at for at in self._releases if at < newest.commit and at in measured]
             found += [newest, *filter(None, (self._at(name, where, at) for at in older))]
         return tuple(found)
+
+    def flags(self, sha: str, series: Series) -> tuple[str, ...]:
+        """What the rounds of the case say at that commit, each once."""
+        where, case = (series.machine, series.device, series.environment), series.case
+        rounds = (each for recorded in self._recorded(sha) for each in _on_device(recorded, case.name, where))
+        return tuple(dict.fromkeys(flag for each in rounds if tuple(each.params) == case.params for flag in each.flags))
 
     @property
     def stamp(self) -> str:

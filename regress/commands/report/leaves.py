@@ -22,7 +22,7 @@ from regress.compare.gating import gating
 from regress.compare.implementations import IMPLEMENTATION
 from regress.history import Store, without_gc
 from regress.history.loading import read_benchmarks
-from regress.model import ChangePoint, KeptExplanation, Series, Settings
+from regress.model import Case, ChangePoint, Confirmation, KeptExplanation, Series, Settings
 from regress.pages import SHA_DIGITS, Entry, Leaf, Line, Part, Shard, Where
 
 PACKAGE = Path(__file__).parents[2]
@@ -52,18 +52,20 @@ class Maker:
         settings: Settings,
         review: Review,
         explained: Mapping[str, Sequence[KeptExplanation]],
+        confirmed: Mapping[tuple[str, str, str], Sequence[Confirmation]],
         commands: frozenset[str],
     ) -> None:
         self._past, self._branch, self._settings, self._commands = past, branch, settings, commands
         self._review, self._explained = review, explained
         self._entries = read_benchmarks(results, [])
-        self._anchors = Anchors(Store(results).anchors(), settings)
+        self._anchors = Anchors(Store(results).anchors(), settings, confirmed)
         self._beside = Beside(results, branch, settings)
 
     def leaves(self) -> Iterator[Leaf]:
         for name in self._past.names:
             files, newest = self._past.trace(name)
             rest = (self._common, self._seen(name, newest.sha), *self._acknowledged(name), *map(repr, self._told(name)))
+            rest += tuple(map(repr, self._anchors.confirmed(name)))
             if IMPLEMENTATION in (self._entries.get(name, {}).get("param_names") or ()):
                 rest += (self._beside.stamp,)
             stamp = cache(partial(self._stamp, name, rest))
@@ -108,13 +110,25 @@ class Maker:
         accounts = Accounts(self._told(name), self._branch)
         thresholds = [each.threshold for each in rules]
         lines = [(each, number[place_of(each.series)]) for each in found]
+        beside: dict[object, list[Levelled]] = {}
+        for each in found:
+            beside.setdefault(_whose(each), []).append(each)
+        columns = {each: index for index, each in enumerate(dict.fromkeys(each.measured for each in found))}
         rows = [
-            row_of(each, place, self._branch.reference, threshold)
+            row_of(
+                each,
+                place,
+                self._branch.reference,
+                threshold,
+                columns[each.measured],
+                self._lost(each, beside[_whose(each)]),
+            )
             for (each, place), threshold in zip(lines, thresholds, strict=True)
         ]
         part = Part(
             entry=Entry(name, shard_file(name)),
             places=places,
+            columns=tuple(columns),
             rows=tuple(row for row, each in zip(rows, found, strict=True) if listed(row, each.series.metric.kind)),
             events=tuple(
                 accounts.of_event(each, places[each.place])
@@ -128,6 +142,17 @@ class Maker:
         """What was explained of the benchmark, under the names that it had, too."""
         names = (*self._past.old_names(name), name)
         return [found for each in names for found in self._explained.get(each, ())]
+
+    def _lost(self, found: Levelled, beside: Sequence[Levelled]) -> str:
+        """Since when its case was measured without a value of this metric, and why; empty where it has one at last. `beside`
+        are the series of its case and place."""
+        series = found.series
+        if series.failures[-1] or max(each.latest for each in beside) == found.latest:
+            return ""
+        later = [at for each in beside for at in each.measured if at > found.latest]
+        commit = self._branch.commits[min(later)]
+        why = self._beside.flags(commit.sha, series)
+        return "; ".join((f"no {series.metric.name.replace('_', ' ')} since {commit.short}", *why))
 
     def _changes(self, series: Series) -> tuple[ChangePoint, ...]:
         return self._review.of_changes(series, self._anchors.changes_of(series))
@@ -169,6 +194,10 @@ class Maker:
                 for each in (self._beside.of(name, [each.series for each in found]) if IMPLEMENTATION in names else ())
             ),
         )
+
+
+def _whose(found: Levelled) -> tuple[Case, Where]:
+    return found.series.case, place_of(found.series)
 
 
 def _renumbered(line: Line, column: int, number: dict[int, int]) -> Line:

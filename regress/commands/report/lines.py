@@ -13,11 +13,13 @@ from regress.commands.report.spans import Span, spans_of
 from regress.compare.gating import that_gate
 from regress.compare.rule import CLAIMS, Rule
 from regress.model import ChangePoint, Series
-from regress.pages import Change, Level, Line
+from regress.pages import Change, Level, Line, Measured
 from regress.stats.summary import median, summarize
 
 KEPT_ROUNDS = 100_000
 """Round values that a benchmark keeps for its page; of what is beyond, only how many there were."""
+OFF = 4.0
+"""Standard deviations of noise from its level, beyond which a value speaks for itself alone."""
 DIGITS = 5
 """Of a value, at least."""
 MOST_DIGITS = 15
@@ -39,6 +41,8 @@ class Levelled:
     """There."""
     levels: tuple[Level, ...]
     noise: float | None
+    off: tuple[int, ...]
+    """Where a value lies off its level by more than noise and what counts."""
     speaks: frozenset[str] | None = None
     """The commits at which a change of it is one of its case: None for all, empty for none."""
 
@@ -67,15 +71,16 @@ def levelled(
     speaks: frozenset[str] | None = None,
 ) -> Levelled:
     levels: list[Level] = []
-    inside: list[Sequence[float]] = []
+    inside: list[dict[int, float]] = []
     for number, (way, own) in enumerate(series.by_way.items()):
         places = [series.at[index] for index in own]
         values = [value for index in own if (value := series.values[index]) is not None]
         starts = [bisect_left(places, at[each.first]) for each in changes if each.way == way]
         for low, high in itertools.pairwise([0, *starts, len(own)]):
-            inside.append(values[low:high])
-            levels.append(Level(places[low], places[high - 1], _digits(median(inside[-1]), 6), number))
-    noise = _noise(series, levels, inside)
+            inside.append(dict(zip(places[low:high], values[low:high], strict=True)))
+            levels.append(Level(places[low], places[high - 1], _digits(median([*inside[-1].values()]), 6), number))
+    noise = _noise(series, levels, [[*each.values()] for each in inside])
+    off = _off(levels, inside, math.log1p(rule.threshold), noise or 0.0)
     levels.sort(key=lambda each: each.first)
     judged = tuple(
         each._replace(against="".join(_against(each, other, rule) for other in levels[:index]))
@@ -83,7 +88,7 @@ def levelled(
     )
     valued = [(place, value) for place, value in zip(series.at, series.values, strict=True) if value is not None]
     measured, present = zip(*valued, strict=True)
-    return Levelled(series, tuple(changes), at, measured, present, judged, noise, speaks)
+    return Levelled(series, tuple(changes), at, measured, present, judged, noise, off, speaks)
 
 
 def _against(level: Level, before: Level, rule: Rule) -> str:
@@ -108,6 +113,19 @@ def _noise(series: Series, levels: Sequence[Level], inside: Sequence[Sequence[fl
     if not apart:
         return 0.0 if series.metric.exact else None
     return _digits(1.4826 * statistics.median(apart), 3)
+
+
+def _off(levels: Sequence[Level], inside: Sequence[Mapping[int, float]], least: float, noise: float) -> tuple[int, ...]:
+    """Where values lie off their levels by `least` and by more than noise does."""
+    border = max(least, OFF * noise)
+    return tuple(
+        sorted(
+            at
+            for level, values in zip(levels, inside, strict=True)
+            for at, value in values.items()
+            if (value > 0) != (level.value > 0) or (value > 0 and abs(math.log(value / level.value)) > border)
+        )
+    )
 
 
 # -- as data of a page ---------------------------------------------------------------------------------------------------
@@ -145,6 +163,12 @@ def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
         failures=_failures(series),
         ticks=tuple(_ticks(series)),
     )
+
+
+def measured_of(found: Levelled, column: int) -> Measured:
+    """The values of the series as a row has them."""
+    per = _per(found.values, ())
+    return Measured(column, per, tuple(round(value * per) for value in found.values))
 
 
 def change_of(each: ChangePoint, at: Mapping[str, int]) -> Change:

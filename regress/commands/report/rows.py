@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 
-from regress.commands.report.lines import Levelled
+from regress.commands.report.lines import Levelled, measured_of
+from regress.compare.circumstances import is_bimodal
 from regress.model import Verdict
-from regress.pages import SPARK_LETTERS, Row
+from regress.pages import SPARK_LETTERS, Level, Row
 from regress.stats.summary import median
+from regress.units import format_change
 
 SPARK_STEPS = 60
 FEWEST = 4
@@ -31,10 +33,12 @@ SEVERITY = (
 """The worst first; what is none of them is unchanged."""
 
 
-def row_of(found: Levelled, place: int, reference: int, threshold: float) -> Row:
+def row_of(found: Levelled, place: int, reference: int, threshold: float, column: int = 0, lost: str = "") -> Row:
+    """The row; `lost` says since when its case has other values only."""
     series, latest = found.series, found.latest
-    status, why = status_of(found, threshold)
-    large = [each for each in found.changes if each.large]
+    status, why = ("gone", lost) if lost else status_of(found, threshold)
+    since, doubt = _since(found, reference)
+    large = [each for each in found.changes if each.large and not each.is_passing]
     last = next(reversed([each for each in large if each.is_open] or large), None)
     return Row(
         benchmark=0,
@@ -48,12 +52,15 @@ def row_of(found: Levelled, place: int, reference: int, threshold: float) -> Row
         why=why,
         latest=found.values[-1],
         at=latest,
-        since=_since(found, reference),
+        since=since,
+        doubt=doubt,
         change=None if last is None else last.ratio,
         changed=None if last is None else found.at[last.first],
         noise=found.noise,
         spark=_spark(found, threshold),
         levels=found.levels,
+        off=found.off,
+        measured=measured_of(found, column),
     )
 
 
@@ -61,10 +68,14 @@ def listed(row: Row, kind: str) -> bool:
     return row.gates or kind in LISTED_KINDS or row.status not in ("unchanged", "undecided")
 
 
+def rank(status: str) -> int:
+    """Sorts statuses, the worst first."""
+    return SEVERITY.index(status) if status in SEVERITY else len(SEVERITY)
+
+
 def severity(row: Row) -> tuple[int, float]:
     """Sorts rows, the worst first."""
-    rank = SEVERITY.index(row.status) if row.status in SEVERITY else len(SEVERITY)
-    return rank, -abs(math.log(row.change)) if row.change and row.change > 0 else 0.0
+    return rank(row.status), -abs(math.log(row.change)) if row.change and row.change > 0 else 0.0
 
 
 def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
@@ -72,7 +83,7 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
     series = found.series
     if newest := series.failures[-1]:
         return ("skipped" if newest == "skipped" else "failed"), newest
-    large = [each for each in found.changes if each.large]
+    large = [each for each in found.changes if each.large and not each.is_passing]
     if any(each.is_open for each in large):
         return "regressed", ""
     known = next((each.acknowledged for each in reversed(large) if each.acknowledged and not each.recovered_by), None)
@@ -91,17 +102,27 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
     alike = len(series.by_way[series.ways[-1]])
     if alike < FEWEST and not series.metric.exact:
         return "undecided", f"{alike} results that can be compared, and it takes {FEWEST}"
+    if moded := next((each for each in reversed(found.changes) if any(map(is_bimodal, each.reasons))), None):
+        return "undecided", next(filter(is_bimodal, moded.reasons))
     if found.noise is not None and found.noise > threshold:
         return "undecided", "the values scatter by more than the change that counts"
     return "unchanged", ""
 
 
-def _since(found: Levelled, reference: int) -> float | None:
-    """Ratio of the newest level to the one at the reference."""
+def _since(found: Levelled, reference: int) -> tuple[float | None, str]:
+    """Ratio of the newest value to the one at the reference or last before it, and what takes from it that it says anything."""
     now, then = found.level_at(found.latest), found.level_at(reference)
-    if now is None or then is None or now.way != then.way or not then.value > 0:
-        return None
-    return float(f"{now.value / then.value:.5g}")
+    at = bisect_right(found.measured, reference) - 1
+    if found.latest <= reference or now is None or then is None or now.way != then.way or not found.values[at] > 0:
+        return None, ""
+    ends = (("the latest value", -1, now), ("the value then", at, then))
+    doubts = [_stray(word, found.values[k], level) for word, k, level in ends if found.measured[k] in found.off]
+    return float(f"{found.values[-1] / found.values[at]:.5g}"), "; ".join(doubts)
+
+
+def _stray(word: str, value: float, level: Level) -> str:
+    ratio = value / level.value if level.value else math.inf
+    return f"{word} lies {format_change(ratio)} off the level around it"
 
 
 def _spark(found: Levelled, threshold: float) -> str:

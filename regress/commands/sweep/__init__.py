@@ -138,7 +138,7 @@ def _report(
         head = Side("head", chosen.line[-1], "")
         warnings += complaints(session, review(session, head).entries_of(run.cases))
     tentative = [each for each in found.changes if each.new and each.point.state == "tentative"]
-    suggestions = [_next(each) for each in [*opened, *tentative][:3]]
+    suggestions = [_next(each) for each in [*tentative[:2], *opened][:3]]
     firsts = {(each.case.name, each.blamed): each for each in reversed(broken) if each.new}
     suggestions += [_next_of_broken(each) for each in [*reversed(firsts.values())][:3]]
     suggestions += accept([(each.case, each.metric) for each in opened])
@@ -157,7 +157,7 @@ def _report(
         machine=run.machine,
         device=run.device,
         plan=", ".join(plan),
-        changes=found.changes,
+        changes=tuple(sorted(found.changes, key=_rank)),
         breakages=broken,
         anchors=tuple(anchors),
         remark=_remark(run, found),
@@ -188,22 +188,27 @@ def _next_of_broken(broken: Breakage) -> tuple[str, str]:
 
 
 def _remark(run: Sweep, found: Events) -> str:
-    """ "3 commits measured, 2 left (1 begun); 1 case gives no number any more, 1 new regression, 1 new tentative change"."""
+    """ "1 case gives no number any more, 1 new regression (3 of 5 commits measured, 1 begun); 4 regressions open"."""
     begun = {each.sha for each in run.measured}.intersection(run.left)
-    measured = [f"{counted(len(run.measured) - len(begun), 'commit')} measured"]
-    measured += [f"{len(run.left)} left" + (f" ({len(begun)} begun)" if begun else "")] if run.left else []
+    done = len(run.measured) - len(begun)
+    measured = [f"{done} of {counted(run.planned, 'commit')} measured"]
+    measured += [f"{len(begun)} begun"] if begun else []
     measured += [f"{len(run.failed)} failed"] if run.failed else []
     broken = sum(each.new for each in found.breakages)
     words = [f"{counted(broken, 'case')} {'give' if broken > 1 else 'gives'} no number any more"] if broken else []
-    kinds = Counter(_kind(each) for each in found.changes if each.new)
+    kinds = Counter(_kind(each) for each in sorted(found.changes, key=_rank) if each.new)
     words += [f"{number} new {kind}{'s' * (number > 1)}" for kind, number in kinds.items()]
-    words = words or ["nothing new has changed"]
-    still = [
-        (sum(each.point.is_open and not each.new for each in found.changes), "regression", "open"),
-        (sum(not each.new for each in found.breakages), "case", "without a number"),
+    before = [
+        (sum(each.point.is_open for each in found.changes if not each.new), "regression", "open"),
+        (len(found.breakages) - broken, "case", "without a number from before"),
     ]
-    words += [f"{counted(number, noun)} {what} from before" for number, noun, what in still if number]
-    return f"{', '.join(measured)}; {', '.join(words)}"
+    still = [f"{counted(number, noun)} {what}" for number, noun, what in before if number]
+    return "; ".join([f"{', '.join(words) or 'nothing new'} ({', '.join(measured)})", *still])
+
+
+def _rank(changed: Changed) -> int:
+    """Sorts changes, what hurts first: regressions, what is tentative, the others."""
+    return 0 if changed.point.is_open else 1 if _is_tentative(changed) else 2
 
 
 def _is_tentative(changed: Changed) -> bool:

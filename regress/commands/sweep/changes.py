@@ -10,7 +10,7 @@ from regress.commands.acknowledging import review
 from regress.commands.session import Session
 from regress.compare import Anchors, anchor_check, anchors_of, breakages_of, key_of, past_of
 from regress.compare.gating import gating, that_gate
-from regress.history import Store
+from regress.history import Store, confirmed_in
 from regress.model import Anchor, AnchorCheck, Breakage, Case, Changed, ChangePoint, Commit, Failure, Series, Side
 
 
@@ -28,7 +28,7 @@ def events_on(session: Session, line: Sequence[Commit], names: Collection[str], 
     config = session.config
     entries = review(session, Side("head", line[-1], "")) if line else None
     past = past_of(config.results_dir, session.cache, line, config.settings, machine)
-    anchors = Anchors(Store(config.results_dir).anchors(machine), config.settings)
+    anchors = Anchors(Store(config.results_dir).anchors(machine), config.settings, confirmed_in(session.cache))
     by_sha = {each.sha: each for each in line}
     found: list[Changed] = []
     broken: list[Breakage] = []
@@ -72,7 +72,7 @@ def anchors_beside(
         for series in (each for each in every if gating(each, every) is None):
             for anchor in anchors_of(series, anchors.of(name).get(key_of(series), ())):
                 found[anchor.commit].append((series, anchor))
-    tags = session.repository.releases()
+    tags = session.repository.releases_in(line)
     return [
         anchor_check(
             commit,

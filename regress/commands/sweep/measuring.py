@@ -178,7 +178,7 @@ class Sweep:
         older = [each for each in before if self._place[each.sha] < self._place[newest.sha]]
         if not older or older[-1] != before[-1] or self._lacking[newest.sha] != dict.fromkeys(self.cases, self.rounds):
             return []
-        tags = self._session.repository.releases()
+        tags = self._session.repository.releases_in(self._chosen.line)
         wanted = dict.fromkeys([*[each for each in older if each.sha in tags][-1:], older[-1]])
         return [self._side(each, newest.sha) for each in wanted]
 

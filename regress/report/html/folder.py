@@ -2,6 +2,7 @@
 
     index.html        the page
     data/index.js     the Index
+    data/values.js    the Values of its rows
     data/b/*.js       a Shard a benchmark
     manifest.json     what page and shards were made from, and the parts of the index: what need not be made again
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from regress.report.progress import Progress
 
 MANIFEST = "manifest.json"
-FORMAT = 2
+FORMAT = 3
 SHARDS = Path("data", "b")
 SOURCES = ["data/index.js"]
 """What the page loads its data from."""
@@ -88,10 +89,11 @@ def write_folder(site: Site, folder: Path, progress: Progress) -> Written:
             save()
             raise
         kept = {leaf.name: kept[leaf.name] for leaf in site.leaves}
-        index = site.index([each.part for each in kept.values()])
+        index, values = site.index([each.part for each in kept.values()])
         page_made_of = page_stamp(index.project, SOURCES)
         if before.page != page_made_of or not (folder / "index.html").exists():
             replace_file(folder / "index.html", page(index.project, sources=SOURCES))
+        replace_file(folder / "data" / "values.js", script_of("values", "", values))
         replace_file(folder / "data" / "index.js", script_of("index", "", index))
         wanted = {leaf.file for leaf in site.leaves}
         for path in (folder / SHARDS).iterdir():
@@ -161,10 +163,11 @@ def write_file(site: Site, path: Path, progress: Progress) -> Written:
             progress.advance(site.leaves[place].name)
     progress.close()
     every = [made[place] for place in range(len(made))]
-    index = site.index([part for _, part in every])
+    index, values = site.index([part for _, part in every])
+    data = [script_of("index", "", index), script_of("values", "", values), *(data for data, _ in every)]
     with explained(path, "--single-file FILE with a file that can be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, page(index.project, data=[script_of("index", "", index), *(data for data, _ in every)]))
+        replace_file(path, page(index.project, data=data))
     return Written(path, index, len(every), len(every), len(every))
 
 

@@ -34,15 +34,35 @@ def root(history: Path, tmp_path: Path) -> Path:
 
 
 def test_a_report_is_written_and_kept_up_to_date(root: Path) -> None:
-    first = regress(root, "report", "-q")
+    first = regress(root, "report")
     assert first.code == 0, first.err
     assert (root / "report" / "index.html").exists()
     assert first.out == "report/index.html  (9 benchmarks, 26 commits; 9 pages changed)\n"
-    assert "history/h100/" in first.err
-    assert "was left out: not JSON" in first.err
+    assert "warning: history/h100/" in first.err
+    assert ": not JSON" in first.err
     before = {path: path.stat().st_mtime_ns for path in (root / "report" / "data" / "b").iterdir()}
     assert regress(root, "report", "-q").out.endswith("0 pages changed)\n")
     assert {path: path.stat().st_mtime_ns for path in (root / "report" / "data" / "b").iterdir()} == before
+
+
+@pytest.mark.parametrize("name, lost", [("cpu-box", 0), ("other", 53)])
+def test_results_that_could_not_be_used_are_told_first(root: Path, name: str, lost: int) -> None:
+    """A folder may have any name where machine.json says whose it is; where nothing says so, a reader has to know."""
+    folder = root / "history" / "cpu-box"
+    told = json.loads((folder / "machine.json").read_text())
+    (folder / "machine.json").write_text(json.dumps({**told, "machine": name}))
+    for path in folder.glob("*.rounds.jsonl"):
+        path.unlink()
+    folder.rename(folder.with_name("renamed"))
+    done = regress(root, "report", "-q")
+    assert (done.code, done.err) == (0, "")
+    says = f"{lost + 1} of 132 files of results are not in it" if lost else ""
+    assert done.out.count("\n") == (2 if lost else 1)
+    assert says in done.out
+    found = index(root)
+    assert found["lost"] == {"files": lost + 1, "of": 132, "newer": 0, "matters": lost > 0}
+    assert sum(files for _, files, _, _ in found["skipped"]) == lost + 1
+    assert len(found["skipped"]) == (2 if lost else 1)
 
 
 def test_a_change_that_an_anchor_made_too_is_the_machines(root: Path) -> None:

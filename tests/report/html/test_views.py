@@ -43,7 +43,7 @@ def test_the_first_screen_says_what_is_worse_since_when_by_whom_and_how_sure(vis
     assert re.fullmatch(
         r"ops\.cudatime_oom ✕ failed oom since \w+ change 2\d \(\w+ gave one\)\. out of memory .*", stopped
     )
-    softmax, alloc = texts(page.locator("section .event, .events").first.locator(".event"))
+    alloc, softmax = texts(page.locator(".events").nth(1).locator(".event"))
     assert "ops.Softmax.cudatime_fwd gpu time · 6 of 6 cases, +9." in softmax
     assert "on 2 of 3 machines (not l4)" in softmax
     assert "open since 6 measured commits" in softmax
@@ -52,14 +52,19 @@ def test_the_first_screen_says_what_is_worse_since_when_by_whom_and_how_sure(vis
     assert "▲ +25.0 %" in alloc
     assert "512 MiB → 640 MiB" in alloc
     assert "one of 3 commits by" in alloc
-    interval = page.locator(".event .whisker").first.get_attribute("aria-label") or ""
+    whisker = page.locator(".events").nth(1).locator(".event").nth(1).locator(".whisker")
+    interval = whisker.get_attribute("aria-label") or ""
     assert interval.startswith("95 % interval +9.")
     assert interval.endswith("counts from 5 %")
+    assert re.search(r"95 %: \+9\.\d … \+9\.\d %, counts from \+5 %", softmax)
+    assert "counts from +10 %" in alloc
     assert "Measuring has stopped. 2 commits after" in page.inner_text(".banner")
 
 
-def test_what_was_seen_once_is_to_be_measured_again(visit: Visit) -> None:
-    (event,) = texts(visit().locator(".events").nth(1).locator(".event"))
+def test_what_is_new_stands_first_tentative_or_not(visit: Visit) -> None:
+    page = visit()
+    assert texts(page.locator("h2"))[:2] == ["New since the night before", "Open regressions"]
+    (event,) = texts(page.locator(".events").first.locator(".event"))
     assert event.startswith("ops.cudatime_last gpu time · on 3 of 3 machines △ tentative")
 
 
@@ -312,8 +317,10 @@ def test_every_change_is_one_row_with_its_commits(visit: Visit) -> None:
 def test_machines_and_what_tells_them_apart(visit: Visit) -> None:
     page = visit("#/machines")
     assert [row.split()[0] for row in rows(page)[:5]] == ["a100", "cpu-box", "cpu-box", "h100", "l4"]
-    driver = next(row for row in rows(page) if row.startswith("driver"))
-    assert driver == "driver differs 580 - 580 570"
+    facts = page.locator("table").nth(1)
+    at = texts(facts.locator("thead th")).index("driver")
+    rows_of = [texts(row.locator("th, td")) for row in facts.locator("tbody tr").all()]
+    assert {row[0]: row[at] for row in rows_of} == {"a100": "580", "cpu-box": "-", "h100": "580", "l4": "570"}
     told = page.inner_text("main")
     assert "1 commit with results is not on main" in told
     assert "history/h100/" in told
@@ -322,7 +329,7 @@ def test_machines_and_what_tells_them_apart(visit: Visit) -> None:
 
 def test_failures_with_their_words(visit: Visit) -> None:
     page = visit("#/failures")
-    assert page.inner_text("h1") == "1 case fails."
+    assert page.inner_text("h1") == "3 cases fail."
     assert len(rows(page)) == 3
     page.locator("summary").first.click()
     assert "ops.py:7" in page.locator("pre").first.inner_text()
@@ -392,8 +399,53 @@ def test_what_is_new_since_the_last_visit(visit: Visit) -> None:
     page = visit()
     assert "your last visit" not in page.inner_text(".lede")
     remembered = page.evaluate("localStorage.getItem('regress seen tensors')")
-    assert remembered.count("\n") == 1
+    assert remembered.count("\n") == 3, "three changes, and a case that gives no number any more"
     page.evaluate("text => localStorage.setItem('regress seen tensors', text)", remembered.split("\n")[0])
     page.reload()
     page.wait_for_selector("main[data-page]")
-    assert "1 since your last visit" in page.inner_text(".lede")
+    assert "1 new since your last visit" in page.inner_text(".lede")
+    assert texts(page.locator("h2"))[:2] == ["New since your last visit", "Open regressions"]
+    alloc, last = texts(page.locator(".events").first.locator(".event"))
+    assert alloc.startswith("mem.cudatime_alloc")
+    assert last.startswith("ops.cudatime_last")
+    page.reload()
+    page.wait_for_selector("main[data-page]")
+    assert texts(page.locator("h2"))[:2] == ["Open regressions", "To be measured again"]
+
+
+def test_counts_are_the_same_on_every_page(visit: Visit) -> None:
+    """What fails or is worse is counted by the case in its place, wherever it is counted."""
+    lede = visit().inner_text(".lede")
+    page = visit("#/machines")
+    heads = [each.inner_text() for each in page.locator("table").first.locator("thead th").all()]
+    sums = [0] * len(heads)
+    for row in page.locator("table").first.locator("tbody tr").all():
+        for at, cell in enumerate(row.locator("th, td").all()):
+            digits = (
+                re.sub(r"\D", "", cell.inner_text())
+                if heads[at] in ("Cases", "Regressed", "Failed", "Undecided")
+                else ""
+            )
+            sums[at] += int(digits or 0)
+    total = dict(zip(heads, sums, strict=True))
+    assert f"{total['Cases']} cases in 5 places" in lede
+    for word in ("Regressed", "Failed", "Undecided"):
+        assert f"{total[word]} {word.lower()}" in lede
+    assert visit("#/failures").inner_text("h1") == f"{total['Failed']} cases fail."
+
+
+def test_a_change_is_opened_on_the_page_of_its_benchmark(visit: Visit) -> None:
+    """Who may be to blame, and the commands: of what is open, or of the change that is clicked."""
+    page = visit(benchmark(made.ALLOC, "metric=peak_memory"))
+    (card,) = page.locator("#change .event").all()
+    assert "The 3 commits" in card.inner_text()
+    buttons = [each.inner_text() for each in card.locator(".actions button").all()]
+    assert buttons == ["bisect", "explain", "check", "ack"]
+    assert "to be run on " in (card.locator(".actions button").nth(1).get_attribute("title") or "")
+    page = visit(benchmark(made.NORM, "at=h100|GPU-h100|worktree-py3.12"))
+    assert page.locator("#change").count() == 0
+    chart(page)
+    page.mouse.click(*point(page, 8))
+    card = page.locator("#change .event")
+    assert "recovered" in card.inner_text()
+    assert "bisect" not in card.locator(".actions").inner_text(), "one commit is no range"

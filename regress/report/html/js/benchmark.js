@@ -5,6 +5,58 @@
   const {verdict, facts} = R.facts;
   const {changes, values} = R.detail;
 
+  const COLOURED = 40;
+  // Places of which the line is switched off, by their numbers.
+  const hidden = () => new Set(R.list("off").map(at => R.index.places[at]?.id));
+  // Of several lines: what each is called, and a switch for it.
+  const legend = (now, go) => {
+    if (now.lines.length < 2) return null;
+    const off = hidden(),
+      shown = now.lines.filter(line => !off.has(line.place));
+    const toggled = at => (R.list("off").includes(at) ? R.list("off").filter(each => each !== at) : [...R.list("off"), at]).join(",");
+    return h(
+      "div",
+      {class: "chips legend", role: "group", "aria-label": "Lines"},
+      now.lines.map(line => {
+        const at = String(R.placeOf.get(line.place)),
+          k = shown.indexOf(line);
+        return h(
+          "button",
+          {
+            type: "button",
+            class: "chip",
+            "aria-pressed": String(k >= 0),
+            title: R.placeNames(Number(at)),
+            data: {chip: `line ${at}`},
+            onclick: () => go({off: toggled(at)}),
+          },
+          k >= 0 && shown.length <= COLOURED && h("i", {class: "dot", style: `background:${R.lineColor(k, shown.length)}`}),
+          label(line.place),
+        );
+      }),
+    );
+  };
+  const eventsOf = (shard, now) =>
+    R.eventsOf(
+      shard.name,
+      now.metric,
+      now.lines.map(line => R.placeOf.get(line.place)),
+    );
+  // The change that is asked for, or what is open: who may be to blame, how sure it is, and what to run next.
+  const change = (shard, now) => {
+    const events = eventsOf(shard, now),
+      asked = R.findCommit(R.get("change")),
+      held = now.lines
+        .flatMap(line => line.changes)
+        .filter(each => each.large && each.moved === "regressed" && each.state !== "recovered")
+        .map(each => R.commitAt.get(shard.commits[each.first]))
+        .sort((a, b) => b - a),
+      alike = events.filter(each => each.moved === "regressed"),
+      event = asked >= 0 ? R.eventAt(events, asked) : held.length > 0 && R.eventAt(alike, held[0]);
+    // What it comes from stands below, with all that was explained of the case.
+    return event && h("section", {class: "events", id: "change"}, R.eventCard({...event, told: null}));
+  };
+
   R.pages.benchmark = async () => {
     const entry = R.index.entries[R.entryOf.get(R.state.name)];
     if (!entry)
@@ -104,7 +156,7 @@
                     [...places, "all"].map(each =>
                       h(
                         "option",
-                        {value: each, selected: each === now.place},
+                        {value: each, selected: each === now.place, title: each === "all" ? null : R.placeNames(R.placeOf.get(each))},
                         each === "all" ? "everywhere" : label(each),
                       ),
                     ),
@@ -118,7 +170,8 @@
                   each => (each === "all" ? "everywhere" : label(each)),
                 ),
           ),
-          h("div", {class: "two"}, h("div", null, plot, bar, pinnedAt), facts(now)),
+          h("div", {class: "two"}, h("div", null, plot, legend(now, go), bar, pinnedAt), facts(now)),
+          change(shard, now),
           changes(shard, now),
           R.account.accounts(shard, now),
           others,
@@ -138,11 +191,13 @@
         ].filter(Boolean),
       );
       const zoomed = R.get("z").split("..").map(R.findCommit);
+      const shown = now.lines.filter(line => !hidden().has(line.place));
       const main = R.chart({
         node: plot,
         shard,
-        lines: now.lines,
-        labels: now.lines.map(line => label(line.place)),
+        lines: shown.length ? shown : now.lines,
+        labels: (shown.length ? shown : now.lines).map(line => label(line.place)),
+        colors: shown.length <= COLOURED,
         height: 330,
         byDate: R.get("x") === "date",
         log: R.get("log") === "1",
@@ -152,6 +207,7 @@
         sync: "commits",
         onpin: commit => {
           const sha = R.index.commits[commit].sha;
+          if (R.eventAt(eventsOf(shard, now), commit)) R.put({change: sha});
           go(marked.length === 1 && marked[0] !== commit ? {with: sha} : {pin: sha, with: ""});
         },
         onzoom: ends => go({z: ends && ends.map(at => R.index.commits[at].sha).join("..")}),

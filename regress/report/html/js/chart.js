@@ -56,14 +56,15 @@
     while (at >= 0 && typeof own.y[at] !== "number") at -= 1;
     return (at >= 0 ? own.y[at] : own.y.find(each => typeof each === "number")) || 1;
   };
-  const range = (values, log, least) => {
+  const range = (values, log, least, levels = []) => {
     if (!values.length) return [0, 1];
     // What lies far outside of the rest would flatten it: it is marked at the edge instead, see plugins.js.
     const ordered = Float64Array.from(values).sort(),
       at = share => ordered[Math.round(share * (ordered.length - 1))];
     const reach = Math.max(2 * (at(0.98) - at(0.02)), Math.abs(at(0.5)) * least);
-    let low = Math.max(ordered[0], at(0.02) - reach),
-      high = Math.min(ordered.at(-1), at(0.98) + reach);
+    // A level is never far outside, however short it is yet.
+    let low = Math.min(...levels, Math.max(ordered[0], at(0.02) - reach)),
+      high = Math.max(...levels, Math.min(ordered.at(-1), at(0.98) + reach));
     if (log && low > 0) {
       const pad = Math.max((high / low) ** 0.08, 1 + least / 2);
       return [low / pad, high * pad];
@@ -78,7 +79,7 @@
   // Among many lines those stand out that have moved, in the colour of what that means.
   const crowd = line => {
     const last = line.changes.findLast(each => each.large && each.state !== "recovered");
-    return color(last ? ({regressed: "--worse", improved: "--better"}[last.moved] ?? "--unsure") : "--crowd");
+    return color(last ? `--${R.toneOf(last.moved)}` : "--crowd");
   };
 
   // options: {node, shard, lines, labels, height, byDate, log, relative, pins, zoom, small, sync, onpin, onzoom}
@@ -98,7 +99,7 @@
         shown: over(own.y, k),
         low: over(own.low, k),
         high: over(own.high, k),
-        color: many ? crowd(own.line) : color(`--l${k % 8}`),
+        color: many ? (options.colors ? R.lineColor(k, lines.length) : crowd(own.line)) : color(`--l${k % 8}`),
       });
       const at = data.length;
       data.push(own.low, own.high, own.shown);
@@ -128,6 +129,12 @@
       frame.lines.flatMap(own =>
         own.shown.filter((each, at) => typeof each === "number" && frame.xs[at] >= low && frame.xs[at] <= high),
       );
+    const levels = (low, high) =>
+      frame.lines.flatMap(own =>
+        own.line.levels
+          .filter(({first, last}) => frame.xs[own.index(first)] <= high && frame.xs[own.index(last)] >= low)
+          .map(each => each.value / own.scale),
+      );
     const format = each => (options.relative ? text.change(each) : text.value(each, unit));
     const full = frame.byDate ? [frame.xs[0] - 43200, frame.xs.at(-1) + 43200] : [-0.5, frame.xs.length - 0.5];
     const zoom = () => {
@@ -153,10 +160,10 @@
       padding: [small ? 8 : 26, small ? 14 : 36, small ? 8 : 0, 0],
       legend: {show: false},
       scales: {
-        x: {time: frame.byDate, range: (_, low, high) => (chart.free ? [low, high] : zoom())},
+        x: {time: frame.byDate, range: zoom},
         y: {
           distr: log ? 3 : 1,
-          range: u => range(visible(u.scales.x.min ?? full[0], u.scales.x.max ?? full[1]), log, least),
+          range: () => range(visible(...zoom()), log, least, levels(...zoom())),
         },
       },
       axes: [
@@ -227,5 +234,8 @@
       },
     };
   };
+  // The colour of a line among so many: of a palette, or around the circle of hues.
+  R.lineColor = (k, of) =>
+    of > 8 ? `hsl(${((k * 137.5) % 360).toFixed(0)} 60% ${matchMedia("(prefers-color-scheme: dark)").matches ? 65 : 40}%)` : color(`--l${k % 8}`);
   R.color = color;
 })(regress);

@@ -74,8 +74,9 @@
       hide: true,
       value: group => group[0].since,
       cell: group => {
-        const {since, better, status} = group[0],
+        const {since, better, status, doubt} = group[0],
           small = since === null || Math.abs(since - 1) < 0.005;
+        if (doubt) return h("span", {class: "soft", title: doubt}, `${text.change(since)} ?`);
         return small
           ? h(
               "span",

@@ -1,33 +1,56 @@
-// Two commits, all benchmarks: the verdicts of the history, level against level. What was judged before the page was written is
-// looked up here; a level holds over several commits, so that one noisy night does not decide.
+// Two commits, all benchmarks: what was measured, and the verdicts of the history, level against level. What was judged before the
+// page was written is looked up here; a level holds over several commits, so that one noisy night does not decide, and where a
+// value is far off its level nothing is claimed.
 (R => {
   const {h, text} = R;
   const WORDS = {r: "regressed", i: "improved", c: "changed", u: "unchanged", x: "incomparable"};
+  const NEAR = 10;
   const BACK = {r: "i", i: "r"};
 
   const levelAt = (row, at) => row.levels.findLastIndex(level => level.first <= at);
-  const judge = (row, a, b) => {
+  const judge = (row, a, b, valueAt) => {
     const [from, to] = [levelAt(row, a), levelAt(row, b)],
-      last = row.levels.at(-1).last;
-    if (from < 0 && to < 0) return null;
-    if (from < 0) return {row, verdict: "new", base: null, head: row.levels[to].value};
-    const lost = row.status === "gone" || row.status === "failed";
+      last = row.levels.at(-1).last,
+      lost = row.status === "gone" || row.status === "failed";
+    // What was not measured near the base either is not gone since then, and is not new.
+    if ((from < 0 && to < 0) || (lost && a > last + NEAR) || (from < 0 && lost && b > last + NEAR)) return null;
+    const [base, head] = [from < 0 ? null : valueAt(row, a), to < 0 ? null : valueAt(row, b)];
+    if (from < 0) return {row, verdict: "new", base, head};
     if (to < 0 || (b > last && lost))
-      return {row, verdict: to < 0 ? "gone" : row.status, base: row.levels[from].value, head: null};
-    return same(row, from, to);
+      return {row, verdict: to < 0 ? "gone" : row.status, base, head: null};
+    return same(row, from, to, base, head);
   };
-  const same = (row, from, to) => {
+  const same = (row, from, to, base, head) => {
     const [low, high] = from < to ? [from, to] : [to, from],
       letter = low === high ? "u" : (row.levels[high].against[low] ?? "x");
     const verdict = WORDS[from > to ? (BACK[letter] ?? letter) : letter];
-    const base = row.levels[from].value,
-      head = row.levels[to].value;
-    return {row, verdict, base, head, ratio: verdict !== "incomparable" && base > 0 ? head / base : null};
+    if (verdict === "incomparable") return {row, verdict, base, head, ratio: null, why: "measured in another way in between"};
+    const ratio = base.value > 0 ? head.value / base.value : null,
+      why = doubt(row, from, to, base, head, ratio, verdict);
+    return {row, verdict: why ? "undecided" : verdict, base, head, ratio, why};
   };
+  const doubt = (row, from, to, base, head, ratio, verdict) => {
+    const off = [
+      [base, from],
+      [head, to],
+    ].filter(([end]) => row.off.includes(end.at));
+    if (off.length)
+      return off
+        .map(([end, level]) => `${R.commitName(end.at)} was measured ${text.change(end.value / row.levels[level].value)} off the level around it`)
+        .join("; ");
+    const up = row.levels[to].value > row.levels[from].value;
+    return ratio !== null && verdict !== "unchanged" && ratio > 1 !== up ? "the levels moved, and these two values did not" : null;
+  };
+  // The value, and where nothing was measured at the commit itself, at which one before it.
+  const measured = (end, at, row) =>
+    end === null
+      ? text.MISSING
+      : [text.value(end.value, row.unit), end.at !== at && h("div", {class: "soft small mono"}, R.commitName(end.at))];
   const geomean = ratios => Math.exp(ratios.reduce((sum, each) => sum + Math.log(each), 0) / ratios.length);
 
-  R.pages.compare = () => {
+  R.pages.compare = async () => {
     const {index} = R,
+      valueAt = await R.measured(),
       last = index.commits.length - 1;
     const options = h(
       "datalist",
@@ -106,12 +129,12 @@
         states = R.list("status");
       const judged = index.rows
         .filter(row => row.gates && places.shows(row.place))
-        .map(row => judge(row, a, b))
+        .map(row => judge(row, a, b, valueAt))
         .filter(Boolean);
       const count = {};
       for (const each of judged) count[each.verdict] = (count[each.verdict] ?? 0) + 1;
-      const order = ["failed", "regressed", "changed", "improved", "gone", "new", "incomparable", "unchanged"];
-      const times = judged.filter(each => each.ratio && each.row.unit === "s");
+      const order = ["failed", "regressed", "changed", "improved", "undecided", "gone", "new", "incomparable", "unchanged"];
+      const times = judged.filter(each => each.ratio && each.row.unit === "s" && each.verdict !== "undecided");
       const byPlace = places.places
         .map(place => [place, times.filter(each => each.row.place === place).map(each => each.ratio)])
         .filter(each => each[1].length);
@@ -156,16 +179,16 @@
             label: "Base",
             num: true,
             hide: true,
-            value: each => each.base,
-            cell: each => text.value(each.base, each.row.unit),
+            value: each => each.base?.value ?? null,
+            cell: each => measured(each.base, a, each.row),
           },
           {
             key: "head",
             label: "Head",
             num: true,
             hide: true,
-            value: each => each.head,
-            cell: each => text.value(each.head, each.row.unit),
+            value: each => each.head?.value ?? null,
+            cell: each => measured(each.head, b, each.row),
           },
           {
             key: "change",
@@ -179,7 +202,7 @@
             label: "Verdict",
             value: each => each.verdict,
             cell: each =>
-              R.tag(each.verdict, "", each.verdict === "incomparable" ? "measured in another way in between" : null),
+              R.tag(each.verdict, "", each.why),
           },
         ],
       });
@@ -200,10 +223,12 @@
         h(
           "p",
           {class: "lede"},
-          `${text.listed(words)}. `,
-          means.length > 3
+          `${text.counted(judged.length, "series", "series")} (a case and a metric in one place${judged.some(each => each.row.cases > 1) ? "; of benchmarks with many cases the worst one" : ""}): ${text.listed(words)}. `,
+          !means.length
+            ? ""
+            : means.length > 3
             ? `Geometric means: ${text.change(Math.min(...byPlace.map(each => geomean(each[1]))))} to ${text.change(Math.max(...byPlace.map(each => geomean(each[1]))))}.`
-            : `Geometric mean: ${means.join("; ") || text.MISSING}.`,
+            : `Geometric mean: ${means.join("; ")}.`,
         ),
         h(
           "div",
@@ -238,7 +263,7 @@
     draw();
     return [
       h("h1", null, "Compare two commits"),
-      h("p", {class: "lede"}, "By the levels of the history: each benchmark against itself, in the same place."),
+      h("p", {class: "lede"}, "What was measured at the two commits, or last before them; judged by the levels of the history, each benchmark against itself in the same place."),
       h(
         "div",
         {class: "filters"},

@@ -28,21 +28,40 @@
       Object.assign(shard, {opened: true, lines: shard.lines.map(line => unpacked(line, shard.columns))});
     return shard;
   };
-  R.shard = entry => {
-    if (R.shards.has(entry.name)) return Promise.resolve(opened(entry.name));
-    if (!R.waiting.has(entry.name)) {
+  // Runs a script of data once, and gives what it has brought.
+  const loaded = (file, there, open) => {
+    if (there()) return Promise.resolve(open());
+    if (!R.waiting.has(file)) {
       const loading = new Promise((resolve, reject) => {
-        const script = R.h("script", {src: `data/b/${encodeURIComponent(entry.file)}`});
-        script.onload = () =>
-          R.shards.has(entry.name) ? resolve(opened(entry.name)) : reject(new Error("it is of another report"));
-        script.onerror = () => reject(new Error(`data/b/${entry.file} is not there`));
+        const script = R.h("script", {src: `data/${file}`});
+        script.onload = () => (there() ? resolve(open()) : reject(new Error("it is of another report")));
+        script.onerror = () => reject(new Error(`data/${decodeURIComponent(file)} is not there`));
         document.head.append(script);
       });
-      R.waiting.set(entry.name, loading);
-      loading.catch(() => R.waiting.delete(entry.name));
+      R.waiting.set(file, loading);
+      loading.catch(() => R.waiting.delete(file));
     }
-    return R.waiting.get(entry.name);
+    return R.waiting.get(file);
   };
+  R.shard = entry =>
+    loaded(
+      `b/${encodeURIComponent(entry.file)}`,
+      () => R.shards.has(entry.name),
+      () => opened(entry.name),
+    );
+  // What was measured of a row at a commit, or last before it: `{value, at}`.
+  const valueAt = (row, commit) => {
+    const [column, per, values] = R.values.rows[row.number],
+      at = R.values.columns[column],
+      k = at.findLastIndex(each => each <= commit);
+    return k < 0 ? null : {value: values[k] / per, at: at[k]};
+  };
+  R.measured = () =>
+    loaded(
+      "values.js",
+      () => R.values,
+      () => valueAt,
+    );
   // Once, when the index is there.
   R.prepare = () => {
     const {index} = R;
@@ -58,7 +77,8 @@
       event.id = [event.case, event.metric, event.moved, index.commits[event.first].sha].join(" ");
     }
     index.broken = index.broken.map(values => named(index.fields.broken, values));
-    index.rows.forEach(row => {
+    index.rows.forEach((row, number) => {
+      row.number = number;
       row.name = index.entries[row.benchmark].name;
       row.text = `${row.name} ${row.params} ${R.metric(row.metric)} ${row.metric}`.toLowerCase();
     });
@@ -71,7 +91,9 @@
     if (!wanted) return -1;
     if (wanted === "first") return 0;
     if (wanted === "last") return commits.length - 1;
-    const tagged = commits.findIndex(commit => commit.tags.some(tag => tag.toLowerCase() === wanted));
+    const tagged =
+      R.index.releases.find(each => each.name.toLowerCase() === wanted)?.at ??
+      commits.findIndex(commit => commit.tags.some(tag => tag.toLowerCase() === wanted));
     return tagged >= 0
       ? tagged
       : wanted.length < 4
@@ -81,6 +103,14 @@
   // What a commit is called: its tag, else its sha.
   R.commitName = at => R.index.commits[at].tags[0] ?? R.short(R.index.commits[at].sha);
   R.referenceName = () => R.index.release || R.commitName(R.index.reference);
+  // Where the reference of "since" was measured, in case that is not the release itself.
+  R.referenceNote = () => {
+    const {release, releases} = R.index,
+      found = releases.find(each => each.name === release);
+    if (!found || (found.measured && found.tagged)) return "";
+    const where = `${R.short(R.index.commits[found.at].sha)}, the newest measured commit`;
+    return found.tagged ? ` (${where} at or before it)` : ` (${where} before its branch left ${R.index.branch})`;
+  };
   R.commitLink = commit => {
     const sha = R.h("span", {class: "mono"}, R.short(commit.sha));
     return R.index.commit_url

@@ -9,6 +9,8 @@
       .sort((a, b) => b.change.first - a.change.first);
     if (!rows.length) return null;
     const commit = at => R.index.commits[R.commitAt.get(shard.commits[at])];
+    const opened = each =>
+      R.link("benchmark", shard.name, {...Object.fromEntries(R.state.query), change: commit(each.change.first).sha});
     return h(
       "section",
       null,
@@ -17,6 +19,7 @@
         rows,
         caption: "Change points",
         name: "changes",
+        link: opened,
         columns: [
           {
             key: "first",
@@ -50,7 +53,7 @@
             label: "Change",
             num: true,
             value: each => each.change.ratio,
-            cell: each => R.moved(each.change.ratio, each.change.moved),
+            cell: each => h("a", {href: opened(each)}, R.moved(each.change.ratio, each.change.moved)),
           },
           {
             key: "interval",

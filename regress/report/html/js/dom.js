@@ -42,15 +42,15 @@
     }
     say(`copied: ${what ?? text}`);
   };
-  const copyButton = (label, text) =>
+  const copyButton = (label, text, more = "") =>
     h(
       "button",
       {
         type: "button",
         class: "copy",
-        title: text,
-        "aria-label": `Copy the command: ${label}`,
-        onclick: () => copy(text),
+        title: [text, more].filter(Boolean).join("\n"),
+        "aria-label": ["Copy the command: ", label, more && `, ${more}`].filter(Boolean).join(""),
+        onclick: () => copy(text, more && `${text} (${more})`),
       },
       label,
     );

@@ -10,7 +10,7 @@
     const title = h("div", {class: "subject"}, R.commitLink(one ?? first), " ", (one ?? first).subject);
     const who = one
       ? one.author
-      : `one of ${event.suspects_n} commits by ${R.text.listed(authors.slice(0, 3))}${authors.length > 3 ? ` and ${authors.length - 3} more` : ""}`;
+      : `one of ${event.suspects_n} commits by ${R.text.listed(authors.length > 3 ? [...authors.slice(0, 3), `${authors.length - 3} more`] : authors)}`;
     return [title, h("div", {class: "soft"}, `${who} · ${R.text.date((one ?? first).date)}`)];
   };
   const acknowledged = event => {
@@ -75,6 +75,60 @@
       {class: "soft"},
       `${R.index.left_out} older changes and failures are on the pages of their benchmarks only.`,
     );
+  // What measures has to be run where the change was seen.
+  const measures = word => word !== "ack";
+  const where = event => {
+    const {machine, gpu} = R.index.places[event.place];
+    return `to be run on ${[machine, gpu].filter(Boolean).join(", ")}`;
+  };
+  // The events of a case in a place, the newest first; and the one that a commit began.
+  R.eventsOf = (name, metric, places) =>
+    R.index.events
+      .filter(
+        each =>
+          R.index.entries[each.benchmark].name === name && each.metric === metric && each.places.some(at => places.includes(at)),
+      )
+      .sort((a, b) => b.first - a.first);
+  R.eventAt = (events, commit) =>
+    events.find(each => each.first === commit) ?? events.find(each => each.good < commit && commit <= each.last);
+  // Events of one cause as one card: that of the first, and the others behind it.
+  R.causeCard = ([first, ...others]) => {
+    const card = R.eventCard(first);
+    if (others.length)
+      card.append(
+        h(
+          "details",
+          {class: "told also"},
+          h("summary", null, `and ${R.text.counted(others.length, "more change")} in the same commits`),
+          h(
+            "ul",
+            null,
+            others.map(each =>
+              h(
+                "li",
+                {data: {link: R.eventLink(each)}},
+                h("a", {class: "mono name", href: R.eventLink(each)}, R.name(each.cases > 1 ? R.index.entries[each.benchmark].name : each.case)),
+                " ",
+                h("span", {class: "soft small"}, R.metric(each.metric)),
+                " ",
+                R.moved(each.ratio, each.moved),
+                " ",
+                R.tag(each.state),
+              ),
+            ),
+          ),
+        ),
+      );
+    return card;
+  };
+  // What counts, in numbers: "+72.4 % (+65.0 … +80.0), counts from +5 %".
+  const howSure = event =>
+    event.ratio !== null &&
+    h(
+      "div",
+      {class: "soft small"},
+      `${event.low === event.high ? "exact" : `95 %: ${R.text.interval(event.low, event.high)}`}, counts from ${event.threshold ? `+${R.text.percent(event.threshold)}` : "any change"}`,
+    );
   R.eventCard = event => {
     const row =
       R.index.rows.find(
@@ -113,6 +167,7 @@
         null,
         R.moved(event.ratio, event.moved, true),
         R.whisker(event),
+        howSure(event),
         h(
           "div",
           {class: "soft"},
@@ -127,7 +182,7 @@
         h(
           "div",
           {class: "actions"},
-          Object.entries(event.commands).map(([word, text]) => R.copyButton(word, text)),
+          Object.entries(event.commands).map(([word, text]) => R.copyButton(word, text, measures(word) && where(event))),
         ),
       ),
       R.account.told(event),

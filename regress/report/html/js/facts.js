@@ -43,7 +43,7 @@
         " at ",
         R.commitLink(since),
         ` ${since.subject.slice(0, 90)}, ${since.author}, ${text.date(since.date)}`,
-        event && event.suspects_n > 1 && `, or one of ${event.suspects_n - 1} commits before it`,
+        event && event.suspects_n > 1 && `, or ${event.suspects_n > 2 ? `one of ${event.suspects_n - 1} commits` : "the one"} before it`,
         ".",
       ],
     );

@@ -90,7 +90,7 @@
             hide: true,
             value: each => each.open,
             label: "Now",
-            cell: each => (each.open ? "fails" : "works"),
+            cell: each => (each.open ? "fails" : "no longer"),
           },
         ],
       });
@@ -106,16 +106,20 @@
       holder.replaceChildren(
         ...[
           now.length ? [a.node, a.exports] : h("p", {class: "empty"}, "Nothing fails now."),
-          before.length ? [h("h2", null, "Failed before, and works again"), b.node, b.exports] : [],
+          before.length ? [h("h2", null, "Failed before"), b.node, b.exports] : [],
         ].flat(),
       );
     };
     draw();
-    const failing = new Map(index.broken.filter(each => each.open).map(each => [name(each), each.cases])),
-      open = [...failing.values()].reduce((sum, each) => sum + each, 0);
+    const open = R.counts(index.places.map((_, at) => at)).failed ?? 0,
+      skipped = index.broken.reduce((sum, each) => sum + (each.open && each.kind === "skipped" ? each.cases : 0), 0);
+    const title = [
+      open && `${text.counted(open, "case")} ${open === 1 ? "fails" : "fail"}`,
+      skipped && `${text.counted(skipped, "case")} that had a value ${skipped === 1 ? "is" : "are"} skipped`,
+    ];
     return [
-      h("h1", null, open ? `${text.counted(open, "case")} ${open === 1 ? "fails" : "fail"}.` : "Nothing fails."),
-      h("p", {class: "lede"}, "A case fails where its newest result has no value. What is skipped is among them where it had one before."),
+      h("h1", null, `${title.filter(Boolean).join(", ") || "Nothing fails"}.`),
+      h("p", {class: "lede"}, "A case fails where its newest result has no value, and counts once in each place. What is skipped is listed where it had a value before."),
       index.broken.length > 0 && h("div", {class: "filters"}, R.searchBox(draw), R.placeControls(draw)),
       index.broken.length > 0 ? holder : null,
       R.leftOut(),

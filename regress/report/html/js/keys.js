@@ -37,6 +37,16 @@
   };
   document.getElementById("keys-button").addEventListener("click", help);
 
+  // The search of the header leads to the table of all benchmarks.
+  const finder = document.getElementById("find");
+  finder.addEventListener("submit", event => {
+    event.preventDefault();
+    const q = finder.elements[0].value;
+    finder.reset();
+    location.hash = R.link("overview", "", {q});
+    document.addEventListener("drawn", () => document.getElementById("all")?.scrollIntoView(), {once: true});
+  });
+
   const rows = () => [...document.querySelectorAll("main [data-link]")];
   const move = way => {
     const all = rows(),
@@ -72,7 +82,7 @@
       return;
     }
     const does = () => {
-      if (key === "/") return document.getElementById("search")?.focus() ?? true;
+      if (key === "/") return (document.getElementById("search") ?? finder.elements[0]).focus() ?? true;
       if (key === "?") return help() ?? true;
       if (key === "o") return (location.hash = "#/") && true;
       if (R.live && onChart[key] && !(key === "Enter" && target.closest("a, button, summary")))

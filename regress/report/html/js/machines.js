@@ -1,39 +1,44 @@
 // Where it was measured: what tells the machines apart, how far each is, how well it measures, and what was left out.
 (R => {
   const {h, text} = R;
-  const LATE = ["machine", "version"];
+  const LATE = ["machine", "version"],
+    FEWEST = 4;
 
   const value = each => (/^\d{9,}$/.test(each) ? text.value(Number(each), "B") : String(each));
+  // A row a machine; what is the same for all stands above.
   const facts = () => {
     const {machines} = R.index,
-      names = [...new Set(machines.flatMap(([, own]) => Object.keys(own)))].filter(name => !LATE.includes(name));
-    const rows = names
-      .map(name => ({name, values: machines.map(([, own]) => own[name] ?? null)}))
-      .map(row => ({...row, differs: new Set(row.values).size > 1}));
+      names = [...new Set(machines.flatMap(([, own]) => Object.keys(own)))].filter(name => !LATE.includes(name)),
+      differs = name => new Set(machines.map(([, own]) => own[name] ?? null)).size > 1,
+      same = names.filter(name => !differs(name));
     const columns = [
-      {
-        key: "fact",
-        label: "Fact",
-        value: row => row.name,
-        cell: row =>
-          [row.name, row.differs && h("span", {class: "tag unsure"}, "differs")].map(each => each && [each, " "]),
-      },
-      ...machines.map(([name], at) => ({
+      {key: "machine", label: "Machine", value: ([name]) => name, cell: ([name]) => h("b", null, name)},
+      ...names.filter(differs).map(name => ({
         key: name,
         label: name,
-        value: row => row.values[at],
-        cell: row =>
-          row.values[at] === null
-            ? h("span", {class: "soft"}, text.MISSING)
-            : h(row.differs ? "b" : "span", null, value(row.values[at])),
+        value: ([, own]) => own[name] ?? null,
+        cell: ([, own]) => (own[name] === undefined ? h("span", {class: "soft"}, text.MISSING) : value(own[name])),
       })),
     ];
-    return R.table({
-      rows: R.search.sorted(rows, row => (row.differs ? 0 : 1)),
-      columns,
-      caption: "Facts of the machines",
-      name: "machines",
-    });
+    return [
+      same.length > 0 &&
+        h("p", {class: "soft"}, `The same on all: ${same.map(name => `${name} ${value(machines[0][1][name])}`).join(", ")}.`),
+      R.table({rows: machines, columns, caption: "Facts of the machines", name: "machines"}),
+    ];
+  };
+  // Machines that come and go, as those of a service do: each has too few results of its own to say anything.
+  const passing = () => {
+    const few = R.index.results.filter(each => each < FEWEST).length;
+    return few < 3 || few < R.index.places.length / 2
+      ? null
+      : h(
+          "p",
+          {class: "banner bad"},
+          h("b", null, `${few} of ${R.index.places.length} places can never be judged. `),
+          `They have fewer than ${FEWEST} results each. Where machines are interchangeable, as the runners of a service, give them one name: `,
+          h("code", {class: "mono"}, '"machine"'),
+          " in asv.conf.json, or --machine NAME.",
+        );
   };
   const places = () => {
     const {index} = R;
@@ -44,11 +49,12 @@
         .map(row => row.noise)
         .filter(each => each !== null && each > 0)
         .sort((a, b) => a - b);
-      const count = status => own.filter(row => row.status === status).length;
+      const counts = index.counts[at],
+        count = status => counts[status] ?? 0;
       return {
         place,
         at,
-        n: own.length,
+        n: Object.values(counts).reduce((sum, n) => sum + n, 0),
         newest,
         behind: index.commits.length - 1 - newest,
         overall: index.overall.find(each => each.place === at),
@@ -192,7 +198,7 @@
 
   R.pages.machines = () => {
     const {index} = R,
-      table = facts(),
+      [same, table] = facts(),
       all = places();
     return [
       h("h1", null, "Machines"),
@@ -201,9 +207,11 @@
         {class: "lede"},
         `${text.counted(index.machines.length, "machine")}, ${text.counted(new Set(index.places.map(each => each.environment)).size, "environment")}. What was measured in different places is never averaged.`,
       ),
+      passing(),
       all.node,
       all.exports,
       h("h2", null, "What tells them apart"),
+      same,
       table.node,
       table.exports,
       h("h2", null, "A side against itself"),
@@ -236,14 +244,15 @@
           caption: "Files that could not be used",
           name: "skipped",
           columns: [
-            ["path", "File", 0],
-            ["why", "Why", 1],
-            ["fix", "What to do", 2],
+            ["path", "File, or folder of them", 0],
+            ["files", "Files", 1],
+            ["why", "Why", 2],
+            ["fix", "What to do", 3],
           ].map(([key, label, at]) => ({
             key,
             label,
             value: row => row[at],
-            cell: row => h("span", {class: at === 1 ? "" : "mono name"}, row[at]),
+            cell: row => h("span", {class: at % 3 ? "" : "mono name"}, String(row[at])),
           })),
         }).node,
       ],

@@ -57,7 +57,7 @@
     const reach = Math.max(Math.abs(Math.log(low)), Math.abs(Math.log(high)), 2 * Math.log1p(threshold)) * 1.15;
     const x = each => width / 2 + Math.max(-1, Math.min(1, Math.log(each) / reach)) * (width / 2 - 6);
     const edge = 1 + threshold,
-      tone = {regressed: "worse", improved: "better"}[event.moved] ?? "unsure";
+      tone = R.toneOf(event.moved);
     return R.svg(
       "svg",
       {
@@ -76,34 +76,45 @@
     );
   };
 
-  // Each bar is a commit, or a few; tall ones changed something.
+  // Each bar is a commit, or a few; tall ones changed something, each direction in its own colour.
   R.timeline = (events, broken) => {
     const {commits} = R.index,
       bars = Math.min(commits.length, 120),
       at = commit => Math.min(bars - 1, Math.floor((commit / commits.length) * bars));
-    const seen = Array.from({length: bars}, () => ({worse: 0, better: 0, failed: 0}));
+    const seen = Array.from({length: bars}, () => ({worse: 0, moved: 0, better: 0, failed: 0}));
     for (const event of events)
-      if (event.large && event.state !== "tentative")
-        seen[at(event.first)][event.moved === "regressed" ? "worse" : "better"] += 1;
+      if (event.large && event.state !== "tentative") seen[at(event.first)][R.toneOf(event.moved)] += 1;
     for (const each of broken) seen[at(each.first)].failed += 1;
     const title = (each, bar) => {
-      const from = Math.ceil((bar / bars) * commits.length),
-        commit = commits[Math.min(from, commits.length - 1)];
+      const [from, to] = [bar, bar + 1].map(end => Math.ceil((end / bars) * commits.length)),
+        commit = commits[from],
+        last = commits[to - 1];
       const what = [
         each.worse && `${each.worse} regressed`,
+        each.moved && `${each.moved} changed`,
         each.better && `${each.better} improved`,
         each.failed && `${each.failed} began to fail`,
       ]
         .filter(Boolean)
         .join(", ");
-      return `${R.short(commit.sha)} ${commit.subject.slice(0, 80)}\n${R.text.date(commit.date)}${what ? `: ${what}` : ""}`;
+      const which =
+        to - from > 1
+          ? `${to - from} commits, ${R.short(commit.sha)} … ${R.short(last.sha)}\n${R.text.date(commit.date)} … ${R.text.date(last.date)}`
+          : `${R.short(commit.sha)} ${commit.subject.slice(0, 80)}\n${R.text.date(commit.date)}`;
+      return `${which}${what ? `: ${what}` : ""}`;
     };
-    const most = Math.max(1, ...seen.map(each => each.worse + each.better));
+    const TONES = ["worse", "moved", "better"],
+      sum = each => TONES.reduce((n, tone) => n + each[tone], 0);
+    const most = Math.max(1, ...seen.map(sum));
     const bar = (each, index) => {
-      const n = each.worse + each.better,
+      const n = sum(each),
         height = n ? 16 + (20 * n) / most : 8;
-      const tone = each.worse ? "worse" : each.better ? "better" : each.failed ? "failed" : "";
-      return R.h("i", {class: tone, style: `height:${height.toFixed(0)}px`, title: title(each, index)});
+      const parts = TONES.filter(tone => each[tone]).map(tone => R.h("b", {class: tone, style: `flex:${each[tone]}`}));
+      return R.h(
+        "i",
+        {class: n ? "parts" : each.failed ? "failed" : "", style: `height:${height.toFixed(0)}px`, title: title(each, index)},
+        parts,
+      );
     };
     const count = key => seen.reduce((sum, each) => sum + each[key], 0);
     return R.h(
@@ -111,7 +122,7 @@
       {
         class: "timeline",
         role: "img",
-        "aria-label": `${R.text.counted(commits.length, "commit")}: ${count("worse")} regressed, ${count("better")} improved`,
+        "aria-label": `${R.text.counted(commits.length, "commit")}: ${count("worse")} regressed, ${count("moved")} changed, ${count("better")} improved`,
       },
       seen.map(bar),
     );

@@ -1,53 +1,79 @@
 // The first screen: is anything worse, since when, whose commit, how sure. Below it every benchmark.
 (R => {
   const {h, text} = R;
-  const DAY = 86400;
+  const DAY = 86400,
+    MOST = 8;
 
   const counting = events => events.filter(each => each.gates && each.large && each.state === "open");
   const number = n => ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"][n] ?? String(n);
 
-  // The events that were not there at the last visit; the first visit has none.
-  const unseen = open => {
+  // What was not there at the last visit, or for a first visit, what is of the last night: events, and cases that give no number
+  // any more. What was tentative and is open now is news.
+  const told = each =>
+    each.id === undefined
+      ? `${R.index.entries[each.benchmark].name} ${each.params} ${R.index.commits[each.first].sha}`
+      : each.state === "tentative"
+        ? `${each.id} ${each.state}`
+        : each.id;
+  const news = events => {
+    if (news.found) return news;
     const key = `seen ${R.index.project}`,
-      before = R.remembered(key);
-    const fresh = before === null ? [] : open.filter(each => !before.split("\n").includes(each.id));
-    if (!unseen.done)
-      R.remember(
-        key,
-        open
-          .map(each => each.id)
-          .slice(0, 500)
-          .join("\n") || "-",
-      );
-    unseen.done = true;
-    return (unseen.found ??= new Set(fresh.map(each => each.id)));
+      before = R.remembered(key),
+      seen = new Set(before?.split("\n")),
+      since = R.index.commits.at(-1).date - DAY;
+    const fresh = event => (before === null ? R.index.commits[event.first].date > since : !seen.has(told(event)));
+    news.visited = before !== null;
+    news.found = new Set(events.filter(fresh).map(told));
+    R.remember(key, events.map(told).slice(0, 1000).join("\n") || "-");
+    return news;
   };
-  const headline = (open, stopped, places) => {
+  const isNew = event => news.found.has(told(event));
+  const STATES = ["open", "tentative"];
+  const size = event => (event.ratio === null ? Infinity : Math.abs(Math.log(event.ratio)));
+  const worstFirst = (a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state) || size(b) - size(a);
+  // Events with one blamed range in the same places have one cause: the worst stands for them.
+  const causes = events => {
+    const groups = new Map();
+    for (const event of [...events].sort(worstFirst)) {
+      const key = `${event.good} ${event.last} ${event.places}`;
+      if (groups.has(key)) groups.get(key).push(event);
+      else groups.set(key, [event]);
+    }
+    return [...groups.values()];
+  };
+  // What gave numbers and gives none; of a case in several places the earliest is shown.
+  const stoppedIn = shows => {
+    const found = R.index.broken.filter(each => each.open && each.good !== null && shows(each.place));
+    found.sort((a, b) => b.first - a.first);
+    return [...new Map(found.map(each => [`${each.benchmark} ${each.params}`, each])).values()];
+  };
+  const headline = (open, fresh, stopped, places) => {
     const {index} = R,
       reference = R.referenceName(),
       newest = index.commits.at(-1);
-    const since = index.release ? reference : `the first measured commit, ${reference}`;
-    const rows = R.grouped(index.rows.filter(row => places.shows(row.place) && row.gates));
+    const since = index.release ? reference + R.referenceNote() : `the first measured commit, ${reference}`;
+    const count = R.counts(places.places),
+      cases = Object.values(count).reduce((sum, n) => sum + n, 0);
     const worse = new Set(open.map(each => each.benchmark)).size;
+    const undirected = count.changed ?? 0;
     const title =
       [
         worse && `${number(worse)} benchmark${worse === 1 ? " is" : "s are"} worse than before.`,
         stopped && `${number(stopped)} case${stopped === 1 ? " gives" : "s give"} no number any more.`,
       ]
         .filter(Boolean)
-        .join(" ") || "Nothing is worse than before.";
-    const count = {};
-    for (const group of rows) count[group[0].status] = (count[group[0].status] ?? 0) + 1;
+        .join(" ") ||
+      (undirected
+        ? `Nothing is known to be worse; ${undirected} changed, direction not declared.`
+        : "Nothing is worse than before.");
     const counts = R.statuses.filter(each => count[each]).map(each => `${count[each]} ${each}`);
     const lately = [
       [DAY, "24 h"],
       [7 * DAY, "7 days"],
     ].map(([span, word]) => [open.filter(each => newest.date - index.commits[each.first].date < span).length, word]);
-    const visit = unseen(open),
-      fresh = open.filter(each => visit.has(each.id)).length;
-    const news = [
-      ...lately.map(([n, word]) => `${n} in the last ${word}`),
-      visit.size ? `${fresh} since your last visit` : "",
+    const lines = [
+      `${lately.map(([n, word]) => `${n} in the last ${word}`).join(", ")} before ${text.date(newest.date)}`,
+      news.visited && fresh ? `${fresh} new since your last visit` : "",
     ]
       .filter(Boolean)
       .join(", ");
@@ -56,10 +82,17 @@
       h(
         "p",
         {class: "lede"},
-        open.length ? `${text.counted(open.length, "open regression")}: ${news}. ` : "",
-        `${rows.length} series (a case and a metric)${index.places.length > 1 ? ` in ${text.counted(places.places.length, "place")}` : ""}: ${text.listed(counts)}.`,
+        open.length ? `${text.counted(open.length, "open regression")}: ${lines}. ` : "",
+        `${text.counted(cases, "case")}${index.places.length > 1 ? ` in ${text.counted(places.places.length, "place")} (each in each place by its worst metric)` : ""}: ${text.listed(counts)}.`,
         " ",
         overall(places, since),
+        undirected > 0 && [
+          ` Which direction of the ${undirected} that changed is better, nothing says: `,
+          h("a", {href: R.link("regressions", "", {moved: "changed"})}, "what changed"),
+          "; ",
+          h("code", {class: "mono"}, '"better"'),
+          " in asv.conf.json tells it.",
+        ],
       ),
     ];
   };
@@ -93,7 +126,7 @@
       each.message && h("span", {class: "soft"}, each.message.split("\n")[0].slice(0, 200)),
     );
   const banner = () => {
-    const {freshness, generated, commits} = R.index,
+    const {freshness, generated, commits, lost} = R.index,
       now = Date.now() / 1000;
     const old = now - generated,
       behind = freshness.oldest === null ? 0 : now - freshness.oldest;
@@ -104,6 +137,17 @@
         h("b", null, "This report is old. "),
         `It was made ${text.ago(old)}; what was measured since is not in it.`,
       );
+    if (lost.matters) {
+      const newer = lost.newer ? `, ${lost.newer} of them newer than all that is shown` : "";
+      return h(
+        "p",
+        {class: "banner bad", role: "status"},
+        h("b", null, "Results are missing. "),
+        `${lost.files} of ${text.counted(lost.of, "file")} of results could not be used${newer}: `,
+        h("a", {href: R.link("machines")}, "which, and why"),
+        ".",
+      );
+    }
     if (!freshness.unmeasured) return null;
     const words = `${text.counted(freshness.unmeasured, "commit")} after ${R.short(commits.at(-1).sha)} ${freshness.unmeasured === 1 ? "has" : "have"} no results; the oldest of them is from ${text.ago(behind)}.`;
     return h(
@@ -113,6 +157,21 @@
       words,
     );
   };
+
+  const isWaiting = each => each.gates && each.large && each.state === "tentative" && each.moved === "regressed";
+  const section = (title, groups, query, stopped = []) =>
+    groups.length || stopped.length
+      ? [
+          h("h2", null, title),
+          ...stopped.slice(0, MOST).map(R.stoppedLine),
+          stopped.length > 0 && h("p", null, h("a", {href: R.link("failures")}, "What fails, and what it says")),
+          title === "To be measured again" &&
+            h("p", {class: "soft"}, "Seen in one or two results only: a stray value looks the same."),
+          groups.length > 0 && h("div", {class: "events"}, groups.slice(0, MOST).map(R.causeCard)),
+          groups.length > MOST &&
+            h("p", null, h("a", {href: R.link("regressions", "", query)}, `All ${groups.length}, a row a cause`)),
+        ].filter(Boolean)
+      : [];
 
   R.pages ??= {};
   R.pages.overview = () => {
@@ -125,20 +184,15 @@
     const draw = () => {
       const places = R.placeFilter(),
         open = counting(index.events).filter(each => each.places.some(places.shows));
-      const waiting = index.events.filter(
-        each =>
-          each.gates &&
-          each.large &&
-          each.state === "tentative" &&
-          each.moved === "regressed" &&
-          each.places.some(places.shows),
-      );
-      const without = index.broken.filter(each => each.open && each.good !== null && places.shows(each.place));
-      without.sort((a, b) => b.first - a.first); // of a case in several places the earliest is shown
-      const stopped = [...new Map(without.map(each => [`${each.benchmark} ${each.params}`, each])).values()];
+      const waiting = index.events.filter(each => isWaiting(each) && each.places.some(places.shows)),
+        stopped = stoppedIn(places.shows);
+      news([...counting(index.events), ...index.events.filter(isWaiting), ...stoppedIn(() => true)]);
+      const [fresh, older] = [true, false].map(wanted => open.filter(each => isNew(each) === wanted)),
+        [first, again] = [true, false].map(wanted => waiting.filter(each => isNew(each) === wanted)),
+        [lost, without] = [true, false].map(wanted => stopped.filter(each => isNew(each) === wanted));
       const cases = stopped.reduce((sum, each) => sum + each.cases, 0);
       top.replaceChildren(
-        ...[headline(open, cases, places), banner()].flat().filter(Boolean),
+        ...[headline(open, fresh.length, cases, places), banner()].flat().filter(Boolean),
         R.timeline(
           index.events.filter(each => each.gates && each.places.some(places.shows)),
           index.broken.filter(each => places.shows(each.place)),
@@ -147,36 +201,18 @@
           "div",
           {class: "axis"},
           h("span", null, `${R.commitName(0)} · ${text.date(index.commits[0].date)}`),
-          h("span", {class: "wide"}, "each bar a measured commit; tall ones changed something"),
+          h("span", {class: "wide"}, index.commits.length > 120 ? "each bar a few measured commits; tall ones changed something" : "each bar a measured commit; tall ones changed something"),
           h("span", null, `${R.commitName(index.commits.length - 1)} · ${text.date(index.commits.at(-1).date)}`),
         ),
-        ...(open.length
-          ? [
-              h("h2", null, "Open regressions"),
-              h("div", {class: "events"}, open.slice(0, 8).map(R.eventCard)),
-              open.length > 8 &&
-                h(
-                  "p",
-                  null,
-                  h("a", {href: R.link("regressions", "", {state: "open"})}, `All ${open.length} open regressions`),
-                ),
-            ]
-          : []
-        ).filter(Boolean),
-        ...(stopped.length
-          ? [
-              h("h2", null, "No number any more"),
-              ...stopped.slice(0, 8).map(R.stoppedLine),
-              h("p", null, h("a", {href: R.link("failures")}, "What fails, and what it says")),
-            ]
-          : []),
-        ...(waiting.length
-          ? [
-              h("h2", null, "To be measured again"),
-              h("p", {class: "soft"}, "Seen in the last results only: a stray value looks the same."),
-              h("div", {class: "events"}, waiting.slice(0, 4).map(R.eventCard)),
-            ]
-          : []),
+        ...section(
+          news.visited ? "New since your last visit" : "New since the night before",
+          causes([...fresh, ...first]),
+          {},
+          lost,
+        ),
+        ...section("Open regressions", causes(older), {state: "open"}),
+        ...section("No number any more", [], {}, without),
+        ...section("To be measured again", causes(again), {state: "tentative", moved: "regressed"}),
       );
       list(places);
     };

@@ -1,7 +1,7 @@
 // What stands on a chart beside its lines, in canvas pixels: levels, change points, failures, ticks, pins, names.
 (R => {
   const {text} = R;
-  const tone = moved => ({regressed: "--worse", improved: "--better"})[moved] ?? "--unsure";
+  const tone = moved => `--${R.toneOf(moved)}`;
 
   // A brush knows the chart: where a commit and a value are, what lies inside, and how to draw a line or a word.
   const brush = (u, {frame, color}) => {
@@ -170,6 +170,27 @@
         room = left + width + b.px(8);
       }
   };
+  // Releases: a mark at the lower edge, with as many names as there is room for, the newest first.
+  const releases = (b, frame, color) => {
+    let room = Infinity;
+    b.font(11);
+    for (const {name, at} of [...R.index.releases].reverse()) {
+      const place = b.x(frame.position.get(at) ?? frame.commits.findLastIndex(commit => commit <= at));
+      if (!b.inside(place)) continue;
+      b.line(
+        [
+          [place, b.bottom - b.px(9)],
+          [place, b.bottom],
+        ],
+        color("--accent"),
+        1.4,
+      );
+      const left = place - b.px(3) - b.ctx.measureText(name).width;
+      if (place > room || left < b.left) continue;
+      b.write(name, left, b.bottom - b.px(3), color("--accent"));
+      room = left - b.px(8);
+    }
+  };
   const pinned = (b, pins, frame, color) => {
     b.font(11, "600");
     pins.forEach((pin, k) => {
@@ -213,6 +234,7 @@
       if (small) marks(b, own, color);
     }
     if (!small) {
+      releases(b, frame, color);
       changes(b, frame, color);
       ticks(b, frame, color);
     }

@@ -48,10 +48,17 @@
     };
     more.addEventListener("click", show);
     show();
-    // The rest comes as the reader gets there.
-    new IntersectionObserver(seen => seen.some(each => each.isIntersecting) && show(), {rootMargin: "400px"}).observe(
-      more,
-    );
+    // The rest comes when the reader begins to scroll towards it: all of it, a piece at a time.
+    const rest = () => {
+      if (more.hidden || !more.isConnected) return;
+      show();
+      setTimeout(rest);
+    };
+    new IntersectionObserver((seen, observer) => {
+      if (!seen.some(each => each.isIntersecting)) return;
+      observer.disconnect();
+      rest();
+    }, {rootMargin: "400px"}).observe(more);
     const table = R.h(
       "table",
       {class: "rows"},

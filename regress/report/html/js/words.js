@@ -4,7 +4,7 @@
     regressed: ["▲", "worse"],
     failed: ["✕", "worse"],
     tentative: ["△", "unsure"],
-    changed: ["◆", "unsure"],
+    changed: ["◆", "moved"],
     improved: ["▼", "better"],
     acknowledged: ["✓", ""],
     recovered: ["↩", ""],
@@ -34,6 +34,8 @@
   R.metric = name => (name === "peak_rss" ? "peak RSS" : name.replaceAll("_", " "));
   R.sign = status => STATUS[status]?.[0] ?? "";
   R.tone = status => STATUS[status]?.[1] ?? "";
+  // Of a direction: what is neither known to be worse nor better has a tone of its own.
+  R.toneOf = moved => ({regressed: "worse", improved: "better", changed: "moved"})[moved] ?? "";
   R.severity = status => ORDER.indexOf(status) + 1 || ORDER.length + 1;
   R.statuses = ORDER;
   R.tag = (status, more = "", title = null) =>
@@ -47,10 +49,9 @@
   // A ratio, with an arrow that says which way, in the colour of what it means.
   R.moved = (ratio, moved, big = false) => {
     const arrow = ratio === null ? "" : ratio > 1 ? "▲" : ratio < 1 ? "▼" : "";
-    const tone = {regressed: "worse", improved: "better", changed: "unsure"}[moved] ?? "";
     return R.h(
       "span",
-      {class: `${tone} ${big ? "big" : ""}`.trim()},
+      {class: `${R.toneOf(moved)} ${big ? "big" : ""}`.trim()},
       R.h("span", {"aria-hidden": "true"}, arrow && `${arrow} `),
       ratio === null ? "from zero" : R.text.change(ratio),
     );
@@ -63,6 +64,18 @@
         : ratio > 1 === (better === "lower")
           ? "regressed"
           : "improved";
+  // All that a place is called by.
+  R.placeNames = at => {
+    const {machine, gpu, device, environment} = R.index.places[at];
+    return [machine, gpu, device, environment].filter(Boolean).join("\n");
+  };
+  // How many cases have each status in these places: what every page counts.
+  R.counts = places => {
+    const count = {};
+    for (const at of places)
+      for (const [status, n] of Object.entries(R.index.counts[at])) count[status] = (count[status] ?? 0) + n;
+    return count;
+  };
   // "on 6 of 7 machines", or where.
   R.where = (places, of) => {
     const machines = new Set(places.map(at => R.index.places[at].machine)),

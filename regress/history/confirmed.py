@@ -1,0 +1,57 @@
+"""Changes that were measured in turn on this machine and confirmed, by check, gate or bisect: one small file of the cache.
+
+    {"format": 1, "machines": {MACHINE: {CASE: {METRIC: [[base, head, verdict, ratio, command, date], ...]}}}}
+
+A history has seen the one or two newest results of a change only; such a verdict has seen both sides of it, in fresh rounds.
+The newest KEPT of each case and metric are kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from regress.history.disk import changing_kept, read_kept
+from regress.model import Case, Confirmation, Metric, Verdict
+
+FILE = "confirmed.json"
+FORMAT = 1
+KEPT = 20
+
+Found = tuple[Case, Metric, Verdict, float | None]
+"""What was confirmed: of which case and metric, which way, and head over base."""
+
+
+def keep_confirmed(folder: Path, machine: str, command: str, base: str, head: str, found: Iterable[Found]) -> None:
+    """Keep that a command has confirmed these between two commits, by their full hashes. Raises StoreError."""
+    claims = [each for each in found if each[2] in (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.CHANGED)]
+    if not claims:
+        return
+    with changing_kept(folder / FILE, "machines", FORMAT) as machines:
+        cases = machines.setdefault(machine, {})
+        for case, metric, verdict, ratio in claims:
+            known = cases.setdefault(str(case), {}).setdefault(metric.name, [])
+            known[:] = [each for each in known if each[:2] != [base, head]][1 - KEPT :]
+            known.append([base, head, str(verdict), ratio, command, time.time()])
+
+
+def confirmed_in(folder: Path) -> Mapping[tuple[str, str, str], tuple[Confirmation, ...]]:
+    """What was confirmed, the oldest first, by machine, case (as `str` gives it) and metric."""
+    found: dict[tuple[str, str, str], tuple[Confirmation, ...]] = {}
+    for machine, cases in read_kept(folder / FILE, "machines", FORMAT).items():
+        for case, metrics in cases.items() if isinstance(cases, dict) else ():
+            for metric, entries in metrics.items() if isinstance(metrics, dict) else ():
+                read = map(_read, entries if isinstance(entries, list) else ())
+                found[machine, case, metric] = tuple(each for each in read if each is not None)
+    return found
+
+
+def _read(entry: Any) -> Confirmation | None:
+    try:
+        base, head, verdict, ratio, command, date = entry
+        size = None if ratio is None else float(ratio)
+        return Confirmation(str(base), str(head), Verdict(verdict), size, str(command), float(date))
+    except (TypeError, ValueError):
+        return None

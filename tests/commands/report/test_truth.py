@@ -1,0 +1,93 @@
+"""What a report says is so: histories that are made for it, with the right words and numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from regress.history import Store
+from regress.model import SYNCHRONIZES, Commit, Machine, Side
+from tests.history.samples import benchmark, taken
+
+from .made import DAY, START, Made, noisy
+
+ADD = "ops.cudatime_add"
+
+
+@pytest.mark.parametrize("better, status", [({}, "changed"), ({"^x\\.": "lower"}, "regressed")])
+def test_a_direction_that_nothing_declares_is_neither_worse_nor_better(
+    tmp_path: Path, better: dict[str, str], status: str
+) -> None:
+    """25 times as much of something: a regression only where somebody said that less is better."""
+    made = Made(tmp_path / "p", 24, {"better": better})
+    index = made.record({"x.track_score": noisy((12, 1.0), (12, 25.0))}, unit="score").index()
+    (row,), (event,) = index.rows, index.events
+    assert (row.status, event.moved, event.large) == (status, status, True)
+    assert (event.state == "open") == (status == "regressed")
+
+
+def test_what_is_said_to_have_changed_since_is_what_was_measured(tmp_path: Path) -> None:
+    """277, 276 | 998 ... 998 | 275: nothing is 72 % less than it was."""
+    values = [277e-6, 276e-6, *noisy((20, 998e-6)), 275e-6]
+    index = Made(tmp_path / "p", len(values)).record({"x.time_f": values}).index()
+    (row,) = index.rows
+    assert row.since == pytest.approx(275 / 277, rel=1e-4)
+    assert (row.doubt, row.off, row.status) == ("", (), "tentative")
+    assert [(each.first, each.last) for each in row.levels] == [(0, 1), (2, 21), (22, 22)]
+
+
+def test_a_value_far_off_its_level_claims_nothing(tmp_path: Path) -> None:
+    values = [3.6e-3, *noisy((20, 1e-3))]
+    index = Made(tmp_path / "p", len(values)).record({"x.time_f": values, "x.time_g": noisy((21, 1e-3))}).index()
+    stray, steady = index.rows
+    assert stray.since == pytest.approx(1 / 3.6, rel=0.01)
+    assert (stray.doubt, stray.off) == ("the value then lies +260 % off the level around it", (0,))
+    assert steady.doubt == ""
+    (overall,) = index.overall
+    assert (overall.n, overall.ratio) == (1, steady.since)
+
+
+def test_a_history_that_jumps_between_two_levels_is_undecided(tmp_path: Path) -> None:
+    slow = [at % 5 < (1 if at < 40 else 4) for at in range(80)]
+    values = [value * (27 if up else 1) for value, up in zip(noisy((80, 3.5e-3)), slow, strict=True)]
+    (row,) = Made(tmp_path / "p", 80).record({"x.time_f": values}).index().rows
+    assert row.status == "undecided"
+    assert row.why.startswith("bimodal: two levels")
+
+
+def test_a_metric_that_vanished_is_gone_and_the_wall_time_takes_over(tmp_path: Path) -> None:
+    """A case began to wait for its device seven commits ago, and became slower once more since."""
+    made, box = Made(tmp_path / "p", 24), Machine("box", {})
+    store, wall = Store(made.root / "history"), noisy((11, 1e-3), (6, 1.3e-3), (7, 2e-3))
+    for at, sha in enumerate(made.shas):
+        side = Side("head", Commit(sha, "", "", START + at * DAY), "HEAD", "env")
+        found = {"wall_time": wall[at]} if at >= 17 else {"wall_time": wall[at], "gpu_time": 0.9 * wall[at]}
+        for order in range(2):
+            values = {name: value * (1 + order / 1000) for name, value in found.items()}
+            round = replace(taken(ADD, order=order, values=values), flags=[SYNCHRONIZES] if at >= 17 else [])
+            store.append(side, box, "env", round, {"gpu_uuid": "G"}, benchmark())
+        store.finish(side, box, "env", python="3.12", benchmarks={ADD: benchmark()})
+    rows = {row.metric: row for row in made.index().rows}
+    gpu, host = rows["gpu_time"], rows["wall_time"]
+    assert (gpu.status, gpu.why) == ("gone", f"no gpu time since {made.shas[17][:8]}; {SYNCHRONIZES}")
+    assert (host.gates, host.status, host.changed) == (True, "regressed", 17)
+    states = {(each.metric, each.first): each.state for each in made.index().events if each.gates}
+    assert states == {("gpu_time", 11): "gone", ("wall_time", 17): "open"}
+
+
+def test_a_release_of_a_branch_of_its_own_is_what_was_measured_before_that_left(tmp_path: Path) -> None:
+    made = Made(tmp_path / "p", 24).record({"x.time_f": [None if at == 12 else 1e-3 + at * 1e-6 for at in range(24)]})
+    made.git("checkout", "-q", "-b", "maintenance", made.shas[12])
+    made.git("commit", "-q", "--allow-empty", "-m", "prepare")
+    made.git("tag", "v1.0")
+    made.git("checkout", "-q", "main")
+    index = made.index()
+    (release,) = index.releases
+    at = made.shas.index(next(sha for sha in made.shas if sha.startswith(index.commits[release.at].sha)))
+    assert (index.release, at, release.measured, release.tagged) == ("v1.0", 11, False, False)
+    assert index.reference == release.at
+    assert index.rows[0].since == pytest.approx(1.023 / 1.011, rel=1e-4)
+    made.record({"x.time_old": [1e-3] * 8 + [None] * 16})
+    assert [row.since for row in made.index().rows][1] is None, "there is no value since then"

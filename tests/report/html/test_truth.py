@@ -1,0 +1,123 @@
+"""What the pages say of histories that are made for one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from regress.report.html import write_folder
+from tests.commands.report.made import QUIET, Made, noisy
+from tests.report.html.conftest import until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    Visit = Callable[..., Page]
+
+pytestmark = pytest.mark.usefixtures("visit")
+
+
+def pages_of(made: Made) -> Path:
+    return write_folder(made.site(), made.root / "report", QUIET).page
+
+
+def test_what_changed_in_no_known_direction_has_a_tone_of_its_own(visit: Visit, tmp_path: Path) -> None:
+    made = Made(tmp_path / "p", 24).record({"x.track_score": noisy((12, 1.0), (12, 25.0))}, unit="score")
+    page = visit(path=pages_of(made))
+    assert page.inner_text("h1") == "Nothing is known to be worse; 1 changed, direction not declared."
+    assert "1 changed" in page.inner_text(".lede")
+    (bar,) = page.locator(".timeline i.parts").all()
+    assert [each.get_attribute("class") for each in bar.locator("b").all()] == ["moved"]
+    assert page.locator("tbody .tag.moved").inner_text() == "◆ changed"
+    assert page.locator(".worse, .better").count() == 0
+
+
+def test_comparing_shows_what_was_measured(visit: Visit, tmp_path: Path) -> None:
+    """Of values that are far off their level it says so, and claims nothing; ratio and values agree."""
+    values = {"x.time_f": [277e-6, 276e-6, *noisy((20, 998e-6)), 275e-6], "x.time_g": [3.6e-3, *noisy((22, 1e-3))]}
+    page = visit(
+        "#/compare?status=undecided,improved,unchanged", path=pages_of(Made(tmp_path / "p", 23).record(values))
+    )
+    cells = [[each.inner_text() for each in row.locator("td").all()] for row in page.locator("tbody tr").all()]
+    assert [row[1:] for row in cells] == [
+        ["277 us", "275 us", "▼ -0.7 %", "unchanged"],
+        ["3.60 ms", "1.00 ms", "▼ -72.2 %", "? undecided"],
+    ]
+    title = page.locator(".tag", has_text="undecided").last.get_attribute("title") or ""
+    assert title.endswith("was measured +260 % off the level around it")
+    assert "Geometric mean: -0.7 % over 1 time" in page.inner_text(".lede >> nth=1")
+
+
+def test_a_release_of_a_branch_of_its_own_is_told_with_what_was_measured(visit: Visit, tmp_path: Path) -> None:
+    made = Made(tmp_path / "p", 24).record({"x.time_f": noisy((24, 1e-3))})
+    made.git("checkout", "-q", "-b", "maintenance", made.shas[12])
+    made.git("commit", "-q", "--allow-empty", "-m", "prepare")
+    made.git("tag", "v1.0")
+    made.git("checkout", "-q", "main")
+    page = visit(path=pages_of(made))
+    where = f"since v1.0 ({made.shas[12][:8]}, the newest measured commit before its branch left main)"
+    assert where in page.inner_text(".lede")
+    page = visit("#/compare?a=v1.0", path=pages_of(made))
+    assert made.shas[12][:8] in page.inner_text(".pins")
+
+
+def test_what_has_one_cause_is_one_card(visit: Visit, tmp_path: Path) -> None:
+    """Thirteen benchmarks that one commit made slower, and one that another did: two cards, the largest change first."""
+    slow = {f"x.time_{at:02}": noisy((12, 1e-3), (12, 1e-3 * (1.1 + at / 100))) for at in range(13)}
+    made = Made(tmp_path / "p", 24).record({**slow, "a.time_other": noisy((18, 1e-3), (6, 1.15e-3))})
+    first, second = visit(path=pages_of(made)).locator(".events").first.locator(".event").all()
+    assert first.inner_text().startswith("x.time_12")
+    assert "and 12 more changes in the same commits" in first.inner_text()
+    assert first.locator("details.also li").count() == 12
+    assert second.inner_text().startswith("a.time_other")
+
+
+def test_many_places_have_a_legend_and_machines_that_come_and_go_are_told(visit: Visit, tmp_path: Path) -> None:
+    made = Made(tmp_path / "p", 24)
+    for at in range(12):
+        made.record(
+            {"x.time_f": [1e-3 * (at + 1)] * 2 + [None] * 22}, machine=f"runner-{at}", facts={"cpu": f"CPU {at % 2}"}
+        )
+    path = pages_of(made)
+    page = visit("#/b/x.time_f?at=all", path=path)
+    page.wait_for_selector(".legend button")
+    buttons = page.locator(".legend button")
+    colours = [each.get_attribute("style") for each in page.locator(".legend .dot").all()]
+    assert (buttons.count(), len(set(colours))) == (12, 12)
+    assert page.evaluate("regress.live.chart.frame.lines.length") == 12
+    buttons.nth(3).click()
+    assert page.evaluate("regress.live.chart.frame.lines.length") == 11
+    assert buttons.nth(3).get_attribute("aria-pressed") == "false"
+    page = visit("#/machines", path=path)
+    assert "12 of 12 places can never be judged" in page.inner_text("main")
+    facts = page.locator("table").nth(1)
+    assert [each.inner_text() for each in facts.locator("thead th").all()] == ["Machine", "cpu"]
+    assert facts.locator("tbody tr").count() == 12
+
+
+def test_zooming_fits_the_axis_to_what_is_seen(visit: Visit, tmp_path: Path) -> None:
+    made = Made(tmp_path / "p", 40).record({"x.time_f": noisy((20, 1e-3), (20, 50e-3))})
+    page = visit(f"#/b/x.time_f?z={made.shas[2]}..{made.shas[15]}", path=pages_of(made))
+    page.wait_for_selector(".plot .u-over")
+    assert page.evaluate("regress.live.chart.u.scales.y.max") < 2e-3
+
+
+def test_the_header_searches_from_any_page(visit: Visit, tmp_path: Path) -> None:
+    made = Made(tmp_path / "p", 8).record({"x.time_f": noisy((8, 1e-3)), "y.time_g": noisy((8, 1e-3))})
+    page = visit("#/machines", path=pages_of(made))
+    page.fill("#find input", "time_g")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("main[data-page=overview]")
+    assert [each.inner_text() for each in page.locator("tbody th a").all()] == ["y.time_g"]
+
+
+def test_all_rows_come_in_one_scroll(visit: Visit, tmp_path: Path) -> None:
+    values = noisy((8, 1e-3))
+    made = Made(tmp_path / "p", 8).record({f"x.time_{at:03}": values for at in range(300)})
+    page = visit(path=pages_of(made))
+    assert page.locator("tbody tr").count() < 100
+    page.keyboard.press("End")
+    until(page, "document.querySelectorAll('tbody tr').length === 300")
