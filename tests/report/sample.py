@@ -487,8 +487,8 @@ def sweep() -> Report:
             ),
             AnchorCheck(RELEASE, BASE.commit, "", None, 0, None),
         ),
-        remark="2 cases give no number any more, 2 new regressions, 1 new tentative change (5 of 7 commits measured, 1 failed); "
-        "1 regression open; 1 case without a number from before",
+        remark="2 cases give no number any more, 2 new regressions, 1 new tentative change (5 of 7 commits measured, 1 failed)"
+        "; 1 regression open; 1 case without a number from before",
         cases=42,
         problems=PROBLEMS,
         warnings=("deadbeef was left out: the build failed: exit code 2",),
