@@ -33,6 +33,8 @@ BENCHMARKS_FILE = "benchmarks.json"
 ANCHOR = "@"
 """Stands between the two hashes in the name of an anchor's sidecar."""
 MACHINE_FILE = "machine.json"
+ANCHORED = rf"(?:{ANCHOR}[0-9a-f]{{8}})?"
+"""In the name of a file: that it may be of an anchor."""
 
 T = TypeVar("T")
 
@@ -42,10 +44,14 @@ def load(root: Path, revision_sha: str, machine_name: str | None, environment: s
     skipped: list[SkippedFile] = []
     recorded = []
     reader: Reader | None = None
+    twice = doubled(root)
     for folder, name in machine_folders(root, machine_name):
         machine: Machine | None = None
         for stem in _stems(folder):
             if not stem.startswith(revision_sha[:8] + "-"):
+                continue
+            if stem in twice.get(folder, ()):
+                skipped.append(is_double(folder, stem, name))
                 continue
             reader = reader or Reader(read_benchmarks(root, skipped))
             machine = machine or read_machine(folder, name, skipped)
@@ -175,6 +181,29 @@ def machine_folders(root: Path, machine_name: str | None = None) -> Iterator[Mac
                 yield MachineFolder(path, machine)
 
 
+def doubled(root: Path) -> dict[Path, set[str]]:
+    """By folder: the results, by the names of their files less the ending, that another folder of the same machine has too. A
+    folder that was copied with its machine.json would have every round count twice. What the folder has that is called after
+    the machine counts, or else the first one."""
+    by_machine: dict[str, list[Path]] = {}
+    for path, machine in machine_folders(root):
+        by_machine.setdefault(machine, []).append(path)
+    found = {}
+    for machine, paths in by_machine.items():
+        seen: set[str] = set()
+        for path in sorted(paths, key=lambda each: (each.name != machine, each)) if len(paths) > 1 else ():
+            own = set(_stems(path, ANCHORED))
+            found[path] = own & seen
+            seen |= own
+    return found
+
+
+def is_double(folder: Path, stem: str, machine: str) -> SkippedFile:
+    """Why such a result is left out."""
+    why = f"another folder of {machine!r} has results of that commit and environment"
+    return SkippedFile(folder / f"{stem}.json", why, f"remove one of them, or correct {MACHINE_FILE}")
+
+
 def folders_of_no_machine(root: Path) -> Iterator[Path]:
     """The folders that have results, and of which nothing says whose: asv passes them over, too."""
     named = {folder.path for folder in machine_folders(root)}
@@ -196,13 +225,15 @@ def results_in(root: Path) -> Iterator[tuple[str, str]]:
     for folder, machine in machine_folders(root):
         if folder.parent != root:
             continue
-        yield from ((machine, stem) for stem in _stems(folder, f"(?:{ANCHOR}[0-9a-f]{{8}})?"))
+        yield from ((machine, stem) for stem in _stems(folder, ANCHORED))
 
 
 def anchors_in(root: Path, machine_name: str | None = None) -> Iterator[tuple[str, Path]]:
     """Machine and sidecar of what was measured again beside other commits."""
+    twice = doubled(root)
     for folder, machine in machine_folders(root, machine_name):
-        yield from ((machine, path) for path in sorted(folder.glob(f"*{ANCHOR}*{ENDING}")))
+        paths = sorted(folder.glob(f"*{ANCHOR}*{ENDING}"))
+        yield from ((machine, path) for path in paths if path.name[: -len(ENDING)] not in twice.get(folder, ()))
 
 
 def _stems(folder: Path, anchor: str = "") -> list[str]:

@@ -68,6 +68,7 @@ def scan(root: Path, skipped: list[SkippedFile]) -> Iterator[State]:
     for folder in loading.folders_of_no_machine(root):
         why = f"no {MACHINE_FILE} says of which machine its results are"
         skipped.append(SkippedFile(folder, why, quoted("mv", folder, root)))
+    twice = loading.doubled(root)
     for folder, machine in loading.machine_folders(root):
         files: dict[str, Size] = {}
         sidecars: dict[str, Size] = {}
@@ -78,6 +79,9 @@ def scan(root: Path, skipped: list[SkippedFile]) -> Iterator[State]:
             elif name.endswith(ENDING) and re.match(r"[0-9a-f]{8}-", name):
                 sidecars[name[: -len(ENDING)]] = _size(entry)
         for stem in sorted({*files, *sidecars}):
+            if stem in twice.get(folder, ()):
+                skipped.append(loading.is_double(folder, stem, machine))
+                continue
             yield State(folder, machine, stem, files.get(stem), sidecars.get(stem))
 
 

@@ -273,6 +273,18 @@ def test_a_folder_that_was_copied_under_another_name_has_no_rounds_of_that_machi
     assert {each.path.parent.name for each in loaded.skipped} == {"other-box"}
 
 
+def test_a_folder_that_was_copied_with_its_machine_file_counts_once(tmp_path: Path) -> None:
+    fill(tmp_path, [taken(ADD, gpu_time=1.0)], [benchmark()])
+    (tmp_path / "gpu-box" / "machine.json").write_text('{"machine": "gpu-box", "version": 1}')
+    once = Store(tmp_path).load(SHA)
+    shutil.copytree(tmp_path / "gpu-box", tmp_path / "a-backup")
+    loaded = Store(tmp_path).load(SHA)
+    assert loaded.recorded == once.recorded
+    (left,) = loaded.skipped
+    assert left.path.parent.name == "a-backup", "what is called after the machine counts"
+    assert "another folder of 'gpu-box' has results of that commit" in left.why
+
+
 def test_rounds_that_stand_in_a_file_twice_are_read_once_and_named(tmp_path: Path) -> None:
     fill(tmp_path, [taken(ADD, order=order, gpu_time=1.0) for order in range(5)], [benchmark()])
     path = tmp_path / "gpu-box" / f"{SHA[:8]}-{ENV}.rounds.jsonl"
