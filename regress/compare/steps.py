@@ -204,7 +204,7 @@ class Steps:
         elif not unsettled or standing.rounds >= LOOKS[-1]:
             listed = [each for each in tested if not each.gates and _worth_confirming(each)]
             standing.state = State.SUSPECT if listed else State.DONE
-            standing.confirming = max((confirming_rounds(each) if each.pairs else FEWEST for each in listed), default=0)
+            standing.confirming = max((FEWEST_PAIRS if each.pairs else FEWEST for each in listed), default=0)
             standing.matters = not listed
 
     def _affordable(self, waiting: Sequence[Standing], all_of_them: Mapping[Case, Standing]) -> list[Standing]:
