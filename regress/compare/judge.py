@@ -41,6 +41,10 @@ from regress.stats.serial import follows
 from regress.stats.summary import summarize
 from regress.stats.welch import min_detectable, smallest_significant, welch
 
+SEVERAL_THREADS_FROM = 0.25
+"""A change of what several threads work for is claimed from here up: two sides of one code have been seen 12 % apart in each
+of 24 pairs, by how their threads came to lie, and not at all the next time."""
+
 
 def compare(
     base: Sequence[Round],
@@ -200,7 +204,8 @@ def _tested(subject: Subject, draft: Draft, base: tuple[float, ...], head: tuple
     if min(*base, *head) == 0:
         return draft.settled(*draft.rule.decide_zero(*sides, exact=False))
     if against := subject.pairs(draft.comparison.metric.name):
-        return _paired(draft, against, sides, settings)
+        pinned = all(each.protocol is None or each.protocol.pinned for each in subject.head.good)
+        return _paired(draft, against, sides, settings, pinned)
     found = welch(base, head, settings.confidence, subject.clock_step_s(draft.comparison.metric.name))
     draft = _moded(draft, two_modes(base, head), found.ratio)
     if draft.comparison.gates and (alike := follows(base, head)) is not None:
@@ -212,7 +217,9 @@ def _tested(subject: Subject, draft: Draft, base: tuple[float, ...], head: tuple
     return replace(draft, test=test)
 
 
-def _paired(draft: Draft, against: Sequence[Against], sides: tuple[Summary, Summary], settings: Settings) -> Draft:
+def _paired(
+    draft: Draft, against: Sequence[Against], sides: tuple[Summary, Summary], settings: Settings, pinned: bool
+) -> Draft:
     """The test of the differences of pairs. Where the sides share no zygote, they differ by where the memory of their
     interpreters lies in all pairs of an origin alike: then the mean of each origin is one draw."""
     differences = [each.log_ratio for each in against]
@@ -225,6 +232,8 @@ def _paired(draft: Draft, against: Sequence[Against], sides: tuple[Summary, Summ
     error = statistics.median(each.error for each in against)
     pairs = Pairs(len(differences), pair_spread(differences), error)
     draft = draft.settled(Verdict.UNDECIDED, pairs=pairs)
+    if not pinned and abs(math.log(found.ratio)) < math.log1p(SEVERAL_THREADS_FROM):
+        draft = draft.doubted(f"several threads work for it: under {SEVERAL_THREADS_FROM:.0%} nothing is claimed")
     if error > math.log1p(draft.rule.threshold) / 2:
         draft = draft.doubted(f"a pair is known to ±{100 * error:.2g} % only")
     values = [math.exp(each) for each in differences]

@@ -85,6 +85,17 @@ def test_pairs_whose_own_windows_tell_little_claim_nothing() -> None:
     assert judged(1.12, error=0.02).verdict is Verdict.REGRESSED
 
 
+def test_what_several_threads_work_for_is_claimed_from_a_quarter_up() -> None:
+    for ratio, verdict in ((1.12, Verdict.UNDECIDED), (1.0, Verdict.UNCHANGED), (1.4, Verdict.REGRESSED)):
+        base, head = pair_rounds(ratio)
+        base, head = (
+            [replace(each, protocol=Protocol("wall_time", pinned=False)) for each in side] for side in (base, head)
+        )
+        found = one(base, head)
+        assert found.verdict is verdict
+        assert any("several threads" in reason for reason in found.reasons) is (ratio < 1.25)
+
+
 def test_where_the_sides_share_no_zygote_each_origin_is_one_draw() -> None:
     """Six pairs of three origins, two of which lie 4 % apart for good: as six draws they would be a claim."""
     spread = (0.02, 0.021, -0.02, 0.019, 0.02, -0.021)
