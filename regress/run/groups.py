@@ -62,7 +62,7 @@ class Group:
     """One process of each side. Use it as a context manager: leaving it ends them."""
 
     def __init__(self, processes: Processes, sides: Sequence[Prepared], order: int) -> None:
-        self.order, self._origin = order, processes.origin(order)
+        self._origin = processes.origin(order)
         self._seats = {side.side.name: number for number, side in enumerate(sides)}
         self._commits = {side.side.name: side.side.full_label for side in sides}
         self.servers: dict[str, Server] = {}

@@ -173,7 +173,8 @@ def test_two_sides_have_verdicts(both: Callable[..., Page]) -> None:
     rows = texts(page.locator("#comparison > .scroll tbody tr"))
     regressed = [row for row in rows if "▲ regressed" in row]
     assert any(row.startswith("attention(size=1024) gpu time") for row in regressed)
-    assert all("+1" in row or "+2" in row for row in regressed if row.startswith("attention"))
+    assert all("+1" in row or "+2" in row for row in regressed if not row.startswith("step"))
+    assert all("+9" in row for row in regressed if row.startswith("step"))
     page.click("#comparison summary")
     assert any(row.startswith("to_device") for row in texts(page.locator("#comparison details tbody tr")))
 
