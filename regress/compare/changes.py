@@ -32,7 +32,7 @@ def changes_of(series: Series, settings: Settings) -> tuple[ChangePoint, ...]:
     effect = min(settings.change_threshold, rule.threshold)
     found: list[tuple[int, ChangePoint]] = []
     for way, own in series.by_way.items():
-        values = [value for index in own if (value := series.values[index]) is not None]
+        values = [value for index in own if (value := series.curve[index]) is not None]
         places = [series.at[index] for index in own]
         rounds = [series.rounds[index] for index in own]
         passing: list[Step] = []

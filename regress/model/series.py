@@ -61,6 +61,9 @@ class Series:
     """What the benchmark declares as large."""
     conditions: Mapping[int, Conditions] = field(default_factory=dict, compare=False)
     """By place: what the device was like, where that has a part in the values."""
+    corrected: Mapping[int, float] = field(default_factory=dict, compare=False)
+    """By place: the value corrected for what the machine did to it, where windows in turn with other commits tell. It is what
+    these say of the commit against the newest one that they link it with, times the value of that one as it was read."""
 
     def __post_init__(self) -> None:
         columns = (self.at, self.rounds, self.ways, self.intervals, self.failures)
@@ -71,6 +74,13 @@ class Series:
     def values(self) -> tuple[float | None, ...]:
         """The median of the round values of each; None where there is no value."""
         return tuple((each[0] if len(each) == 1 else median(each)) if each else None for each in self.rounds)
+
+    @cached_property
+    def curve(self) -> tuple[float | None, ...]:
+        """The values, corrected where that is known."""
+        if not self.corrected:
+            return self.values
+        return tuple(self.corrected.get(at, value) for at, value in zip(self.at, self.values, strict=True))
 
     @cached_property
     def by_way(self) -> dict[Way, list[int]]:

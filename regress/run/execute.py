@@ -156,6 +156,8 @@ class _Execution:
         suites = self._with_unimportable(suites)
         for name, found in suites.items():
             cases = plan.select(found.benchmarks, job.selection)
+            if name in job.only:
+                cases = [case for case in cases if case in job.only[name]]
             names = {case.name for case in cases}
             self._cases[name] = cases
             measured.benchmarks[name] = {each.name: each for each in found.benchmarks if each.name in names}

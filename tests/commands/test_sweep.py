@@ -549,3 +549,30 @@ def test_the_project_may_be_a_bare_repository(project: Callable[..., Project], t
     assert p.regress("check", "HEAD~1", "-q").code == 1
     assert p.regress("run", "-q").code == 0
     assert p.regress("report", "-q").code == 0
+
+
+def test_what_the_hosts_clock_reads_is_compared_however_the_machine_is(
+    project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every night the machine takes as much longer as a variable says; one commit takes 10 % more than those before it."""
+    p = project(sweep_rounds=3)
+    work = "import os, regress_scripted\nSLOW = float(os.environ.get('SLOW', 1))\ndef work(): regress_scripted.host({} * SLOW)\n"
+    suite = "import proj\ndef time_work(): proj.work()\n"
+    times = [50e-6] * 6 + [55e-6] * 5
+    shas = [p.commit({"proj/__init__.py": work.format(times[0]), "benchmarks/b.py": suite}, "commit 0")]
+    swept(p)
+    for night, slow in ((times[1:7], 1.4), (times[7:8], 0.8), (times[8:11], 1.2)):
+        shas += [
+            p.commit(
+                {"proj/__init__.py": work.format(seconds), "NEWS": str(len(shas) + at)}, f"commit {len(shas) + at}"
+            )
+            for at, seconds in enumerate(night)
+        ]
+        monkeypatch.setenv("SLOW", str(slow))
+        report = swept(p)
+    (change,) = report["changes"]
+    assert (change["first"], change["good"], change["metric"]) == (shas[6], shas[5], "wall_time")
+    assert change["ratio"] == pytest.approx(1.1, rel=0.02)
+    assert report["anchors"] == [], "what the machine did is out of it"
+    anchors = Counter(each.beside for each in anchors_of(p) if each.recorded.commit_sha == shas[0])
+    assert len(anchors) == 4, "each group, and that of the second night alone"

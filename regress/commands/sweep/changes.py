@@ -58,7 +58,8 @@ def _changed(series: Series, point: ChangePoint, commits: dict[str, Commit]) -> 
 def anchors_beside(
     session: Session, line: Sequence[Commit], names: Collection[str], machine: str, beside: Commit
 ) -> list[AnchorCheck]:
-    """What the commits show that were measured again beside that one, in what gates; the oldest first."""
+    """What the commits show that were measured again beside that one, in what gates and is not corrected for the machine; the
+    oldest first. Of one that shows nothing else, nothing is said."""
     config = session.config
     store = Store(config.results_dir)
     again = [each for each in store.anchors(machine) if each.beside == beside.sha]
@@ -67,11 +68,15 @@ def anchors_beside(
         past_of(config.results_dir, session.cache, line, config.settings, machine),
     )
     found: dict[str, list[tuple[Series, Anchor]]] = {each.recorded.commit_sha: [] for each in again}
+    corrected: set[str] = set()
     for name in (each for each in past.names if each in names):
         every = past.series(name)
         for series in (each for each in every if gating(each, every) is None):
             for anchor in anchors_of(series, anchors.of(name).get(key_of(series), ())):
-                found[anchor.commit].append((series, anchor))
+                if series.corrected:
+                    corrected.add(anchor.commit)
+                else:
+                    found[anchor.commit].append((series, anchor))
     tags = session.repository.releases_in(line)
     return [
         anchor_check(
@@ -83,7 +88,7 @@ def anchors_beside(
             config.settings,
         )
         for commit in line
-        if commit.sha in found
+        if found.get(commit.sha) or commit.sha in found.keys() - corrected
     ]
 
 
