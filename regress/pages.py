@@ -281,6 +281,7 @@ class Line:
     per: int
     """Of what the numbers of the columns below count, one has so many."""
     values: tuple[int, ...]
+    """Corrected for the machine where that is known."""
     lows: tuple[int, ...]
     """So far below the value."""
     highs: tuple[int, ...]
@@ -294,6 +295,8 @@ class Line:
     """Where one stands in place of a value, by kind."""
     ticks: tuple[tuple[At, str], ...]
     """Where it began to be measured in another way, in words: "driver 570 → 580"."""
+    read: tuple[int, ...] = ()
+    """A column as well: the values as they were read, where any was corrected."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from regress.model import Against, Round, Way
+from regress.model import Against, Corrected, Round, Way
 from regress.stats.ratios import Ratio, values_from
 from regress.stats.summary import exp_or_inf
 
@@ -47,7 +47,7 @@ def links_of(at: int, rounds: Iterable[Round]) -> dict[str, list[Link]]:
 
 def corrected(
     links: Sequence[Link], values: Mapping[int, float], ways: Mapping[int, Way], places: Mapping[str, int]
-) -> dict[int, float]:
+) -> dict[int, Corrected]:
     """By place: the corrected value of each commit that is linked with another one measured in the same way. `values` are those
     that were read, `places` those of the commits by hash."""
     ratios = [
@@ -55,5 +55,9 @@ def corrected(
         for each in links
         if (other := places.get(each.commit, -1)) in values and each.at in values and ways[each.at] == ways[other]
     ]
+    weights: dict[int, float] = {}
+    for each in ratios:
+        for at in (each.item, each.to):
+            weights[at] = weights.get(at, 0.0) + each.weight
     found = {at: values[last] * exp_or_inf(log) for at, (log, last) in values_from(ratios).items()}
-    return {at: value for at, value in found.items() if 0 < value < math.inf}
+    return {at: Corrected(value, weights[at] ** -0.5) for at, value in found.items() if 0 < value < math.inf}

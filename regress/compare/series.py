@@ -24,6 +24,7 @@ from regress.model import (
     Better,
     Case,
     Conditions,
+    Corrected,
     Metric,
     Protocol,
     Round,
@@ -310,7 +311,7 @@ def _series(
     )
 
 
-def _corrected(points: Mapping[int, _Point], commits: tuple[str, ...], links: Sequence[Link]) -> dict[int, float]:
+def _corrected(points: Mapping[int, _Point], commits: tuple[str, ...], links: Sequence[Link]) -> dict[int, Corrected]:
     if not links:
         return {}
     values = {place: value for place, (_, own, _, _) in points.items() if own and (value := median(own)) > 0}

@@ -12,6 +12,7 @@
     Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
     Conditions  what the device was like while rounds were taken: its clock, whether it slowed itself down, who else was on it
     Series      one case and metric on one machine, device and environment over commits
+    Corrected   a value of a series without what the machine did to it, by windows in turn with other commits
     ChangePoint a change of level in a series: first commit at the new level, what may be to blame, ratio, state
     Breakage    a case that gave numbers and gives none any more: since which commit, what may be to blame, what it says
     Anchor      a commit that was measured again: if it moved, the machine did
@@ -127,6 +128,7 @@ from regress.model.series import (
     ChangePoint,
     Conditions,
     Confirmation,
+    Corrected,
     Move,
     Series,
     Way,
@@ -174,6 +176,7 @@ __all__ = [
     "Confirmation",
     "Contender",
     "Contrast",
+    "Corrected",
     "Crossover",
     "DiffKind",
     "Environment",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from regress.measure.wire import Failure
 from regress.model.acknowledged import Acknowledgement
@@ -31,6 +31,14 @@ class Conditions:
     """SM clocks of the rounds that know it."""
     company: tuple[str, ...] = ()
     """Other processes that computed on it, in words, each as it was seen last."""
+
+
+class Corrected(NamedTuple):
+    """A value, corrected for what the machine did to it, and the standard error of its logarithm against those of the commits
+    with which it is compared directly."""
+
+    value: float
+    error: float
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ class Series:
     """What the benchmark declares as large."""
     conditions: Mapping[int, Conditions] = field(default_factory=dict, compare=False)
     """By place: what the device was like, where that has a part in the values."""
-    corrected: Mapping[int, float] = field(default_factory=dict, compare=False)
+    corrected: Mapping[int, Corrected] = field(default_factory=dict, compare=False)
     """By place: the value corrected for what the machine did to it, where windows in turn with other commits tell. It is what
     these say of the commit against the newest one that they link it with, times the value of that one as it was read."""
 
@@ -80,7 +88,8 @@ class Series:
         """The values, corrected where that is known."""
         if not self.corrected:
             return self.values
-        return tuple(self.corrected.get(at, value) for at, value in zip(self.at, self.values, strict=True))
+        known = self.corrected
+        return tuple(known[at].value if at in known else value for at, value in zip(self.at, self.values, strict=True))
 
     @cached_property
     def by_way(self) -> dict[Way, list[int]]:

@@ -556,7 +556,8 @@ def test_what_the_hosts_clock_reads_is_compared_however_the_machine_is(
 ) -> None:
     """Every night the machine takes as much longer as a variable says; one commit takes 10 % more than those before it."""
     p = project(sweep_rounds=3)
-    work = "import os, regress_scripted\nSLOW = float(os.environ.get('SLOW', 1))\ndef work(): regress_scripted.host({} * SLOW)\n"
+    work = "import os, regress_scripted\nSLOW = float(os.environ.get('SLOW', 1))\n"
+    work += "def work(): regress_scripted.host({} * SLOW)\n"
     suite = "import proj\ndef time_work(): proj.work()\n"
     times = [50e-6] * 6 + [55e-6] * 5
     shas = [p.commit({"proj/__init__.py": work.format(times[0]), "benchmarks/b.py": suite}, "commit 0")]

@@ -28,7 +28,7 @@ def test_ratios_that_disagree_share_the_difference_by_their_weights() -> None:
     found = values_from([Ratio(0, 1, 0.0, 3.0), Ratio(0, 1, 0.4, 1.0)])
     assert found[0][0] == pytest.approx(0.1)
     around = values_from([Ratio(0, 1, 0.1, 1.0), Ratio(1, 2, 0.1, 1.0), Ratio(0, 2, 0.5, 1.0)])
-    assert (around[0][0], around[1][0]) == (pytest.approx(0.4), pytest.approx(0.2))
+    assert [around[at][0] for at in (0, 1)] == pytest.approx([0.4, 0.2])
 
 
 def test_what_no_ratio_links_is_a_group_of_its_own() -> None:

@@ -19,7 +19,7 @@ from regress.commands.report.rows import row_of
 from regress.commands.report.spans import spans_of
 from regress.compare import changes_of
 from regress.compare.changes import series_rule
-from regress.model import METRICS, Case, Commit, Series, Settings, Way
+from regress.model import METRICS, Case, Commit, Corrected, Series, Settings, Way
 from regress.pages import SPARK_LETTERS
 from regress.stats.summary import summarize
 
@@ -284,6 +284,21 @@ def test_many_rounds_and_recorded_intervals_speak_for_themselves() -> None:
     recorded = replace(given, rounds=((1e-3,),) * N, intervals=((0.9e-3, 1.2e-3),) * N)
     assert spans_of(recorded)[0] == (0.9e-3, 1.2e-3)
     assert spans_of(replace(given, rounds=((1e-3,),) * N))[0] == (1e-3, 1e-3)
+
+
+def test_a_corrected_value_has_the_interval_of_its_pairs_and_what_was_read_beside_it() -> None:
+    given = series([1e-3] * N)
+    given = replace(given, corrected={1: Corrected(2e-3, 0.01)})
+    assert [*spans_of(given)[1]] == pytest.approx([2e-3 * math.exp(-0.0196), 2e-3 * math.exp(0.0196)])
+    assert spans_of(given)[0] == spans_of(series([1e-3] * N))[0]
+    line = line_of(told(given), "h100", 0.1, N)
+    assert [each / line.per for each in line.values[:2]] == pytest.approx([1e-3, 2e-3])
+    assert [each / line.per for each in line.read[:2]] == pytest.approx([1e-3, 1e-3])
+    assert isinstance(line.rounds, tuple)
+    for each, of in ((line.rounds[0], 1e-3), (line.rounds[1], 2e-3)):
+        assert isinstance(each, tuple)
+        assert max(map(abs, each)) / line.per < 0.02 * of
+    assert line_of(told(series([1e-3] * N)), "h100", 0.1, N).read == ()
 
 
 def test_whole_numbers_are_kept_and_others_shortened() -> None:
