@@ -25,7 +25,7 @@ Call = Callable[[], object]
 SHORT_WINDOW_S = 0.3e-3
 MOST_WINDOWS = 200
 LONG_CALL_S, LONG_TAKE_S, LONG_WINDOWS = 50e-3, 0.4, 2
-"""From so long a call up, as many windows as this time has room for, but so many at least."""
+"""From so long a call, or setup and call, up, as many windows as this time has room for, but so many at least."""
 WARM_CALLS = ((1e-3, 3), (5e-3, 1))
 """Up to so long a call, so many calls before a window; none before longer ones."""
 SEVERAL_THREADS = 1.1
@@ -121,8 +121,8 @@ class Preemptions:
 class HostWindows:
     """Takes short windows of a call by the host's clock. Use it as a context manager.
 
-    `before` runs ahead of every call; then a window has one. `waits` says what is waited for within a window: every call
-    ("each"), its end ("last"), or nothing.
+    `before` runs ahead of every window, and of each call that goes before one. `waits` says what is waited for within a window:
+    every call ("each"), its end ("last"), or nothing.
     """
 
     def __init__(
@@ -262,7 +262,7 @@ def short_windows(
     warm_calls = 0 if protocol.setup_each else warm_calls_for(found.call_s)
     window_s = found.window_s + (calls + warm_calls - 1) * found.call_s
     fewest = min(fewest, protocol.samples_max)
-    if found.call_s > LONG_CALL_S:
+    if max(found.call_s, found.window_s) > LONG_CALL_S:
         budget_s, fewest = max(budget_s, LONG_TAKE_S), min(LONG_WINDOWS, fewest)
     most = max(1, min(MOST_WINDOWS, protocol.samples_max, int(timeout_s / window_s)))
     fit = min(most, max(fewest, int(min(budget_s / window_s, most))))

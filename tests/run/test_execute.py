@@ -375,6 +375,44 @@ class Sorting:
     assert (first.protocol.calls, first.protocol.setup_each) == (1, True)
 
 
+def test_setup_runs_before_every_sample_of_so_many_calls(bench: Bench) -> None:
+    bench.write(
+        """
+import regress_scripted as d
+class Ten:
+    number = 10
+    repeat = 4
+    def setup(self): self.left = [1e-3] * 10
+    def time_pop(self): d.host(self.left.pop())
+"""
+    )
+    measured = bench.run()
+    assert failures(measured) == {}
+    (first, *_) = measured.rounds
+    assert first.protocol is not None
+    assert (first.protocol.calls, first.protocol.setup_each) == (10, True)
+
+
+def test_what_a_call_changes_on_one_side_is_set_up_again_on_both(bench: Bench) -> None:
+    bench.write(
+        """
+import proj
+class Order:
+    def setup(self): self.x = [2, 1]
+    def time_order(self): proj.order(self.x)
+    def time_length(self): proj.order([])
+""",
+        base="import regress_scripted as d\ndef order(x): d.host(2e-3)\n",
+        head="import regress_scripted as d\ndef order(x): d.host(1e-4 if x == sorted(x) else 1e-3); x.sort()\n",
+    )
+    measured = bench.run()
+    assert failures(measured) == failures(measured, "base") == {}
+    each = {(one.side, one.name): one for one in measured.rounds}
+    assert each["head", "b.Order.time_order"].values["wall_time"].value == pytest.approx(1e-3, rel=0.2)
+    said = {key: one.protocol.setup_each for key, one in each.items() if one.protocol is not None}
+    assert said == {(side, name): name == "b.Order.time_order" for side, name in each}
+
+
 def test_a_case_that_fails_on_one_side_is_proven_to_work_on_the_other_and_left(bench: Bench) -> None:
     suite = "import proj\ndef cudatime_c(): proj.work()\ndef cudatime_d(): proj.other()\n"
     works = "import regress_scripted as d\ndef work(): d.kernel('k', 5e-5)\ndef other(): work()\n"
