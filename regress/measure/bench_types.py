@@ -14,6 +14,7 @@ import re
 from dataclasses import replace
 from typing import Any, Dict, List, Union
 
+from .awaited import awaiting
 from .backend import DeviceBackend, choose
 from .calibration import calibrate
 from .declared import bound, device_loop, device_protocol, number, ready
@@ -40,12 +41,13 @@ class CudaTimeBenchmark(Benchmark):  # type: ignore[misc]
         if not isinstance(backend, DeviceBackend):
             print(f"asv: skipped: {self.name} needs a CUDA device: {backend.why_no_device}")
             return math.nan
-        before = ready(self)
-        if before is not None:
-            before()
-        bound(self)()  # opens the framework's context before ours is asked for
-        calibrate(backend)
-        return settled(self, backend, lambda: self._samples(backend), math.inf, on_device=True)
+        with awaiting(self):
+            before = ready(self)
+            if before is not None:
+                before()
+            bound(self)()  # opens the framework's context before ours is asked for
+            calibrate(backend)
+            return settled(self, backend, lambda: self._samples(backend), math.inf, on_device=True)
 
     def _samples(self, backend: DeviceBackend) -> Dict[str, Any]:
         """Samples of this process, and how many calls each has."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any, Callable, Dict, List, Optional
 
+from .awaited import Awaited
 from .backend import DeviceBackend
 from .loop import DeviceLoop
 from .runner import first_attr
@@ -80,8 +81,14 @@ def reset_of(benchmark: Any) -> Optional[Call]:
 
 def bound(benchmark: Any) -> Call:
     """The benchmark's function with its parameters."""
-    params, func = benchmark._build_params(), benchmark.func
-    if redone_setup(benchmark) is None:
+    params, func, each = benchmark._build_params(), benchmark.func, redone_setup(benchmark) is not None
+
+    def called() -> None:
+        benchmark._used = True
+
+    if isinstance(func, Awaited):
+        return func.call(params, called if each else None)
+    if not each:
         return (lambda: func(*params)) if params else func
 
     def call() -> object:

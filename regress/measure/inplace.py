@@ -17,6 +17,7 @@ import zlib
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Callable, Iterator, List, Optional, Tuple, TypeVar
 
+from .awaited import Awaited
 from .backend import Backend, DeviceBackend, DeviceError
 from .blocks import Blocks, DeviceSamples
 from .declared import Call, bound, number, renew, reset_of, streams_of
@@ -167,8 +168,9 @@ class _ByDevice:
 
 def _made_by(benchmark: Any) -> Iterator[object]:
     """Where setup may have put what it has made: the instance, and the globals that it and the call name."""
-    yield getattr(benchmark.func, "__self__", None)
-    for function in (benchmark.func, *benchmark._setups):
+    functions = [each.function if isinstance(each, Awaited) else each for each in (benchmark.func, *benchmark._setups)]
+    yield getattr(functions[0], "__self__", None)
+    for function in functions:
         code = getattr(function, "__code__", None)
         for name in code.co_names if code is not None else ():
             yield function.__globals__.get(name)

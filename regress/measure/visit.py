@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
 
+from .awaited import awaiting
 from .backend import Backend, DeviceBackend, DeviceError, NoProfiler
 from .calibration import calibrate
 from .company import Company
@@ -181,15 +182,16 @@ class Visitor:
         forget_compilations()
         seed(self._seed)
         self._backend.begin_case(str(task.name) + repr(task.params), task.order)
-        try:
-            if benchmark.do_setup():
-                raise Skipped("skipped by its setup (NotImplementedError) or by skip_params")
-            found = by(benchmark, task, started)
-        except BaseException:
-            # The first error is the cause; what teardown makes of a case that failed half way is not.
-            self._end(benchmark, task, tolerant=True)
-            raise
-        self._end(benchmark, task)
+        with awaiting(benchmark):
+            try:
+                if benchmark.do_setup():
+                    raise Skipped("skipped by its setup (NotImplementedError) or by skip_params")
+                found = by(benchmark, task, started)
+            except BaseException:
+                # The first error is the cause; what teardown makes of a case that failed half way is not.
+                self._end(benchmark, task, tolerant=True)
+                raise
+            self._end(benchmark, task)
         return found
 
     def _end(self, benchmark: Any, task: Task, tolerant: bool = False) -> None:

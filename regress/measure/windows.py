@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+from .awaited import AwaitedCall
 from .backend import Backend, DeviceBackend
 from .wire import Protocol
 
@@ -149,20 +150,16 @@ class HostWindows:
 
     def take(self) -> Window:
         """One window. Garbage is for the caller to collect."""
-        clock, preemptions = self.clock, self._preemptions
         for _ in range(self._warm_calls):
             self._ready()
             self._call()
         self._ready()
-        clock.synchronize()
+        self.clock.synchronize()
         self._begin()
-        mark = preemptions.mark() if preemptions is not None else ()
-        start = clock.now()
-        self._timed()
-        wall_s = clock.now() - start
-        net_s = preemptions.net_s(mark, wall_s) if preemptions is not None else wall_s
-        clock.synchronize()
-        return Window(wall_s / self.calls, net_s / self.calls)
+        call = self._call
+        found = call.enter(self._awaited(call)) if isinstance(call, AwaitedCall) else self._window()
+        self.clock.synchronize()
+        return found
 
     def rest(self) -> None:
         """Wait until others can have their windows: until no thread of the call is at work any more."""
@@ -175,6 +172,30 @@ class HostWindows:
 
     def _begin(self) -> None:
         """What comes between waiting for the device and the window."""
+
+    def _window(self) -> Window:
+        preemptions, clock = self._preemptions, self.clock
+        mark = preemptions.mark() if preemptions is not None else ()
+        start = clock.now()
+        self._timed()
+        return self._over(mark, clock.now() - start)
+
+    async def _awaited(self, call: AwaitedCall) -> Window:
+        """The same within the loop of the call."""
+        preemptions, clock, once = self._preemptions, self.clock, call.once
+        mark = preemptions.mark() if preemptions is not None else ()
+        start = clock.now()
+        for _ in itertools.repeat(None, self.calls):
+            await once()
+            if self._waits == "each":
+                clock.synchronize()
+        if self._waits == "last":
+            clock.synchronize()
+        return self._over(mark, clock.now() - start)
+
+    def _over(self, mark: Sequence[int], wall_s: float) -> Window:
+        net_s = self._preemptions.net_s(mark, wall_s) if self._preemptions is not None else wall_s
+        return Window(wall_s / self.calls, net_s / self.calls)
 
     def _timed(self) -> None:
         call, synchronize = self._call, self.clock.synchronize
