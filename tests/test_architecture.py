@@ -28,7 +28,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "profiler": ("profiles", "profiling", "measure", "report"),
     "config": ("model", "errors", "files"),
     "acks": ("model", "errors", "files"),
-    "git": ("model", "errors"),
+    "git": ("model", "errors", "files"),
     "history": ("model", "errors", "files"),
     "profiling": ("model", "profiles", "errors", "files", "units"),
     "asv_plugin": ("measure",),

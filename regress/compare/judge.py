@@ -83,7 +83,8 @@ def _drafts(subject: Subject) -> Iterator[Draft]:
         return
     was = subject.suites.renamed.get(subject.case.name)
     renamed = [f"renamed: {was} on the base"] if was is not None else []
-    doubts = (*renamed, *base.notes, *head.notes, *base.flags(), *head.flags())
+    ways = dict.fromkeys((*base.ways(), *head.ways()))
+    doubts = (*renamed, *base.notes, *head.notes, *base.flags(), *head.flags(), *ways)
     if base.failure is not None or head.failure is not None:
         yield _without_numbers(subject.start_untested().noted(*doubts), base.failure, head.failure)
         return
@@ -109,7 +110,7 @@ def _differences(subject: Subject) -> list[str]:
 def _one_sided(subject: Subject) -> Draft:
     """A case with rounds on one side only."""
     missing, present = ("base", subject.head) if not subject.base.rounds else ("head", subject.base)
-    draft = subject.start_untested().noted(*present.notes, *present.flags())
+    draft = subject.start_untested().noted(*present.notes, *present.flags(), *present.ways())
     if params := subject.suites.params_differ(subject.case):
         return draft.settled(Verdict.INCOMPARABLE, params)
     if subject.suites.is_defined(subject.case, missing):

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from regress.errors import RegressError, RevisionError
+from regress.files import scratch
 from regress.git.commits import exists, log, shallow
 from regress.git.revisions import resolve
 from regress.git.running import attempt, output, text, top
@@ -269,7 +270,7 @@ class Repository:
         who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in _NOBODY.items()}
         own = [path.resolve() for path in ignore if path.resolve().is_relative_to(self.root)]
         left = [f":(exclude,top,literal){path.relative_to(self.root)}" for path in own if path.resolve() != self.root]
-        with tempfile.TemporaryDirectory(prefix="regress-index-") as folder:
+        with tempfile.TemporaryDirectory(prefix="index-", dir=scratch()) as folder:
             index = Path(folder) / "index"
             user_index = self.git_dir / "index"
             if user_index.exists():  # it knows which files are unchanged

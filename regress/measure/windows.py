@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+from .awaited import AwaitedCall
 from .backend import Backend, DeviceBackend
 from .wire import Protocol
 
@@ -25,7 +26,7 @@ Call = Callable[[], object]
 SHORT_WINDOW_S = 0.3e-3
 MOST_WINDOWS = 200
 LONG_CALL_S, LONG_TAKE_S, LONG_WINDOWS = 50e-3, 0.4, 2
-"""From so long a call up, as many windows as this time has room for, but so many at least."""
+"""From so long a call, or setup and call, up, as many windows as this time has room for, but so many at least."""
 WARM_CALLS = ((1e-3, 3), (5e-3, 1))
 """Up to so long a call, so many calls before a window; none before longer ones."""
 SEVERAL_THREADS = 1.1
@@ -121,8 +122,8 @@ class Preemptions:
 class HostWindows:
     """Takes short windows of a call by the host's clock. Use it as a context manager.
 
-    `before` runs ahead of every call; then a window has one. `waits` says what is waited for within a window: every call
-    ("each"), its end ("last"), or nothing.
+    `before` runs ahead of every window, and of each call that goes before one. `waits` says what is waited for within a window:
+    every call ("each"), its end ("last"), or nothing.
     """
 
     def __init__(
@@ -149,20 +150,16 @@ class HostWindows:
 
     def take(self) -> Window:
         """One window. Garbage is for the caller to collect."""
-        clock, preemptions = self.clock, self._preemptions
         for _ in range(self._warm_calls):
             self._ready()
             self._call()
         self._ready()
-        clock.synchronize()
+        self.clock.synchronize()
         self._begin()
-        mark = preemptions.mark() if preemptions is not None else ()
-        start = clock.now()
-        self._timed()
-        wall_s = clock.now() - start
-        net_s = preemptions.net_s(mark, wall_s) if preemptions is not None else wall_s
-        clock.synchronize()
-        return Window(wall_s / self.calls, net_s / self.calls)
+        call = self._call
+        found = call.enter(self._awaited(call)) if isinstance(call, AwaitedCall) else self._window()
+        self.clock.synchronize()
+        return found
 
     def rest(self) -> None:
         """Wait until others can have their windows: until no thread of the call is at work any more."""
@@ -175,6 +172,30 @@ class HostWindows:
 
     def _begin(self) -> None:
         """What comes between waiting for the device and the window."""
+
+    def _window(self) -> Window:
+        preemptions, clock = self._preemptions, self.clock
+        mark = preemptions.mark() if preemptions is not None else ()
+        start = clock.now()
+        self._timed()
+        return self._over(mark, clock.now() - start)
+
+    async def _awaited(self, call: AwaitedCall) -> Window:
+        """The same within the loop of the call."""
+        preemptions, clock, once = self._preemptions, self.clock, call.once
+        mark = preemptions.mark() if preemptions is not None else ()
+        start = clock.now()
+        for _ in itertools.repeat(None, self.calls):
+            await once()
+            if self._waits == "each":
+                clock.synchronize()
+        if self._waits == "last":
+            clock.synchronize()
+        return self._over(mark, clock.now() - start)
+
+    def _over(self, mark: Sequence[int], wall_s: float) -> Window:
+        net_s = self._preemptions.net_s(mark, wall_s) if self._preemptions is not None else wall_s
+        return Window(wall_s / self.calls, net_s / self.calls)
 
     def _timed(self) -> None:
         call, synchronize = self._call, self.clock.synchronize
@@ -262,7 +283,7 @@ def short_windows(
     warm_calls = 0 if protocol.setup_each else warm_calls_for(found.call_s)
     window_s = found.window_s + (calls + warm_calls - 1) * found.call_s
     fewest = min(fewest, protocol.samples_max)
-    if found.call_s > LONG_CALL_S:
+    if max(found.call_s, found.window_s) > LONG_CALL_S:
         budget_s, fewest = max(budget_s, LONG_TAKE_S), min(LONG_WINDOWS, fewest)
     most = max(1, min(MOST_WINDOWS, protocol.samples_max, int(timeout_s / window_s)))
     fit = min(most, max(fewest, int(min(budget_s / window_s, most))))

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from regress.errors import NothingMeasured
+from regress.files import scratch
 from regress.measure.wire import Proposal, Task
 from regress.measure.wire import Suite as SuiteMessage
 from regress.model import Batch, Benchmark, Case, Failure, Protocol, Round, SuiteProblem
@@ -47,8 +48,8 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
     Raises NothingMeasured where no case is selected, the suite has none, or the wrong code was imported.
     """
     measured, lanes = Measured(), Lanes(job)
-    with tempfile.TemporaryDirectory(prefix="regress-caches-", ignore_cleanup_errors=True) as scratch:
-        run = _Execution(job, measured, lanes, sink, watcher, Path(scratch))
+    with tempfile.TemporaryDirectory(prefix="caches-", dir=scratch(), ignore_cleanup_errors=True) as folder:
+        run = _Execution(job, measured, lanes, sink, watcher, Path(folder))
         try:
             run.select()
             if not measured.unaffected:

@@ -152,7 +152,8 @@ def settle(proposals: Mapping[str, Proposal], process: str = "fresh") -> Protoco
     """One protocol for both sides from what each side's unmeasured visit proposes; None where no side works.
 
     The first side (the base) decides wherever it can: a head that got slower must not change how it is measured. A side whose
-    function synchronizes proposes no calls, so the other one is asked. `process` says how the processes of rounds begin, where
+    function synchronizes proposes no calls, so the other one is asked; and where one side has to be set up before each sample,
+    both are. `process` says how the processes of rounds begin, where
     the metric leaves a choice.
     """
     working = [
@@ -161,9 +162,8 @@ def settle(proposals: Mapping[str, Proposal], process: str = "fresh") -> Protoco
     if not working:
         return None
     free = [proposal for proposal in working if SYNCHRONIZES not in proposal.flags]
-    settled = (free or working)[0].protocol
-    assert settled is not None
     protocols = [each.protocol for each in free or working if each.protocol is not None]
+    settled = next((each for each in protocols if each.setup_each), protocols[0])
     return replace(
         settled,
         lanes=min(each.lanes for each in protocols),

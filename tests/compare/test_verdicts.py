@@ -49,6 +49,11 @@ def test_a_comparison_carries_its_evidence() -> None:
     assert found.reasons == ()
 
 
+def test_that_each_sample_was_set_up_is_said_once() -> None:
+    base, head = (rounds(gpu_time=scaled(each), protocol={"setup_each": True}) for each in (100e-6, 110e-6))
+    assert one(base, head).reasons == ("set up before each sample",)
+
+
 def test_undecided_says_why_with_the_spread() -> None:
     noisy = one(rounds(gpu_time=scaled(100e-6)), rounds(gpu_time=scaled(112e-6, NOISY)))
     assert noisy.reasons == ("large, but not significant (spread 14 %)",)
