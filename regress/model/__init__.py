@@ -13,6 +13,7 @@
     Conditions  what the device was like while rounds were taken: its clock, whether it slowed itself down, who else was on it
     Series      one case and metric on one machine, device and environment over commits
     ChangePoint a change of level in a series: first commit at the new level, what may be to blame, ratio, state
+    Shift       changes of many unrelated benchmarks at one commit that look like the machine's doing, or like a step back
     Breakage    a case that gave numbers and gives none any more: since which commit, what may be to blame, what it says
     Anchor      a commit that was measured again: if it moved, the machine did
     AnchorCheck  what an anchor shows: which of its values are no longer what they were when it was recorded
@@ -129,7 +130,9 @@ from regress.model.series import (
     Confirmation,
     Move,
     Series,
+    Shift,
     Way,
+    outside,
 )
 from regress.model.settings import DEFAULT_ENVIRONMENT, EXISTING, THRESHOLD_KINDS, Environment, Setting, Settings
 from regress.stats.summary import Summary
@@ -213,6 +216,7 @@ __all__ = [
     "Series",
     "Setting",
     "Settings",
+    "Shift",
     "Side",
     "Span",
     "Spread",
@@ -230,5 +234,6 @@ __all__ = [
     "from_json",
     "metric_of",
     "old_names",
+    "outside",
     "writable",
 ]

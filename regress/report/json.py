@@ -41,6 +41,7 @@ from regress.model import (
     Report,
     Reviewed,
     SelfCheck,
+    Shift,
     Side,
     Standing,
     Summary,
@@ -145,6 +146,7 @@ def _sweep(report: Report) -> dict[str, Any]:
         "device": report.device or None,
         "cases": report.cases,
         "changes": [_changed(each) for each in report.changes],
+        "shifts": [_shift(each) for each in report.shifts],
         "breakages": [_broken(each) for each in report.breakages],
         "anchors": [_anchor(each) for each in report.anchors],
     }
@@ -406,8 +408,22 @@ def _changed(each: Changed) -> dict[str, Any]:
         "threshold": point.threshold,
         "state": point.state,
         "recovered_by": point.recovered_by or None,
+        "undoes": point.undoes or None,
         "reason": "; ".join(point.reasons),
         "acknowledged": _acknowledgement(point.acknowledged),
+        "new": each.new,
+    }
+
+
+def _shift(each: Shift) -> dict[str, Any]:
+    return {
+        "machine": each.machine,
+        "environment": each.environment,
+        "device": each.device or None,
+        "good": each.good,
+        "blamed": [_commit(one) for one in each.blamed],
+        "benchmarks": each.benchmarks,
+        "reason": "; ".join(each.reasons),
         "new": each.new,
     }
 

@@ -42,6 +42,14 @@
       now.metric,
       now.lines.map(line => R.placeOf.get(line.place)),
     );
+  // The lines, with a tick where a change stands at a commit since which the case is measured otherwise.
+  const noted = (shard, now, lines) =>
+    lines.map(line => {
+      const notes = R.eventsOf(shard.name, line.metric, [R.placeOf.get(line.place)])
+        .filter(each => each.note && each.params === now.name)
+        .map(each => [shard.commits.indexOf(R.index.commits[each.first].sha), each.note]);
+      return {...line, ticks: [...line.ticks, ...notes]};
+    });
   // The change that is asked for, or what is open: who may be to blame, how sure it is, and what to run next.
   const change = (shard, now) => {
     const events = eventsOf(shard, now),
@@ -191,12 +199,13 @@
         ].filter(Boolean),
       );
       const zoomed = R.get("z").split("..").map(R.findCommit);
-      const shown = now.lines.filter(line => !hidden().has(line.place));
+      const visible = now.lines.filter(line => !hidden().has(line.place)),
+        shown = noted(shard, now, visible.length ? visible : now.lines);
       const main = R.chart({
         node: plot,
         shard,
-        lines: shown.length ? shown : now.lines,
-        labels: (shown.length ? shown : now.lines).map(line => label(line.place)),
+        lines: shown,
+        labels: shown.map(line => label(line.place)),
         colors: shown.length <= COLOURED,
         height: 330,
         byDate: R.get("x") === "date",
