@@ -104,6 +104,7 @@ from regress.model.measured import (
     declared_words,
     direction_of,
     metric_of,
+    near_names,
     old_names,
 )
 from regress.model.metered import KernelMetrics, Metered, MeteredKernel
@@ -233,6 +234,7 @@ __all__ = [
     "direction_of",
     "from_json",
     "metric_of",
+    "near_names",
     "old_names",
     "outside",
     "writable",

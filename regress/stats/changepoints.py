@@ -128,7 +128,8 @@ def _in_a_row(logs: Floats) -> Floats:
     runs = np.stack([logs[at : len(logs) - LEAST + 1 + at] for at in range(LEAST)])
     apart = np.full(len(logs) + LEAST - 1, math.inf)
     apart[LEAST - 1 : len(logs)] = runs.max(0) - runs.min(0)
-    return np.min([apart[at : at + len(logs)] for at in range(LEAST)], axis=0)
+    nearest: Floats = np.min([apart[at : at + len(logs)] for at in range(LEAST)], axis=0)
+    return nearest
 
 
 def _noise(values: Floats) -> float:

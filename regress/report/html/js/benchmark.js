@@ -3,7 +3,7 @@
   const {h, text} = R;
   const {FIRST, rank, chosen, label, pins, picker, choice} = R.choice;
   const {verdict, facts} = R.facts;
-  const {changes, values} = R.detail;
+  const {changes, values, noted} = R.detail;
 
   const COLOURED = 40;
   // Places of which the line is switched off, by their numbers.
@@ -42,14 +42,6 @@
       now.metric,
       now.lines.map(line => R.placeOf.get(line.place)),
     );
-  // The lines, with a tick where a change stands at a commit since which the case is measured otherwise.
-  const noted = (shard, now, lines) =>
-    lines.map(line => {
-      const notes = R.eventsOf(shard.name, line.metric, [R.placeOf.get(line.place)])
-        .filter(each => each.note && each.params === now.name)
-        .map(each => [shard.commits.indexOf(R.index.commits[each.first].sha), each.note]);
-      return {...line, ticks: [...line.ticks, ...notes]};
-    });
   // The change that is asked for, or what is open: who may be to blame, how sure it is, and what to run next.
   const change = (shard, now) => {
     const events = eventsOf(shard, now),
@@ -200,7 +192,7 @@
       );
       const zoomed = R.get("z").split("..").map(R.findCommit);
       const visible = now.lines.filter(line => !hidden().has(line.place)),
-        shown = noted(shard, now, visible.length ? visible : now.lines);
+        shown = noted(shard, now.name, visible.length ? visible : now.lines);
       const main = R.chart({
         node: plot,
         shard,
