@@ -9,7 +9,7 @@ from dataclasses import replace
 from regress.commands.acknowledging import review, unsteady
 from regress.commands.check import policy, suggestions
 from regress.commands.session import Request, Session, counted, quoted, turned_round
-from regress.compare import acknowledged, compare, overall, renames
+from regress.compare import acknowledged, compare, finer, overall, renames
 from regress.errors import NothingMeasured, RevisionError
 from regress.history import Loaded, Recorded, Store, left_out
 from regress.model import Benchmark, Case, Commit, Report, Round, Side
@@ -71,6 +71,7 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
         geomean=summed.geomean,
         noise_floor=summed.noise_floor,
         min_detectable=summed.min_detectable,
+        finer=finer(comparisons, settings),
         warnings=tuple(warnings),
         options=("--environment", environment) if environment else (),
         suggestions=tuple(suggestions(again, base_side, head_side, comparisons)),

@@ -35,7 +35,7 @@ from regress.compare.drifting import drift, drifts
 from regress.compare.implementations import has_implementations, implementations
 from regress.compare.itself import fineness, summed_up
 from regress.compare.judge import compare
-from regress.compare.overall import Overall, overall, state_of
+from regress.compare.overall import Overall, finer, overall, state_of
 from regress.compare.pairing import renames
 from regress.compare.past import Past, Unknown, past_of
 from regress.compare.series import series_of
@@ -58,6 +58,7 @@ __all__ = [
     "drift",
     "drifts",
     "fineness",
+    "finer",
     "has_implementations",
     "implementations",
     "key_of",

@@ -146,6 +146,8 @@ class Report:
     """Median and largest of `noise`, and the case that has the largest."""
     min_detectable: float | None = None
     """Median of `min_detectable`, as a relative change."""
+    finer: tuple[int, float] | None = None
+    """Where there were few rounds: how many a side would be usual, and that median with so many."""
     aa: SelfCheck | None = None
     """The A/A check that the report is about."""
     fineness: tuple[Fineness, ...] = ()

@@ -160,7 +160,7 @@ def broken_row(broken: Breakage, several: bool = False) -> Row:
         _place(broken) if several else "",
     )
     columns = (visible(str(broken.case)), "", "", visible(failure.kind), "", "", "", ", ".join(filter(None, words)))
-    return Row(columns, mark, color, accent=3)
+    return Row(columns, mark, color, accent=3, subject=_subject(broken))
 
 
 def row(changed: Changed, several: bool = False) -> Row:
@@ -178,7 +178,9 @@ def row(changed: Changed, several: bool = False) -> Row:
         "tentative" if point.state == "tentative" and point.acknowledged is None else "",
         ", ".join(filter(None, [_blame(changed), *_notes(changed), _place(changed) if several else ""])),
     )
-    return Row(columns, mark, color if point.large else "", accent=3, weight=how_far(point.ratio))
+    return Row(
+        columns, mark, color if point.large else "", accent=3, weight=how_far(point.ratio), subject=_subject(changed)
+    )
 
 
 def _blame(changed: Changed | Breakage) -> str:
@@ -187,7 +189,12 @@ def _blame(changed: Changed | Breakage) -> str:
     if len(changed.blamed) > 1:
         return f"one of {len(changed.blamed)} commits, {visible(changed.blamed[0].short)} to {visible(last.short)}"
     author = f" ({visible(last.author)})" if last.author else ""
-    return f"{visible(last.short)} {cut(visible(last.subject), _SUBJECT_LIMIT)}{author}"
+    return f"{visible(last.short)} {_subject(changed)}{author}"
+
+
+def _subject(changed: Changed | Breakage) -> str:
+    """That of the commit, where there is one to blame."""
+    return cut(visible(changed.blamed[0].subject), _SUBJECT_LIMIT) if len(changed.blamed) == 1 else ""
 
 
 def _notes(changed: Changed) -> tuple[str, ...]:

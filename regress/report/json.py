@@ -119,6 +119,7 @@ def _judged(report: Report) -> dict[str, Any]:
         "geomean": geomean,
         "noise_floor": noise,
         "min_detectable": report.min_detectable,
+        "finer": dict(zip(("rounds", "min_detectable"), report.finer, strict=True)) if report.finer else None,
         "last_aa": _aa(report.last_aa),
         "acknowledged": report.acknowledged,
         "acknowledgements": [_reviewed(each) for each in report.acknowledgements],
