@@ -284,3 +284,12 @@ def test_a_plateau_keeps_its_commits_from_sweep_to_sweep(length: int, before: in
             assert states[back][0] == ("tentative" if n < back + 3 else "recovered" if level > 1e-3 else "confirmed")
             assert states[there][1] == (level > 1e-3 and n >= back + 3), "a regression that was taken back says so"
     assert len(states) == (0 if length == 1 else 2), "one value is a stray, two are told"
+
+
+def test_a_level_behind_zeros_is_one_change_from_zero() -> None:
+    """A tracked error was tiny, then none, then large: the last commit has one change, from the zeros before it."""
+    every = series((6, 8.7e-16), (5, 0.0), (12, 1.1e-13), rounds=1, metric=metric_of("value", "", "lower"))
+    assert [(int(each.first, 16), each.before == 0, each.after == 0) for each in found(every)] == [
+        (6, False, True),
+        (11, True, False),
+    ]
