@@ -149,3 +149,13 @@ def test_another_number_of_calls_is_a_note_on_what_moved_there(tmp_path: Path) -
         path.write_text(json.dumps(content))
     (event,) = made.index().events
     assert (event.first, event.note, event.reasons) == (25, "measured otherwise: number 100 → 5", ())
+
+
+def test_a_case_that_is_skipped_counts_once_as_one_that_gives_no_number(tmp_path: Path) -> None:
+    """It has been for more commits than it takes to be gone, and another case was never anything else."""
+    made = Made(tmp_path / "p", 40).record({"x.time_f": noisy((25, 1e-3)) + [float("nan")] * 15})
+    index = made.record({"x.time_g": noisy((40, 1e-3)), "x.time_h": [float("nan")] * 40}).index()
+    assert [dict(each) for each in index.counts] == [{"failed": 1, "unchanged": 1}]
+    assert [(each.status, each.why) for each in index.rows] == [("failed", "skipped"), ("unchanged", "")]
+    (broken,) = index.broken
+    assert (broken.kind, broken.good, broken.first, broken.open) == ("skipped", 24, 25, True)
