@@ -23,7 +23,7 @@ def list_cases(request: Request, watcher: Watcher) -> Report:
     cases = select(found.benchmarks, job.selection)
     fatal = any(problem.fatal for problem in found.problems)
     if not cases and (job.selection.words or not fatal):
-        raise nothing_selected(job, found.problems)
+        raise nothing_selected(job, found.problems, found.benchmarks)
     costs = _costs(session, side)
     return Report(
         command="list",

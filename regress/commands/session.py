@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -287,16 +286,6 @@ class Session:
         if any(facts.get("scripted") for facts in measured.facts.values()):
             found.append("the device is scripted: times are stated by the code, not measured")
         return found
-
-
-def unmatched(selection: Selection, where: str, known: Collection[str]) -> NothingMeasured:
-    """The error where none of the known benchmarks matches what was asked for, with the name that comes nearest."""
-    asked = " ".join(selection.patterns)
-    near = difflib.get_close_matches(
-        asked, sorted({*known, *(name.rpartition(".")[2] for name in known)}), n=1, cutoff=0.5
-    )
-    fix = f"write -b {quoted(near[0])}, or regress list" if near else "regress list"
-    return NothingMeasured(f"no benchmark matches {selection.words}", why=f"searched in {where}", fix=fix)
 
 
 def turned_round(session: Session, base: Side, head: Side) -> list[str]:

@@ -12,6 +12,8 @@ overall        all comparisons, summed up: exit codes, counts, how fine the run 
 series         recorded rounds of many commits -> Series
 past           what is recorded of a project's commits, read a benchmark at a time
 changes        the change points of a Series, and which of them are worth an alert
+shifts         many unrelated benchmarks that moved at one commit: was it the machine?
+manner         whether something was measured otherwise where it moved
 breakages      which cases gave numbers and give none any more
 gating         which series speak for their cases, and which of their changes
 anchors        commits measured again: a machine that moved
@@ -33,7 +35,7 @@ from regress.compare.drifting import drift, drifts
 from regress.compare.implementations import has_implementations, implementations
 from regress.compare.itself import fineness, summed_up
 from regress.compare.judge import compare
-from regress.compare.overall import Overall, overall, state_of
+from regress.compare.overall import Overall, finer, overall, state_of
 from regress.compare.pairing import renames
 from regress.compare.past import Past, Unknown, past_of
 from regress.compare.series import series_of
@@ -56,6 +58,7 @@ __all__ = [
     "drift",
     "drifts",
     "fineness",
+    "finer",
     "has_implementations",
     "implementations",
     "key_of",

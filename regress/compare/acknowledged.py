@@ -18,7 +18,6 @@ what the head is released as, and ends nothing yet. A date counts to its end.
 from __future__ import annotations
 
 import datetime
-import difflib
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -40,6 +39,7 @@ from regress.model import (
     Series,
     Side,
     Verdict,
+    near_names,
 )
 
 SLACK = 1e-4
@@ -151,7 +151,7 @@ class Review:
         remove = f"regress ack --remove {quoted(entry.pattern)}"
         if cases and not any(self._rank(each, entry.pattern) is not None for each in cases):
             names = {name for each in cases for name in (each.name, str(each))}
-            near = difflib.get_close_matches(entry.pattern, sorted(names), n=1)
+            near = near_names(entry.pattern, names, 1)
             fix = f'write "{near[0]}", or {remove}' if near else remove
             return Reviewed(entry, "unused", "no benchmark matches", fix)
         if self.expired[entry]:

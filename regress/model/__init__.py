@@ -14,6 +14,7 @@
     Series      one case and metric on one machine, device and environment over commits
     Corrected   a value of a series without what the machine did to it, by windows in turn with other commits
     ChangePoint a change of level in a series: first commit at the new level, what may be to blame, ratio, state
+    Shift       changes of many unrelated benchmarks at one commit that look like the machine's doing, or like a step back
     Breakage    a case that gave numbers and gives none any more: since which commit, what may be to blame, what it says
     Anchor      a commit that was measured again: if it moved, the machine did
     AnchorCheck  what an anchor shows: which of its values are no longer what they were when it was recorded
@@ -105,6 +106,7 @@ from regress.model.measured import (
     declared_words,
     direction_of,
     metric_of,
+    near_names,
     old_names,
 )
 from regress.model.metered import KernelMetrics, Metered, MeteredKernel
@@ -132,7 +134,9 @@ from regress.model.series import (
     Corrected,
     Move,
     Series,
+    Shift,
     Way,
+    outside,
 )
 from regress.model.settings import DEFAULT_ENVIRONMENT, EXISTING, THRESHOLD_KINDS, Environment, Setting, Settings
 from regress.stats.summary import Summary
@@ -218,6 +222,7 @@ __all__ = [
     "Series",
     "Setting",
     "Settings",
+    "Shift",
     "Side",
     "Span",
     "Spread",
@@ -234,6 +239,8 @@ __all__ = [
     "direction_of",
     "from_json",
     "metric_of",
+    "near_names",
     "old_names",
+    "outside",
     "writable",
 ]

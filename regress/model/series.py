@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -135,6 +135,8 @@ class ChangePoint:
     way: Way
     recovered_by: str = ""
     """The first commit of the improvement that took this regression back."""
+    undoes: str = ""
+    """The first commit of an earlier change that it took back, whichever way that went: it is at the level of before again."""
     reasons: tuple[str, ...] = ()
     acknowledged: Acknowledgement | None = None
 
@@ -178,6 +180,40 @@ class Changed:
     """The commits of `point.blamed`."""
     new: bool = False
     """Whether this report raises the alarm: in a sweep, because nobody could have known of it before."""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Changes of many unrelated benchmarks at one commit, where none of them moved elsewhere, or all are back at a level that
+    they had before: one event, because that tells more of them than the commit does."""
+
+    machine: str
+    environment: str
+    device: str
+    good: str
+    """The newest measured commit that none of it is due to."""
+    blamed: tuple[Commit, ...]
+    """The commits that may be to blame for all of them, the oldest first."""
+    changes: tuple[Changed, ...]
+    """The largest first."""
+    reasons: tuple[str, ...]
+    """What speaks for another cause than the commit, in words."""
+
+    @property
+    def benchmarks(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(dict.fromkeys(each.case.name for each in self.changes))
+
+    @property
+    def new(self) -> bool:
+        """Whether this report raises the alarm for any of it."""
+        return any(each.new for each in self.changes)
+
+
+def outside(changes: Iterable[Changed], shifts: Iterable[Shift]) -> list[Changed]:
+    """Those of the changes that are events of their own."""
+    shifted = {id(each) for shift in shifts for each in shift.changes}
+    return [each for each in changes if id(each) not in shifted]
 
 
 @dataclass(frozen=True)

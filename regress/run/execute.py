@@ -27,7 +27,7 @@ from regress.run.environments.tree import unbuilt
 from regress.run.job import Job, Measured, Sink, Steps, Watcher
 from regress.run.lanes import Lane, Lanes, at_once
 from regress.run.turns import Turns
-from regress.run.unmatched import unmatched
+from regress.run.unmatched import nothing_matches, unmatched
 
 __all__ = ["Job", "Measured", "Sink", "Steps", "Watcher", "discover", "execute", "nothing_selected"]
 
@@ -92,12 +92,11 @@ def _refuse_unbuilt(side: Prepared, suite: SuiteMessage, build: tuple[str, ...])
             )
 
 
-def nothing_selected(job: Job, problems: Iterable[SuiteProblem]) -> NothingMeasured:
-    """The error where the suite has no case that is wanted."""
+def nothing_selected(job: Job, problems: Iterable[SuiteProblem], benchmarks: Iterable[Benchmark]) -> NothingMeasured:
+    """The error where the suite, which has these benchmarks, has no case that is wanted."""
     fatal = [each for each in problems if each.fatal]
     if job.selection.words:
-        what = f"no benchmark matches {job.selection.words}"
-        return NothingMeasured(what, why=where_searched(job.suite, fatal), fix="regress list")
+        return nothing_matches(job.selection, where_searched(job.suite, fatal), (each.name for each in benchmarks))
     if fatal:
         return NothingMeasured(
             f"no benchmark in {job.suite} could be imported",
@@ -172,7 +171,7 @@ class _Execution:
         else:
             measured.unaffected = bool(plan.select(asked, replace(job.selection, changed=None)))
             if not measured.unaffected:
-                raise nothing_selected(job, measured.problems)
+                raise nothing_selected(job, measured.problems, asked)
 
     def _with_unimportable(self, suites: Mapping[str, SuiteMessage]) -> dict[str, SuiteMessage]:
         """The suites, each with what worked before, in the history or on a side before it, and cannot be imported there."""

@@ -202,10 +202,22 @@ def test_doctor_is_content_with_a_good_project(project: Callable[..., Project]) 
     found = checks(result)
     assert result.code == 0
     assert {name for name, each in found.items() if each["state"] == "fail"} == set()
-    assert {"Python", "CUDA device", "configuration", "repository", "suite", "cache", "results"} <= set(found)
+    assert {"Python", "device", "configuration", "repository", "suite", "cache", "results"} <= set(found)
     assert found["suite"]["found"] == "4 benchmarks, 1 of them on the device"
     assert found["repository"]["found"] == f"{p.root}; a check would compare with {base[:8]} (HEAD~1)"
     assert p.git("status", "--porcelain") == "", "looking leaves nothing behind"
+
+
+def test_doctor_on_the_scripted_device_speaks_of_no_other(project: Callable[..., Project]) -> None:
+    """What a CUDA device would lack says nothing of a suite whose times are stated by its code."""
+    found = checks(project().regress("doctor", "--format", "json"))
+    assert found["device"] == {
+        "name": "device",
+        "state": "ok",
+        "found": 'scripted, as "device" says: times are stated by the code, not measured',
+        "fix": "",
+    }
+    assert not {"CUDA device", "NVML", "torch", "other processes"} & found.keys()
 
 
 def test_doctor_warns_where_there_is_no_commit_to_compare_with(project: Callable[..., Project]) -> None:

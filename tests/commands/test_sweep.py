@@ -8,6 +8,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,11 +18,12 @@ import pytest
 
 from regress.commands.session import Request, Session
 from regress.commands.sweep import _remark
-from regress.commands.sweep.changes import Events
+from regress.commands.sweep.changes import Events, events_on, shifts_in
 from regress.commands.sweep.done import TRIES
 from regress.history import Store
 from regress.history.disk import LOCK_NAME
 from regress.history.sidecar import ENDING
+from tests.commands.report.made import Made, noisy
 from tests.commands.test_check import code, document
 from tests.conftest import Project, interrupted, start
 from tests.report.test_json import validate
@@ -427,10 +429,35 @@ def test_the_mark_of_new_survives_a_kill(project: Callable[..., Project]) -> Non
     assert Session(Request(p.root)).cache.exists()
 
 
+NOTHING_LEFT: Any = SimpleNamespace(measured=[], left=[], failed={}, planned=1)
+
+
 def test_commits_that_were_only_begun_are_not_called_measured() -> None:
     begun, done = (SimpleNamespace(sha=sha) for sha in ("a", "b"))
     stopped: Any = SimpleNamespace(measured=[begun, done], left=["a", "c"], failed={}, planned=3)
     assert _remark(stopped, Events((), ())) == "nothing new (1 of 3 commits measured, 1 begun)"
+
+
+def test_what_moved_at_once_in_one_of_several_places_is_one_event_of_a_sweep(tmp_path: Path) -> None:
+    """Nine benchmarks became slower at one commit on one machine only, and a tenth there and on the other."""
+    names = [f"{module}.time_{word}" for module in ("io", "nn", "ops") for word in "abc"]
+    steady = {name: noisy((40, 1e-3)) for name in (*names, "io.time_z")}
+    step = noisy((25, 1e-3), (15, 1.2e-3))
+    made = Made(tmp_path / "p", 40).record({**steady, "io.time_z": step}, machine="one")
+    made.record(
+        {**dict.fromkeys(names, step), "io.time_z": step, "io.time_last": noisy((38, 1e-3), (2, 2e-3))}, machine="two"
+    )
+    session = Session(Request(made.root))
+    line = session.repository.commits("HEAD")
+    found = events_on(session, line, {*names, "io.time_z", "io.time_last"}, "two")
+    changes = tuple(replace(each, new=True) for each in found.changes)
+    (shift,) = shifts = shifts_in(session, line, changes)
+    assert shift.benchmarks == tuple(names)
+    assert (shift.machine, shift.good, [each.sha for each in shift.blamed]) == ("two", made.shas[24], [made.shas[25]])
+    assert shift.reasons == ("9 of them were measured in other places too and did not move there: was it the machine?",)
+    told = _remark(NOTHING_LEFT, Events(changes, (), shifts))
+    assert told.startswith("9 benchmarks moved at once, 1 new regression, 1 new tentative change (")
+    assert shifts_in(session, line, events_on(session, line, names, "one").changes) == ()
 
 
 STOPPING = {

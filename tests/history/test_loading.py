@@ -34,7 +34,7 @@ def test_a_result_of_asv_is_one_round_and_says_so(tmp_path: Path) -> None:
     (round,) = recorded.rounds
     assert (round.name, round.params, round.order, round.flags) == ("x.time_f", [], 0, [ASV_FLAG])
     assert (round.started_at, round.duration_s) == (1_700_000_000.5, 3.0)
-    assert round.protocol == Protocol("wall_time", harness=ASV_HARNESS)
+    assert round.protocol == Protocol("wall_time", calls=7, harness=ASV_HARNESS)
     assert round.values["wall_time"].value == 0.5
     assert round.values["wall_time"].samples == [0.4, 0.5, 0.6]
     assert round.values["wall_time"].unit == "s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import shutil
@@ -24,11 +25,10 @@ FREE_BYTES = 2 << 30
 
 def doctor(request: Request, watcher: Watcher) -> Report:
     """Look at Python, the device, the repository, the suite and the places where results go."""
-    device = choose("auto")
-    facts = {**device.facts(), **_torch()}
-    if not device.has_device:
-        facts["no_device"] = device.why_no_device
-    checks = [_python(), *device_checks(facts), *_others_on_device(facts), *_frameworks(facts), *_cpu()]
+    kind = "auto"
+    with contextlib.suppress(RegressError):  # what is wrong is a check of its own
+        kind = Session(request).config.settings.device
+    checks = [_python(), *_device(kind)]
     try:
         session = Session(request)
         checks.append(Check("configuration", "ok", str(session.config.path)))
@@ -46,6 +46,18 @@ def doctor(request: Request, watcher: Watcher) -> Report:
 
 def _python() -> Check:
     return Check("Python", "ok", f"{platform.python_version()} on {platform.system()} {platform.release()}")
+
+
+def _device(kind: str) -> Iterator[Check]:
+    """What the suite is measured on, which the configuration names, and with what."""
+    if kind == "fake":
+        facts: dict[str, Any] = {"scripted": True}
+    else:
+        device = choose("auto")
+        facts = {**device.facts(), **_torch()}
+        if not device.has_device:
+            facts["no_device"] = device.why_no_device
+    yield from (*device_checks(facts), *_others_on_device(facts), *_frameworks(facts), *_cpu())
 
 
 def _others_on_device(facts: Mapping[str, Any]) -> Iterator[Check]:

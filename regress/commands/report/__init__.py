@@ -5,6 +5,7 @@ lines       one Series as a chart draws it
 spans       the interval of each value
 rows        one Series as the overview lists it: its status
 events      change points that are one event, in several cases and places
+shifts      events of many benchmarks that are one
 accounts    what the changes of a benchmark come from
 broken      what fails, and since when
 implementations  which is the fastest at each size, at the newest commit and at releases

@@ -133,7 +133,7 @@ class Sweep:
             benchmarks.update((name, benchmark) for name, (benchmark, _) in lost.items())
         self.cases = select(benchmarks.values(), job.selection)
         if not self.cases:
-            raise nothing_selected(job, found.problems)
+            raise nothing_selected(job, found.problems, benchmarks.values())
         return benchmarks, python
 
     def _side(self, commit: Commit, beside: str = "") -> Side:

@@ -128,7 +128,7 @@ def test_a_status_that_is_no_verdict_on_values() -> None:
     assert (row.status, row.why) == ("undecided", "3 results that can be compared, and it takes 4")
     assert status(series([1e-3 * (1 + 0.4 * ((at * 7) % 5) / 5) for at in range(N)])) == "undecided"
     assert status(series([1e-3] * 23 + [None], failures=[""] * 23 + ["oom"])) == "failed"
-    assert status(series([1e-3] * 23 + [None], failures=[""] * 23 + ["skipped"])) == "skipped"
+    assert status(series([1e-3] * 23 + [None], failures=[""] * 23 + ["skipped"])) == "failed"
     assert status(series([1e-3] * 22 + [None, 1e-3], failures=[""] * 22 + ["oom", ""])) == "unchanged"
 
 
@@ -223,6 +223,12 @@ def test_what_is_skipped_is_a_failure_only_where_it_gave_numbers_before() -> Non
     values: list[float | None] = [1e-3] * 20 + [None] * (N - 20)
     (found,) = broken_of([(series(values, failures=[""] * 20 + ["skipped"] * (N - 20)), 0)], branch())
     assert (found.kind, found.good, found.first, found.open) == ("skipped", 19, 20, True)
+
+
+def test_what_failed_and_is_skipped_since_is_no_failure_of_today() -> None:
+    never = series([None] * N, failures=["error"] * 20 + ["skipped"] * (N - 20))
+    (found,) = broken_of([(never, 0)], branch())
+    assert (found.kind, found.first, found.last, found.open) == ("error", 0, 19, False)
 
 
 def test_from_zero_has_no_ratio() -> None:

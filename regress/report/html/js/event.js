@@ -2,6 +2,13 @@
 (R => {
   const {h} = R;
 
+  const shiftOf = event => (event.shift === null ? null : R.index.shifts[event.shift]);
+  // What moved at once with many others: how many, what speaks for another cause, and only then the commit.
+  const shifted = (event, shift) => [
+    h("div", {class: "subject"}, `${shift.benchmarks} benchmarks moved at once${R.index.places.length > 1 ? ` on ${R.index.places[shift.place].label}` : ""}`),
+    shift.reasons.map(each => h("div", null, each)),
+    h("div", {class: "soft"}, "at ", R.commitLink(R.index.commits[event.first]), ` · ${R.text.date(R.index.commits[event.first].date)}`),
+  ];
   const blamed = event => {
     const {commits} = R.index,
       first = commits[event.first],
@@ -91,6 +98,16 @@
       .sort((a, b) => b.first - a.first);
   R.eventAt = (events, commit) =>
     events.find(each => each.first === commit) ?? events.find(each => each.good < commit && commit <= each.last);
+  // What moved at once is one group, and everything else one for itself, each where its first stands.
+  R.shifted = events => {
+    const groups = new Map();
+    for (const event of events) {
+      const key = event.shift ?? event;
+      if (groups.has(key)) groups.get(key).push(event);
+      else groups.set(key, [event]);
+    }
+    return [...groups.values()];
+  };
   // Events of one cause as one card: that of the first, and the others behind it.
   R.causeCard = ([first, ...others]) => {
     const card = R.eventCard(first);
@@ -129,6 +146,8 @@
       {class: "soft small"},
       `${event.low === event.high ? "exact" : `95 %: ${R.text.interval(event.low, event.high)}`}, counts from ${event.threshold ? `+${R.text.percent(event.threshold)}` : "any change"}`,
     );
+  const lostAgain = event =>
+    event.moved === "regressed" && event.undoes && `lost again: back at the level of ${R.commitName(event.undoes[0])}`;
   R.eventCard = event => {
     const row =
       R.index.rows.find(
@@ -158,7 +177,7 @@
           event.state === "open" ? R.since(event).replace("open ", "") : "",
           !event.large && " below the threshold",
         ),
-        event.reasons.map(each => h("div", {class: "soft small"}, each)),
+        [...event.reasons, lostAgain(event), event.note].filter(Boolean).map(each => h("div", {class: "soft small"}, each)),
         acknowledged(event),
       ),
       h("div", {class: "wide"}, row && R.spark({...row, changed: event.first, status: event.moved}, 240, 44)),
@@ -177,7 +196,7 @@
       h(
         "div",
         null,
-        blamed(event),
+        shiftOf(event) ? shifted(event, shiftOf(event)) : blamed(event),
         suspects(event),
         h(
           "div",

@@ -31,11 +31,11 @@
   const STATES = ["open", "tentative"];
   const size = event => (event.ratio === null ? Infinity : Math.abs(Math.log(event.ratio)));
   const worstFirst = (a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state) || size(b) - size(a);
-  // Events with one blamed range in the same places have one cause: the worst stands for them.
+  // Events that moved at once, or with one blamed range in the same places, have one cause: the worst stands for them.
   const causes = events => {
     const groups = new Map();
     for (const event of [...events].sort(worstFirst)) {
-      const key = `${event.good} ${event.last} ${event.places}`;
+      const key = event.shift ?? `${event.good} ${event.last} ${event.places}`;
       if (groups.has(key)) groups.get(key).push(event);
       else groups.set(key, [event]);
     }
@@ -54,11 +54,13 @@
     const since = index.release ? reference + R.referenceNote() : `the first measured commit, ${reference}`;
     const count = R.counts(places.places),
       cases = Object.values(count).reduce((sum, n) => sum + n, 0);
-    const worse = new Set(open.map(each => each.benchmark)).size;
+    const worse = new Set(open.filter(each => each.shift === null).map(each => each.benchmark)).size,
+      shifts = [...new Set(open.map(each => each.shift))].filter(each => each !== null).map(each => index.shifts[each]);
     const undirected = count.changed ?? 0;
     const title =
       [
         worse && `${number(worse)} benchmark${worse === 1 ? " is" : "s are"} worse than before.`,
+        ...shifts.map(each => `${number(each.benchmarks)} moved at once${each.alone ? ": was it the machine?" : "."}`),
         stopped && `${number(stopped)} case${stopped === 1 ? " gives" : "s give"} no number any more.`,
       ]
         .filter(Boolean)

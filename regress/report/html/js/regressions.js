@@ -32,7 +32,8 @@
           match(text_.get(event)),
       );
       count.textContent = `${found.length} of ${index.events.length}`;
-      holder.replaceChildren(...found.slice(0, shown).map(R.eventCard));
+      const groups = R.shifted(found);
+      holder.replaceChildren(...groups.slice(0, shown).map(R.causeCard));
       if (!found.length)
         holder.replaceChildren(
           h("p", {class: "empty"}, index.events.length ? "Nothing matches." : "Nothing has changed in this history."),
@@ -81,7 +82,7 @@
       });
       tail.replaceChildren(
         ...[
-          found.length > shown &&
+          groups.length > shown &&
             h(
               "button",
               {
@@ -92,7 +93,7 @@
                   draw();
                 },
               },
-              `Show more of ${found.length}`,
+              `Show more of ${groups.length}`,
             ),
           R.exports.buttons("changes", exported),
         ].filter(Boolean),
@@ -106,7 +107,7 @@
       h(
         "p",
         {class: "lede"},
-        `${text.counted(index.events.filter(each => each.moved === "regressed" && each.large && each.gates).length, "regression")} in this history, ${open} of them open. One row is one change, in as many cases and places as it was seen in.`,
+        `${text.counted(index.events.filter(each => each.moved === "regressed" && each.large && each.gates).length, "regression")} in this history, ${open} of them open. One row is one change, in as many cases and places as it was seen in; what moved at once is one, too.`,
       ),
       h(
         "div",
