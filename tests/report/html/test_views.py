@@ -395,6 +395,26 @@ def test_the_table_in_view_is_exported(visit: Visit, ending: str, tmp_path: Path
         assert text.splitlines()[2].startswith("| cpu.time\\_parse |")
 
 
+def test_a_chart_is_saved_as_a_picture(visit: Visit, tmp_path: Path) -> None:
+    """With a name for each line, in the colours of the page: what is drawn over several places is wider than nothing."""
+    page = visit(f"#/b/{made.NORM}?at=all", color_scheme="dark")
+    page.wait_for_selector(".plot .u-over")
+    with page.expect_download() as download:
+        page.click("button:text-is('save as PNG')")
+    assert download.value.suggested_filename == f"{made.NORM} gpu_time.png"
+    download.value.save_as(tmp_path / "out.png")
+    assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG\r\n")
+    colours = """() => {
+      const {chart} = regress.live, canvas = regress.picture(chart, "title", "about"), {width, height} = canvas;
+      const seen = canvas.getContext("2d").getImageData(0, 0, width, height).data, found = new Set();
+      for (let at = 0; at < seen.length; at += 4)
+        found.add("#" + [0, 1, 2].map(k => seen[at + k].toString(16).padStart(2, "0")).join(""));
+      const wanted = [regress.color("--bg"), regress.color("--ink"), ...chart.frame.lines.map(each => each.color)];
+      return [width > chart.u.width, height > chart.u.height, wanted.filter(each => !found.has(each))];
+    }"""
+    assert page.evaluate(colours) == [True, True, []]
+
+
 def test_what_is_new_since_the_last_visit(visit: Visit) -> None:
     page = visit()
     assert "your last visit" not in page.inner_text(".lede")

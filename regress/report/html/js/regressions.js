@@ -107,6 +107,8 @@
         "p",
         {class: "lede"},
         `${text.counted(index.events.filter(each => each.moved === "regressed" && each.large && each.gates).length, "regression")} in this history, ${open} of them open. One row is one change, in as many cases and places as it was seen in.`,
+        // One file has no feed beside it.
+        document.querySelector("link[rel=alternate]") && [" What is open, ", h("a", {href: "feed.xml"}, "as a feed"), "."],
       ),
       h(
         "div",
