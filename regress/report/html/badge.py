@@ -9,7 +9,7 @@ from regress.report.xml import inert
 
 BADGE = "badge.svg"
 SVG = "http://www.w3.org/2000/svg"
-LETTER, MARGIN = 6.4, 8
+LETTER, MARGIN = 6.2, 8
 """Pixels: the mean width of a letter, which every font is made to keep, and of what is left beside the text."""
 MARK = 26
 """Pixels of the part with the mark."""

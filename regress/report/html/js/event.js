@@ -2,6 +2,25 @@
 (R => {
   const {h} = R;
 
+  const STATES = ["open", "tentative", "acknowledged", "recovered", "confirmed", "gone"];
+  const {far} = R;
+
+  const place = event => STATES.indexOf(event.state);
+  // What is open or may be stands by its size, and what is past by its date.
+  const worstFirst = (a, b) =>
+    place(a) - place(b) || b.large - a.large || b.gates - a.gates || (place(a) < 2 ? far(b.ratio) - far(a.ratio) : b.first - a.first);
+  // Events with one blamed range in the same places have one cause: the worst stands for them.
+  R.causes = events => {
+    const groups = new Map();
+    for (const event of [...events].sort(worstFirst)) {
+      const key = `${event.moved} ${event.good} ${event.last} ${event.places}`;
+      if (groups.has(key)) groups.get(key).push(event);
+      else groups.set(key, [event]);
+    }
+    return [...groups.values()];
+  };
+  R.states = STATES;
+
   const blamed = event => {
     const {commits} = R.index,
       first = commits[event.first],

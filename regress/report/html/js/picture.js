@@ -1,4 +1,5 @@
-// A chart as a picture to paste elsewhere: what it is of, the chart as it is drawn, and what its lines are called.
+// A chart as a picture to paste elsewhere: what it is of, the chart as it is drawn, and what its lines are called where the chart
+// has no room for that.
 (R => {
   const {text} = R;
   const PAD = 16,
@@ -32,7 +33,9 @@
       ctx = canvas.getContext("2d"),
       font = (size, family = "--sans") => `${size} ${R.color(family)}`;
     ctx.font = font("12px");
-    const names = chart.frame.lines.length > 1 ? legend(ctx, chart.frame.lines, chart.u.width) : [],
+    const {lines} = chart.frame,
+      told = lines.length > R.NAMED && new Set(lines.map(each => each.color)).size === lines.length,
+      names = told ? legend(ctx, lines, chart.u.width) : [],
       rows = names.length && names.at(-1).row + 1,
       top = PAD + 2 * LINE + 8;
     canvas.width = drawn.width + 2 * PAD * scale;
