@@ -56,7 +56,9 @@ def _steps(
     """The steps in order, and of them those to two values that went back to where they came from."""
     steps = changepoints(values, effect)
     if 0 in values:
-        steps = sorted([*steps, *_zero_steps(rounds, rule)], key=lambda each: each.index)
+        zeros = _zero_steps(rounds, rule)
+        told = {each.index for each in zeros}  # where zeros end, the level before them may be another one as well
+        steps = sorted([*zeros, *(each for each in steps if each.index not in told)], key=lambda each: each.index)
     if any(not 0 < value < math.inf for value in values):
         return steps, []
     found = [each for each in pairs(values, steps, effect) if rule.large(each[0].ratio)]
