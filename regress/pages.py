@@ -470,6 +470,8 @@ class Index:
     generated: float
     version: str
     commit_url: str
+    address: str
+    """Where the report is published, with a slash at its end; empty where that is not known."""
     branch: str
     thresholds: Mapping[str, float]
     commits: tuple[PageCommit, ...]
@@ -500,6 +502,18 @@ class Index:
     skipped: tuple[tuple[str, int, str, str], ...]
     """Files that could not be used, one a folder and reason: path, how many, why, fix."""
     lost: Lost
+
+    @property
+    def open(self) -> tuple[Event, ...]:
+        """The regressions that are open, all places together, as the overview counts them."""
+        return tuple(each for each in self.events if each.gates and each.large and each.state == "open")
+
+    @property
+    def stopped(self) -> tuple[Broken, ...]:
+        """What gave numbers and gives none any more, the newest first; of a case in several places the earliest."""
+        found = [each for each in self.broken if each.open and each.good is not None]
+        found.sort(key=lambda each: -each.first)
+        return tuple({(each.benchmark, each.params): each for each in found}.values())
 
 
 @dataclass(frozen=True)

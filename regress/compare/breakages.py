@@ -14,17 +14,23 @@ Numbers = dict[str, tuple[Benchmark, int]]
 def breakages_of(every: Iterable[Series], commits: Sequence[Commit]) -> tuple[Breakage, ...]:
     """The cases of a benchmark that fail, or are skipped, at the newest commit they were run at and worked at one before it.
 
-    `commits` are those of the series. A case fails where what it is about does, whatever else was measured of it.
+    `commits` are those of the series. A case fails where what it is about does, whatever else was measured of it. One that
+    never had that (its time of the device, where it has always waited for it) fails where nothing was measured.
     """
     groups: dict[tuple[object, ...], list[Series]] = {}
     for each in every:
         groups.setdefault((each.case, each.machine, each.environment, each.device), []).append(each)
     found = []
     for group in groups.values():
+        valued = {at for each in group for at, own in zip(each.at, each.rounds, strict=True) if own}
+        about = [each for each in group if each.primary]
         failed = {
-            at: kind for each in group if each.primary for at, kind in zip(each.at, each.failures, strict=True) if kind
+            at: kind
+            for each in about or group
+            for at, kind in zip(each.at, each.failures, strict=True)
+            if kind and (about or at not in valued)
         }
-        worked = {at for each in group for at, own in zip(each.at, each.rounds, strict=True) if own} - failed.keys()
+        worked = valued - failed.keys()
         if failed and worked and max(failed) > max(worked):
             good = max(worked)
             first = min(at for at in failed if at > good)

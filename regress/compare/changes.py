@@ -55,11 +55,10 @@ def _steps(
 ) -> tuple[list[Step], list[Step]]:
     """The steps in order, and of them those to two values that went back to where they came from."""
     steps = changepoints(values, effect)
-    if 0 in values:  # gaps to `changepoints`: what it finds behind them is a step from the level before them
-        zero = {each.index: each for each in _zero_steps(rounds, rule)}
-        steps = sorted(
-            [*(each for each in steps if each.index not in zero), *zero.values()], key=lambda each: each.index
-        )
+    if 0 in values:
+        zeros = _zero_steps(rounds, rule)
+        told = {each.index for each in zeros}  # where zeros end, the level before them may be another one as well
+        steps = sorted([*zeros, *(each for each in steps if each.index not in told)], key=lambda each: each.index)
     if any(not 0 < value < math.inf for value in values):
         return steps, []
     found = [each for each in pairs(values, steps, effect) if rule.large(each[0].ratio)]

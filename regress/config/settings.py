@@ -45,6 +45,9 @@ RULES = {
         lambda value: value in ("auto", "cuda", "torch", "cpu", "fake"), '"auto", "cuda", "torch", "cpu" or "fake"'
     ),
     r"report_dir": _Rule(bool, "the name of a folder"),
+    r"report_url": _Rule(
+        lambda value: value.startswith(("https://", "http://")) or not value, "an address that begins with https://"
+    ),
     r"acks": _Rule(bool, "the name of a file"),
 }
 """By regular expression of the setting's name. The first that matches the whole name counts."""

@@ -132,6 +132,8 @@ class Settings:
     lock_dir: str = ""
     """Folder of this node that all who measure on its GPUs share; empty: /tmp/regress-locks."""
     report_dir: str = "report"
+    report_url: str = ""
+    """Address under which the report is published; the links of its feed begin with it."""
     acks: str = "regress-acks.toml"
     """The acknowledgement file, from the folder of the configuration."""
 

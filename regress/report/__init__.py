@@ -20,6 +20,7 @@
     json.py       the versioned document of regress.check.schema.json
     markdown.py   a comment for a pull request
     gfm.py        what is markup there, and how much fits
+    xml.py        what XML takes: text from outside, and a whole document
     junit.py      testcases, for GitLab and Jenkins
     github.py     annotations, for GitHub Actions
     progress.py   how far the work is, on stderr

@@ -7,7 +7,6 @@ skipped. The first testcase is the verdict: there is an error or a failure exact
 from __future__ import annotations
 
 import math
-import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,8 @@ from regress.report import changes, summary
 from regress.report.explained import because
 from regress.report.failures import failure_lines, failures_of
 from regress.report.rows import in_words, metric_words, row
-from regress.report.style import Style, visible
+from regress.report.style import Style
+from regress.report.xml import document, inert
 
 __all__ = ["render"]
 
@@ -27,8 +27,6 @@ _DETAILS = 2_000
 """Characters of a message, and of what a failure printed, of which the end is kept: the exception stands there."""
 _ALL_DETAILS = 5_000_000
 """GitLab reads files of up to 30 MB, and its older versions refuse documents of many elements: what passed is one element."""
-_NOT_XML = re.compile("[\ufffe\uffff]")
-"""What `visible` leaves as it is and XML 1.0 does not have."""
 _NARROW = Style(width=80)
 _SKIPPED = (Verdict.UNDECIDED, Verdict.SKIPPED, Verdict.FAILED, Verdict.INCOMPARABLE, Verdict.GONE)
 
@@ -60,15 +58,14 @@ def render(report: Report, style: Style) -> str:
         suites.setdefault(each.suite, []).append(each)
     details = _details(tests)
     for name, found in suites.items():
-        suite = ElementTree.SubElement(root, "testsuite", name=_xml(name))
+        suite = ElementTree.SubElement(root, "testsuite", name=inert(name))
         _count(suite, found, report if name == tests[0].suite else None)
         suite.set("skipped", str(sum(each.outcome == "skipped" for each in found)))
         if name == tests[0].suite:
             _properties(suite, report)
         for each in found:
             _testcase(suite, each, details[id(each)])
-    ElementTree.indent(root)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+    return document(root)
 
 
 # -- testcases -----------------------------------------------------------------------------------------------------------
@@ -170,9 +167,9 @@ def _details(tests: Sequence[Test]) -> dict[int, str]:
     """What stands below each test, by its id; as far as there is room, and what fails has it first."""
     room, found = _ALL_DETAILS, {}
     for test in sorted(tests, key=lambda each: _SERIOUS.index(each.outcome)):
-        text = "\n".join(_xml(line).rstrip() for line in test.details)
+        text = "\n".join(inert(line).rstrip() for line in test.details)
         text = text if len(text) <= _DETAILS else f"…{text[-_DETAILS:]}"
-        text = "\n".join(filter(None, (_xml(_cut(test.because)), text)))
+        text = "\n".join(filter(None, (inert(_cut(test.because)), text)))
         written = len(text) if test.outcome else 0
         found[id(test)] = text if written <= room else "left out: the document would be too long"
         room -= written if written <= room else 0
@@ -180,13 +177,13 @@ def _details(tests: Sequence[Test]) -> dict[int, str]:
 
 
 def _testcase(suite: ElementTree.Element, test: Test, details: str) -> None:
-    case = ElementTree.SubElement(suite, "testcase", classname=_xml(test.suite), name=_xml(test.name))
+    case = ElementTree.SubElement(suite, "testcase", classname=inert(test.suite), name=inert(test.name))
     if test.outcome:
-        element = ElementTree.SubElement(case, test.outcome, type=_xml(test.kind), message=_xml(_cut(test.message)))
+        element = ElementTree.SubElement(case, test.outcome, type=inert(test.kind), message=inert(_cut(test.message)))
         element.text = details
     elif test.message:
-        warned = details if test.name == "verdict" else _xml(_cut(test.because))
-        said = _xml(f"{test.kind}: {_cut(test.message)}")
+        warned = details if test.name == "verdict" else inert(_cut(test.because))
+        said = inert(f"{test.kind}: {_cut(test.message)}")
         ElementTree.SubElement(case, "system-out").text = f"{said}\n{warned}".rstrip()
 
 
@@ -211,9 +208,4 @@ def _properties(suite: ElementTree.Element, report: Report) -> None:
     if found:
         properties = ElementTree.SubElement(suite, "properties")
         for name, value in found:
-            ElementTree.SubElement(properties, "property", name=_xml(name), value=_xml(value))
-
-
-def _xml(text: str) -> str:
-    """Text from outside in characters that XML has, on one line; what is markup there, ElementTree writes out."""
-    return _NOT_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", visible(text))
+            ElementTree.SubElement(properties, "property", name=inert(name), value=inert(value))

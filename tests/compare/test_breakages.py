@@ -51,6 +51,14 @@ def test_a_case_is_one_whatever_it_measures() -> None:
     )
 
 
+def test_a_case_without_what_it_is_about_fails_where_nothing_was_measured() -> None:
+    wall, memory = (
+        series(1.0, *points, metric=name, primary=False)
+        for name, points in (("wall_time", ("error", 1.0, "error")), ("peak_memory", (1.0, 1.0, "error")))
+    )
+    assert told(wall, memory) == [("error", 2, [3])]
+
+
 def test_places_are_apart() -> None:
     broken, fine = series(1.0, "error"), replace(series(1.0, 1.0), machine="other")
     assert [each.machine for each in breakages_of((broken, fine), COMMITS)] == ["box"]

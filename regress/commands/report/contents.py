@@ -91,6 +91,7 @@ class Contents:
             generated=time.time(),
             version=__version__,
             commit_url=self._commit_url(),
+            address=f"{settings.report_url.rstrip('/')}/" if settings.report_url else "",
             branch=branch.name,
             thresholds={
                 "time": settings.time_threshold,

@@ -4,6 +4,8 @@
     data/index.js     the Index
     data/values.js    the Values of its rows
     data/b/*.js       a Shard a benchmark
+    feed.xml          what is open, for who subscribes to it
+    badge.svg         how much that is, for a README
     manifest.json     what page and shards were made from, and the parts of the index: what need not be made again
 
 The manifest also says that the folder is ours. Every file is written whole, and the index after the shards it speaks of: a
@@ -24,6 +26,8 @@ import msgspec
 from regress.errors import RegressError
 from regress.pages import Index, Leaf, Part, Site
 from regress.report.html.account import shard_script
+from regress.report.html.badge import BADGE, badge
+from regress.report.html.feed import FEED, Known, feed
 from regress.report.html.page import page, page_stamp
 from regress.report.html.script import script_of
 from regress.report.html.sharing import shared
@@ -68,6 +72,8 @@ class _Manifest:
     page: str = ""
     """Its stamp."""
     benchmarks: dict[str, _Kept] = field(default_factory=dict)
+    told: tuple[Known, ...] = ()
+    """By the feed."""
 
 
 def write_folder(site: Site, folder: Path, progress: Progress) -> Written:
@@ -95,11 +101,14 @@ def write_folder(site: Site, folder: Path, progress: Progress) -> Written:
             replace_file(folder / "index.html", page(index.project, sources=SOURCES))
         replace_file(folder / "data" / "values.js", script_of("values", "", values))
         replace_file(folder / "data" / "index.js", script_of("index", "", index))
+        entries, told = feed(index, before.told)
+        replace_file(folder / FEED, entries)
+        replace_file(folder / BADGE, badge(index))
         wanted = {leaf.file for leaf in site.leaves}
         for path in (folder / SHARDS).iterdir():
             if path.name not in wanted:
                 path.unlink()
-        _write_manifest(folder, _Manifest(page=page_made_of, benchmarks=kept))
+        _write_manifest(folder, _Manifest(page=page_made_of, benchmarks=kept, told=told))
     return Written(folder / "index.html", index, len(kept), made, changed)
 
 

@@ -27,6 +27,7 @@ SCRIPTS = (
     "columns",
     "overview",
     "chart",
+    "picture",
     "painting",
     "plugins",
     "samples",

@@ -71,6 +71,10 @@ def test_nothing_stands_in_the_way_of_a_reader(visit: Visit, theme: str) -> None
 def test_nothing_is_wider_than_the_screen(visit: Visit, width: int) -> None:
     for name, page in each_page(visit("#/machines", viewport={"width": width, "height": 844})):
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        nav = page.locator(".top nav")
+        assert nav.evaluate("each => each.scrollWidth <= each.clientWidth"), (
+            f"the names of all pages are seen from {name}"
+        )
 
 
 def test_the_theme_is_the_systems_until_one_is_chosen(visit: Visit) -> None:

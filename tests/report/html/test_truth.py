@@ -43,8 +43,8 @@ def test_comparing_shows_what_was_measured(visit: Visit, tmp_path: Path) -> None
     )
     cells = [[each.inner_text() for each in row.locator("td").all()] for row in page.locator("tbody tr").all()]
     assert [row[1:] for row in cells] == [
-        ["277 us", "275 us", "▼ -0.7 %", "unchanged"],
         ["3.60 ms", "1.00 ms", "▼ -72.2 %", "? undecided"],
+        ["277 us", "275 us", "▼ -0.7 %", "unchanged"],
     ]
     title = page.locator(".tag", has_text="undecided").last.get_attribute("title") or ""
     assert title.endswith("was measured +260 % off the level around it")
@@ -73,6 +73,30 @@ def test_what_has_one_cause_is_one_card(visit: Visit, tmp_path: Path) -> None:
     assert "and 12 more changes in the same commits" in first.inner_text()
     assert first.locator("details.also li").count() == 12
     assert second.inner_text().startswith("a.time_other")
+
+
+def test_tables_begin_with_what_is_worst_and_not_with_a_name(visit: Visit, tmp_path: Path) -> None:
+    """On the overview, in Compare and among changes: regressions before improvements, the largest first; a row a cause."""
+    values = {
+        "a.time_better": noisy((12, 1e-3), (12, 0.5e-3)),
+        "b.time_little": noisy((12, 1e-3), (12, 1.1e-3)),
+        "c.time_much": noisy((18, 1e-3), (6, 1.5e-3)),
+        "d.time_same": noisy((24, 1e-3)),
+    }
+    worst_first = ["c.time_much", "b.time_little", "a.time_better"]
+    path = pages_of(Made(tmp_path / "p", 24).record(values))
+    names = "tbody th a"
+    assert [each.inner_text() for each in visit(path=path).locator(names).all()] == [*worst_first, "d.time_same"]
+    assert [each.inner_text() for each in visit("#/compare?a=first", path=path).locator(names).all()] == worst_first
+    page = visit("#/regressions", path=path)
+    assert [each.inner_text() for each in page.locator(".event > div > a.name").all()] == worst_first
+
+
+def test_the_list_of_changes_has_a_row_a_cause(visit: Visit, tmp_path: Path) -> None:
+    slow = {f"x.time_{at:02}": noisy((12, 1e-3), (12, 1e-3 * (1.1 + at / 100))) for at in range(5)}
+    page = visit("#/regressions?state=open", path=pages_of(Made(tmp_path / "p", 24).record(slow)))
+    assert page.locator(".event").count() == 1
+    assert page.locator(".filters .right").inner_text() == "5 of 5 in 1 row"
 
 
 def test_many_places_have_a_legend_and_machines_that_come_and_go_are_told(visit: Visit, tmp_path: Path) -> None:

@@ -118,7 +118,8 @@
         toggle("rel", "first", "relative to the first"),
         marked.length > 0 && toggle("rel", "pin", "relative to A"),
         R.get("z") && h("button", {type: "button", class: "chip", onclick: () => go({z: ""})}, "whole history"),
-        h("span", {class: "soft small right wide"}, "drag to zoom · click to pin · ← → to move · n p changes · ? keys"),
+        h("button", {type: "button", class: "chip", onclick: () => R.savePicture(main, shard, now)}, "save as PNG"),
+        h("span", {class: "soft small right wide"}, "drag to zoom · click to pin · n p changes · ? keys"),
       );
       const pinnedAt = h("div", null),
         others = h("div", {class: "together"});

@@ -241,6 +241,8 @@
   };
   // The colour of a line among so many: of a palette, or around the circle of hues.
   R.lineColor = (k, of) =>
-    of > 8 ? `hsl(${((k * 137.5) % 360).toFixed(0)} 60% ${matchMedia("(prefers-color-scheme: dark)").matches ? 65 : 40}%)` : color(`--l${k % 8}`);
+    of > 8
+      ? `hsl(${((k * 137.5) % 360).toFixed(0)} 60% ${getComputedStyle(document.documentElement).colorScheme === "dark" ? 65 : 40}%)`
+      : color(`--l${k % 8}`);
   R.color = color;
 })(regress);

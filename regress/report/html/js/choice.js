@@ -8,7 +8,7 @@
   const chosen = shard => {
     const rows = R.index.rows
       .filter(row => row.name === shard.name)
-      .sort((a, b) => R.severity(a.status) - R.severity(b.status));
+      .sort((a, b) => R.urgency(a) - R.urgency(b));
     const fits = row =>
       (!R.get("metric") || row.metric === R.get("metric")) && (!R.state.query.has("c") || row.params === R.get("c"));
     const row = rows.find(fits) ?? rows.find(each => !R.get("metric") || each.metric === R.get("metric")) ?? rows[0];

@@ -13,11 +13,7 @@
     const list = [...groups.values()];
     for (const group of list)
       if (group.length > 1)
-        group.sort(
-          (a, b) =>
-            R.severity(a.status) - R.severity(b.status) ||
-            Math.abs(Math.log(b.change || 1)) - Math.abs(Math.log(a.change || 1)),
-        );
+        group.sort((a, b) => R.urgency(a) - R.urgency(b));
     return list;
   };
   R.rowLink = row =>
@@ -85,7 +81,7 @@
             )
           : h(
               "span",
-              {class: status === "unchanged" || status === "undecided" ? "" : R.tone(R.moveOf(since, better))},
+              {class: ["unchanged", "undecided", "gone"].includes(status) ? "" : R.tone(R.moveOf(since, better))},
               text.change(since),
             );
       },
@@ -117,7 +113,7 @@
     {
       key: "status",
       label: "Status",
-      value: group => R.severity(group[0].status),
+      value: group => R.urgency(group[0]),
       out: group => group[0].status,
       cell: statuses,
     },

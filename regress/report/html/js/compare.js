@@ -6,6 +6,8 @@
   const WORDS = {r: "regressed", i: "improved", c: "changed", u: "unchanged", x: "incomparable"};
   const NEAR = 10;
   const BACK = {r: "i", i: "r"};
+  const ORDER = ["failed", "regressed", "changed", "improved", "undecided", "gone", "new", "incomparable", "unchanged"];
+  const urgency = each => ORDER.indexOf(each.verdict) + (each.ratio ? 1 / (1 + R.far(each.ratio)) : 1);
 
   const levelAt = (row, at) => row.levels.findLastIndex(level => level.first <= at);
   const judge = (row, a, b, valueAt) => {
@@ -133,7 +135,6 @@
         .filter(Boolean);
       const count = {};
       for (const each of judged) count[each.verdict] = (count[each.verdict] ?? 0) + 1;
-      const order = ["failed", "regressed", "changed", "improved", "undecided", "gone", "new", "incomparable", "unchanged"];
       const times = judged.filter(each => each.ratio && each.row.unit === "s" && each.verdict !== "undecided");
       const byPlace = places.places
         .map(place => [place, times.filter(each => each.row.place === place).map(each => each.ratio)])
@@ -150,7 +151,7 @@
         rows: wanted,
         name: `compare-${base.value}-${head.value}`,
         caption: "Benchmarks that are not unchanged",
-        sort: R.get("sort"),
+        sort: R.get("sort") || "verdict",
         link: each => R.rowLink(each.row),
         onsort: sort => {
           R.put({sort});
@@ -200,7 +201,8 @@
           {
             key: "verdict",
             label: "Verdict",
-            value: each => each.verdict,
+            value: urgency,
+            out: each => each.verdict,
             cell: each =>
               R.tag(each.verdict, "", each.why),
           },
@@ -217,7 +219,7 @@
               ),
             ]),
       );
-      const words = order.filter(each => count[each]).map(each => `${count[each]} ${each}`);
+      const words = ORDER.filter(each => count[each]).map(each => `${count[each]} ${each}`);
       out.replaceChildren(
         h("div", {class: "pins"}, told(a), told(b)),
         h(
@@ -238,7 +240,7 @@
           R.chips(
             "Verdict",
             "status",
-            order.filter(each => count[each]),
+            ORDER.filter(each => count[each]),
             draw,
             each => `${R.sign(each)} ${each}`.trim(),
           ),
@@ -267,10 +269,8 @@
       h(
         "div",
         {class: "filters"},
-        h("label", {for: "commit-a"}, "Base"),
-        base,
-        h("label", {for: "commit-b"}, "Head"),
-        head,
+        h("label", {class: "nowrap"}, "Base ", base),
+        h("label", {class: "nowrap"}, "Head ", head),
         swap,
         options,
       ),

@@ -9,6 +9,25 @@
     shift.reasons.map(each => h("div", null, each)),
     h("div", {class: "soft"}, "at ", R.commitLink(R.index.commits[event.first]), ` · ${R.text.date(R.index.commits[event.first].date)}`),
   ];
+  const STATES = ["open", "tentative", "acknowledged", "recovered", "confirmed", "gone"];
+  const {far} = R;
+
+  const place = event => STATES.indexOf(event.state);
+  // What is open or may be stands by its size, and what is past by its date.
+  const worstFirst = (a, b) =>
+    place(a) - place(b) || b.large - a.large || b.gates - a.gates || (place(a) < 2 ? far(b.ratio) - far(a.ratio) : b.first - a.first);
+  // Events that moved at once, or with one blamed range in the same places, have one cause: the worst stands for them.
+  R.causes = events => {
+    const groups = new Map();
+    for (const event of [...events].sort(worstFirst)) {
+      const key = event.shift ?? `${event.moved} ${event.good} ${event.last} ${event.places}`;
+      if (groups.has(key)) groups.get(key).push(event);
+      else groups.set(key, [event]);
+    }
+    return [...groups.values()];
+  };
+  R.states = STATES;
+
   const blamed = event => {
     const {commits} = R.index,
       first = commits[event.first],
@@ -98,16 +117,6 @@
       .sort((a, b) => b.first - a.first);
   R.eventAt = (events, commit) =>
     events.find(each => each.first === commit) ?? events.find(each => each.good < commit && commit <= each.last);
-  // What moved at once is one group, and everything else one for itself, each where its first stands.
-  R.shifted = events => {
-    const groups = new Map();
-    for (const event of events) {
-      const key = event.shift ?? event;
-      if (groups.has(key)) groups.get(key).push(event);
-      else groups.set(key, [event]);
-    }
-    return [...groups.values()];
-  };
   // Events of one cause as one card: that of the first, and the others behind it.
   R.causeCard = ([first, ...others]) => {
     const card = R.eventCard(first);

@@ -22,8 +22,8 @@
       .map(row => `| ${row.join(" | ")} |`)
       .join("\n") + "\n";
 
-  const save = (name, type, text) => {
-    const url = URL.createObjectURL(new Blob([text], {type}));
+  const save = (name, blob) => {
+    const url = URL.createObjectURL(blob);
     R.h("a", {href: url, download: name}).click();
     setTimeout(() => URL.revokeObjectURL(url), 1000);
   };
@@ -40,11 +40,11 @@
       ].map(([label, ending, type, write]) =>
         R.h(
           "button",
-          {type: "button", class: "quiet", onclick: () => save(`${name}.${ending}`, type, write(table()))},
+          {type: "button", class: "quiet", onclick: () => save(`${name}.${ending}`, new Blob([write(table())], {type}))},
           label,
         ),
       ),
     );
 
-  R.exports = {csv, json, markdown, buttons};
+  R.exports = {csv, json, markdown, save, buttons};
 })(regress);

@@ -10,7 +10,7 @@
         (row.params === now.name || row.cases > 1) &&
         (now.place === "all" || R.index.places[row.place].id === now.place),
     );
-    const row = rows.sort((a, b) => R.severity(a.status) - R.severity(b.status))[0];
+    const row = rows.sort((a, b) => R.urgency(a) - R.urgency(b))[0];
     if (!row) return h("p", {class: "lede"}, "Its history has no change that counts.");
     const event = R.index.events.find(
       each =>

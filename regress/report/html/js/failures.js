@@ -7,13 +7,24 @@
       holder = h("div", null);
     const commit = at => [
       h("span", {class: "mono", title: index.commits[at].subject}, R.commitName(at)),
-      h("div", {class: "soft small"}, text.date(index.commits[at].date)),
+      h("div", {class: "soft small nowrap"}, text.date(index.commits[at].date)),
     ];
+    // What fails alike in several places is one row.
+    const together = rows => {
+      const groups = new Map();
+      for (const each of rows) {
+        const key = [each.benchmark, each.params, each.kind, each.first, each.last, each.commits, each.message].join("\n");
+        if (groups.has(key)) groups.get(key).places.push(each.place);
+        else groups.set(key, {...each, places: [each.place]});
+      }
+      return [...groups.values()].sort((a, b) => b.first - a.first || b.cases - a.cases);
+    };
+    const where = each => text.listed(each.places.map(at => index.places[at].label));
     const name = each =>
       `${index.entries[each.benchmark].name}${each.cases > 1 ? "" : each.params && `(${each.params})`}`;
     const table = (rows, caption) =>
       R.table({
-        rows,
+        rows: together(rows),
         caption,
         name: "failures",
         sort: R.get("sort"),
@@ -41,6 +52,7 @@
               ),
               each.cases > 1 &&
                 h("span", {class: "soft small"}, ` ${each.cases} cases, such as (${each.params.slice(0, 60)})`),
+              index.places.length > 1 && h("div", {class: "soft small narrow"}, where(each)),
               each.message &&
                 h(
                   "details",
@@ -57,8 +69,8 @@
                   key: "where",
                   label: "Where",
                   hide: true,
-                  value: each => index.places[each.place].label,
-                  cell: each => index.places[each.place].label,
+                  value: where,
+                  cell: where,
                 },
               ]
             : []),

@@ -244,16 +244,11 @@
           caption: "Files that could not be used",
           name: "skipped",
           columns: [
-            ["path", "File, or folder of them", 0],
-            ["files", "Files", 1],
-            ["why", "Why", 2],
-            ["fix", "What to do", 3],
-          ].map(([key, label, at]) => ({
-            key,
-            label,
-            value: row => row[at],
-            cell: row => h("span", {class: at % 3 ? "" : "mono name"}, String(row[at])),
-          })),
+            ["path", "File, or folder of them", 0, ([path]) => h("span", {class: "mono name"}, R.name(path))],
+            ["files", "Files", 1, ([, files]) => String(files)],
+            ["why", "Why, and what to do", 2, ([, , why, fix]) => [why, h("div", {class: "mono"}, fix)]],
+            ["fix", "", 3],
+          ].map(([key, label, at, cell]) => ({key, label, value: row => row[at], cell, num: at === 1, hidden: !cell})),
         }).node,
       ],
     ];

@@ -28,19 +28,6 @@
     return news;
   };
   const isNew = event => news.found.has(told(event));
-  const STATES = ["open", "tentative"];
-  const size = event => (event.ratio === null ? Infinity : Math.abs(Math.log(event.ratio)));
-  const worstFirst = (a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state) || size(b) - size(a);
-  // Events that moved at once, or with one blamed range in the same places, have one cause: the worst stands for them.
-  const causes = events => {
-    const groups = new Map();
-    for (const event of [...events].sort(worstFirst)) {
-      const key = event.shift ?? `${event.good} ${event.last} ${event.places}`;
-      if (groups.has(key)) groups.get(key).push(event);
-      else groups.set(key, [event]);
-    }
-    return [...groups.values()];
-  };
   // What gave numbers and gives none; of a case in several places the earliest is shown.
   const stoppedIn = shows => {
     const found = R.index.broken.filter(each => each.open && each.good !== null && shows(each.place));
@@ -208,13 +195,13 @@
         ),
         ...section(
           news.visited ? "New since your last visit" : "New since the night before",
-          causes([...fresh, ...first]),
+          R.causes([...fresh, ...first]),
           {},
           lost,
         ),
-        ...section("Open regressions", causes(older), {state: "open"}),
+        ...section("Open regressions", R.causes(older), {state: "open"}),
         ...section("No number any more", [], {}, without),
-        ...section("To be measured again", causes(again), {state: "tentative", moved: "regressed"}),
+        ...section("To be measured again", R.causes(again), {state: "tentative", moved: "regressed"}),
       );
       list(places);
     };

@@ -221,6 +221,8 @@
     }
   };
 
+  // Lines that have their names in the chart.
+  R.NAMED = 8;
   R.painter = options => u => {
     const {frame, small, pins = [], color} = options,
       b = brush(u, options);
@@ -239,7 +241,7 @@
       ticks(b, frame, color);
     }
     pinned(b, pins, frame, color);
-    if (!small && frame.lines.length > 1 && frame.lines.length <= 8) names(b, frame);
+    if (!small && frame.lines.length > 1 && frame.lines.length <= R.NAMED) names(b, frame);
     b.ctx.restore();
   };
 })(regress);

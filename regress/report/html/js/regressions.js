@@ -1,8 +1,7 @@
-// Every change of level, one row each: what is open first, then what was seen once, then what was.
+// Every change of level, one row a cause: what is open first, the worst first, then what was seen once, then what was.
 (R => {
   const {h, text} = R;
-  const STATES = ["open", "tentative", "acknowledged", "recovered", "confirmed"],
-    PAGE = 60;
+  const PAGE = 60;
 
   R.pages.regressions = () => {
     const {index} = R,
@@ -31,8 +30,9 @@
           (all || event.large) &&
           match(text_.get(event)),
       );
-      count.textContent = `${found.length} of ${index.events.length}`;
-      const groups = R.shifted(found);
+      const groups = R.causes(found);
+      if (R.get("sort") === "newest") groups.sort(([a], [b]) => b.first - a.first);
+      count.textContent = `${found.length} of ${index.events.length}${groups.length < found.length ? ` in ${text.counted(groups.length, "row")}` : ""}`;
       holder.replaceChildren(...groups.slice(0, shown).map(R.causeCard));
       if (!found.length)
         holder.replaceChildren(
@@ -59,7 +59,7 @@
           "reasons",
           "acknowledged",
         ],
-        rows: found.map(each => [
+        rows: groups.flat().map(each => [
           index.entries[each.benchmark].name,
           each.params,
           each.metric,
@@ -107,14 +107,16 @@
       h(
         "p",
         {class: "lede"},
-        `${text.counted(index.events.filter(each => each.moved === "regressed" && each.large && each.gates).length, "regression")} in this history, ${open} of them open. One row is one change, in as many cases and places as it was seen in; what moved at once is one, too.`,
+        `${text.counted(index.events.filter(each => each.moved === "regressed" && each.large && each.gates).length, "regression")} in this history, ${open} of them open. One row is one cause: what the same commits changed in the same places, or what moved at once.`,
+        // One file has no feed beside it.
+        document.querySelector("link[rel=alternate]") && [" What is open, ", h("a", {href: "feed.xml"}, "as a feed"), "."],
       ),
       h(
         "div",
         {class: "filters"},
         R.searchBox(draw),
         R.placeControls(draw),
-        R.chips("State", "state", present(STATES, "state"), draw),
+        R.chips("State", "state", present(R.states, "state"), draw),
         R.chips(
           "Direction",
           "moved",
@@ -124,6 +126,7 @@
         ),
         R.chips("Size", "size", ["small"], draw, () => "also below the threshold"),
         R.chips("Metric", "metric", metrics.length > 1 ? metrics : [], draw, R.metric),
+        R.chips("Order", "sort", ["newest"], draw, () => "newest first"),
         count,
       ),
       holder,

@@ -37,6 +37,10 @@
   R.toneOf = moved => ({regressed: "worse", improved: "better", changed: "moved"})[moved] ?? "";
   R.severity = status => ORDER.indexOf(status) + 1 || ORDER.length + 1;
   R.statuses = ORDER;
+  // How far something moved, whichever way; from zero, farther than anything.
+  R.far = ratio => (ratio === null ? Infinity : Math.abs(Math.log(ratio)));
+  // Sorts rows: what is more severe first, and of what is as severe what moved farther.
+  R.urgency = row => R.severity(row.status) + (row.changed === null ? 1 : 1 / (1 + R.far(row.change)));
   R.tag = (status, more = "", title = null) =>
     R.h(
       "span",

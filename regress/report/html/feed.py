@@ -1,0 +1,209 @@
+"""The feed of a report: an Atom 1.0 document (RFC 4287) with an entry for each regression that is open, and for each case that
+gives no number any more."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from html import escape
+from urllib.parse import quote, urlencode
+from uuid import NAMESPACE_URL, uuid5
+
+from regress.pages import Event, Index, PageCommit
+from regress.report.rows import metric_words
+from regress.report.style import cut, visible
+from regress.report.xml import document, inert
+from regress.units import format_change, format_interval, format_pair
+
+FEED = "feed.xml"
+ATOM = "http://www.w3.org/2005/Atom"
+MOST = 100
+"""Entries, the newest first."""
+TITLE = 160
+"""Columns."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """An event that the feed has told of. It keeps its id when commits in its range are measured and that gets narrower, so
+    that a reader shows it once."""
+
+    id: str
+    about: str
+    """Benchmark and metric, or case and kind of failure."""
+    good: str
+    """PageCommit.sha of the newest commit that is not to blame, as it was told first."""
+    last: str
+    """The same of the newest one that may be."""
+
+
+@dataclass(frozen=True)
+class _Item:
+    """An event, as an entry tells it."""
+
+    about: str
+    good: int
+    first: int
+    last: int
+    title: str
+    paragraphs: tuple[str, ...]
+    commands: tuple[str, ...]
+    link: str
+
+
+def feed(index: Index, known: Sequence[Known]) -> tuple[str, tuple[Known, ...]]:
+    """The document, and what the next one has to know; `known` is what this one has to."""
+    items = sorted((*_regressions(index), *_stopped(index)), key=lambda each: -each.first)
+    told, forgotten = _identified(index, items, known)
+    root = ElementTree.Element("feed", xmlns=ATOM)
+    _text(root, "title", f"{index.project}: regressions")
+    _text(root, "id", _urn(index.project, "feed"))
+    _text(root, "updated", _date(index.commits[-1]))
+    _text(ElementTree.SubElement(root, "author"), "name", index.project)
+    ElementTree.SubElement(root, "link", rel="alternate", type="text/html", href=f"{index.address}index.html")
+    if index.address:
+        ElementTree.SubElement(root, "link", rel="self", type="application/atom+xml", href=index.address + FEED)
+    ElementTree.SubElement(root, "generator", version=index.version).text = "regress"
+    for item, each in list(zip(items, told, strict=True))[:MOST]:
+        _entry(root, index, item, each.id)
+    return document(root), (*told, *forgotten)
+
+
+def _entry(root: ElementTree.Element, index: Index, item: _Item, id: str) -> None:
+    """Its date is that of the commit, which is the same whenever and wherever the feed is written."""
+    entry = ElementTree.SubElement(root, "entry")
+    _text(entry, "title", cut(visible(item.title), TITLE))
+    _text(entry, "id", id)
+    _text(entry, "updated", _date(index.commits[item.first]))
+    ElementTree.SubElement(entry, "link", rel="alternate", type="text/html", href=index.address + item.link)
+    content = [f"<p>{escape(visible(each))}</p>" for each in item.paragraphs if each]
+    content += [f"<pre>{escape(visible(each))}</pre>" for each in item.commands]
+    _text(entry, "content", "".join(content), type="html")
+
+
+def _text(parent: ElementTree.Element, tag: str, text: str, **attributes: str) -> None:
+    ElementTree.SubElement(parent, tag, attributes).text = inert(text)
+
+
+def _date(commit: PageCommit) -> str:
+    """In the form of RFC 3339, which has years of four digits."""
+    try:
+        at = datetime.fromtimestamp(commit.date, timezone.utc)
+    except (OverflowError, ValueError, OSError):
+        at = datetime.fromtimestamp(0, timezone.utc)
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+
+
+# -- ids -----------------------------------------------------------------------------------------------------------------
+
+
+def _identified(index: Index, items: Sequence[_Item], known: Sequence[Known]) -> tuple[list[Known], list[Known]]:
+    """The items as they are known from now on; and those that are not among them, which may be open again one day."""
+    at = {commit.sha: number for number, commit in enumerate(index.commits)}
+    left = [each for each in known if each.good in at and each.last in at]
+    told, seen = [], Counter(each.id for each in left)
+    for item in items:
+        found = next(
+            (
+                each
+                for each in left
+                if each.about == item.about and max(at[each.good], item.good) < min(at[each.last], item.last)
+            ),
+            None,
+        )
+        if found is not None:
+            left.remove(found)
+        else:
+            found = _new(index, item, seen)
+        told.append(found)
+    return told, left
+
+
+def _new(index: Index, item: _Item, seen: Counter[str]) -> Known:
+    """Named after its first commit: another machine that writes the report anew gives it the same name."""
+    good, first, last = (index.commits[each].sha for each in (item.good, item.first, item.last))
+    id = _urn(index.project, item.about, first)
+    seen[id] += 1
+    if seen[id] > 1:
+        id = _urn(index.project, item.about, first, str(seen[id]))
+    return Known(id, item.about, good, last)
+
+
+def _urn(*words: str) -> str:
+    return uuid5(NAMESPACE_URL, inert("\0".join(words))).urn
+
+
+# -- what it tells -------------------------------------------------------------------------------------------------------
+
+
+def _regressions(index: Index) -> Iterator[_Item]:
+    for event in index.open:
+        name, params = index.entries[event.benchmark].name, event.params
+        case = f"{name}({params})" if params else name
+        what, first = metric_words(event.metric), index.commits[event.first]
+        change = "from zero" if event.ratio is None else format_change(event.ratio)
+        before, after = format_pair(event.before, event.after, event.unit)
+        interval = f" (95 %: {format_interval(event.low, event.high)})" if event.low != event.high else ""
+        yield _Item(
+            f"{name} {event.metric}",
+            event.good,
+            event.first,
+            event.last,
+            f"{change} {what}: {name if event.cases > 1 else case}, since {_named(first)}",
+            (f"{case}: {what} {before} -> {after}, {change}{interval}", _reach(index, event), _blamed(index, event)),
+            tuple(event.commands.values()),
+            _link(index, name, event.place, c=params, metric=event.metric, change=first.sha),
+        )
+
+
+def _stopped(index: Index) -> Iterator[_Item]:
+    for broken in index.stopped:
+        if broken.good is None:
+            continue
+        name, first = index.entries[broken.benchmark].name, index.commits[broken.first]
+        case = f"{name}({broken.params})" if broken.params else name
+        yield _Item(
+            f"{case} {broken.kind}",
+            broken.good,
+            broken.first,
+            broken.first,
+            f"no number any more ({broken.kind}): {name if broken.cases > 1 else case}, since {_named(first)}",
+            (
+                f"{broken.cases} cases, such as {case}" if broken.cases > 1 else case,
+                broken.message.partition("\n")[0],
+                f"{_named(index.commits[broken.good])} gave one",
+            ),
+            (),
+            _link(index, name, broken.place, c=broken.params),
+        )
+
+
+def _reach(index: Index, event: Event) -> str:
+    """In how many cases and where; nothing where it could be no other."""
+    cases = f"{event.cases} of {event.of_cases} cases" if event.cases > 1 else ""
+    places = ", ".join(index.places[each].label for each in event.places) if len(index.places) > 1 else ""
+    return "; ".join(filter(None, (cases, places and f"on {places}")))
+
+
+def _blamed(index: Index, event: Event) -> str:
+    """The commit, or those that may be it, the newest first, as far as they are listed."""
+    suspects = [each if isinstance(each, PageCommit) else index.suspects[each] for each in event.suspects]
+    if event.suspects_n == 1 and suspects:
+        return f"{_named(suspects[0])} ({suspects[0].author})"
+    listed = "; ".join(f"{_named(each)} ({each.author})" for each in reversed(suspects))
+    return f"one of {event.suspects_n} commits: {listed}{'; …' if event.suspects_n > len(suspects) else ''}"
+
+
+def _named(commit: PageCommit) -> str:
+    return f"{commit.sha[:8]} {commit.subject}"
+
+
+def _link(index: Index, name: str, place: int, **query: str) -> str:
+    """To the page of a benchmark, as its scripts write it."""
+    where = {"at": index.places[place].id} if len(index.places) > 1 else {}
+    query = {key: value for key, value in {**query, **where}.items() if value}
+    words = urlencode(query, errors="replace")
+    return f"index.html#/b/{quote(name, safe='', errors='replace')}" + (f"?{words}" if words else "")
