@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from regress.commands.acknowledging import accept, complaints, is_whole, review
 from regress.commands.session import Request, Session, counted, quoted
 from regress.commands.sweep.changes import Events, anchors_beside, events_on, marked_new, with_failures
-from regress.commands.sweep.choosing import NEW, Chosen, choose
+from regress.commands.sweep.choosing import ALL, NEW, TAGS, Chosen, choose
 from regress.commands.sweep.marks import Mark
 from regress.commands.sweep.measuring import Sweep
 from regress.compare import past_of
@@ -55,6 +55,8 @@ def sweep(
         )
     session = Session(request)
     config = session.config
+    if words in (NEW, ALL, TAGS):
+        session.repository.fetch()
     # Of no commits at all everything is unknown: so it says which have results.
     known = past_of(config.results_dir, session.cache, (), config.settings, session.machine.name).unknown
     recorded = frozenset(each.commit_sha for each in known)
