@@ -27,7 +27,7 @@ crossing       where along the size that changes
 
 from __future__ import annotations
 
-from regress.compare.acknowledged import Review, acknowledged
+from regress.compare.acknowledged import Ancestry, Review, acknowledged
 from regress.compare.anchors import Anchors, anchor_check, anchors_of, key_of, with_anchors
 from regress.compare.breakages import Numbers, breakages_of, numbers_before
 from regress.compare.changes import changes_of
@@ -42,6 +42,7 @@ from regress.compare.series import series_of
 from regress.compare.steps import Steps, spreads_of
 
 __all__ = [
+    "Ancestry",
     "Anchors",
     "Numbers",
     "Overall",

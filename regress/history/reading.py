@@ -30,8 +30,8 @@ Interval = tuple[float, float]
 
 
 class AsvRow(NamedTuple):
-    """A row of asv's file. What is a list has an item a case, or fewer; None among `results` is failed or not measured, NaN is
-    skipped."""
+    """A row of asv's file. What is a list has an item a case, or fewer; None among `results` is failed, NaN is skipped or not
+    measured."""
 
     axes: Axes
     version: str
@@ -87,7 +87,7 @@ class AsvTable(NamedTuple):
 
     def without(self, covered: Collection[Params]) -> AsvTable | None:
         """What is left of a single row beside the cases in `covered`. Nobody measured there what asv has no value for."""
-        nothing = {case for case, _, failure in self.failures() if failure.kind != "skipped"}
+        nothing = {case for case, _, _ in self.failures()}
         left = [at for at, case in enumerate(self.cases) if case not in covered and at not in nothing]
         columns = {
             metric: Column(each.unit, *([[row[at] for at in left] for row in part] for part in each[1:]))

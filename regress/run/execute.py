@@ -26,6 +26,7 @@ from regress.run.environments import Prepared
 from regress.run.environments.tree import unbuilt
 from regress.run.job import Job, Measured, Sink, Steps, Watcher
 from regress.run.lanes import Lane, Lanes, at_once
+from regress.run.problems import apart, problems_of
 from regress.run.turns import Turns
 from regress.run.unmatched import nothing_matches, unmatched
 
@@ -78,9 +79,9 @@ def _import_for_deciding() -> None:
     importlib.import_module("scipy.special")
 
 
-def _refuse_unbuilt(side: Prepared, suite: SuiteMessage, build: tuple[str, ...]) -> None:
+def _refuse_unbuilt(side: Prepared, problems: Iterable[SuiteProblem], build: tuple[str, ...]) -> None:
     """Raise NothingMeasured where the side's code is not built: what cannot be imported would pass as new on the other side."""
-    for problem in suite.problems:
+    for problem in problems:
         missing = unbuilt(side, problem.message) if problem.fatal else ""
         if missing:
             raise NothingMeasured(
@@ -151,8 +152,14 @@ class _Execution:
         """Discover the suite on each side, and choose the cases that are wanted."""
         job, measured = self._job, self._measured
         suites = self._lanes.discover(_import_for_deciding)
+        problems: dict[str, Sequence[SuiteProblem]] = {}
         for side in job.sides:
-            _refuse_unbuilt(side, suites[side.side.name], job.settings.build)
+            name = side.side.name
+            own = job.own_suites.get(name, job.suite)
+            count, told = apart(suites[name].problems, job.selection, suites[name].benchmarks, own)
+            _refuse_unbuilt(side, count, job.settings.build)
+            problems[name] = count
+            measured.warnings += [each for each in told if each not in measured.warnings]
         suites = self._with_unimportable(suites)
         for name, found in suites.items():
             cases = plan.select(found.benchmarks, job.selection)
@@ -161,7 +168,7 @@ class _Execution:
             names = {case.name for case in cases}
             self._cases[name] = cases
             measured.benchmarks[name] = {each.name: each for each in found.benchmarks if each.name in names}
-        measured.problems = plan.problems_of({name: found.problems for name, found in suites.items()})
+        measured.problems = problems_of(problems)
         asked = [each for found in suites.values() for each in found.benchmarks]
         measured.warnings += plan.complaints(asked, job.selection)
         measured.warnings += unmatched(list({each.name: each for each in asked}.values()), job.selection, job.settings)
@@ -171,7 +178,8 @@ class _Execution:
         else:
             measured.unaffected = bool(plan.select(asked, replace(job.selection, changed=None)))
             if not measured.unaffected:
-                raise nothing_selected(job, measured.problems, asked)
+                every = problems_of({name: found.problems for name, found in suites.items()})
+                raise nothing_selected(job, every, asked)
 
     def _with_unimportable(self, suites: Mapping[str, SuiteMessage]) -> dict[str, SuiteMessage]:
         """The suites, each with what worked before, in the history or on a side before it, and cannot be imported there."""

@@ -21,7 +21,6 @@ from regress.model import (
     Failure,
     Protocol,
     Round,
-    SuiteProblem,
     declared_words,
 )
 
@@ -192,22 +191,6 @@ def free_memory() -> float:
         return float(found["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):
         return math.inf
-
-
-def problems_of(by_side: Mapping[str, Sequence[SuiteProblem]]) -> list[SuiteProblem]:
-    """The problems of the last side (the head), and those that only another side has.
-
-    The suite is the head's, mostly: a file of it that an older base cannot import holds benchmarks that are new, and fails
-    nothing; no more does one of the base's own suite.
-    """
-    *others, head = by_side
-    found = list(by_side[head])
-    known = {(each.where, each.message) for each in found}
-    for side in others:
-        for each in by_side[side]:
-            if (each.where, each.message) not in known:
-                found.append(replace(each, message=f"on the {side} only: {each.message}", fatal=False))
-    return found
 
 
 def unimportable(suite: Suite, had: Mapping[str, Benchmark]) -> dict[str, tuple[Benchmark, Failure]]:

@@ -27,7 +27,7 @@ from regress.commands.sweep.changes import (
     with_failures,
     with_manners,
 )
-from regress.commands.sweep.choosing import NEW, Chosen, choose
+from regress.commands.sweep.choosing import ALL, NEW, TAGS, Chosen, choose
 from regress.commands.sweep.marks import Mark
 from regress.commands.sweep.measuring import Sweep
 from regress.compare import past_of
@@ -64,6 +64,8 @@ def sweep(
         )
     session = Session(request)
     config = session.config
+    if words in (NEW, ALL, TAGS):
+        session.repository.fetch()
     # Of no commits at all everything is unknown: so it says which have results.
     known = past_of(config.results_dir, session.cache, (), config.settings, session.machine.name).unknown
     recorded = frozenset(each.commit_sha for each in known)

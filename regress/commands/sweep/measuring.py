@@ -28,6 +28,7 @@ from regress.model import Benchmark, Case, Commit, Machine, Side, SuiteProblem
 from regress.run.environments import Prepared, identity_of
 from regress.run.execute import Measured, Watcher, execute, nothing_selected
 from regress.run.plan import Selection, select, unimportable
+from regress.run.problems import apart
 
 GROUP = 4
 """Commits that are measured in turn: so far apart in time lie the rounds of one of them."""
@@ -122,7 +123,8 @@ class Sweep:
             python = visits.interpreters[prepared.side.name]
         finally:
             visits.close()
-        self.problems = list(found.problems)
+        self.problems, told = apart(found.problems, job.selection, found.benchmarks, job.suite)
+        self.warnings += told
         benchmarks = {each.name: each for each in found.benchmarks}
         if any(each.fatal for each in found.problems):
             config, machine = self._session.config, self._session.machine.name

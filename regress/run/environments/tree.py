@@ -76,7 +76,7 @@ def prepare(side: Side, environment: Environment, site: Site, identity: Identity
             build_s = _build(side, tree, python, environment, site)
         roots = import_roots(tree, config)
     variables = {**_variables(roots, site.cache), **environment.variables}
-    beside = import_roots(repository.root, config) if tree != repository.root else ()
+    beside = () if repository.is_bare or tree == repository.root else import_roots(repository.root, config)
     in_place = tree == repository.root and not side.dirty
     told = (f"{side.name} {side.label} was measured in the working tree, as it is built there",) if in_place else ()
     named_in = (*beside, *usual_folders(tree, config), *usual_folders(repository.root, config))
@@ -89,6 +89,7 @@ def built_here(side: Side, site: Site) -> bool:
     settings, repository = site.config.settings, site.repository
     if (
         settings.build
+        or repository.is_bare
         or repository.resolve("HEAD").sha != side.commit.sha
         or repository.is_dirty(own_paths(site.config))
     ):
