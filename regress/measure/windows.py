@@ -12,6 +12,7 @@ import gc
 import itertools
 import math
 import os
+import statistics
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -147,6 +148,11 @@ class HostWindows:
     def __exit__(self, *_: object) -> None:
         if self._preemptions is not None:
             self._preemptions.close()
+
+    @property
+    def knows_preemption(self) -> bool:
+        """Whether the system says when others had the core."""
+        return self._preemptions is not None and bool(self._preemptions.mark())
 
     def take(self) -> Window:
         """One window. Garbage is for the caller to collect."""
@@ -307,17 +313,63 @@ def undisturbed(pinned: bool) -> Iterator[None]:
     gc.disable()
     try:
         if len(before) > 1:
-            os.sched_setaffinity(0, {max(before)})
+            _keep_to({max(before)})
         yield
     finally:
         if len(before) > 1:
-            os.sched_setaffinity(0, before)
+            _keep_to(before)
         if collecting:
             gc.enable()
 
 
 def _processors() -> Set[int]:
     return set(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else set()
+
+
+def _keep_to(processors: Set[int]) -> None:
+    with contextlib.suppress(OSError):  # some sandboxes forbid it; then the system puts it where it likes
+        os.sched_setaffinity(0, processors)
+
+
+# -- how well they agree here --------------------------------------------------------------------------------------------
+
+TRIALS = 10
+
+
+class Agreement(NamedTuple):
+    """How far apart one and the same loop reads on this machine: standard deviations of the logarithm of a ratio."""
+
+    in_turn: float
+    """Of windows in turn, as many as a pair has of each side."""
+    apart: float
+    """Of as many windows one after the other."""
+    core: Optional[int]
+    """The one it was kept to; None where that cannot be."""
+    knows_preemption: bool
+    """Whether the system says when others had the core."""
+
+
+def agreement(clock: Backend) -> Agreement:
+    """Try it, for about a second."""
+    windows_a_side = 64
+    with undisturbed(pinned=True), HostWindows(_loop, clock, 1) as windows:
+        core = next(iter(_processors())) if len(_processors()) == 1 else None
+        windows.calls = calls_of_window(timed(windows))
+        in_turn, apart = [], []
+        for _ in range(TRIALS):
+            logs = [math.log(max(windows.take().net_s, LEAST_S)) for _ in range(2 * windows_a_side)]
+            in_turn.append(statistics.median(one - other for one, other in zip(logs[::2], logs[1::2])))
+            apart.append(statistics.median(logs[windows_a_side:]) - statistics.median(logs[:windows_a_side]))
+        return Agreement(_size(in_turn), _size(apart), core, windows.knows_preemption)
+
+
+def _loop() -> int:
+    return sum(each * each for each in range(200))
+
+
+def _size(differences: Sequence[float]) -> float:
+    """Their standard deviation around none."""
+    return math.sqrt(sum(each * each for each in differences) / len(differences))
 
 
 # -- windows until there are enough --------------------------------------------------------------------------------------
