@@ -15,7 +15,7 @@ import math
 import time
 import zlib
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any, Callable, Iterator, List, Optional, Tuple, TypeVar
+from typing import Any, Callable, Iterator, List, Optional, Tuple, TypeVar, Union
 
 from .awaited import Awaited
 from .backend import Backend, DeviceBackend, DeviceError
@@ -25,11 +25,14 @@ from .windows import LEAST_S, LONG_CALL_S, HostWindows, undisturbed
 
 T = TypeVar("T")
 
-UNLIKE, UNLIKE_LATE = 1.4, 2.0
+UNLIKE, UNLIKE_LATE = 1.25, 2.0
 """Further apart than this, and than repeated calls are among themselves, a call right after a setup does other work; at first,
 and after measuring, when the allocator too may have come to be in another state."""
-SEEN_S, SEEN_LATE_S = 3e-6, 15e-6
-"""A smaller difference is not seen: what has grown meanwhile is colder, too, when it is read."""
+SEEN_S = 3e-6
+"""A smaller difference is not seen, which a window of many calls has to have for each of them no more."""
+LATE_WINDOW_S, LATE_CALLS = 50e-6, 4096
+"""After measuring, as many calls are looked at together as take this long: what has grown meanwhile is colder, too, when it is
+read, which costs a single short call more than what it does."""
 CERTAIN_S = 1e-3
 """From here up, the first call of all is hardly slower than others; where it is like repeated ones, nothing is set up again."""
 REPEATED, REPEATED_S = 5, 50e-3
@@ -79,9 +82,9 @@ class _Look:
 
     def __init__(self, benchmark: Any, backend: Backend, limit_s: float, on_device: bool) -> None:
         call, self._until = bound(benchmark), time.monotonic() + limit_s
-        self._repeat: Callable[[], float] = _ByHost(benchmark, call, backend)
+        self._repeat: Union[_ByHost, _ByDevice] = _ByHost(benchmark, call, backend)
         self._first_s = self._repeat()
-        self._afresh: Callable[[], float] = _ByHost(benchmark, call, backend, lambda: renew(benchmark))
+        self._afresh: Union[_ByHost, _ByDevice] = _ByHost(benchmark, call, backend, lambda: renew(benchmark))
         self._by_host = True
         if on_device and isinstance(backend, DeviceBackend):
             streams = streams_of(benchmark, backend)
@@ -95,6 +98,8 @@ class _Look:
     def unlike(self, late: bool = False) -> bool:
         """Whether repeated calls, as they are by now, take another time than those right after a setup."""
         with undisturbed(pinned=False):
+            if late and self._by_host:
+                self._look_at_several()
             low, high = self._alike(late)
             if self._by_host and self._first_s >= CERTAIN_S and low <= self._first_s <= high:
                 return False
@@ -116,6 +121,13 @@ class _Look:
                 alike = len(self._fresh) - below - above
             return alike < ALIKE_SETUPS
 
+    def _look_at_several(self) -> None:
+        """Look at so many calls together that coldness is not what they take."""
+        while self._repeat.calls < LATE_CALLS and self._repeat() * self._repeat.calls < LATE_WINDOW_S:
+            self._repeat.calls *= 4
+        if self._repeat.calls > 1:
+            self._afresh.calls, self._fresh = self._repeat.calls, []
+
     def works_afresh(self) -> bool:
         """Whether a call right after a setup raises nothing."""
         try:
@@ -133,12 +145,12 @@ class _Look:
         outer = int(len(found) == REPEATED)
         low, high = found[outer], found[-1 - outer]
         unlike = max(UNLIKE_LATE if late else UNLIKE, high / max(low, LEAST_S))
-        seen_s = SEEN_LATE_S if late else SEEN_S
+        seen_s = SEEN_S / self._repeat.calls
         return min(low / unlike, low - seen_s), max(high * unlike, high + seen_s)
 
 
 class _ByHost(HostWindows):
-    """Seconds of one call by the host's clock, after what setup has made was read."""
+    """Seconds of a call by the host's clock, after what setup has made was read."""
 
     def __init__(self, benchmark: Any, call: Call, clock: Backend, renewed: Optional[Call] = None) -> None:
         super().__init__(call, clock, 1, before=renewed)
@@ -154,6 +166,8 @@ class _ByHost(HostWindows):
 
 class _ByDevice:
     """Device seconds of one call, with emptied caches; NaN where it waits for the device."""
+
+    calls = 1
 
     def __init__(self, blocks: Blocks) -> None:
         self._blocks = blocks
