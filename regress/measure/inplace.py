@@ -15,7 +15,7 @@ import math
 import time
 import zlib
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any, Callable, Iterator, List, Optional, Tuple, TypeVar
+from typing import Any, Callable, Iterator, List, Optional, Tuple, TypeVar, Union
 
 from .awaited import Awaited
 from .backend import Backend, DeviceBackend, DeviceError
@@ -25,15 +25,20 @@ from .windows import LEAST_S, LONG_CALL_S, HostWindows, undisturbed
 
 T = TypeVar("T")
 
-UNLIKE, UNLIKE_LATE = 1.4, 2.0
-"""Further apart than this, and than repeated calls are among themselves, a call right after a setup does other work; at first,
-and after measuring, when the allocator too may have come to be in another state."""
-SEEN_S, SEEN_LATE_S = 3e-6, 15e-6
-"""A smaller difference is not seen: what has grown meanwhile is colder, too, when it is read."""
+UNLIKE, UNLIKE_LATE = 1.25, 2.0
+"""Further apart than the first, and than repeated calls are among themselves, or than the second, a call right after a setup
+does other work; after measuring, when the allocator too may have come to be in another state, only the second counts."""
+SEEN_S = 3e-6
+"""A smaller difference is not seen, which a window of many calls has to have for each of them no more."""
+LATE_WINDOW_S, LATE_CALLS = 50e-6, 4096
+"""After measuring, as many calls are looked at together as take this long: what has grown meanwhile is colder, too, when it is
+read, which costs a single short call more than what it does."""
 CERTAIN_S = 1e-3
 """From here up, the first call of all is hardly slower than others; where it is like repeated ones, nothing is set up again."""
 REPEATED, REPEATED_S = 5, 50e-3
 """Repeated calls to compare with: so many, or what fits this time. The highest and the lowest of so many do not count."""
+LOOKS = 2
+"""Of what takes longer than this part of the limit there is no look: the visit has to end in time."""
 UNLIKE_SETUPS, UNLIKE_LONG, ALIKE_SETUPS = 4, 2, 2
 """After so many setups calls have to be unlike repeated ones, all in the same direction; of long calls after fewer. After so
 many they have to be alike."""
@@ -60,10 +65,12 @@ def settled(
         return measure()
     benchmark._setup_each = False
     look = _Look(benchmark, backend, limit_s, on_device)
+    if look.first_s > limit_s / LOOKS:
+        return measure()
     try:
         if not look.unlike():
             found = measure()
-            if not (late and look.unlike(late)):
+            if not late or look.first_s > LONG_CALL_S or not look.unlike(late=True):
                 return found
     except DeviceError:
         raise
@@ -79,9 +86,9 @@ class _Look:
 
     def __init__(self, benchmark: Any, backend: Backend, limit_s: float, on_device: bool) -> None:
         call, self._until = bound(benchmark), time.monotonic() + limit_s
-        self._repeat: Callable[[], float] = _ByHost(benchmark, call, backend)
-        self._first_s = self._repeat()
-        self._afresh: Callable[[], float] = _ByHost(benchmark, call, backend, lambda: renew(benchmark))
+        self._repeat: Union[_ByHost, _ByDevice] = _ByHost(benchmark, call, backend)
+        self.first_s = self._repeat()
+        self._afresh: Union[_ByHost, _ByDevice] = _ByHost(benchmark, call, backend, lambda: renew(benchmark))
         self._by_host = True
         if on_device and isinstance(backend, DeviceBackend):
             streams = streams_of(benchmark, backend)
@@ -95,12 +102,14 @@ class _Look:
     def unlike(self, late: bool = False) -> bool:
         """Whether repeated calls, as they are by now, take another time than those right after a setup."""
         with undisturbed(pinned=False):
+            if late and self._by_host:
+                self._look_at_several()
             low, high = self._alike(late)
-            if self._by_host and self._first_s >= CERTAIN_S and low <= self._first_s <= high:
+            if self._by_host and self.first_s >= CERTAIN_S and low <= self.first_s <= high:
                 return False
             if self._fresh and all(low <= one_s <= high for one_s in self._fresh):
                 return False
-            self._fresh, needed = [], UNLIKE_LONG if self._first_s > LONG_CALL_S else UNLIKE_SETUPS
+            self._fresh, needed = [], UNLIKE_LONG if self.first_s > LONG_CALL_S else UNLIKE_SETUPS
             alike = below = above = 0
             while alike < ALIKE_SETUPS and max(below, above) < needed:
                 if time.monotonic() > self._until:
@@ -109,12 +118,19 @@ class _Look:
                 self._fresh.append(one_s)
                 if (
                     not late
-                ):  # the second call after a setup is a repeated one, on the same machine; not of what grows slowly
+                ):  # a second call is a repeated one, and met the same machine; of what grows slowly it is none
                     next_s = self._repeat()
                     low, high = min(low, next_s / UNLIKE), max(high, next_s * UNLIKE)
                 below, above = below + (one_s < low), above + (one_s > high)
                 alike = len(self._fresh) - below - above
             return alike < ALIKE_SETUPS
+
+    def _look_at_several(self) -> None:
+        """Look at so many calls together that coldness is not what they take."""
+        while self._repeat.calls < LATE_CALLS and self._repeat() * self._repeat.calls < LATE_WINDOW_S:
+            self._repeat.calls *= 4
+        if self._repeat.calls > 1:
+            self._afresh.calls, self._fresh = self._repeat.calls, []
 
     def works_afresh(self) -> bool:
         """Whether a call right after a setup raises nothing."""
@@ -126,19 +142,19 @@ class _Look:
 
     def _alike(self, late: bool) -> Tuple[float, float]:
         """The least and the most that a call takes which does the work of a repeated one."""
-        began, found = time.monotonic(), [self._repeat(), self._repeat()]
+        began, found = time.monotonic(), [self._repeat()]
         while len(found) < REPEATED and time.monotonic() - began < REPEATED_S:
             found.append(self._repeat())
         found.sort()
         outer = int(len(found) == REPEATED)
         low, high = found[outer], found[-1 - outer]
-        unlike = max(UNLIKE_LATE if late else UNLIKE, high / max(low, LEAST_S))
-        seen_s = SEEN_LATE_S if late else SEEN_S
+        unlike = UNLIKE_LATE if late else min(max(UNLIKE, high / max(low, LEAST_S)), UNLIKE_LATE)
+        seen_s = SEEN_S / self._repeat.calls
         return min(low / unlike, low - seen_s), max(high * unlike, high + seen_s)
 
 
 class _ByHost(HostWindows):
-    """Seconds of one call by the host's clock, after what setup has made was read."""
+    """Seconds of a call by the host's clock, after what setup has made was read."""
 
     def __init__(self, benchmark: Any, call: Call, clock: Backend, renewed: Optional[Call] = None) -> None:
         super().__init__(call, clock, 1, before=renewed)
@@ -154,6 +170,8 @@ class _ByHost(HostWindows):
 
 class _ByDevice:
     """Device seconds of one call, with emptied caches; NaN where it waits for the device."""
+
+    calls = 1
 
     def __init__(self, blocks: Blocks) -> None:
         self._blocks = blocks
@@ -188,5 +206,5 @@ def _read(roots: Iterator[object]) -> None:
             continue
         with contextlib.suppress(TypeError, ValueError, BufferError), memoryview(one) as held:  # type: ignore[arg-type]
             length += held.nbytes
-            zlib.crc32(held[: MOST_BYTES // held.itemsize] if held.ndim == 1 else held)
-        left += gc.get_referents(one)
+            zlib.crc32(held.cast("B")[:MOST_BYTES])
+        left += one[:MOST_OBJECTS] if type(one) in (list, tuple) else gc.get_referents(one)  # type: ignore[index]

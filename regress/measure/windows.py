@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .awaited import AwaitedCall
-from .backend import Backend, DeviceBackend
+from .backend import Backend, DeviceBackend, DeviceError
 from .wire import Protocol
 
 Call = Callable[[], object]
@@ -124,7 +124,8 @@ class HostWindows:
     """Takes short windows of a call by the host's clock. Use it as a context manager.
 
     `before` runs ahead of every window, and of each call that goes before one. `waits` says what is waited for within a window:
-    every call ("each"), its end ("last"), or nothing.
+    every call ("each"), its end ("last"), or nothing. `renewed` is tried once where a window fails: calls may have used up what
+    was set up for them.
     """
 
     def __init__(
@@ -136,8 +137,10 @@ class HostWindows:
         before: Optional[Call] = None,
         waits: str = "last",
         several_threads: bool = False,
+        renewed: Optional[Call] = None,
     ) -> None:
         self._call, self.clock, self._before, self._waits = call, clock, before, waits
+        self._renewed = renewed
         self.calls, self._warm_calls = calls, warm_calls
         self._preemptions = Preemptions(several_threads) if clock.real_clock else None
         self._several_threads = several_threads
@@ -156,6 +159,17 @@ class HostWindows:
 
     def take(self) -> Window:
         """One window. Garbage is for the caller to collect."""
+        try:
+            return self._taken()
+        except DeviceError:
+            raise
+        except Exception:
+            if self._renewed is None:
+                raise
+            self._renewed()
+            return self._taken()
+
+    def _taken(self) -> Window:
         for _ in range(self._warm_calls):
             self._ready()
             self._call()

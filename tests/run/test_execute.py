@@ -393,6 +393,23 @@ class Ten:
     assert (first.protocol.calls, first.protocol.setup_each) == (10, True)
 
 
+def test_what_is_used_up_in_a_round_is_set_up_again(bench: Bench) -> None:
+    bench.write(
+        """
+import regress_scripted as d
+class Many:
+    def setup(self): self.left = [1e-5] * 3000
+    def time_pop(self): d.host(self.left.pop())
+"""
+    )
+    measured = bench.run()
+    assert failures(measured) == {}
+    (first, *_) = measured.rounds
+    assert first.protocol is not None
+    assert first.protocol.calls * first.protocol.windows > 3000
+    assert not first.protocol.setup_each
+
+
 def test_what_a_call_changes_on_one_side_is_set_up_again_on_both(bench: Bench) -> None:
     bench.write(
         """
