@@ -78,7 +78,7 @@ def ack_all_open(request: Request, reason: str, link: str = "") -> Report:
     """
     session = Session(request)
     path = acks_file(session.config)
-    line = session.repository.commits("HEAD", session.own_paths)
+    line = session.line("HEAD", session.recorded())
     names = {case.name for case in recorded_cases(session)}
     found = [each for each in events_on(session, line, names, machine=None).changes if each.point.large]
     place = {each.sha: at for at, each in enumerate(line)}

@@ -46,7 +46,7 @@ def gate(
     if report.base is None or report.head is None or not report.comparisons:
         return report
     session = Session(request)
-    line = session.repository.commits(report.head.commit.sha, session.own_paths)
+    line = session.line(report.head.commit.sha, session.recorded())
     names = {each.case.name for each in report.comparisons}
     release, unknown_release = _release(session, report.base, line)
     drift, unknown = _drift(session, line, names, release, report) if release else ([], 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from regress import config as configuration
 from regress.commands.fitness import complaints, without_device
 from regress.commands.throughput import declares_work
-from regress.compare import Steps, spreads_of
+from regress.compare import Steps, past_of, spreads_of
 from regress.config import Config
 from regress.errors import NothingMeasured, RegressError, StoreError
 from regress.errors import quoted as quoted
 from regress.git import Clone, Repository, open_repository
 from regress.history import remember_noise, remembered_noise, this_machine
 from regress.measure.wire import Ceilings
-from regress.model import Comparison, Machine, Round, Side
+from regress.model import Commit, Comparison, Machine, Round, Side
 
 if TYPE_CHECKING:  # what measures is imported where it is needed: many commands only read
     from regress.run.environments import Prepared
@@ -106,6 +106,18 @@ class Session:
     @property
     def own_paths(self) -> tuple[Path, ...]:
         return configuration.own_paths(self.config)
+
+    def recorded(self, machine: str | None = None) -> frozenset[str]:
+        """The full hashes of all commits with results, on a machine or on any."""
+        # Of no commits at all everything is unknown: so it says which have results.
+        found = past_of(self.config.results_dir, self.cache, (), self.config.settings, machine)
+        return frozenset(each.commit_sha for each in found.unknown)
+
+    def line(self, revisions: str | Sequence[str], recorded: Collection[str]) -> list[Commit]:
+        """The history up to the revisions, the oldest commit first: what has something new to measure, and what has results all
+        the same. asv measures a merge that is like one of its parents too."""
+        own = {each.sha for each in self.repository.commits(revisions, self.own_paths)}
+        return [each for each in self.repository.commits(revisions) if each.sha in own or each.sha in recorded]
 
     def is_dirty(self) -> bool:
         return self.repository.is_dirty(self.own_paths)

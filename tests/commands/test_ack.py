@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from regress import acks
+from regress.commands.ack import ack_all_open
+from regress.commands.session import Request
 from regress.model import Acknowledgement
+from tests.commands.report.made import Made, noisy
 from tests.commands.test_check import OTHER, SUITE, code, document
 from tests.commands.test_sweep import filled
 from tests.conftest import Project, Result
@@ -283,3 +287,12 @@ def test_all_that_is_open_is_known_and_what_comes_later_alarms(project: Callable
     assert again.code == 0
     assert [each.reason for each in entries(p)] == ["seen too"], "one entry, moved on"
     assert p.regress("ack", "--all-open", "--reason", "x").code == 2
+
+
+def test_what_is_open_at_commits_that_change_nothing_is_what_the_report_shows(tmp_path: Path) -> None:
+    """Merges that are like one of their parents, or commits of a list of versions: asv has measured them."""
+    made = Made(tmp_path / "p", 24).record({"x.time_f": noisy((12, 1e-3), (12, 1.2e-3))})
+    assert len(made.index().open) == 1
+    report = ack_all_open(Request(made.root), "before we looked")
+    assert report.remark.startswith(f"1 regression up to {made.shas[12][:8]} known")
+    assert made.index().open == ()

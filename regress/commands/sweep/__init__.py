@@ -30,7 +30,6 @@ from regress.commands.sweep.changes import (
 from regress.commands.sweep.choosing import ALL, NEW, TAGS, Chosen, choose
 from regress.commands.sweep.marks import Mark
 from regress.commands.sweep.measuring import Sweep
-from regress.compare import past_of
 from regress.errors import NothingMeasured, RegressError
 from regress.model import Breakage, Changed, Report, Side, Verdict, outside
 from regress.run.execute import Watcher
@@ -63,15 +62,12 @@ def sweep(
             fix="regress run --quick REV, or leave --quick out",
         )
     session = Session(request)
-    config = session.config
     if words in (NEW, ALL, TAGS):
         session.repository.fetch()
-    # Of no commits at all everything is unknown: so it says which have results.
-    known = past_of(config.results_dir, session.cache, (), config.settings, session.machine.name).unknown
-    recorded = frozenset(each.commit_sha for each in known)
+    recorded = session.recorded(session.machine.name)
     mark = Mark(session, environment)
     after = mark.read(recorded) if words == NEW else ""
-    chosen = choose(session, words, frozenset({after}) if after else recorded, since=since, steps=steps, only=only)
+    chosen = choose(session, words, recorded, after, since=since, steps=steps, only=only)
     if not chosen.wanted:
         return _nothing(session, chosen, f"{chosen.words}: there are none", start)
     if chosen.after:

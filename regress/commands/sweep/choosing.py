@@ -32,6 +32,7 @@ def choose(
     session: Session,
     words: str,
     recorded: Collection[str],
+    done: str = "",
     *,
     since: str | None = None,
     steps: int = 0,
@@ -39,15 +40,16 @@ def choose(
 ) -> Chosen:
     """The commits that `words` name: a range, a commit, NEW, ALL, TAGS or EXISTING.
 
-    `recorded` are the full hashes of commits with results. `since` leaves out what is older, or before that commit; `only` is
-    empty, "first-parent" or "merges"; of what is left, `steps` (0: all) are chosen evenly. Commits that touch nothing but what
-    we write are never chosen, as there is nothing new to measure in them. Raises RevisionError where nothing is named.
+    `recorded` are the full hashes of commits with results; NEW is what comes after the newest of them, or after `done` where
+    the last sweep got that far. `since` leaves out what is older, or before that commit; `only` is empty, "first-parent" or
+    "merges"; of what is left, `steps` (0: all) are chosen evenly. Commits without results that touch nothing but what we write
+    are never chosen, as there is nothing new to measure in them. Raises RevisionError where nothing is named.
     """
     repository, own, after = session.repository, session.own_paths, ""
     branches = _branches(session, needed=words in (NEW, ALL, TAGS, EXISTING))
-    line = repository.commits(branches, own)
+    line = session.line(branches, recorded)
     if words == NEW:
-        last = next((each for each in reversed(line) if each.sha in recorded), None)
+        last = next((each for each in reversed(line) if each.sha in ({done} if done else recorded)), None)
         newer = repository.commits([*branches, f"^{last.sha}"], own, only) if last is not None else []
         found = [last, *newer] if last is not None else line[-1:]
         named = f"new commits after {last.short}" if last is not None else "the newest commit"

@@ -6,7 +6,8 @@
   const WORDS = {r: "regressed", i: "improved", c: "changed", u: "unchanged", x: "incomparable"};
   const NEAR = 10;
   const BACK = {r: "i", i: "r"};
-  const ORDER = ["failed", "regressed", "changed", "improved", "undecided", "gone", "new", "incomparable", "unchanged"];
+  const CLAIMS = ["regressed", "improved"];
+  const ORDER = ["failed", "regressed", "tentative", "changed", "improved", "undecided", "gone", "new", "incomparable", "unchanged"];
   const urgency = each => ORDER.indexOf(each.verdict) + (each.ratio ? 1 / (1 + R.far(each.ratio)) : 1);
 
   const levelAt = (row, at) => row.levels.findLastIndex(level => level.first <= at);
@@ -29,7 +30,9 @@
     if (verdict === "incomparable") return {row, verdict, base, head, ratio: null, why: "measured in another way in between"};
     const ratio = base.value > 0 ? head.value / base.value : null,
       why = doubt(row, from, to, base, head, ratio, verdict);
-    return {row, verdict: why ? "undecided" : verdict, base, head, ratio, why};
+    // The newest level may rest on a value or two, which the row says.
+    const unsure = low < high && row.status === "tentative" && high === row.levels.length - 1;
+    return {row, verdict: why ? "undecided" : unsure && CLAIMS.includes(verdict) ? "tentative" : verdict, moved: verdict, base, head, ratio, why};
   };
   const doubt = (row, from, to, base, head, ratio, verdict) => {
     const off = [
@@ -196,7 +199,7 @@
             label: "Change",
             num: true,
             value: each => each.ratio,
-            cell: each => (each.ratio ? R.moved(each.ratio, each.verdict) : text.MISSING),
+            cell: each => (each.ratio ? R.moved(each.ratio, each.moved) : text.MISSING),
           },
           {
             key: "verdict",

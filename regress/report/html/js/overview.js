@@ -56,22 +56,19 @@
         ? `Nothing is known to be worse; ${undirected} changed, direction not declared.`
         : "Nothing is worse than before.");
     const counts = R.statuses.filter(each => count[each]).map(each => `${count[each]} ${each}`);
+    const newestFirst = R.link("regressions", "", {state: "open", sort: "newest"});
     const lately = [
       [DAY, "24 h"],
       [7 * DAY, "7 days"],
     ].map(([span, word]) => [open.filter(each => newest.date - index.commits[each.first].date < span).length, word]);
-    const lines = [
-      `${lately.map(([n, word]) => `${n} in the last ${word}`).join(", ")} before ${text.date(newest.date)}`,
-      news.visited && fresh ? `${fresh} new since your last visit` : "",
-    ]
-      .filter(Boolean)
-      .join(", ");
+    const lastly = `${lately.map(([n, word]) => `${n} in the last ${word}`).join(", ")} before ${text.date(newest.date)}`,
+      sinceVisit = news.visited && fresh ? `, ${fresh} new since your last visit` : "";
     return [
       h("h1", null, title),
       h(
         "p",
         {class: "lede"},
-        open.length ? `${text.counted(open.length, "open regression")}: ${lines}. ` : "",
+        open.length > 0 && [`${text.counted(open.length, "open regression")}: `, h("a", {href: newestFirst}, lastly), `${sinceVisit}. `],
         `${text.counted(cases, "case")}${index.places.length > 1 ? ` in ${text.counted(places.places.length, "place")} (each in each place by its worst metric)` : ""}: ${text.listed(counts)}.`,
         " ",
         overall(places, since),
@@ -199,8 +196,8 @@
           {},
           lost,
         ),
-        ...section("Open regressions", R.causes(older), {state: "open"}),
         ...section("No number any more", [], {}, without),
+        ...section("Open regressions", R.causes(older), {state: "open"}),
         ...section("To be measured again", R.causes(again), {state: "tentative", moved: "regressed"}),
       );
       list(places);
