@@ -143,8 +143,8 @@ class Repository:
         return {sha: tuple(sorted(names, key=_version)) for sha, names in found.items()}
 
     def places_in(self, line: Sequence[Commit], shas: Collection[str]) -> dict[str, int]:
-        """Index in a history, given from its beginning, of each of these commits; of one that is not in it, of the last one before
-        its branch left. Those that have nothing of it are not among them."""
+        """Index in a history, given from its beginning, of each of these commits; of one that is not in it, of the last one
+        before its branch left. Those that have nothing of it are not among them."""
         place = {each.sha: at for at, each in enumerate(line)}
         aside = [sha for sha in shas if sha not in place]
         parents: dict[str, tuple[str, ...]] = {}
