@@ -197,7 +197,12 @@ class Session:
             raise RegressError("no commit has a suite of its own", why=why, fix="leave --suite own out")
         tree = side.tree
         if not (tree / ".git").exists():
-            tree = self.repository.worktree(side.side.commit, self.cache / "worktrees")
+            folder = suite.relative_to(root)
+            tree = self.repository.worktree(
+                side.side.commit,
+                self.cache / "worktrees",
+                lambda tree, name: Path(name).is_relative_to(folder) or folder.is_relative_to(name),
+            )
         own = tree / suite.relative_to(root)
         if not own.is_dir():
             raise NothingMeasured(

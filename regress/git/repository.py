@@ -18,7 +18,7 @@ from regress.git.clones import Clone
 from regress.git.commits import exists, log, shallow
 from regress.git.revisions import resolve
 from regress.git.running import attempt, output, text, top
-from regress.git.worktrees import Worktrees
+from regress.git.worktrees import Matters, Worktrees
 from regress.model import Commit
 
 _AGO = re.compile(r"yesterday|last[ .](week|month|year)|\d+[ .](minute|hour|day|week|month|year)s?([ .]ago)?")
@@ -136,18 +136,23 @@ class Repository:
         if not line:
             return {}
         tagged = self.releases()
+        found: dict[str, tuple[str, ...]] = {}
+        for sha, at in self.places_in(line, tagged).items():
+            there = line[at].sha
+            if sha == there or at < len(line) - 1:  # else it has all of the line
+                found[there] = (*found.get(there, ()), *tagged[sha])
+        return {sha: tuple(sorted(names, key=_version)) for sha, names in found.items()}
+
+    def places_in(self, line: Sequence[Commit], shas: Collection[str]) -> dict[str, int]:
+        """Index in a history, given from its beginning, of each of these commits; of one that is not in it, of the last one
+        before its branch left. Those that have nothing of it are not among them."""
         place = {each.sha: at for at, each in enumerate(line)}
-        aside = [sha for sha in tagged if sha not in place]
+        aside = [sha for sha in shas if sha not in place]
         parents: dict[str, tuple[str, ...]] = {}
         if aside:
             parents = {each.sha: each.parents for each in log(self.root, *aside, f"^{line[-1].sha}")}
-        found: dict[str, tuple[str, ...]] = {}
-        for sha, names in tagged.items():
-            there = _where_it_left(sha, parents, place)
-            later = sha not in place and there == line[-1].sha  # it has all of the line
-            if there is not None and not later:
-                found[there] = (*found.get(there, ()), *names)
-        return {sha: tuple(sorted(names, key=_version)) for sha, names in found.items()}
+        there = {sha: _where_it_left(sha, parents, place) for sha in shas}
+        return {sha: place[each] for sha, each in there.items() if each is not None}
 
     def last_release(self, sha: str, *, itself: bool = False) -> str | None:
         """The tag of the release that is nearest among the commit's ancestors; with `itself` the commit's own too."""
@@ -283,9 +288,14 @@ class Repository:
 
     # -- worktrees -------------------------------------------------------------------------------------------------------
 
-    def worktree(self, commit: Commit, parent: Path) -> Path:
-        """A checkout of `commit` at PARENT/SHA, made once and then reused with all that was built in it: Worktrees.get."""
-        return self._worktrees.get(commit.sha, parent)
+    def worktree(self, commit: Commit, parent: Path, matters: Matters = lambda tree, name: True) -> Path:
+        """A checkout of `commit` at PARENT/SHA, made once and then reused with all that was built in it: Worktrees.get. Of
+        files in Git LFS and submodules it has to have those that matter."""
+        return self._worktrees.get(commit.sha, parent, matters)
+
+    def lacking(self, tree: Path) -> list[str]:
+        """The files in Git LFS and the submodules that a worktree does not have, relative to it."""
+        return self._worktrees.lacking(tree)
 
     def remove_worktrees(self, parent: Path, keep: Collection[str] = ()) -> list[Path]:
         """Remove the worktrees under `parent` but those of the commits in `keep` and those that a process is using."""

@@ -19,6 +19,7 @@ import pytest
 from regress.commands.session import Request, Session
 from regress.commands.sweep import _remark
 from regress.commands.sweep.changes import Events, events_on, shifts_in
+from regress.commands.sweep.choosing import choose
 from regress.commands.sweep.done import TRIES
 from regress.history import Store
 from regress.history.disk import LOCK_NAME
@@ -551,6 +552,31 @@ def test_a_branch_may_be_any_revision(project: Callable[..., Project], branches:
     assert p.regress("sweep", "ALL", "-q").code == 0
     assert set(rounds_of(p)) >= set(shas)
     assert p.regress("report", "-q").code == 0
+
+
+def test_since_a_release_leaves_out_the_patches_of_older_ones(project: Callable[..., Project]) -> None:
+    """Releases are tagged on branches of their own, and the patch of the old one is the newest commit of all."""
+    p, _ = filled(project, [50e-6])
+    for number in (1, 2, 3):
+        p.commit({"NEWS": str(number)})
+        p.git("switch", "-qc", f"rel-{number}")
+        p.commit({"VERSION": f"{number}.0"})
+        p.git("tag", f"v{number}.0")
+        p.git("switch", "-q", "main")
+    for number in (2, 1):
+        p.git("switch", "-q", f"rel-{number}")
+        p.commit({"VERSION": f"{number}.1"})
+        p.git("tag", f"v{number}.1")
+    p.git("switch", "-q", "main")
+    session = Session(Request(p.root))
+
+    def chosen(since: str) -> set[str]:
+        wanted = choose(session, "TAGS", (), since=since).wanted
+        return {name for sha, names in session.repository.releases().items() if sha in wanted for name in names}
+
+    assert chosen("v2.0") == {"v2.0", "v2.1", "v3.0"}
+    assert chosen("v2.1") == {"v2.1", "v3.0"}
+    assert chosen("v1.0") == {"v1.0", "v1.1", "v2.0", "v2.1", "v3.0"}
 
 
 def test_a_range_needs_no_branch_and_what_does_says_so(project: Callable[..., Project]) -> None:
