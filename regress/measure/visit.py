@@ -117,7 +117,7 @@ class Visitor:
 
     def once(self, asked: Once) -> Ran:
         """The case's calls, marked for tools from outside."""
-        found, failure, _ = self._visit(asked.task, lambda benchmark, task, started: self._once(benchmark, asked))
+        found, failure, _ = self._visit(asked.task, lambda benchmark, task, started: self._once(benchmark, asked.calls))
         return Ran(found or 0.0, failure)
 
     def late(self) -> List[str]:
@@ -239,25 +239,22 @@ class Visitor:
 
     def _recorded(self, benchmark: Any, asked: Record) -> Recorded:
         with _profilable() as profiling:
-            found: Recorded = self._looked_at(
-                benchmark, asked.task, lambda: profiling.record(benchmark, self._backend, asked)
-            )
+
+            def record() -> Recorded:
+                recorded: Recorded = profiling.record(benchmark, self._backend, asked)
+                return recorded
+
+            limit_s = asked.task.timeout_s / LOOKING
+            timed = _is_timed(benchmark)
+            found = settled(benchmark, self._backend, record, limit_s, late=False) if timed else record()
         declared, doubts = _work(benchmark)
         device = self._circumstances() if needs_device(benchmark) else {}
         return replace(found, facts={**declared, **device}, flags=[*found.flags, *doubts])
 
-    def _once(self, benchmark: Any, asked: Once) -> float:
+    def _once(self, benchmark: Any, calls: int) -> float:
         with _profilable() as profiling:
-            seconds: float = self._looked_at(
-                benchmark, asked.task, lambda: profiling.run_marked(benchmark, self._backend, asked.calls)
-            )
+            seconds: float = profiling.run_marked(benchmark, self._backend, calls)
         return seconds
-
-    def _looked_at(self, benchmark: Any, task: Task, run: Callable[[], T]) -> T:
-        """What `run` gives, which is run once: with a setup before each call where that matters."""
-        if not _is_timed(benchmark):
-            return run()
-        return settled(benchmark, self._backend, run, task.timeout_s / LOOKING, late=False)
 
     def _circumstances(self) -> Dict[str, Any]:
         """What else may explain a device's time."""
