@@ -18,7 +18,6 @@ from .awaited import awaiting
 from .backend import DeviceBackend, choose
 from .calibration import calibrate
 from .declared import bound, device_loop, device_protocol, number, ready
-from .inplace import settled
 from .runner import Benchmark, benchmarks, first_attr
 from .stopping import centred
 
@@ -47,7 +46,7 @@ class CudaTimeBenchmark(Benchmark):  # type: ignore[misc]
                 before()
             bound(self)()  # opens the framework's context before ours is asked for
             calibrate(backend)
-            return settled(self, backend, lambda: self._samples(backend), math.inf, on_device=True)
+            return self._samples(backend)
 
     def _samples(self, backend: DeviceBackend) -> Dict[str, Any]:
         """Samples of this process, and how many calls each has."""

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import math
 import time
 import zlib
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any, Callable, Iterator, List, Optional, Tuple, TypeVar, Union
+from typing import Any, Callable, Iterator, List, Optional, Tuple, TypeVar
 
 from .awaited import Awaited
-from .backend import Backend, DeviceBackend, DeviceError
-from .blocks import Blocks, DeviceSamples
-from .declared import Call, bound, number, renew, reset_of, streams_of
+from .backend import Backend, DeviceError
+from .declared import Call, bound, number, renew, reset_of
 from .windows import LEAST_S, LONG_CALL_S, HostWindows, undisturbed
 
 T = TypeVar("T")
@@ -52,7 +50,6 @@ def settled(
     backend: Backend,
     measure: Callable[[], T],
     limit_s: float,
-    on_device: bool = False,
     late: bool = True,
 ) -> T:
     """What `measure` gives for a benchmark that is set up: with repeated calls, or with a setup before each sample where that
@@ -64,7 +61,7 @@ def settled(
     if not benchmark._setups or number(benchmark) or reset_of(benchmark) is not None:
         return measure()
     benchmark._setup_each = False
-    look = _Look(benchmark, backend, limit_s, on_device)
+    look = _Look(benchmark, backend, limit_s)
     if look.first_s > limit_s / LOOKS:
         return measure()
     try:
@@ -84,28 +81,21 @@ def settled(
 class _Look:
     """Takes calls right after a setup, and repeated ones."""
 
-    def __init__(self, benchmark: Any, backend: Backend, limit_s: float, on_device: bool) -> None:
+    def __init__(self, benchmark: Any, backend: Backend, limit_s: float) -> None:
         call, self._until = bound(benchmark), time.monotonic() + limit_s
-        self._repeat: Union[_ByHost, _ByDevice] = _ByHost(benchmark, call, backend)
+        self._repeat = _ByHost(benchmark, call, backend)
         self.first_s = self._repeat()
-        self._afresh: Union[_ByHost, _ByDevice] = _ByHost(benchmark, call, backend, lambda: renew(benchmark))
-        self._by_host = True
-        if on_device and isinstance(backend, DeviceBackend):
-            streams = streams_of(benchmark, backend)
-            by_device = _ByDevice(Blocks(call, backend, streams=streams, cold=True))
-            if not math.isnan(by_device()):
-                blocks = Blocks(call, backend, prepare=lambda: renew(benchmark), streams=streams, cold=True)
-                self._repeat, self._afresh, self._by_host = by_device, _ByDevice(blocks), False
+        self._afresh = _ByHost(benchmark, call, backend, lambda: renew(benchmark))
         self._fresh: List[float] = []
         """Seconds of the calls right after a setup that were looked at last."""
 
     def unlike(self, late: bool = False) -> bool:
         """Whether repeated calls, as they are by now, take another time than those right after a setup."""
         with undisturbed(pinned=False):
-            if late and self._by_host:
+            if late:
                 self._look_at_several()
             low, high = self._alike(late)
-            if self._by_host and self.first_s >= CERTAIN_S and low <= self.first_s <= high:
+            if self.first_s >= CERTAIN_S and low <= self.first_s <= high:
                 return False
             if self._fresh and all(low <= one_s <= high for one_s in self._fresh):
                 return False
@@ -166,19 +156,6 @@ class _ByHost(HostWindows):
     def _begin(self) -> None:
         if self.clock.real_clock:
             _read(_made_by(self._benchmark))
-
-
-class _ByDevice:
-    """Device seconds of one call, with emptied caches; NaN where it waits for the device."""
-
-    calls = 1
-
-    def __init__(self, blocks: Blocks) -> None:
-        self._blocks = blocks
-
-    def __call__(self) -> float:
-        block = self._blocks.full_block(1, 1)
-        return block.device[0] if isinstance(block, DeviceSamples) and block.device else math.nan
 
 
 # -- what setup has made -------------------------------------------------------------------------------------------------

@@ -266,9 +266,19 @@ class _Execution:
                 protocol = plan.settle(alike, lane.processes.kind)
                 if protocol is not None:
                     self._protocols.update({(name, case): protocol for name in alike})
+                    self._forget_counts_of_another_kind(case, protocol, alike)
                     self._settle_turns(lane, case, protocol, alike)
                 if len(self._lanes.all) > 1 and homes.of_the_host(protocol, offers.values()):
                     self._alone.add(case)
+
+    def _forget_counts_of_another_kind(self, case: Case, protocol: Protocol, alike: Mapping[str, Proposal]) -> None:
+        """A call behind a setup may do other work than a repeated one: where one side has counted these and the other those,
+        neither is compared."""
+        if any(
+            each.protocol is not None and each.protocol.setup_each != protocol.setup_each for each in alike.values()
+        ):
+            for name in alike:
+                self._counters.pop((name, case), None)
 
     def _settle_turns(self, lane: Lane, case: Case, protocol: Protocol, alike: Mapping[str, Proposal]) -> None:
         """Whether the sides take their windows in turn: where there are some, and both fit the memory at once."""

@@ -40,7 +40,7 @@ class Suite:
         self._work(since, calls)
 
 
-def looked_at(device: FakeBackend, suite: Suite, on_device: bool = False) -> bool:
+def looked_at(device: FakeBackend, suite: Suite) -> bool:
     """Whether the suite's benchmark is measured with a setup before each sample."""
     benchmark: Any = TimeBenchmark("b.time_x", suite.time_x, [suite.time_x, suite])
     benchmark.do_setup()
@@ -54,7 +54,7 @@ def looked_at(device: FakeBackend, suite: Suite, on_device: bool = False) -> boo
             benchmark._used = True
         return each is not None
 
-    return settled(benchmark, device, measure, 60.0, on_device)
+    return settled(benchmark, device, measure, 60.0)
 
 
 def used_up(since: int, _: int) -> None:
@@ -97,13 +97,6 @@ def test_a_call_that_always_fails_says_why_it_does() -> None:
 
     with pytest.raises(ValueError, match="no"):
         looked_at(FakeBackend(), Suite(fails))
-
-
-def test_the_device_is_asked_where_the_host_sees_nothing() -> None:
-    device = FakeBackend()
-    sorting = Suite(lambda since, _: device.kernel("sort", 500e-6 if since == 0 else 50e-6))
-    assert looked_at(device, sorting, on_device=True)
-    assert not looked_at(device, Suite(lambda since, _: device.kernel("add", 50e-6)), on_device=True)
 
 
 def test_a_long_call_that_changes_nothing_is_not_set_up_again() -> None:
