@@ -139,6 +139,19 @@ def test_ctrl_c_while_the_program_is_loaded_is_130() -> None:
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
 
 
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+def test_another_system_is_told_what_it_lacks(platform: str) -> None:
+    """There is no fcntl there: nothing that imports it may be in the way of the message."""
+    code = (
+        f"import sys; sys.platform = {platform!r}; sys.modules['fcntl'] = sys.modules['resource'] = None\n"
+        "import regress.__main__; regress.__main__.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    first, *_ = done.stderr.splitlines()
+    assert (done.returncode, first) == (2, f"error: regress needs Linux, and this is {platform}")
+    assert "Traceback" not in done.stderr
+
+
 def test_without_a_command_it_shows_the_commands(tmp_path: Path) -> None:
     result = regress(tmp_path)
     assert result.code == 2

@@ -10,6 +10,7 @@ import click
 from regress.cli.program import regress
 from regress.invocation import finish, invoked
 from regress.options import (
+    Duration,
     budgeting,
     holding,
     output,
@@ -24,19 +25,21 @@ from regress.options import (
 
 @regress.command()
 @click.argument("directory", type=click.Path(path_type=Path), default=".", metavar="[DIR]")
-@stack(where, placing, output)
+@stack(selecting, where, placing, output)
+@click.option("--budget", type=Duration(), metavar="TIME", help="Try cases no longer than that [60s].")
 @click.option("--write", is_flag=True, help='Add the block to an asv.conf.json that has no key "regress".')
-def init(directory: Path, write: bool, **options: Any) -> None:
+def init(directory: Path, budget: float | None, write: bool, **options: Any) -> None:
     """Set a repository up, or look an existing asv suite over.
 
     Where there is none it writes an asv.conf.json, a suite that runs and lines of .gitignore; a file that is there is never
-    overwritten. An existing suite is measured once: which cases are CPU, which CUDA, and which of those belong under the
-    device protocol. The block for asv.conf.json is printed; --write adds it and keeps everything else as it is.
+    overwritten. The cases of an existing suite are tried, as many as the budget allows: which are CPU, which CUDA, and which of
+    those belong under the device protocol. The block for asv.conf.json is printed; --write adds it and keeps the rest as it is.
 
     \b
     Examples:
       regress init                       here
       regress init mylib --write         another folder's suite, and its asv.conf.json
+      regress init --budget 10m          a large suite, to its end
 
     \b
     Exit codes:
@@ -46,9 +49,10 @@ def init(directory: Path, write: bool, **options: Any) -> None:
       5  nothing of the suite can be measured
     """
     with invoked(options) as (request, progress):
+        from regress.commands.init import BUDGET_S
         from regress.commands.init import init as command
 
-        report = command(request({}), directory, progress, write=write)
+        report = command(request({}), directory, progress, write=write, budget_s=budget or BUDGET_S)
     finish(report, options)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import re
 import statistics
 import tempfile
 import threading
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from regress.errors import NothingMeasured
+from regress.errors import NothingMeasured, quoted
 from regress.files import scratch
 from regress.measure.wire import Proposal, Task
 from regress.measure.wire import Suite as SuiteMessage
@@ -102,13 +103,22 @@ def nothing_selected(job: Job, problems: Iterable[SuiteProblem], benchmarks: Ite
         return NothingMeasured(
             f"no benchmark in {job.suite} could be imported",
             why=f"{fatal[0].where}: {fatal[0].message}",
-            fix="mend that import",
+            fix=_to_import(job.sides[-1], fatal[0].message),
         )
     return NothingMeasured(
         f"there is no benchmark in {job.suite}",
         why="no function or method there is named time_*, cudatime_*, cudacold_*, track_*, mem_*, peakmem_* or timeraw_*",
         fix='set "benchmark_dir" in asv.conf.json, or write one',
     )
+
+
+def _to_import(side: Prepared, message: str) -> str:
+    """What to do about an import that failed: what is not there may be installed for the interpreter, or there for another."""
+    missing = re.search(r"No module named '([\w.]+)'", message)
+    if missing is None or side.environment.installs:
+        return "mend that import"
+    install = quoted(side.python, "-m", "pip", "install", missing[1].partition(".")[0])
+    return f'{install}, or name an interpreter that has it: "python" under "regress" in asv.conf.json'
 
 
 def where_searched(suite: Path, problems: Iterable[SuiteProblem]) -> str:

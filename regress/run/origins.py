@@ -20,6 +20,8 @@ from regress.run.servers import ForkServer
 WITH_ZYGOTE, WITHOUT = 2, 3
 """How many origins a run has."""
 PATH = "PYTHONPATH"
+OWN = (PATH, "ASV_COMMIT", "ASV_ENV_NAME", "ASV_ENV_TYPE")
+"""Variables that each side has for itself: a fork is given them, and what it was forked from knows nothing of them."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +36,20 @@ def common(sides: Sequence[Prepared], set_by_suites: Sequence[Mapping[str, str]]
     """What the sides have in common; None where they import the frameworks in unlike ways. `set_by_suites` are the variables
     that the import of each side's suite sets: it may do so ahead of a framework that reads them."""
     first, *others = sides
-    alike = all(each.python == first.python and _but_path(each) == _but_path(first) for each in others)
+    alike = all(each.python == first.python and _but_own(each) == _but_own(first) for each in others)
     if not alike or any(each != set_by_suites[0] for each in set_by_suites):
         return None
     paths = [_path(each) for each in sides]
     path = [each for each in paths[0] if all(each in other for other in paths)]
-    return Common(first.python, {**_but_path(first), **set_by_suites[0], PATH: os.pathsep.join(path)})
+    return Common(first.python, {**_but_own(first), **set_by_suites[0], PATH: os.pathsep.join(path)})
 
 
-def _but_path(side: Prepared) -> dict[str, str]:
-    return {name: value for name, value in side.variables.items() if name != PATH}
+def _but_own(side: Prepared) -> dict[str, str]:
+    return {name: value for name, value in side.variables.items() if name not in OWN}
+
+
+def own_variables(side: Prepared) -> dict[str, str]:
+    return {name: side.variables.get(name, "") for name in OWN}
 
 
 def _path(side: Prepared) -> list[str]:

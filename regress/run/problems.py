@@ -40,7 +40,7 @@ def apart(
     problems = list(problems)
     count = [each for each in problems if not each.fatal or _touches(each, selection, benchmarks, suite)]
     others = list(dict.fromkeys(each.name for each in problems if each not in count))
-    if not others:
+    if not others or selection.known:
         return count, []
     more = f" and {len(others) - MOST} more" if len(others) > MOST else ""
     return count, [f"not selected, and cannot be imported: {', '.join(others[:MOST])}{more}; regress list says why"]

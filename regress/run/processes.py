@@ -19,7 +19,7 @@ from regress.measure.wire import Suite as SuiteMessage
 from regress.model import Settings
 from regress.run import caches
 from regress.run.environments import Prepared
-from regress.run.origins import PATH, WITH_ZYGOTE, WITHOUT, Common, Origin, common
+from regress.run.origins import WITH_ZYGOTE, WITHOUT, Common, Origin, common, own_variables
 from regress.run.servers import (
     Died,
     ForkServer,
@@ -340,7 +340,7 @@ class Processes:
         if origin.zygote is None:
             parent = self._started(side, ForkServer.interpreter)
         else:
-            opening = self.opening(side, {PATH: side.variables.get(PATH, ""), **self._compile_caches(side)})
+            opening = self.opening(side, {**own_variables(side), **self._compile_caches(side)})
             try:
                 parent = ForkServer(origin.zygote.serving, opening, self._reaper, self.interrupt)
             except (Died, TimedOut) as error:

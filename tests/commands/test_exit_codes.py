@@ -525,6 +525,11 @@ def _(make: Make) -> int:
     return code(p, "list")
 
 
+@row("`init`: every case fails")
+def _(make: Make) -> int:
+    return code(two(make, BOTH_FAIL, BOTH_FAIL), "init")
+
+
 @row("`doctor`: the machine is not fit to measure")
 def _(make: Make) -> int:
     return code(two(make, python="/nowhere/python"), "doctor")

@@ -409,3 +409,69 @@ def test_tracked_numbers_without_a_direction_are_told_with_the_line_that_declare
     found = regress(root, "init").out
     assert "no change in score is known to be worse or better" in found
     assert '"better": {"^score\\\\.": "lower"} under "regress"' in found
+
+
+# -- quick, and always useful --------------------------------------------------------------------------------------------
+
+SLOW = """
+import time
+class Slow:
+    params = list(range(12))
+    def setup(self, n): time.sleep(0.5)
+    def time_it(self, n): pass
+"""
+
+
+def asked(repository: Callable[..., Path], suite: str, *words: str, **keys: object) -> tuple[Result, Any]:
+    config = {"version": 1, "repo": ".", "results_dir": "../results", "regress": {"device": "fake"}, **keys}
+    root = repository({"asv.conf.json": json.dumps(config), "benchmarks/__init__.py": "", "benchmarks/b.py": suite})
+    result = regress(root, "init", "--format", "json", *words)
+    return result, document(result)
+
+
+def test_a_budget_ends_it_and_says_how_far_it_came(repository: Callable[..., Path]) -> None:
+    """The six cases that are measured in full take three seconds to set up: with one second they are all."""
+    result, report = asked(repository, SLOW, "--budget", "1s")
+    assert (result.code, report["cases"], report["counts"]) == (0, 12, {"cpu": 6})
+    assert next(each for each in report["checks"] if each["name"] == "budget")["found"] == "6 of 12 cases tried"
+    words = [each["command"].partition("    # about ") for each in report["suggestions"]]
+    assert [command for command, _, _ in words] == [
+        "regress init --budget 10m",
+        "regress check -b 'b.Slow.time_it(0)'",
+        "regress check",
+        "regress run",
+    ]
+    assert all(re.fullmatch(r"[\d.:]+ ?\w*", about) for _, _, about in words[1:])
+
+
+def test_a_benchmark_costs_one_time_out_at_most(repository: Callable[..., Path]) -> None:
+    suite = SLOW.replace("time.sleep(0.5)", "time.sleep(0 if n == 9 else 60)").replace(
+        "    def setup", "    timeout = 1\n    def setup"
+    )
+    _, report = asked(repository, suite.replace("range(12)", "[0, 1, 2, 3, 4, 5, 9, 10]"))
+    found = next(each for each in report["checks"] if each["name"] == "budget")["found"]
+    assert found == "6 of 8 cases tried; 2 not, as another case of their benchmark timed out"
+
+
+def test_only_what_is_selected_is_looked_at(repository: Callable[..., Path]) -> None:
+    result, report = asked(repository, "def time_a(): pass\ndef time_b(): 1 / 0\n", "-b", "time_a")
+    assert (result.code, report["cases"], report["counts"]) == (0, 1, {"cpu": 1})
+    assert report["suggestions"][-1]["command"].startswith("regress run -b time_a")
+
+
+def test_where_everything_fails_nothing_can_be_measured(repository: Callable[..., Path]) -> None:
+    result, report = asked(repository, "def time_a(): 1 / 0\n")
+    assert (result.code, report["counts"]) == (5, {"failed": 1})
+
+
+def test_writing_does_not_measure_again_what_was_just_looked_over(suite: Path) -> None:
+    assert regress(suite, "init", "--device", "fake").code == 0
+    done = regress(suite, "init", "--device", "fake", "--write")
+    assert (done.code, "first visits" in done.err) == (0, False)
+    assert "^gpu\\\\." in (suite / "asv.conf.json").read_text()
+
+
+def test_what_is_not_installed_is_said_with_the_command(repository: Callable[..., Path]) -> None:
+    result, _ = asked(repository, "import nowhere_to_be_found.inside\ndef time_a(): pass\n")
+    assert result.code == 5
+    assert f"{sys.executable} -m pip install nowhere_to_be_found, or name an interpreter that has it" in result.err

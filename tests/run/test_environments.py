@@ -493,6 +493,21 @@ def test_what_rounds_import_stays_compiled(bench: Callable[..., Bench], monkeypa
     assert made.cache in Path(prefix).parents
 
 
+def test_benchmarks_are_told_what_asv_tells_them(project: Callable[..., Project]) -> None:
+    """Both sides are forked from one process, and each has its own commit."""
+    p = project(check_rounds=2)
+    wanted = {"ASV": "true", "ASV_PROJECT": "proj", "ASV_CONF_DIR": str(p.root), "ASV_ENV_TYPE": "existing"}
+    suite = f"import os\nfor name, value in {wanted!r}.items(): assert os.environ[name] == value, name\n"
+    suite += "import proj\ndef track_own(): return int(os.environ['ASV_COMMIT'] == proj.SHA())\n"
+    ask = "import subprocess, pathlib\ndef SHA(): return subprocess.run(['git', 'rev-parse', 'HEAD'], capture_output=True, "
+    ask += "text=True, cwd=pathlib.Path(__file__).parent).stdout.strip()\n"
+    p.commit({"proj/__init__.py": ask, "benchmarks/b.py": suite})
+    p.commit({"NEWS": "1"})
+    done = p.regress("check", "HEAD~1", "HEAD", "--format", "json")
+    (found,) = json.loads(done.out)["benchmarks"]
+    assert (found["base"], found["head"]) == (1, 1), done.err
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "expected"),
     [

@@ -7,6 +7,8 @@ classified.py   which cases are CPU and which CUDA, and with which synchronizes
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
 import time
@@ -20,22 +22,31 @@ from regress.commands.init.classified import MOVABLE, Classified, Kind, classify
 from regress.commands.init.text import File, block
 from regress.commands.session import Request, Session, counted, device_line, quoted
 from regress.compare.steps import LOOKS
-from regress.errors import RegressError, RevisionError
+from regress.config import environment as environment_of
+from regress.errors import RegressError, RevisionError, StoreError
 from regress.git import Repository, open_repository
-from regress.model import DEFAULT_ENVIRONMENT, Check, Report, Side
+from regress.history.disk import changing_kept, read_kept
+from regress.model import Case, Check, Report
 from regress.run.execute import Watcher
 from regress.units import format_duration
 
 __all__ = ["init"]
 
+ABOUT = "    # "
+"""Between a command and how long it takes: a shell takes no notice of that."""
 COMPILED = ("*.so", "*.pyd")
+BUDGET_S = 60.0
+FILE, FORMAT, KEPT = "classified.json", 1, 20
+"""In the cache: the patterns that were found last, which `--write` adds, of so many states of suites."""
 NO_PROJECT = {"build", "dist", "env", "venv", "site-packages", "node_modules"}
 """Folders whose compiled files are not the project's own."""
 
 
-def init(request: Request, directory: Path, watcher: Watcher, *, write: bool = False) -> Report:
-    """Write a configuration and a first suite where there are none. A suite that is there is classified, and the block for its
-    asv.conf.json given, or with `write` added."""
+def init(
+    request: Request, directory: Path, watcher: Watcher, *, write: bool = False, budget_s: float = BUDGET_S
+) -> Report:
+    """Write a configuration and a first suite where there are none. A suite that is there is classified, as far as the budget
+    goes, and the block for its asv.conf.json given, or with `write` added."""
     start = time.monotonic()
     repository = _repository(directory)
     fresh = request.config_file is None and configuration.find(directory) is None
@@ -54,9 +65,9 @@ def init(request: Request, directory: Path, watcher: Watcher, *, write: bool = F
         next_commands = (*first, ("try", "regress run --quick"), ("then", "regress check"))
         report = Report("init", warnings=session.config.warnings, suggestions=next_commands)
     elif fresh:
-        report = _of_new_configuration(session, directory, watcher)
+        report = _of_new_configuration(session, directory, watcher, budget_s)
     else:
-        report = _of_existing(session, file, watcher, write)
+        report = _of_existing(session, file, watcher, write, budget_s)
     return replace(
         report,
         checks=(*wrote, *report.checks),
@@ -80,11 +91,11 @@ def _configured(directory: Path, repository: Repository) -> list[Check]:
     return [_wrote(directory, path), *_ignored(directory, files.IGNORED, repository)]
 
 
-def _of_new_configuration(session: Session, directory: Path, watcher: Watcher) -> Report:
+def _of_new_configuration(session: Session, directory: Path, watcher: Watcher, budget_s: float) -> Report:
     """The report on a suite without a configuration so far: the new one gets the patterns for it. What is wrong with the suite
     does not take the configuration back."""
     try:
-        seen = _classified(session, watcher)
+        seen = _classified(session, watcher, budget_s)
     except RegressError as error:
         what = f"{error.what} ({error.why})" if error.why else error.what
         return Report("init", (error.exit_code,), "FAIL", checks=(Check("suite", "fail", what, error.fix),))
@@ -94,12 +105,23 @@ def _of_new_configuration(session: Session, directory: Path, watcher: Watcher) -
     return _described(session, seen)
 
 
-def _of_existing(session: Session, file: File, watcher: Watcher, write: bool) -> Report:
+def _of_existing(session: Session, file: File, watcher: Watcher, write: bool, budget_s: float) -> Report:
     """The report on a suite with a configuration, and the block for it, or with `write` the word that it was added."""
-    seen = _classified(session, watcher)
+    key = _state(session)
+    kept = read_kept(session.cache / FILE, "suites", FORMAT).get(key) if write else None
+    if isinstance(kept, list):  # looked over before, and nothing has changed since
+        return Report(
+            "init", checks=tuple(_added(session, file, list(map(str, kept)))), suggestions=(("then", "regress check"),)
+        )
+    seen = _classified(session, watcher, budget_s)
     report = _described(session, seen)
     if seen.interrupted:
         return report
+    with contextlib.suppress(StoreError), changing_kept(session.cache / FILE, "suites", FORMAT) as suites:
+        suites.pop(key, None)
+        suites[key] = seen.patterns()
+        for old in list(suites)[:-KEPT]:
+            del suites[old]
     if write:
         return replace(report, checks=(*_added(session, file, seen.patterns()), *report.checks))
     found = _block(session, file, seen.patterns())
@@ -108,7 +130,8 @@ def _of_existing(session: Session, file: File, watcher: Watcher, write: bool) ->
     report = replace(report, block=found)
     if file.has_block:
         return report
-    return replace(report, suggestions=(("next", "regress init --write"), ("then", "regress check")))
+    write_it = quoted("regress", "init", "--write", *_selected(session))
+    return replace(report, suggestions=(("next", write_it), *report.suggestions))
 
 
 def _has_commit(session: Session) -> bool:
@@ -123,41 +146,90 @@ def _has_commit(session: Session) -> bool:
 # -- an existing suite ---------------------------------------------------------------------------------------------------
 
 
-def _classified(session: Session, watcher: Watcher) -> Classified:
-    """The suite as it is with the working tree's code, compiled files and all, in the interpreter that checks take."""
-    head = session.repository.resolve("HEAD")
-    side = Side("head", head, "the working tree", DEFAULT_ENVIRONMENT, dirty=True)
+def _classified(session: Session, watcher: Watcher, budget_s: float) -> Classified:
+    """The suite in the environment that checks take: with the working tree's code, compiled files and all, where that is not
+    installed."""
+    side = session.tree_side("head")
+    if not environment_of(session.config, "").asv and not session.repository.is_bare:
+        side = replace(side, revision="the working tree", dirty=True)
     job = session.job((session.prepare(side, watcher),), 1)
     with session.device(watcher):
-        return classify(job, watcher)
+        return classify(job, watcher, budget_s)
+
+
+def _state(session: Session) -> str:
+    """A word that is another one when the suite, the configuration, the code, the device or what was asked for is."""
+    config = session.config
+    texts = [path.read_bytes() for path in (config.path, *sorted(config.benchmark_dir.rglob("*.py"))) if path.is_file()]
+    repository = session.repository
+    changed = [repository.root / name for name in repository.changed_files(session.own_paths)]
+    parts = [
+        *(hashlib.sha256(text).hexdigest() for text in texts),
+        repository.resolve("HEAD").sha,
+        *(f"{path} {path.lstat().st_mtime_ns}" for path in changed if path.exists()),
+        *session.devices,
+        *_selected(session),
+    ]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+
+def _selected(session: Session) -> list[str]:
+    return [word for pattern in session.request.patterns for word in ("-b", pattern)]
 
 
 def _described(session: Session, seen: Classified) -> Report:
     """The report on a suite: what it is made of, what a check of it takes, and what to look after."""
     measured, rounds = seen.measured, session.config.settings.check_rounds or LOOKS[0]
     took = f"about {format_duration(seen.check_s(rounds), rough=True)}"
-    plan = f"{counted(len(seen.kinds), 'case')}, {counted(rounds, 'round')} a side, builds apart"
-    fatal = any(problem.fatal for problem in measured.problems)
-    codes = ((130,) if seen.interrupted else ()) + ((3,) if fatal else ())
+    plan = f"{counted(seen.cases, 'case')}, {counted(rounds, 'round')} a side, builds apart"
+    fatal = any(problem.fatal for problem in seen.problems)
+    hopeless = bool(seen.kinds) and set(seen.kinds.values()) == {Kind.FAILED}
+    codes = ((130,) if seen.interrupted else ()) + ((5,) if hopeless else ()) + ((3,) if fatal else ())
     return Report(
         command="init",
         exit_codes=codes or (0,),
-        state="INTERRUPTED" if seen.interrupted else "FAIL" if fatal else "",
+        state="INTERRUPTED" if seen.interrupted else "NOTHING" if hopeless else "FAIL" if fatal else "",
         machine=session.machine,
         device=device_line(measured.facts.get("head", {}), measured.rounds),
         checks=() if seen.interrupted else (Check("a check", "ok", f"{took}: {plan}"), *_doubts(session, seen)),
         counts={kind.name.lower(): number for kind, number in seen.counts.items()},
-        cases=len(seen.kinds),
+        cases=seen.cases,
         remark=seen.words,
-        problems=tuple(measured.problems),
-        suggestions=(("next", "regress doctor"), ("then", "regress check")),
+        problems=seen.problems,
+        suggestions=_next(session, seen, rounds),
         warnings=(*session.config.warnings, *measured.warnings),
     )
+
+
+def _next(session: Session, seen: Classified, rounds: int) -> tuple[tuple[str, str], ...]:
+    """What to run next, and about how long it takes by what was measured."""
+    good = [Case(each.name, tuple(each.params)) for each in seen.rounds if each.failure is None]
+    left = seen.cases - len(seen.kinds) - seen.given_up
+    more = (("go on", quoted("regress", "init", "--budget", "10m", *_selected(session))),) if left > 0 else ()
+    if not good:
+        return (*more, ("next", "regress doctor"))
+    one, asked = min(map(str, good)), _selected(session)
+    check_s, run_s = seen.check_s(rounds), seen.check_s(session.config.settings.run_rounds) / 2
+    return (
+        *more,
+        ("try", quoted("regress", "check", "-b", one) + _about(check_s / seen.cases)),
+        ("then", quoted("regress", "check", *asked) + _about(check_s)),
+        ("keep", quoted("regress", "run", *asked) + _about(run_s)),
+    )
+
+
+def _about(seconds: float) -> str:
+    return f"{ABOUT}about {format_duration(seconds, rough=True)}"
 
 
 def _doubts(session: Session, seen: Classified) -> list[Check]:
     """What the reader has to see to, or should know before adding the block."""
     found = []
+    if len(seen.kinds) < seen.cases:
+        what = f"{len(seen.kinds)} of {counted(seen.cases, 'case')} tried"
+        if seen.given_up:
+            what += f"; {seen.given_up} not, as another case of their benchmark timed out"
+        found.append(Check("budget", "warn", what, quoted("regress", "init", "--budget", "10m", *_selected(session))))
     facts, counts = seen.measured.facts.get("head", {}), seen.counts
     if "no_device" in facts:
         what = f"{facts['no_device']}; which time_* are CUDA shows where there is one"
@@ -183,7 +255,7 @@ def _doubts(session: Session, seen: Classified) -> list[Check]:
         failure = next(each.failure for each in seen.rounds if each.failure and each.failure.kind != "skipped")
         what = f"{counted(len(failed), 'case')}, the first of them {failed[0]}: {failure.message}"
         found.append(Check("failing", "warn", what, quoted("regress", "run", "--quick", "-b", str(failed[0]))))
-    compiled = [] if session.config.settings.build else _compiled(session.repository)
+    compiled = [] if session.config.settings.build or session.repository.is_bare else _compiled(session.repository)
     if compiled:
         more = f" and {len(compiled) - 1} more" if len(compiled) > 1 else ""
         what = f"git does not have {compiled[0]}{more}, and a commit's worktree has what git has"
@@ -244,7 +316,9 @@ def _ignored(folder: Path, names: Sequence[str], repository: Repository) -> list
 def _from_here(commands: Sequence[tuple[str, str]], request: Request, directory: Path) -> tuple[tuple[str, str], ...]:
     """The commands as they work where the user is."""
     if request.config_file is not None:
-        return tuple((word, f"{command} --config {quoted(str(request.config_file))}") for word, command in commands)
+        option = f" --config {quoted(str(request.config_file))}"
+        parts = [(word, *command.partition(ABOUT)) for word, command in commands]
+        return tuple((word, f"{command}{option}{mark}{about}") for word, command, mark, about in parts)
     if directory.resolve() == request.start.resolve():
         return tuple(commands)
     return tuple((word, f"cd {quoted(str(directory))} && {command}") for word, command in commands)

@@ -1,20 +1,25 @@
 """What the cases of an existing suite are: on the CPU or on the device, and what they do about waiting for it.
 
-Every case is measured once. Those timed by the host's clock that ask something of the device are then measured once more under
-the device protocol: what is said of them, and the patterns that are recommended for them, have been seen to work.
+Cases are called once, as many as a budget of time allows: first one of each benchmark, then the others. Those timed by the
+host's clock that ask something of the device are called once more under the device protocol: what is said of them, and the
+patterns that are recommended for them, have been seen to work. A few are measured in full, which tells what a check takes.
 """
 
 from __future__ import annotations
 
 import enum
+import itertools
 import re
-from collections.abc import Collection, Iterable, Mapping
+import statistics
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from regress.model import Benchmark, Case, Round, metric_of
-from regress.run.execute import Job, Measured, Watcher, execute
-from regress.run.plan import Selection
+from regress.model import Benchmark, Case, Round, SuiteProblem, metric_of
+from regress.run.execute import Job, Measured, Watcher, discover, execute, nothing_selected
+from regress.run.plan import Selection, select
+from regress.run.problems import apart
 
 WORK = ("launches", "copies")
 """Counters of what a call gives the device to do."""
@@ -39,14 +44,29 @@ MOVABLE = (Kind.TRAILING, Kind.FREE)
 
 @dataclass(frozen=True)
 class Classified:
-    """The kind of every case, and one round of each as a check would measure it."""
+    """The kind of every case that was tried, and a round of each."""
 
     kinds: Mapping[Case, Kind]
     rounds: tuple[Round, ...]
     benchmarks: Mapping[str, Benchmark]
     measured: Measured
-    """The first visit to all of them: facts of the device, problems of the suite."""
+    """The visit to those that were measured in full: facts of the device, what it cost beside measuring."""
+    problems: tuple[SuiteProblem, ...]
+    cases: int
+    """How many there are, those that were not tried among them."""
+    given_up: int = 0
+    """Cases that were not tried because another one of their benchmark had timed out."""
     interrupted: bool = False
+
+    def and_then(self, other: Classified) -> Classified:
+        """With what was found of further cases."""
+        return replace(
+            self,
+            kinds={**self.kinds, **other.kinds},
+            rounds=(*self.rounds, *other.rounds),
+            benchmarks={**self.benchmarks, **other.benchmarks},
+            interrupted=other.interrupted,
+        )
 
     @property
     def counts(self) -> dict[Kind, int]:
@@ -84,13 +104,55 @@ class Classified:
         return sorted({units[name] for name in names}), covering(names, others)
 
     def check_s(self, rounds: int) -> float:
-        """What a check of two sides would take: a first visit and so many rounds a side."""
+        """What a check of two sides would take: a first visit and so many rounds a side. One call tells what a case costs at
+        least, and those that were measured in full how long one of them is sampled; what was not tried is as they are."""
         first_s, between_s = self.measured.overhead or (0.0, 0.0)
-        return 2 * (1 + rounds) * (first_s + sum(each.duration_s + between_s for each in self.rounds))
+        sampled_s = statistics.median([each.duration_s for each in self.measured.rounds] or [0.0])
+        costs = [max(each.duration_s, sampled_s) + between_s for each in self.rounds]
+        return 2 * (1 + rounds) * (first_s + statistics.fmean(costs or [0.0]) * self.cases)
 
 
-def classify(job: Job, watcher: Watcher) -> Classified:
-    """Measure every case of the job once, and those that may belong under the device protocol once more under it."""
+FULL = 6
+"""Cases that are measured in full."""
+PART = 0.2
+"""Of the budget, that a further group of cases may take by what those before took."""
+
+
+def classify(job: Job, watcher: Watcher, budget_s: float) -> Classified:
+    """Try the cases of the job, until all are tried or the time is over. Raises NothingMeasured where it has none."""
+    ends = time.monotonic() + budget_s
+    suite = discover(job, job.sides[-1])
+    waiting = _in_turn(select(suite.benchmarks, job.selection))
+    if not waiting:
+        raise nothing_selected(job, suite.problems)
+    problems, _ = apart(suite.problems, job.selection, suite.benchmarks, job.suite)
+    count, given_up, size = len(waiting), 0, FULL
+    found: Classified | None = None
+    while waiting and (found is None or (time.monotonic() < ends and not found.interrupted)):
+        began, group, waiting = time.monotonic(), waiting[:size], waiting[size:]
+        wanted = Selection(tuple(map(str, group)), known=True)
+        limit_s = min(job.default_timeout_s, max(1.0, ends - began))
+        part = _group(replace(job, selection=wanted, quick=found is not None, default_timeout_s=limit_s), watcher)
+        slow = {each.name for each in part.rounds if each.failure is not None and each.failure.kind == "timeout"}
+        given_up += sum(case.name in slow for case in waiting)
+        waiting = [case for case in waiting if case.name not in slow]
+        size = max(1, int(PART * budget_s * len(group) / (time.monotonic() - began)))
+        found = part if found is None else found.and_then(part)
+    assert found is not None
+    return replace(found, problems=tuple(problems), cases=count, given_up=given_up)
+
+
+def _in_turn(cases: Sequence[Case]) -> list[Case]:
+    """One case of each benchmark, then another one of each, and so on."""
+    by_name: dict[str, list[Case]] = {}
+    for case in cases:
+        by_name.setdefault(case.name, []).append(case)
+    turns = itertools.zip_longest(*by_name.values())
+    return [case for turn in turns for case in turn if case is not None]
+
+
+def _group(job: Job, watcher: Watcher) -> Classified:
+    """Visit every case of the job, and those that may belong under the device protocol once more under it."""
     plain = execute(job, _forget, watcher)
     benchmarks = plain.benchmarks.get("head", {})
     first = {_case(each): each for each in plain.rounds}
@@ -99,14 +161,15 @@ def classify(job: Job, watcher: Watcher) -> Classified:
     kinds = {case: _first_sight(each, benchmarks[case.name], blind) for case, each in first.items()}
     asking = {case for case, kind in kinds.items() if kind is Kind.WAITING}
     if not asking or plain.interrupted:
-        return Classified(kinds, tuple(plain.rounds), benchmarks, plain, plain.interrupted)
+        return Classified(kinds, tuple(plain.rounds), benchmarks, plain, (), len(kinds), 0, plain.interrupted)
     names = sorted({case.name for case in asking})
     settings = replace(job.settings, cuda=(*job.settings.cuda, *(f"^{re.escape(name)}$" for name in names)))
-    tried = execute(replace(job, settings=settings, selection=Selection(tuple(names), known=True)), _forget, watcher)
+    again = Selection(tuple(sorted(map(str, asking))), known=True)
+    tried = execute(replace(job, settings=settings, selection=again), _forget, watcher)
     second = {case: each for each in tried.rounds if (case := _case(each)) in asking}
     kinds |= {case: _at_second_sight(each) for case, each in second.items()}
     rounds = tuple({**first, **{case: each for case, each in second.items() if kinds[case] in MOVABLE}}.values())
-    return Classified(kinds, rounds, benchmarks, plain, tried.interrupted)
+    return Classified(kinds, rounds, benchmarks, plain, (), len(kinds), 0, tried.interrupted)
 
 
 def _first_sight(round: Round, benchmark: Benchmark, blind: bool) -> Kind:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from regress.config import Config, own_paths
 from regress.errors import BuildFailed, NothingMeasured, RegressError, quoted
-from regress.model import DEFAULT_ENVIRONMENT, Environment, Side
+from regress.model import DEFAULT_ENVIRONMENT, EXISTING, Environment, Side
 from regress.run.environments import wheels
 from regress.run.environments.kept import Kept, key_of
 from regress.run.environments.prepared import Identity, Prepared, Site
@@ -78,7 +78,7 @@ def prepare(side: Side, environment: Environment, site: Site, identity: Identity
             repository.trim_worktrees(folder, config.settings.worktrees)
             build_s = _build(side, tree, python, environment, site)
         roots = import_roots(tree, config)
-    variables = {**_variables(roots, site.cache), **environment.variables}
+    variables = {**_variables(roots, site.cache), **_asvs(side, environment, config), **environment.variables}
     beside = () if repository.is_bare or tree == repository.root else import_roots(repository.root, config)
     in_place = tree == repository.root and not side.dirty
     told: tuple[str, ...] = ()
@@ -212,6 +212,18 @@ def _variables(roots: tuple[Path, ...], cache: Path) -> dict[str, str]:
     inherited = os.environ.get("PYTHONPATH", "")
     paths = [str(root) for root in roots] + [os.path.abspath(path) for path in inherited.split(os.pathsep) if path]
     return with_bytecode({**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, cache)
+
+
+def _asvs(side: Side, environment: Environment, config: Config) -> dict[str, str]:
+    """What asv sets for benchmarks in an environment that it does not make; the commit too, which it sets in its own only."""
+    return {
+        "ASV": "true",
+        "ASV_PROJECT": config.project,
+        "ASV_CONF_DIR": str(config.root),
+        "ASV_ENV_NAME": environment.name,
+        "ASV_ENV_TYPE": EXISTING,
+        "ASV_COMMIT": side.commit.sha,
+    }
 
 
 def with_bytecode(variables: Mapping[str, str], cache: Path) -> dict[str, str]:
