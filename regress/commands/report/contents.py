@@ -82,7 +82,7 @@ class Contents:
         beyond = max(0, len(events) - MOST_EVENTS) + max(0, len(broken) - MOST_EVENTS)
         events, suspects = _numbered(events[:MOST_EVENTS])
         names = [part.entry.name for part in parts]
-        events, shifts = with_shifts(with_notes(events, names, places, self._store, branch), names, branch)
+        events, shifts = with_shifts(with_notes(events, names, places, self._store, branch), names, places, branch)
         listed, values = _apart(_shortened(rows), [part.columns for part in parts])
         unmeasured = branch.unmeasured
         found = Index(
@@ -203,6 +203,7 @@ def _placed(event: Event, benchmark: int, own: Sequence[int]) -> Event:
         benchmark=benchmark,
         place=own[event.place],
         places=tuple(sorted(own[each] for each in event.places)),
+        stood=tuple(sorted(own[each] for each in event.stood)),
         of_places=tuple(sorted(own[each] for each in event.of_places)),
     )
 

@@ -112,11 +112,11 @@ def _event(
     )
 
 
-def _stood(members: Sequence[_Member], lines: Sequence[tuple[Levelled, int]], good: str, last: str) -> bool:
-    """Whether a case of it was measured where none of them moved."""
+def _stood(members: Sequence[_Member], lines: Sequence[tuple[Levelled, int]], good: str, last: str) -> tuple[int, ...]:
+    """The places in which a case of it was measured, and did not move there."""
     moved, cases = {each.place for each in members}, {each.found.series.case for each in members}
-    elsewhere = (found for found, place in lines if place not in moved and found.series.case in cases)
-    return any(stood(found.series, found.changes, good, last) for found in elsewhere)
+    others = [(found, place) for found, place in lines if place not in moved and found.series.case in cases]
+    return tuple(sorted({place for found, place in others if stood(found.series, found.changes, good, last)}))
 
 
 def _undone(member: _Member) -> tuple[int, int] | None:

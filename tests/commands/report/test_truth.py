@@ -105,9 +105,11 @@ def test_what_moved_at_once_in_one_of_three_places_is_one_event_that_asks_for_th
     made.record({**QUIET, **{name: noisy((25, 1e-3), (15, 1.2e-3)) for name in flipped}}, machine="three")
     index = made.index()
     (shift,) = index.shifts
-    assert (shift.good, shift.last, shift.benchmarks, shift.alone) == (24, 25, 6, True)
+    assert (shift.good, shift.last, shift.benchmarks, shift.suspect) == (24, 25, 6, "machine")
     assert index.places[shift.place].label == "three"
-    assert shift.reasons == ("6 of them were measured in other places too and did not move there: was it the machine?",)
+    assert shift.reasons == (
+        "6 of them were measured on other machines too and did not move there: was it the machine?",
+    )
     assert {(index.entries[each.benchmark].name, each.state, each.shift) for each in index.events} == {
         (name, "open", 0) for name in flipped
     }
@@ -127,7 +129,7 @@ def test_what_is_back_at_the_level_of_before_is_one_event_that_says_so(tmp_path:
     lost = {name: noisy((15, 1.3e-3), (15, 1e-3), (15, 1.3e-3)) for name in NAMES}
     index = made.record(lost, machine="one").index()
     (shift,) = index.shifts
-    assert (shift.good, shift.last, shift.benchmarks, shift.alone) == (29, 30, 12, False)
+    assert (shift.good, shift.last, shift.benchmarks, shift.suspect) == (29, 30, 12, "")
     assert shift.reasons == (f"they are back at the level of {made.shas[14][:8]}",)
     assert {(each.moved, each.state, each.undoes, each.shift) for each in index.events} == {
         ("improved", "confirmed", None, None),
