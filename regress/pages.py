@@ -183,6 +183,8 @@ class Event(NamedTuple):
     acknowledged: tuple[str, str] | None = None
     """In words, and a link to where more is said, which may be empty."""
     told: Told | None = None
+    held: tuple[int, ...] = ()
+    """Places in which nothing took it back; of what is open, those in which it is."""
     stood: tuple[int, ...] = ()
     """Places in which it was measured too, by enough results on both sides, and did not move there."""
     undoes: tuple[At, At] | None = None

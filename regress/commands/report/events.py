@@ -74,6 +74,7 @@ def _event(
     suspects = branch.suspects(branch.commits[good].sha, branch.commits[last].sha)
     ratios = [each.change.ratio for each in members if each.change.ratio is not None]
     recovered = [each.point.recovered_by for each in members]
+    held = {each.place for each in members if not each.point.recovered_by}
     seen = [place for found, place in lines if found.measured[0] <= good and found.latest >= last]
     return Event(
         benchmark=0,
@@ -107,6 +108,7 @@ def _event(
         | _accepting(name, members, commands),
         reasons=point.reasons,
         acknowledged=_acknowledged(worst.point),
+        held=tuple(sorted({each.place for each in members if each.point.is_open} or held)),
         stood=_stood(members, lines, branch.commits[good].sha, branch.commits[last].sha),
         undoes=_undone(worst),
     )
@@ -142,7 +144,8 @@ def _state(members: Sequence[_Member]) -> str:
         return "recovered"
     if any(each.acknowledged is not None for each in held):
         return "acknowledged"
-    return "tentative" if all(each.state == "tentative" for each in held) else "open"
+    counted = [each for each in held if each.large] or held  # what is small and sure makes nothing large that
+    return "tentative" if all(each.state == "tentative" for each in counted) else "open"
 
 
 def _acknowledged(point: ChangePoint) -> tuple[str, str] | None:

@@ -161,3 +161,26 @@ def test_a_case_that_is_skipped_counts_once_as_one_that_gives_no_number(tmp_path
     assert [(each.status, each.why) for each in index.rows] == [("failed", "skipped"), ("unchanged", "")]
     (broken,) = index.broken
     assert (broken.kind, broken.good, broken.first, broken.open) == ("skipped", 24, 25, True)
+
+
+def test_an_event_is_not_open_by_what_is_small_where_the_large_part_is_tentative(tmp_path: Path) -> None:
+    """3 % for certain on one machine, 30 % in the last result of another."""
+    made = Made(tmp_path / "p", 40).record({"x.time_f": noisy((30, 1e-3), (10, 1.03e-3), noise=0.001)}, machine="one")
+    other = [value if at < 30 or at == 39 else None for at, value in enumerate(noisy((39, 1e-3), (1, 1.3e-3)))]
+    index = made.record({"x.time_f": other}, machine="two").index()
+    (event,) = index.events
+    assert (event.large, event.state, event.places) == (True, "tentative", (0, 1))
+    assert sorted(each.status for each in index.rows) == ["tentative", "unchanged"]
+
+
+def test_what_is_open_only_where_nothing_is_measured_any_more_is_gone(tmp_path: Path) -> None:
+    """A machine that was given up long ago never saw it taken back, as another did."""
+    made, up = Made(tmp_path / "p", 160), noisy((15, 1e-3), (15, 1.3e-3))
+    made.record({"x.time_f": [*up, *[None] * 130]}, machine="old")
+    index = made.record({"x.time_f": [*up, *noisy((130, 1e-3))]}, machine="new").index()
+    states = {(each.moved, each.state, each.places, each.held) for each in index.events}
+    assert ("regressed", "gone", (0, 1), (1,)) in states
+    assert [(index.places[each.place].label, each.status) for each in index.rows] == [
+        ("new", "recovered"),
+        ("old", "gone"),
+    ]
