@@ -134,7 +134,8 @@ def _size(member: _Member) -> tuple[bool, bool, float]:
 
 
 def _state(members: Sequence[_Member]) -> str:
-    points = [each.point for each in members]
+    every = [each.point for each in members]
+    points = [each for each in every if each.large] or every  # what is small elsewhere keeps nothing large open
     if points[0].moved is not Verdict.REGRESSED:
         return "tentative" if all(each.state == "tentative" for each in points) else points[0].state
     if any(each.is_open for each in points):
@@ -144,8 +145,7 @@ def _state(members: Sequence[_Member]) -> str:
         return "recovered"
     if any(each.acknowledged is not None for each in held):
         return "acknowledged"
-    counted = [each for each in held if each.large] or held  # what is small and sure makes nothing large that
-    return "tentative" if all(each.state == "tentative" for each in counted) else "open"
+    return "tentative" if all(each.state == "tentative" for each in held) else "open"
 
 
 def _acknowledged(point: ChangePoint) -> tuple[str, str] | None:

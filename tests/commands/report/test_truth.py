@@ -171,6 +171,11 @@ def test_an_event_is_not_open_by_what_is_small_where_the_large_part_is_tentative
     (event,) = index.events
     assert (event.large, event.state, event.places) == (True, "tentative", (0, 1))
     assert sorted(each.status for each in index.rows) == ["tentative", "unchanged"]
+    back = [value if at < 30 or at > 32 else 1.3 * value for at, value in enumerate(noisy((40, 1e-3)))]
+    index = made.record({"x.time_f": back}, machine="two").index()
+    assert [(each.moved, each.state) for each in index.events if each.large and each.moved == "regressed"] == [
+        ("regressed", "recovered")
+    ]
 
 
 def test_what_is_open_only_where_nothing_is_measured_any_more_is_gone(tmp_path: Path) -> None:
