@@ -183,8 +183,10 @@ class Event(NamedTuple):
     acknowledged: tuple[str, str] | None = None
     """In words, and a link to where more is said, which may be empty."""
     told: Told | None = None
-    stood: bool = False
-    """Whether it was measured in another place too, by enough results on both sides, and did not move there."""
+    held: tuple[int, ...] = ()
+    """Places in which nothing took it back; of what is open, those in which it is."""
+    stood: tuple[int, ...] = ()
+    """Places in which it was measured too, by enough results on both sides, and did not move there."""
     undoes: tuple[At, At] | None = None
     """The good and the last commit of the change that it took back: it is at the level of before again."""
     note: str = ""
@@ -221,8 +223,8 @@ class Shift:
     good: At
     last: At
     benchmarks: int
-    alone: bool
-    """Whether they moved in that place, and in none of the others."""
+    suspect: str
+    """What it may have been, where other places did not move: the machine or the environment; else empty."""
     reasons: tuple[str, ...]
 
 

@@ -8,7 +8,7 @@ this is a proof, as code may be about one device only, so a shift says what was 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from regress.model import ChangePoint, Series
@@ -24,6 +24,8 @@ LEAST_BACK = 0.8
 """Share of the benchmarks that are back at the level of before, so that it is that of them all."""
 
 
+Where = tuple[str, str, str]
+"""Machine, device and environment."""
 Range = tuple[int, int]
 """Between which commits a change happened, as numbers, the oldest first: the newest before it, and the first that has it for
 certain."""
@@ -33,12 +35,12 @@ class Moved(NamedTuple):
     """One change of one benchmark, where it was seen."""
 
     benchmark: str
-    place: Hashable
+    place: Where
     range: Range
-    elsewhere: bool
-    """Whether the benchmark moved there in another place, too."""
-    stood: bool
-    """Whether it was measured in another place too, and did not move there."""
+    moved: frozenset[Where]
+    """All places in which the benchmark moved there."""
+    stood: frozenset[Where]
+    """Those in which it was measured too, and did not."""
     undoes: Range | None
     """Of the change that it took back."""
 
@@ -50,20 +52,21 @@ class Shifted(NamedTuple):
     """Their numbers among those that were given."""
     range: Range
     """What they have in common."""
+    suspect: str
+    """What it may have been: the machine, the environment, or nothing that tells the places apart."""
     stood: int
-    """How many benchmarks of it were measured elsewhere too and did not move there; 0 where that does not tell this place from
-    others."""
+    """How many benchmarks of it were measured elsewhere too and did not move there."""
     undoes: Range | None
     """Of what they take back, where they do."""
 
 
 def shifts_of(moved: Sequence[Moved]) -> list[Shifted]:
     """The shifts among all changes of a history that count; a change is in one at most."""
-    by_place: dict[Hashable, dict[int, Range]] = {}
+    by_place: dict[Where, dict[int, Range]] = {}
     for at, each in enumerate(moved):
         by_place.setdefault(each.place, {})[at] = each.range
-    groups = (group for own in by_place.values() for group in _at_one_commit(own))
-    return [found for group, common in groups if (found := _shifted(group, common, moved)) is not None]
+    groups = ((place, *group) for place, own in by_place.items() for group in _at_one_commit(own))
+    return [found for group in groups if (found := _shifted(*group, moved)) is not None]
 
 
 def _at_one_commit(ranges: Mapping[int, Range]) -> list[tuple[list[int], Range]]:
@@ -80,16 +83,25 @@ def _at_one_commit(ranges: Mapping[int, Range]) -> list[tuple[list[int], Range]]
     return groups
 
 
-def _shifted(group: Sequence[int], common: Range, moved: Sequence[Moved]) -> Shifted | None:
-    here = [at for at in group if not moved[at].elsewhere]
-    stood = {moved[at].benchmark for at in here if moved[at].stood}
-    everywhere = _names(group, moved) - _names(here, moved)
-    if not _unrelated(stood) or len(everywhere) > MOST_ELSEWHERE * len(_names(group, moved)):
-        here, stood = list(group), set()
+def _shifted(place: Where, group: Sequence[int], common: Range, moved: Sequence[Moved]) -> Shifted | None:
+    seen = frozenset().union(*(moved[at].moved | moved[at].stood for at in group))
+    suspects = {
+        "machine": frozenset(where for where in seen if where[:2] == place[:2]),
+        "environment": frozenset(where for where in seen if where[2] == place[2]),
+    }
+    here, suspect, stood, against = list(group), "", 0, len(group) + 1
+    for word, places in suspects.items():
+        inside = [at for at in group if moved[at].moved <= places]
+        apart = {moved[at].benchmark for at in inside if moved[at].stood - places}
+        everywhere = _names(group, moved) - _names(inside, moved)
+        held = sum(bool(moved[at].stood & places) for at in inside)  # of the same machine, say: then it is not that
+        few = len(everywhere) <= MOST_ELSEWHERE * len(_names(group, moved))
+        if _unrelated(apart) and few and held < against:
+            here, suspect, stood, against = inside, word, len(apart), held
     taken, undone = _taken_back(here, moved)
-    if undone is not None and not stood:
+    if undone is not None and not suspect:
         here = taken
-    return Shifted(tuple(sorted(here)), common, len(stood), undone) if stood or undone is not None else None
+    return Shifted(tuple(sorted(here)), common, suspect, stood, undone) if suspect or undone is not None else None
 
 
 def _taken_back(group: Sequence[int], moved: Sequence[Moved]) -> tuple[list[int], Range | None]:
@@ -122,8 +134,9 @@ def stood(series: Series, points: Iterable[ChangePoint], good: str, last: str) -
 def reasons(found: Shifted, before: str, notes: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """What speaks for another cause than the commit, in words. `before` names the newest commit before what it takes back;
     `notes` are what is said of each change, and what is said of most is said of the shift."""
-    alone = f"{found.stood} of them were measured in other places too and did not move there: was it the machine?"
+    where = "on other machines" if found.suspect == "machine" else "in other environments"
+    alone = f"{found.stood} of them were measured {where} too and did not move there: was it the {found.suspect}?"
     back = f"they are back at the level of {before}"
     often = Counter(each for own in notes for each in own)
     shared = (each for each, n in often.items() if each and 2 * n > len(notes))
-    return (*([alone] if found.stood else []), *([back] if found.undoes is not None else []), *shared)
+    return (*([alone] if found.suspect else []), *([back] if found.undoes is not None else []), *shared)

@@ -455,7 +455,9 @@ def test_what_moved_at_once_in_one_of_several_places_is_one_event_of_a_sweep(tmp
     (shift,) = shifts = shifts_in(session, line, changes)
     assert shift.benchmarks == tuple(names)
     assert (shift.machine, shift.good, [each.sha for each in shift.blamed]) == ("two", made.shas[24], [made.shas[25]])
-    assert shift.reasons == ("9 of them were measured in other places too and did not move there: was it the machine?",)
+    assert shift.reasons == (
+        "9 of them were measured on other machines too and did not move there: was it the machine?",
+    )
     told = _remark(NOTHING_LEFT, Events(changes, (), shifts))
     assert told.startswith("9 benchmarks moved at once, 1 new regression, 1 new tentative change (")
     assert shifts_in(session, line, events_on(session, line, names, "one").changes) == ()

@@ -8,7 +8,7 @@ import pytest
 
 from regress.compare import changes_of
 from regress.compare.manner import differences
-from regress.compare.shifts import Moved, Shifted, reasons, shifts_of, stood
+from regress.compare.shifts import Moved, Shifted, Where, reasons, shifts_of, stood
 from regress.measure.wire import Measured, Protocol, Round
 from regress.model import Settings
 from tests.compare.test_changes import HERE, series
@@ -16,16 +16,20 @@ from tests.compare.test_changes import HERE, series
 NAMES = [f"{module}.time_{word}" for module in ("io", "ops", "nn") for word in "abc"]
 
 
+BOX, TWIN, OTHER, NEWER = ("a", "", "py3.11"), ("a", "", "py3.12"), ("b", "", "py3.11"), ("b", "", "py3.12")
+
+
 def moved(name: str, at: int = 10, **changes: object) -> Moved:
-    return Moved(name, "box", (at - 1, at), elsewhere=False, stood=True, undoes=None)._replace(**changes)  # type: ignore[arg-type]
+    found = Moved(name, BOX, (at - 1, at), frozenset({BOX}), frozenset({OTHER}), undoes=None)
+    return found._replace(**changes)  # type: ignore[arg-type]
 
 
 def test_what_moved_in_one_place_alone_is_one_shift() -> None:
     late = moved("io.time_a", 20)
     (found,) = shifts_of([*(moved(each) for each in NAMES), late])
-    assert found == Shifted(tuple(range(9)), (9, 10), stood=9, undoes=None)
+    assert found == Shifted(tuple(range(9)), (9, 10), "machine", stood=9, undoes=None)
     assert reasons(found, "", [[]] * 9) == (
-        "9 of them were measured in other places too and did not move there: was it the machine?",
+        "9 of them were measured on other machines too and did not move there: was it the machine?",
     )
 
 
@@ -34,14 +38,32 @@ def test_what_moved_in_one_place_alone_is_one_shift() -> None:
     [
         [moved(each) for each in NAMES[:4]],
         [moved(f"io.time_{at}") for at in range(9)],
-        [moved(each, stood=False) for each in NAMES],
-        [moved(each, elsewhere=at > 5, stood=at <= 5) for at, each in enumerate(NAMES)],
+        [moved(each, stood=frozenset()) for each in NAMES],
+        [moved(each, moved=frozenset({BOX, NEWER} if at > 5 else {BOX})) for at, each in enumerate(NAMES)],
         [moved(each, 10 + 5 * at) for at, each in enumerate(NAMES)],
     ],
     ids=["few", "one module", "nothing to hold it against", "a third of it elsewhere too", "one after the other"],
 )
 def test_what_the_commit_may_as_well_have_done_is_no_shift(every: list[Moved]) -> None:
     assert shifts_of(every) == []
+
+
+@pytest.mark.parametrize(
+    ("where", "still", "suspect"),
+    [
+        ({BOX}, {OTHER, NEWER}, "machine"),
+        ({BOX, TWIN}, {OTHER}, "machine"),
+        ({BOX, OTHER}, {TWIN, NEWER}, "environment"),
+        ({BOX}, {TWIN}, "environment"),
+        ({BOX, TWIN, OTHER}, {NEWER}, None),
+        ({BOX, NEWER}, {OTHER, TWIN}, None),
+    ],
+)
+def test_it_may_have_been_what_the_places_have_in_common(
+    where: set[Where], still: set[Where], suspect: str | None
+) -> None:
+    found = shifts_of([moved(each, moved=frozenset(where), stood=frozenset(still)) for each in NAMES])
+    assert [each.suspect for each in found] == ([] if suspect is None else [suspect])
 
 
 def test_ranges_that_overlap_may_have_one_commit_in_common() -> None:
@@ -51,9 +73,9 @@ def test_ranges_that_overlap_may_have_one_commit_in_common() -> None:
 
 
 def test_what_is_back_where_it_was_is_a_shift_wherever_it_was_measured() -> None:
-    every = [moved(each, 30, stood=False, undoes=(9, 10 + at % 2)) for at, each in enumerate(NAMES)]
-    (found,) = shifts_of([*every, moved("io.time_z", 30, stood=False)])
-    assert found == Shifted(tuple(range(9)), (29, 30), stood=0, undoes=(9, 10))
+    every = [moved(each, 30, stood=frozenset(), undoes=(9, 10 + at % 2)) for at, each in enumerate(NAMES)]
+    (found,) = shifts_of([*every, moved("io.time_z", 30, stood=frozenset())])
+    assert found == Shifted(tuple(range(9)), (29, 30), "", stood=0, undoes=(9, 10))
     assert reasons(found, "3f2c1ab0", [["measured otherwise: number 1 → 10"]] * 9) == (
         "they are back at the level of 3f2c1ab0",
         "measured otherwise: number 1 → 10",

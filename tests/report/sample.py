@@ -508,7 +508,7 @@ def shifted() -> Report:
     ]
     lost = changed(Case(names[0]), "gpu_time", 0.8e-3, 1e-3, BASE.commit, new=False, undoes=RELEASE.sha)
     reasons = (
-        "6 of them were measured in other places too and did not move there: was it the machine?",
+        "6 of them were measured on other machines too and did not move there: was it the machine?",
         "measured otherwise: driver 570 → 580",
     )
     place = "gpu-box", "worktree-py3.12", "GPU-1"

@@ -124,7 +124,7 @@ def classify(job: Job, watcher: Watcher, budget_s: float) -> Classified:
     suite = discover(job, job.sides[-1])
     waiting = _in_turn(select(suite.benchmarks, job.selection))
     if not waiting:
-        raise nothing_selected(job, suite.problems)
+        raise nothing_selected(job, suite.problems, suite.benchmarks)
     problems, _ = apart(suite.problems, job.selection, suite.benchmarks, job.suite)
     count, given_up, size = len(waiting), 0, FULL
     found: Classified | None = None

@@ -82,7 +82,7 @@ class Contents:
         beyond = max(0, len(events) - MOST_EVENTS) + max(0, len(broken) - MOST_EVENTS)
         events, suspects = _numbered(events[:MOST_EVENTS])
         names = [part.entry.name for part in parts]
-        events, shifts = with_shifts(with_notes(events, names, places, self._store, branch), names, branch)
+        events, shifts = with_shifts(with_notes(events, names, places, self._store, branch), names, places, branch)
         listed, values = _apart(_shortened(rows), [part.columns for part in parts])
         unmeasured = branch.unmeasured
         found = Index(
@@ -204,6 +204,8 @@ def _placed(event: Event, benchmark: int, own: Sequence[int]) -> Event:
         benchmark=benchmark,
         place=own[event.place],
         places=tuple(sorted(own[each] for each in event.places)),
+        held=tuple(sorted(own[each] for each in event.held)),
+        stood=tuple(sorted(own[each] for each in event.stood)),
         of_places=tuple(sorted(own[each] for each in event.of_places)),
     )
 
@@ -290,7 +292,7 @@ def _gone(row: Row, newest_there: int, newest: int) -> Row:
 
 def _held(event: Event, alive: Set[tuple[int, str, int]]) -> Event:
     """The event; a regression of what is no longer measured is not open."""
-    if event.state not in HELD or any((event.benchmark, event.metric, place) in alive for place in event.places):
+    if event.state not in HELD or any((event.benchmark, event.metric, place) in alive for place in event.held):
         return event
     return event._replace(state="gone")
 

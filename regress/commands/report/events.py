@@ -74,6 +74,7 @@ def _event(
     suspects = branch.suspects(branch.commits[good].sha, branch.commits[last].sha)
     ratios = [each.change.ratio for each in members if each.change.ratio is not None]
     recovered = [each.point.recovered_by for each in members]
+    held = {each.place for each in members if not each.point.recovered_by}
     seen = [place for found, place in lines if found.measured[0] <= good and found.latest >= last]
     return Event(
         benchmark=0,
@@ -107,16 +108,17 @@ def _event(
         | _accepting(name, members, commands),
         reasons=point.reasons,
         acknowledged=_acknowledged(worst.point),
+        held=tuple(sorted({each.place for each in members if each.point.is_open} or held)),
         stood=_stood(members, lines, branch.commits[good].sha, branch.commits[last].sha),
         undoes=_undone(worst),
     )
 
 
-def _stood(members: Sequence[_Member], lines: Sequence[tuple[Levelled, int]], good: str, last: str) -> bool:
-    """Whether a case of it was measured where none of them moved."""
+def _stood(members: Sequence[_Member], lines: Sequence[tuple[Levelled, int]], good: str, last: str) -> tuple[int, ...]:
+    """The places in which a case of it was measured, and did not move there."""
     moved, cases = {each.place for each in members}, {each.found.series.case for each in members}
-    elsewhere = (found for found, place in lines if place not in moved and found.series.case in cases)
-    return any(stood(found.series, found.changes, good, last) for found in elsewhere)
+    others = [(found, place) for found, place in lines if place not in moved and found.series.case in cases]
+    return tuple(sorted({place for found, place in others if stood(found.series, found.changes, good, last)}))
 
 
 def _undone(member: _Member) -> tuple[int, int] | None:
@@ -132,7 +134,8 @@ def _size(member: _Member) -> tuple[bool, bool, float]:
 
 
 def _state(members: Sequence[_Member]) -> str:
-    points = [each.point for each in members]
+    every = [each.point for each in members]
+    points = [each for each in every if each.large] or every  # what is small elsewhere keeps nothing large open
     if points[0].moved is not Verdict.REGRESSED:
         return "tentative" if all(each.state == "tentative" for each in points) else points[0].state
     if any(each.is_open for each in points):

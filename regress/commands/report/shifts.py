@@ -8,17 +8,20 @@ from regress.commands.report.branch import Branch
 from regress.compare.manner import Manners
 from regress.compare.shifts import Moved, Shifted, reasons, shifts_of
 from regress.history import Store
-from regress.pages import Event, Place, Shift
+from regress.pages import Event, Place, Shift, Where
 
 MOST_COMMITS = 5
 """Commits at which something moved that are read for how it was measured, the newest ones."""
 
 
-def with_shifts(events: Sequence[Event], names: Sequence[str], branch: Branch) -> tuple[list[Event], tuple[Shift, ...]]:
+def with_shifts(
+    events: Sequence[Event], names: Sequence[str], places: Sequence[Place], branch: Branch
+) -> tuple[list[Event], tuple[Shift, ...]]:
     """The events, those of a shift with its number, and the shifts; `names` are those of the benchmarks."""
     counted = [at for at, each in enumerate(events) if each.large and each.gates and each.state != "gone"]
     sites = [(at, place) for at in counted for place in events[at].places]
-    moved = [_moved(events[at], place, names) for at, place in sites]
+    wheres = [(each.machine, each.device, each.environment) for each in places]
+    moved = [_moved(events[at], place, names, wheres) for at, place in sites]
     done, shifts = list(events), list[Shift]()
     for found in shifts_of(moved):
         own = [sites[each] for each in found.members if done[sites[each][0]].shift is None]
@@ -29,15 +32,15 @@ def with_shifts(events: Sequence[Event], names: Sequence[str], branch: Branch) -
     return done, tuple(shifts)
 
 
-def _moved(event: Event, place: int, names: Sequence[str]) -> Moved:
-    ends = event.good, event.last
-    return Moved(names[event.benchmark], place, ends, len(event.places) > 1, event.stood, event.undoes)
+def _moved(event: Event, place: int, names: Sequence[str], wheres: Sequence[Where]) -> Moved:
+    everywhere, quiet = (frozenset(wheres[each] for each in found) for found in (event.places, event.stood))
+    return Moved(names[event.benchmark], wheres[place], (event.good, event.last), everywhere, quiet, event.undoes)
 
 
 def _shift(found: Shifted, place: int, events: Sequence[Event], branch: Branch) -> Shift:
     before = branch.commits[found.undoes[0]].short if found.undoes is not None else ""
     said = reasons(found, before, [[each.note] for each in events])
-    return Shift(place, *found.range, len({each.benchmark for each in events}), found.stood > 0, said)
+    return Shift(place, *found.range, len({each.benchmark for each in events}), found.suspect, said)
 
 
 def with_notes(

@@ -12,7 +12,7 @@ from regress.commands.session import Session
 from regress.compare import Anchors, anchor_check, anchors_of, breakages_of, key_of, past_of
 from regress.compare.gating import gating, that_gate
 from regress.compare.manner import Manners
-from regress.compare.shifts import FEWEST, Moved, Shifted, reasons, shifts_of, stood
+from regress.compare.shifts import FEWEST, Moved, Shifted, Where, reasons, shifts_of, stood
 from regress.history import Store, confirmed_in
 from regress.model import (
     Anchor,
@@ -169,31 +169,27 @@ def _moved(changed: Changed, every: Sequence[tuple[Series, Sequence[ChangePoint]
     """`every` are all series of the benchmark with their changes."""
     point, last = changed.point, changed.point.blamed[-1]
     ends = place[point.good], place[last]
-    others = [
-        (series, points)
-        for series, points in every
-        if series.metric.name == changed.metric.name and _where(series) != _where(changed)
-    ]
-    elsewhere = any(
-        one.moved is point.moved and place[one.good] < ends[1] and ends[0] < place[one.blamed[-1]]
-        for _, points in others
+    own = [each for each in every if each[0].metric.name == changed.metric.name]
+    also = {
+        _where(series)
+        for series, points in own
         for one in points
-    )
-    quiet = any(series.case == changed.case and stood(series, points, point.good, last) for series, points in others)
+        if one.moved is point.moved and place[one.good] < ends[1] and ends[0] < place[one.blamed[-1]]
+    }
+    alike = [(series, points) for series, points in own if series.case == changed.case]
+    quiet = {_where(series) for series, points in alike if stood(series, points, point.good, last)}
     undone = [
         (place[one.good], place[one.blamed[-1]])
-        for series, points in every
-        if series.case == changed.case
-        and series.metric.name == changed.metric.name
-        and _where(series) == _where(changed)
+        for series, points in alike
         for one in points
-        if one.first == point.undoes
+        if _where(series) == _where(changed) and one.first == point.undoes
     ]
-    return Moved(changed.case.name, _where(changed), ends, elsewhere, quiet, next(iter(undone), None))
+    places = frozenset(also), frozenset(quiet - also)
+    return Moved(changed.case.name, _where(changed), ends, *places, next(iter(undone), None))
 
 
-def _where(each: Series | Changed) -> tuple[str, str, str]:
-    return each.machine, each.environment, each.device
+def _where(each: Series | Changed) -> Where:
+    return each.machine, each.device, each.environment
 
 
 def _shift(found: Shifted, changes: Sequence[Changed], line: Sequence[Commit]) -> Shift:
@@ -201,7 +197,8 @@ def _shift(found: Shifted, changes: Sequence[Changed], line: Sequence[Commit]) -
     before = line[found.undoes[0]].short if found.undoes is not None else ""
     largest = sorted(changes, key=lambda each: -abs(math.log(each.point.ratio)) if each.point.ratio else -math.inf)
     said = reasons(found, before, [each.point.reasons for each in changes])
-    return Shift(*_where(largest[0]), line[good].sha, tuple(line[good + 1 : last + 1]), tuple(largest), said)
+    machine, device, environment = _where(largest[0])
+    return Shift(machine, environment, device, line[good].sha, tuple(line[good + 1 : last + 1]), tuple(largest), said)
 
 
 def with_manners(session: Session, changes: Sequence[Changed]) -> tuple[Changed, ...]:

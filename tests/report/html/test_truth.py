@@ -158,7 +158,7 @@ def test_what_moved_at_once_is_one_card_that_asks_for_the_machine(visit: Visit, 
     (alone, shift) = sorted((each.inner_text() for each in page.locator(".event").all()), key=len)
     assert "io.time_z" in alone
     assert "6 benchmarks moved at once on two" in shift
-    assert "6 of them were measured in other places too and did not move there: was it the machine?" in shift
+    assert "6 of them were measured on other machines too and did not move there: was it the machine?" in shift
     assert "and 5 more changes in the same commits" in shift
     assert "Ada" not in shift, "nobody is blamed"
     page = visit("#/b/nn.time_a?at=two|py3.12|", path=path)

@@ -47,7 +47,7 @@
     const title =
       [
         worse && `${number(worse)} benchmark${worse === 1 ? " is" : "s are"} worse than before.`,
-        ...shifts.map(each => `${number(each.benchmarks)} moved at once${each.alone ? ": was it the machine?" : "."}`),
+        ...shifts.map(each => `${number(each.benchmarks)} moved at once${each.suspect ? `: was it the ${each.suspect}?` : "."}`),
         stopped && `${number(stopped)} case${stopped === 1 ? " gives" : "s give"} no number any more.`,
       ]
         .filter(Boolean)
