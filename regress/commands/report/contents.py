@@ -13,7 +13,6 @@ from pathlib import Path
 from regress import __version__
 from regress.commands.report.branch import Branch
 from regress.commands.report.broken import with_messages
-from regress.commands.report.events import of_one_place
 from regress.commands.report.leaves import id_of
 from regress.commands.report.rows import rank, severity
 from regress.commands.session import Session
@@ -77,12 +76,11 @@ class Contents:
         rows = [[_gone(each, newest[each.place], len(branch.commits) - 1) for each in group] for group in rows]
         broken = [_stopped(each, newest[each.place], len(branch.commits) - 1) for each in broken]
         alive = {(each.benchmark, each.metric, each.place) for group in rows for each in group if each.status != "gone"}
-        names = [part.entry.name for part in parts]
-        events = of_one_place([_held(each, alive) for each in events], names, places)
-        events.sort(key=_rank)
+        events = sorted((_held(each, alive) for each in events), key=_rank)
         broken.sort(key=lambda each: (not each.open, -each.last))
         beyond = max(0, len(events) - MOST_EVENTS) + max(0, len(broken) - MOST_EVENTS)
         events, suspects = _numbered(events[:MOST_EVENTS])
+        names = [part.entry.name for part in parts]
         listed, values = _apart(_shortened(rows), [part.columns for part in parts])
         unmeasured = branch.unmeasured
         found = Index(

@@ -12,10 +12,7 @@ from regress.commands.report.branch import MOST_SUSPECTS, Branch
 from regress.commands.report.lines import Levelled, change_of
 from regress.commands.session import quoted
 from regress.model import ChangePoint, Verdict
-from regress.pages import SHA_DIGITS, Change, Event, Place
-
-MANY, UNRELATED = 5, 3
-"""So many benchmarks, and of so many modules, that move at once in one of several places speak of the machine."""
+from regress.pages import SHA_DIGITS, Change, Event
 
 
 @dataclass(frozen=True)
@@ -110,36 +107,6 @@ def _event(
         reasons=point.reasons,
         acknowledged=_acknowledged(worst.point),
     )
-
-
-def of_one_place(events: Sequence[Event], names: Sequence[str], places: Sequence[Place]) -> list[Event]:
-    """The events, with a doubt where many unrelated benchmarks moved at the same commits in one of several places: that is what
-    a machine looks like that has become another. `names` are those of the benchmarks."""
-    alike: dict[object, set[str]] = {}
-    for each in filter(_alone, events):
-        alike.setdefault(_at_once(each), set()).add(names[each.benchmark])
-    found = []
-    for each in events:
-        moved = alike.get(_at_once(each), set()) if _alone(each) else set()
-        modules = {name.partition(".")[0] for name in moved}
-        if len(moved) >= MANY and len(modules) >= UNRELATED:
-            what = f"{len(moved)} benchmarks of {len(modules)} modules moved at these commits"
-            doubt = (
-                f"was it the machine? {what} on {places[each.place].label}, and in no other place that measured them"
-            )
-            found.append(each._replace(reasons=(*each.reasons, doubt)))
-        else:
-            found.append(each)
-    return found
-
-
-def _alone(event: Event) -> bool:
-    """Whether it is large, and was seen in one of several places."""
-    return event.large and len(event.places) == 1 < len(event.of_places)
-
-
-def _at_once(event: Event) -> object:
-    return event.moved, event.good, event.last, event.places
 
 
 def _size(member: _Member) -> tuple[bool, bool, float]:

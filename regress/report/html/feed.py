@@ -153,12 +153,7 @@ def _regressions(index: Index) -> Iterator[_Item]:
             event.first,
             event.last,
             f"{change} {what}: {name if event.cases > 1 else case}, since {_named(first)}",
-            (
-                f"{case}: {what} {before} -> {after}, {change}{interval}",
-                _reach(index, event),
-                _blamed(index, event),
-                *event.reasons,
-            ),
+            (f"{case}: {what} {before} -> {after}, {change}{interval}", _reach(index, event), _blamed(index, event)),
             tuple(event.commands.values()),
             _link(index, name, event.place, c=params, metric=event.metric, change=first.sha),
         )

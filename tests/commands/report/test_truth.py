@@ -57,24 +57,6 @@ def test_a_history_that_jumps_between_two_levels_is_undecided(tmp_path: Path) ->
     assert row.why.startswith("bimodal: two levels")
 
 
-def test_many_unrelated_benchmarks_that_move_in_one_place_put_the_machine_in_doubt(tmp_path: Path) -> None:
-    """One that moved on all machines is no part of it, and four alone say nothing."""
-    made = Made(tmp_path / "p", 24)
-    for machine, level in (("gpu-1", 1.2e-3), ("gpu-2", 1e-3)):
-        lines = {f"s{at}.time_f": noisy((12, 1e-3), (12, level)) for at in range(5)}
-        few = {f"s{at}.time_few": noisy((16, 1e-3), (8, level)) for at in range(4)}
-        made.record({**lines, **few, "s9.time_code": noisy((12, 1e-3), (12, 1.2e-3))}, machine=machine)
-    index = made.index()
-    doubts = {index.entries[each.benchmark].name: each.reasons for each in index.events}
-    what = "5 benchmarks of 5 modules moved at these commits"
-    told = f"was it the machine? {what} on gpu-1, and in no other place that measured them"
-    assert doubts == {
-        **{f"s{at}.time_f": (told,) for at in range(5)},
-        **{f"s{at}.time_few": () for at in range(4)},
-        "s9.time_code": (),
-    }
-
-
 def test_a_metric_that_vanished_is_gone_and_the_wall_time_takes_over(tmp_path: Path) -> None:
     """A case began to wait for its device seven commits ago, and became slower once more since."""
     made, box = Made(tmp_path / "p", 24), Machine("box", {})
