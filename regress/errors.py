@@ -3,6 +3,7 @@
     RegressError              exit code 2 unless its class says otherwise
     ├── ConfigError           asv.conf.json is missing, or it or the acknowledgement file says something unknown
     ├── RevisionError         a revision, range or parent that does not exist
+    ├── NoRepository          the repository under test is not at hand
     ├── StoreError            the history cannot be read or written
     ├── ProfileError          a trace or an export that cannot be read, or a profiler that cannot run
     ├── BuildFailed           code 3: the head does not build
@@ -13,6 +14,7 @@ Failures of benchmarks are not here: they are values on a Round.
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -32,6 +34,10 @@ class ConfigError(RegressError):
 
 
 class RevisionError(RegressError):
+    pass
+
+
+class NoRepository(RegressError):
     pass
 
 
@@ -55,7 +61,12 @@ class NoDevice(NothingMeasured):
     """The machine lacks the device that it is recorded with: nothing can be measured on it, whatever the commit."""
 
 
-# -- commands in a fix ---------------------------------------------------------------------------------------------------
+# -- what messages name --------------------------------------------------------------------------------------------------
+
+
+def without_password(address: str) -> str:
+    """The address of a repository as it may be shown: of one of the web without user, password or token."""
+    return re.sub(r"^(https?://)[^/@]*@", r"\1", address)
 
 
 def quoted(*words: str | Path) -> str:

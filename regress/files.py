@@ -1,11 +1,19 @@
-"""Opening what should be a file: what has its name may be a pipe, which is waited for without end, or a link to a device, which
-has none."""
+"""Opening what should be a file, and the folder for what is temporary.
+
+What has the name of a file may be a pipe, which is waited for without end, or a link to a device, which has none.
+"""
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import errno
+import fcntl
+import functools
 import os
+import shutil
 import stat
+import tempfile
 from pathlib import Path
 
 _KINDS = (
@@ -38,3 +46,59 @@ def read_bytes(path: Path) -> bytes:
     """The content of the file. Raises OSError, also for what is no file."""
     with open(open_file(path), "rb", buffering=0) as file:
         return file.read()
+
+
+# -- what is temporary ---------------------------------------------------------------------------------------------------
+
+SCRATCH = "regress-run-"
+
+
+def scratch() -> str:
+    """The folder for what is temporary of this process, which has its lock for as long as it lives. Removed when the process
+    ends; if it is killed, by the next process of the same user that asks for one. Raises OSError."""
+    folder = _scratch(tempfile.gettempdir(), os.getpid())
+    if not os.path.isdir(folder):  # somebody has cleaned up
+        _scratch.cache_clear()
+        folder = _scratch(tempfile.gettempdir(), os.getpid())
+    return folder
+
+
+@functools.cache
+def _scratch(parent: str, process: int) -> str:
+    _remove_left(parent)
+    while True:
+        folder = tempfile.mkdtemp(prefix=SCRATCH, dir=parent)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        with contextlib.suppress(
+            OSError
+        ):  # of a file system without locks; nobody gets one there, and nobody removes it
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with contextlib.suppress(FileNotFoundError):  # another process had the lock first, and took it for left
+            if os.path.samestat(os.stat(folder), os.fstat(descriptor)):
+                atexit.register(_remove_own, folder, process)
+                return folder
+        os.close(descriptor)
+
+
+def _remove_own(folder: str, process: int) -> None:
+    if os.getpid() == process:  # and not one that was forked from it
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_left(parent: str) -> None:
+    """Remove the folders of this user's whose processes are gone: nobody has their locks. A number of a process would say
+    little, as others may have it by now."""
+    with contextlib.suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                if entry.name.startswith(SCRATCH) and entry.stat(follow_symlinks=False).st_uid == os.geteuid():
+                    _remove_unlocked(entry.path)
+
+
+def _remove_unlocked(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(descriptor)

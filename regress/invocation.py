@@ -60,7 +60,7 @@ def invoked(options: dict[str, Any]) -> Iterator[tuple[Callable[[dict[str, Any]]
 
     load({"text", "markdown", *_formats(options)})
     with _errors(options, deliver=True), Progress(sys.stderr, quiet=bool(options.get("quiet"))) as progress:
-        yield (lambda more: _request(options, more)), progress
+        yield (lambda more: _request(options, more, progress.note)), progress
 
 
 def _formats(options: dict[str, Any]) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ def say(error: RegressError, options: dict[str, Any]) -> None:
     click.echo(render_error(error, style), err=True, nl=False, color=style.color)
 
 
-def _request(options: dict[str, Any], more: dict[str, Any]) -> Request:
+def _request(options: dict[str, Any], more: dict[str, Any], note: Callable[[str], None]) -> Request:
     from regress.commands.session import Request
 
     named = {name: options.get(name) for name in ("device", "machine", "time_threshold", "memory_threshold")}
@@ -147,6 +147,8 @@ def _request(options: dict[str, Any], more: dict[str, Any]) -> Request:
         lock_clocks=bool(options.get("lock_clocks")),
         wait_lock=bool(options.get("wait_lock")),
         gpus=options.get("gpus") or (),
+        fetches=not options.get("no_fetch"),
+        note=note,
     )
 
 

@@ -135,6 +135,7 @@ where = stack(
         type=click.Path(path_type=Path),
         help="Configuration file [asv.conf.json here or above].",
     ),
+    click.option("--no-fetch", is_flag=True, help='Where "repo" is an address: take its clone as it is.'),
     click.option("--debug", is_flag=True, help="Show tracebacks."),
 )
 output = stack(

@@ -5,6 +5,7 @@
     Row         one case and metric in one place, as the overview lists it
     Values      what was measured of each row, which is loaded where it is needed
     Event       one change of level, seen in one or many cases and places
+    Shift       events of many benchmarks that are one: the machine's, it seems, or a step back to what was
     Leaf        one benchmark: a Shard for its page, and its Part of the index
     Line        one Series as its page draws it
     Account     what the difference of two commits comes from, with all that was kept of it
@@ -182,6 +183,14 @@ class Event(NamedTuple):
     acknowledged: tuple[str, str] | None = None
     """In words, and a link to where more is said, which may be empty."""
     told: Told | None = None
+    stood: bool = False
+    """Whether it was measured in another place too, by enough results on both sides, and did not move there."""
+    undoes: tuple[At, At] | None = None
+    """The good and the last commit of the change that it took back: it is at the level of before again."""
+    note: str = ""
+    """How its measuring changed at the same commit."""
+    shift: int | None = None
+    """Which of Index.shifts it belongs to."""
 
 
 class Broken(NamedTuple):
@@ -202,6 +211,19 @@ class Broken(NamedTuple):
     where: str = ""
     good: At | None = None
     """Of what gives no number any more: the newest commit at which it gave one."""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Events of many unrelated benchmarks that are one, in a place: see regress.model.Shift."""
+
+    place: int
+    good: At
+    last: At
+    benchmarks: int
+    alone: bool
+    """Whether they moved in that place, and in none of the others."""
+    reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -281,6 +303,7 @@ class Line:
     per: int
     """Of what the numbers of the columns below count, one has so many."""
     values: tuple[int, ...]
+    """Corrected for the machine where that is known."""
     lows: tuple[int, ...]
     """So far below the value."""
     highs: tuple[int, ...]
@@ -294,6 +317,8 @@ class Line:
     """Where one stands in place of a value, by kind."""
     ticks: tuple[tuple[At, str], ...]
     """Where it began to be measured in another way, in words: "driver 570 → 580"."""
+    read: tuple[int, ...] = ()
+    """A column as well: the values as they were read, where any was corrected."""
 
 
 @dataclass(frozen=True)
@@ -459,6 +484,7 @@ class Index:
     counts: tuple[Mapping[str, int], ...]
     """Of each place, how many cases have which status: a case counts once, by the worst of its metrics that gate."""
     events: tuple[Event, ...]
+    shifts: tuple[Shift, ...]
     broken: tuple[Broken, ...]
     left_out: int
     """Of events and failures, how many old ones there are beyond those."""

@@ -28,7 +28,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "profiler": ("profiles", "profiling", "measure", "report"),
     "config": ("model", "errors", "files"),
     "acks": ("model", "errors", "files"),
-    "git": ("model", "errors"),
+    "git": ("model", "errors", "files"),
     "history": ("model", "errors", "files"),
     "profiling": ("model", "profiles", "errors", "files", "units"),
     "asv_plugin": ("measure",),
@@ -45,9 +45,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
 }
 """Part of the package -> the parts it may import. `measure` is imported by others for its wire and types only, see below."""
 
-MEASURE_DOORS = {"wire", "stopping", "bench_types", "backend"}
+MEASURE_DOORS = {"wire", "stopping", "bench_types", "backend", "windows"}
 """What the driver may import of `measure`: the messages, when there is enough, the types for asv's plugin, and for `doctor` the
-device."""
+device and how well windows agree."""
 
 ONE_DOOR = ("model", "config", "git")
 """Packages of whose files nobody outside knows."""

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from regress.compare.rule import Rule
-from regress.config import Config, cache_dir, effective, load, own_paths, with_overrides
+from regress.config import Config, cache_dir, clone_dir, effective, load, own_paths, with_overrides
 from regress.config.configuration import ASV_KEYS
 from regress.config.settings import RULES
 from regress.errors import ConfigError
@@ -225,12 +225,29 @@ def test_the_report_may_not_lie_where_asv_publish_deletes(project: Path) -> None
 
 def test_a_missing_repository_is_named(project: Path) -> None:
     assert '"repo": "."' in refusal(project, repo="")
-    assert str(project / "elsewhere") in refusal(project, repo="elsewhere")
+    assert read(project, repo="elsewhere").repo == project / "elsewhere"  # who opens it says that it is not there
 
 
-@pytest.mark.parametrize("address", ["https://example.org/owner/lib.git", "git@example.org:owner/lib.git"])
-def test_the_address_of_another_project_is_refused(project: Path, address: str) -> None:
-    assert f"git clone {address}" in refusal(project, repo=address)
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://example.org/owner/lib.git",
+        "git@example.org:owner/lib.git",
+        "example.org:owner/lib",
+        "ssh://git@example.org/owner/lib/",
+        "file:///srv/lib",
+    ],
+)
+def test_the_address_of_another_project_has_a_clone_in_the_cache(project: Path, address: str) -> None:
+    config = read(project, repo=address)
+    assert (config.repo, config.address, config.warnings) == (None, address, ())
+    assert clone_dir(config).parent == cache_dir(config)
+    assert cache_dir(config).name.startswith("lib-")
+
+
+def test_the_folder_tells_nothing_of_a_clone_that_has_remotes(project: Path) -> None:
+    (project / ".git" / "config").write_text('[remote "origin"]\n\turl = https://example.org/owner/its-suite\n')
+    assert read(project, repo="https://example.org/owner/project.git").repo is None
 
 
 def test_a_clone_without_remotes_is_known_by_its_folder(project: Path) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,9 +14,11 @@ import pytest
 
 from regress import acks, profiles
 from regress.errors import ConfigError, RegressError
-from regress.files import open_file, read_bytes
+from regress.files import SCRATCH, open_file, read_bytes, scratch
 from regress.history import Archive, Store, disk
 from regress.profiling import chrome, nsys
+
+from .conftest import with_this_checkout
 
 
 def a_socket(path: Path) -> None:
@@ -82,3 +87,49 @@ def test_named_by_the_user_it_is_an_error(none: Callable[[Path], Path], tmp_path
             read(path)
     with pytest.raises(ConfigError):
         acks.read(path)
+
+
+# -- what is temporary ---------------------------------------------------------------------------------------------------
+
+HOLDS = (
+    "import sys, time; from regress.files import scratch; print(scratch(), flush=True); time.sleep(float(sys.argv[1]))"
+)
+
+
+def holding(parent: Path, seconds: float) -> tuple[subprocess.Popen[str], Path]:
+    """A process that has a folder below the parent, and the folder."""
+    variables = {**with_this_checkout(), "TMPDIR": str(parent)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(seconds)], env=variables, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    return process, Path(process.stdout.readline().strip())
+
+
+def test_what_a_killed_process_has_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    killed, left = holding(tmp_path, 600)
+    (left / "compiled").mkdir()
+    killed.kill()
+    killed.communicate()
+    alive, held = holding(tmp_path, 600)
+    try:
+        assert not left.exists()
+        link, other = tmp_path / f"{SCRATCH}link", tmp_path / "mine"
+        other.mkdir()
+        link.symlink_to(other)
+        ended, own = holding(tmp_path, 0)
+        ended.communicate()
+        assert not own.exists(), "a process removes its own when it ends"
+        assert held.is_dir(), "its process is alive"
+        assert other.is_dir()
+    finally:
+        alive.kill()
+        alive.communicate()
+
+
+def test_a_folder_that_somebody_has_removed_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    first = scratch()
+    assert scratch() == first
+    os.rmdir(first)
+    assert os.path.isdir(scratch())

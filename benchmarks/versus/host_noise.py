@@ -3,9 +3,10 @@
     python benchmarks/versus/host_noise.py [--busy] [--rounds 12] [--only NAME,...] [--tools asv,pyperf,pytest-benchmark]
 
 Each function is measured on two commits that differ in a comment. For `regress` the spread is that of the difference of a pair
-(windows in turn on one core), and of two rounds one after the other (`"in_turn": false`); for the other tools that of the
-difference of two results of theirs, sides in turn. "sd" is the standard deviation of ln(head/base). With `--busy` a neighbour
-keeps one core busy. Prints a row a function, the medians, and the seconds of each. Needs torch, numpy and the tools here.
+(windows in turn on one core; "not pinned" leaves the cores to the system), and of two rounds one after the other
+(`"in_turn": false`); for the other tools that of the difference of two results of theirs, sides in turn. "sd" is the standard
+deviation of ln(head/base). With `--busy` a neighbour keeps one core busy. Prints a row a function, the medians, and the seconds
+of each. Needs torch, numpy and the tools here.
 """
 
 from __future__ import annotations
@@ -130,6 +131,8 @@ def suite(folder: Path, names: Sequence[str]) -> None:
         config = {"version": 1, "project": "host", "repo": ".", "environment_type": "existing", "branches": ["main"]}
         config["regress"] = {"device": "cpu", "in_turn": turn}
         (folder / ("asv.conf.json" if turn else "apart.conf.json")).write_text(json.dumps(config))
+    (folder / "free").mkdir()
+    (folder / "free" / "sitecustomize.py").write_text("import os\n\nos.sched_setaffinity = lambda *args: None\n")
     run(["git", "init", "-q", "-b", "main"], folder)
     for text in ("", "# a comment\n"):
         (folder / "lib.py").write_text(text)
@@ -137,11 +140,12 @@ def suite(folder: Path, names: Sequence[str]) -> None:
         run(["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x", "--allow-empty"], folder)
 
 
-def by_regress(folder: Path, rounds: int, turns: bool) -> Spreads:
+def by_regress(folder: Path, rounds: int, turns: bool, pinned: bool = True) -> Spreads:
     out = folder / "found.json"
     config = "asv.conf.json" if turns else "apart.conf.json"
     words = ["--config", str(folder / config), "--rounds", str(rounds), "--output", f"json={out}"]
-    run([sys.executable, "-m", "regress", "check", "HEAD~1", "HEAD", *words], folder)
+    more = {} if pinned else {"PYTHONPATH": os.pathsep.join((str(folder / "free"), str(ROOT)))}
+    run([sys.executable, "-m", "regress", "check", "HEAD~1", "HEAD", *words], folder, **more)
     found = {}
     for each in json.loads(out.read_text())["benchmarks"]:
         name = each["name"].rpartition("time_")[2]
@@ -168,8 +172,9 @@ def by_asv(folder: Path, names: Sequence[str], times: int) -> Spreads:
         for file in (folder / "results").rglob("*.json"):
             if file.name not in ("machine.json", "benchmarks.json"):
                 file.unlink()
-        run([sys.executable, "-m", "asv", "run", "--interleave-rounds", "--set-commit-hash", "HEAD", "-E", "existing"], folder,
-            HOME=str(folder))  # fmt: skip
+        # It interleaves rounds only in environments that it has made itself.
+        sha = run(["git", "rev-parse", "HEAD"], folder).strip()
+        run([sys.executable, "-m", "asv", "run", "--set-commit-hash", sha, "-E", "existing"], folder, HOME=str(folder))
         (file,) = (each for each in (folder / "results").rglob("*-existing*.json"))
         results = json.loads(file.read_text())
         return {name: results["results"][f"host.time_{name}"][0][0] for name in names}
@@ -203,7 +208,7 @@ def by_pyperf(folder: Path, names: Sequence[str], times: int) -> Spreads:
     def measure() -> dict[str, float]:
         (folder / "perf.json").unlink(missing_ok=True)
         run(
-            [sys.executable, "perf.py", "-q", "-p", "3", "-n", "3", "-w", "1", "--min-time", "0.02", "-o", "perf.json"],
+            [sys.executable, "perf.py", "-q", "-p", "1", "-n", "5", "-w", "1", "--min-time", "0.02", "-o", "perf.json"],
             folder,
         )
         import pyperf  # the tool that is tried may not be here
@@ -248,6 +253,7 @@ def main() -> None:
         suite(folder, names)
         wanted: dict[str, Callable[[], Spreads]] = {
             "one after the other": lambda: by_regress(folder, options.rounds, turns=False),
+            "in turn, not pinned": lambda: by_regress(folder, options.rounds, turns=True, pinned=False),
             "in turn": lambda: by_regress(folder, options.rounds, turns=True),
         }
         for tool in filter(None, options.tools.split(",")):
@@ -255,6 +261,7 @@ def main() -> None:
         for title, measure in wanted.items():
             start = time.perf_counter()
             columns[title] = measure(), time.perf_counter() - start
+            print(f"{title}: {columns[title][1]:.0f} s", file=sys.stderr, flush=True)
     print(f"{'sd of ln(head/base), %':24}" + "".join(f"{title:>22}" for title in columns))
     for name in names:
         cells = (f"{100 * found[name]:.2g}" if name in found else "" for found, _ in columns.values())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import difflib
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from regress.config import acks_file
 from regress.errors import RegressError
 from regress.history import last_verdicts
 from regress.history.disk import locked, replace_file
-from regress.model import LIFTED, NEXT_TAG, AckKind, Acknowledgement, Report, Reviewed
+from regress.model import LIFTED, NEXT_TAG, AckKind, Acknowledgement, Report, Reviewed, near_names
 
 SHA_DIGITS = 12
 EVERYTHING = "."
@@ -104,7 +103,7 @@ def remove(request: Request, pattern: str, metric: str) -> Report:
     entries = acks.read(path)
     found = acks.named(entries, pattern, metric)
     if not found:
-        near = difflib.get_close_matches(pattern, [each.pattern for each in entries], n=1)
+        near = near_names(pattern, (each.pattern for each in entries), 1)
         fix = quoted("regress", "ack", "--remove", near[0]) if near else "regress ack --list"
         why = f"it has {', '.join(each.pattern for each in entries) or 'none at all'}"
         raise RegressError(f"{path.name} has no entry for {pattern}", why=why, fix=fix)
@@ -176,7 +175,7 @@ def _matched(session: Session, pattern: str) -> frozenset[str]:
         found = exact or frozenset(case for case in cases if re.search(pattern, case))
         if found:
             return found
-    near = difflib.get_close_matches(pattern, sorted({*cases, *cases.values()}), n=1)
+    near = near_names(pattern, [*cases, *cases.values()], 1)
     why = f"{counted(len(cases), 'case')} of checks on this machine and of recorded results, and none of them matches"
     fix = quoted("regress", "ack", near[0]) + " …" if near else quoted("regress", "check", "-b", pattern)
     raise RegressError(f"no benchmark {pattern} is known here", why=why, fix=fix)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from regress import acks
 from regress.commands.session import Session, quoted
-from regress.compare import Review
+from regress.compare import Ancestry, Review
 from regress.config import acks_file
 from regress.errors import StoreError
 from regress.history import last_verdicts, remember_verdicts
@@ -21,12 +21,12 @@ REVERSALS = 3
 REASON = '--reason "…"'
 
 
-def review(session: Session, head: Side) -> Review:
-    """The entries of the project's file, as they stand for that head. Raises ConfigError."""
+def review(session: Session, head: Side, ancestry: Ancestry | None = None) -> Review:
+    """The entries of the project's file as they stand for that head; `ancestry` None is the repository. Raises ConfigError."""
     path = acks_file(session.config)
     entries = acks.read(path)
     known = recorded_cases(session) if entries else ()
-    return Review(entries, path, session.repository, head, time.time(), known)
+    return Review(entries, path, ancestry or session.repository, head, time.time(), known)
 
 
 def recorded_cases(session: Session) -> tuple[Case, ...]:

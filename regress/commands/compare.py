@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from regress.commands.acknowledging import review, unsteady
 from regress.commands.check import policy, suggestions
-from regress.commands.session import Request, Session, counted, quoted, turned_round, unmatched
-from regress.compare import acknowledged, compare, overall, renames
+from regress.commands.session import Request, Session, counted, quoted, turned_round
+from regress.compare import acknowledged, compare, finer, overall, renames
 from regress.errors import NothingMeasured, RevisionError
 from regress.history import Loaded, Recorded, Store, left_out
 from regress.model import Benchmark, Case, Commit, Report, Round, Side
 from regress.run.plan import Selection, select
-from regress.run.unmatched import names_unmatched
+from regress.run.unmatched import names_unmatched, nothing_matches
 
 OFF_BRANCH = "off-branch"
 """What a commit is that no branch and no tag holds any more: it was rebased away."""
@@ -41,7 +41,7 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
     base_rounds, head_rounds = selected(before, selection, now), selected(after, selection)
     if selection.words and not (base_rounds or head_rounds):
         known = {*before.benchmarks, *after.benchmarks}
-        raise unmatched(selection, f"the results of {sides[0].label} and {sides[1].label}", known)
+        raise nothing_matches(selection, f"searched in the results of {sides[0].label} and {sides[1].label}", known)
     warnings += names_unmatched([*before.benchmarks.values(), *after.benchmarks.values()], selection)
     settings = session.config.settings
     # What git no longer has cannot be measured again.
@@ -71,6 +71,7 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
         geomean=summed.geomean,
         noise_floor=summed.noise_floor,
         min_detectable=summed.min_detectable,
+        finer=finer(comparisons, settings),
         warnings=tuple(warnings),
         options=("--environment", environment) if environment else (),
         suggestions=tuple(suggestions(again, base_side, head_side, comparisons)),

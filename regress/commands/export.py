@@ -8,13 +8,14 @@ import re
 from collections.abc import Iterator, Sequence
 
 from regress.commands.reading import reading
-from regress.commands.session import Request, Session, unmatched
+from regress.commands.session import Request, Session
 from regress.compare import Past, past_of
 from regress.errors import NothingMeasured
 from regress.git import Repository
 from regress.history import left_out
 from regress.model import Case, Commit, Series
 from regress.run.execute import Watcher
+from regress.run.unmatched import nothing_matches
 from regress.stats.summary import summarize
 
 ASV_CONFIDENCE = 0.99
@@ -71,7 +72,7 @@ def export(
     rows = _rows(past, _Wanted(past, request.patterns), settings.confidence, watcher)
     first = next(rows, None)
     if first is None:
-        raise unmatched(session.selection(), str(root), past.names)
+        raise nothing_matches(session.selection(), f"searched in {root}", past.names)
     return itertools.chain([COLUMNS, first], rows)
 
 

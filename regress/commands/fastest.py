@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from regress.commands.compare import missing, recorded_side, selected
-from regress.commands.session import Request, Session, counted, quoted, unmatched
+from regress.commands.session import Request, Session, counted, quoted
 from regress.compare import has_implementations, implementations
 from regress.errors import NothingMeasured
 from regress.history import Loaded, Recorded, Store, left_out
 from regress.model import Report, Side
+from regress.run.unmatched import nothing_matches
 
 
 def fastest(request: Request, revision: str | None, environment: str | None = None) -> Report:
@@ -29,7 +30,7 @@ def fastest(request: Request, revision: str | None, environment: str | None = No
     selection = session.selection()
     rounds = selected(recorded, selection)
     if selection.words and not rounds:
-        raise unmatched(selection, f"the results of {side.label}", recorded.benchmarks)
+        raise nothing_matches(selection, f"searched in the results of {side.label}", recorded.benchmarks)
     found = implementations(rounds, recorded.benchmarks, session.config.settings)
     if not found:
         raise _none(recorded, side)

@@ -9,6 +9,7 @@ from regress.history import Store
 from regress.model import Benchmark, Case, Listed, Report, Side, declared_words
 from regress.run.execute import Watcher, discover, nothing_selected
 from regress.run.plan import select
+from regress.run.problems import apart
 from regress.run.unmatched import unmatched
 
 
@@ -21,9 +22,10 @@ def list_cases(request: Request, watcher: Watcher) -> Report:
     found = discover(job, prepared)
     benchmarks = {each.name: each for each in found.benchmarks}
     cases = select(found.benchmarks, job.selection)
-    fatal = any(problem.fatal for problem in found.problems)
+    problems, told = apart(found.problems, job.selection, found.benchmarks, job.suite)
+    fatal = any(problem.fatal for problem in problems)
     if not cases and (job.selection.words or not fatal):
-        raise nothing_selected(job, found.problems)
+        raise nothing_selected(job, found.problems, found.benchmarks)
     costs = _costs(session, side)
     return Report(
         command="list",
@@ -31,8 +33,8 @@ def list_cases(request: Request, watcher: Watcher) -> Report:
         head=side,
         listed=tuple(_listed(case, benchmarks[case.name], costs.get(case)) for case in cases),
         cases=len(cases),
-        problems=tuple(found.problems),
-        warnings=(*session.config.warnings, *unmatched(found.benchmarks, job.selection, job.settings)),
+        problems=tuple(problems),
+        warnings=(*session.config.warnings, *told, *unmatched(found.benchmarks, job.selection, job.settings)),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +9,7 @@ from typing import Any
 
 from regress.commands.session import Request, Session, counted, device_line
 from regress.commands.throughput import declares_work, throughput, work_of
-from regress.errors import NothingMeasured, ProfileError, RegressError, RevisionError
+from regress.errors import ProfileError, RegressError, RevisionError
 from regress.measure.wire import CALL_MARK, CALLS_SKIPPED, Ceilings
 from regress.model import Benchmark, CallProfile, Case, Explanation, Failure, Report, Round, Throughput
 from regress.profiling import chrome
@@ -20,6 +19,7 @@ from regress.profiling.timeline import Timeline, between
 from regress.run.execute import Job, Watcher, discover, where_searched
 from regress.run.plan import Selection, select
 from regress.run.profiled import CALLS, Profiled, profiled
+from regress.run.unmatched import nothing_matches
 
 COMPONENT = "component"
 """The parameter by which a benchmark names the parts of a whole."""
@@ -108,13 +108,8 @@ def choose(session: Session, job: Job) -> Chosen:
     suite = discover(job, job.sides[0])
     cases = select(suite.benchmarks, job.selection)
     if not cases:
-        why = where_searched(session.config.benchmark_dir, suite.problems)
-        near = _near(session.request.patterns, suite.benchmarks)
-        raise NothingMeasured(
-            f"no benchmark matches {job.selection.words}",
-            why=why,
-            fix=f"did you mean {', '.join(near)}?" if near else "regress list",
-        )
+        searched = where_searched(session.config.benchmark_dir, suite.problems)
+        raise nothing_matches(job.selection, searched, (each.name for each in suite.benchmarks))
     return Chosen(job, {each.name: each for each in suite.benchmarks}, cases)
 
 
@@ -128,17 +123,6 @@ def _one(chosen: Chosen, pattern: str) -> Case:
             fix="name one case: regress list",
         )
     return cases[0]
-
-
-def _near(words: Iterable[str], benchmarks: Iterable[Benchmark]) -> list[str]:
-    names = {each.name for each in benchmarks}
-    by_last = {name.rpartition(".")[2]: name for name in names}
-    found: list[str] = []
-    for word in words:
-        found += sorted(name for name in names if word.lower() in name.lower())
-        found += difflib.get_close_matches(word, names, 3)
-        found += [by_last[last] for last in difflib.get_close_matches(word.rpartition(".")[2], by_last, 3)]
-    return list(dict.fromkeys(found))[:3]
 
 
 def _profile(session: Session, chosen: Chosen, seen: _Seen, watcher: Watcher, calls: int) -> None:

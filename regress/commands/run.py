@@ -134,7 +134,8 @@ def _rows(case: Case, rounds: list[Round], benchmark: Benchmark | None, settings
             return
         metric = metric_of(name, next(iter(sorted(values.units))), better, values.exact)
         summary = summarize(values.values, settings.confidence)
-        yield Measurement(case, metric, summary, None, (*doubts, *flags), primary=name == primary)
+        said = (*doubts, *flags, *evidence.ways())
+        yield Measurement(case, metric, summary, None, said, primary=name == primary)
 
 
 def counts(rows: Iterable[Measurement]) -> dict[str, int]:

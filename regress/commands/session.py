@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +18,7 @@ from regress.compare import Steps, past_of, spreads_of
 from regress.config import Config
 from regress.errors import NothingMeasured, RegressError, StoreError
 from regress.errors import quoted as quoted
-from regress.git import Repository, open_repository
+from regress.git import Clone, Repository, open_repository
 from regress.history import remember_noise, remembered_noise, this_machine
 from regress.measure.wire import Ceilings
 from regress.model import Commit, Comparison, Machine, Round, Side
@@ -29,6 +28,10 @@ if TYPE_CHECKING:  # what measures is imported where it is needed: many commands
     from regress.run.execute import Job, Measured, Watcher
     from regress.run.gpus import Gpu
     from regress.run.plan import Selection
+
+
+def _unheard(text: str) -> None:
+    pass
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,10 @@ class Request:
     """Wait for a device that another process is measuring on."""
     gpus: tuple[str, ...] = ()
     """Those to measure on at once: numbers, UUIDs, or `all`."""
+    fetches: bool = True
+    """Whether a project that is known by its address may be cloned and fetched."""
+    note: Callable[[str], None] = _unheard
+    """Takes a line on what takes its time before anything is measured."""
 
 
 class Session:
@@ -66,7 +73,15 @@ class Session:
 
     @cached_property
     def repository(self) -> Repository:
-        return open_repository(self.config.repo, self.config.settings.release_tags)
+        config, request = self.config, self.request
+        if config.repo is not None:
+            return open_repository(config.repo, config.settings.release_tags)
+        clone = Clone(config.address, configuration.clone_dir(config), request.note, request.fetches)
+        repository = open_repository(clone, config.settings.release_tags)
+        request.note(
+            f"the project is a clone of {clone.words}, fetched {clone.fetched}; HEAD is its {repository.head_words}"
+        )
+        return repository
 
     @cached_property
     def machine(self) -> Machine:
@@ -115,7 +130,8 @@ class Session:
         """The working tree: HEAD's commit where nothing is changed, else the tree itself."""
         dirty = self.is_dirty()
         head = self.repository.resolve("HEAD")
-        return Side(name, head, "the working tree" if dirty else "HEAD, clean", environment, dirty=dirty)
+        clean = f"HEAD: {self.repository.head_words}" if self.repository.is_bare else "HEAD, clean"
+        return Side(name, head, "the working tree" if dirty else clean, environment, dirty=dirty)
 
     def one_side(self, revision: str | None, environment: str = "") -> Side:
         """The side of a command that measures one: that revision, or the working tree (None)."""
@@ -181,7 +197,12 @@ class Session:
             raise RegressError("no commit has a suite of its own", why=why, fix="leave --suite own out")
         tree = side.tree
         if not (tree / ".git").exists():
-            tree = self.repository.worktree(side.side.commit, self.cache / "worktrees")
+            folder = suite.relative_to(root)
+            tree = self.repository.worktree(
+                side.side.commit,
+                self.cache / "worktrees",
+                lambda tree, name: Path(name).is_relative_to(folder) or folder.is_relative_to(name),
+            )
         own = tree / suite.relative_to(root)
         if not own.is_dir():
             raise NothingMeasured(
@@ -299,16 +320,6 @@ class Session:
         if any(facts.get("scripted") for facts in measured.facts.values()):
             found.append("the device is scripted: times are stated by the code, not measured")
         return found
-
-
-def unmatched(selection: Selection, where: str, known: Collection[str]) -> NothingMeasured:
-    """The error where none of the known benchmarks matches what was asked for, with the name that comes nearest."""
-    asked = " ".join(selection.patterns)
-    near = difflib.get_close_matches(
-        asked, sorted({*known, *(name.rpartition(".")[2] for name in known)}), n=1, cutoff=0.5
-    )
-    fix = f"write -b {quoted(near[0])}, or regress list" if near else "regress list"
-    return NothingMeasured(f"no benchmark matches {selection.words}", why=f"searched in {where}", fix=fix)
 
 
 def turned_round(session: Session, base: Side, head: Side) -> list[str]:

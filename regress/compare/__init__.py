@@ -12,6 +12,8 @@ overall        all comparisons, summed up: exit codes, counts, how fine the run 
 series         recorded rounds of many commits -> Series
 past           what is recorded of a project's commits, read a benchmark at a time
 changes        the change points of a Series, and which of them are worth an alert
+shifts         many unrelated benchmarks that moved at one commit: was it the machine?
+manner         whether something was measured otherwise where it moved
 breakages      which cases gave numbers and give none any more
 gating         which series speak for their cases, and which of their changes
 anchors        commits measured again: a machine that moved
@@ -25,7 +27,7 @@ crossing       where along the size that changes
 
 from __future__ import annotations
 
-from regress.compare.acknowledged import Review, acknowledged
+from regress.compare.acknowledged import Ancestry, Review, acknowledged
 from regress.compare.anchors import Anchors, anchor_check, anchors_of, key_of, with_anchors
 from regress.compare.breakages import Numbers, breakages_of, numbers_before
 from regress.compare.changes import changes_of
@@ -33,13 +35,14 @@ from regress.compare.drifting import drift, drifts
 from regress.compare.implementations import has_implementations, implementations
 from regress.compare.itself import fineness, summed_up
 from regress.compare.judge import compare
-from regress.compare.overall import Overall, overall, state_of
+from regress.compare.overall import Overall, finer, overall, state_of
 from regress.compare.pairing import renames
 from regress.compare.past import Past, Unknown, past_of
 from regress.compare.series import series_of
 from regress.compare.steps import Steps, spreads_of
 
 __all__ = [
+    "Ancestry",
     "Anchors",
     "Numbers",
     "Overall",
@@ -56,6 +59,7 @@ __all__ = [
     "drift",
     "drifts",
     "fineness",
+    "finer",
     "has_implementations",
     "implementations",
     "key_of",

@@ -18,16 +18,15 @@ what the head is released as, and ends nothing yet. A date counts to its end.
 from __future__ import annotations
 
 import datetime
-import difflib
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Protocol
 
 from regress import acks
 from regress.errors import ConfigError, quoted
-from regress.git import Repository
 from regress.model import (
     LIFTED,
     NEXT_TAG,
@@ -40,6 +39,7 @@ from regress.model import (
     Series,
     Side,
     Verdict,
+    near_names,
 )
 
 SLACK = 1e-4
@@ -57,6 +57,22 @@ def acknowledged(
     return done, tuple(each for each in told if each.state != "active")
 
 
+class Ancestry(Protocol):
+    """Which commits there are and which descends from which, as a Repository knows it."""
+
+    def has(self, sha: str) -> bool:
+        """Whether the commit is here at all."""
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Whether `new` is or descends from `old`."""
+
+    def last_release(self, sha: str, *, itself: bool = False) -> str | None:
+        """The tag of the release before the commit, or with `itself` its own."""
+
+    def content(self, revision: str, path: Path) -> str | None:
+        """The text of a file as a commit has it."""
+
+
 class Review:
     """The entries of an acknowledgement file as they stand for one head.
 
@@ -67,7 +83,7 @@ class Review:
         self,
         entries: Sequence[Acknowledgement],
         path: Path,
-        repository: Repository,
+        repository: Ancestry,
         head: Side,
         now: float,
         known: Iterable[Case] = (),
@@ -151,7 +167,7 @@ class Review:
         remove = f"regress ack --remove {quoted(entry.pattern)}"
         if cases and not any(self._rank(each, entry.pattern) is not None for each in cases):
             names = {name for each in cases for name in (each.name, str(each))}
-            near = difflib.get_close_matches(entry.pattern, sorted(names), n=1)
+            near = near_names(entry.pattern, names, 1)
             fix = f'write "{near[0]}", or {remove}' if near else remove
             return Reviewed(entry, "unused", "no benchmark matches", fix)
         if self.expired[entry]:

@@ -66,7 +66,9 @@ class Anchors:
         known = self._confirmed.get((series.machine, str(series.case), series.metric.name), ())
         found = with_confirmations(found, series, known) if known else found
         again = self.of(series.case.name).get(key_of(series), ())
-        return with_anchors(found, series, anchors_of(series, again), self._settings) if found and again else found
+        if not found or not again or series.corrected:  # then what the machine did is out of it already
+            return found
+        return with_anchors(found, series, anchors_of(series, again), self._settings)
 
 
 def key_of(series: Series) -> Key:

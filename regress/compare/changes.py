@@ -32,7 +32,7 @@ def changes_of(series: Series, settings: Settings) -> tuple[ChangePoint, ...]:
     effect = min(settings.change_threshold, rule.threshold)
     found: list[tuple[int, ChangePoint]] = []
     for way, own in series.by_way.items():
-        values = [value for index in own if (value := series.values[index]) is not None]
+        values = [value for index in own if (value := series.curve[index]) is not None]
         places = [series.at[index] for index in own]
         rounds = [series.rounds[index] for index in own]
         passing: list[Step] = []
@@ -45,7 +45,7 @@ def changes_of(series: Series, settings: Settings) -> tuple[ChangePoint, ...]:
             changes = [_of_modes(each, step, values, rule) for each, step in zip(changes, steps, strict=True)]
         if series.conditions:
             changes = _undisturbed(changes, [step.index for step in steps], places, series, settings)
-        changes = _passed(_recovered(changes, rule), [steps.index(each) for each in passing])
+        changes = _undoing(_passed(_recovered(changes, rule), [steps.index(each) for each in passing]), rule)
         found += zip((places[step.index] for step in steps), changes, strict=True)
     return tuple(each for _, each in sorted(found, key=lambda pair: pair[0]))
 
@@ -207,6 +207,26 @@ def _recovered(found: list[ChangePoint], rule: Rule) -> list[ChangePoint]:
                 done[earlier] = replace(worse, recovered_by=better.first)
                 done[index] = replace(better, state="recovered")
     return done
+
+
+def _undoing(found: list[ChangePoint], rule: Rule) -> list[ChangePoint]:
+    """With the last large change before each large one that went the other way, from the level that it is at again."""
+    done = list(found)
+    large = [each for each in found if each.large]
+    for index, change in enumerate(found):
+        for earlier in reversed(large[: large.index(change)] if change.large else ()):
+            opposite = (earlier.after > earlier.before) != (change.after > change.before)
+            if opposite and _alike(change.after, earlier.before, rule):
+                done[index] = replace(change, undoes=earlier.first)
+                break
+    return done
+
+
+def _alike(level: float, other: float, rule: Rule) -> bool:
+    """Whether the two are one level: what lies between them does not count."""
+    if level <= 0 or other <= 0:
+        return abs(level - other) <= rule.floor
+    return not rule.counts(level / other, math.sqrt(level) * math.sqrt(other))
 
 
 def _took_back(better: ChangePoint, worse: ChangePoint, rule: Rule) -> bool:

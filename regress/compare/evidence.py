@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from regress.model import SYNCHRONIZES, Failure, Measured, Round
+from regress.model import SET_UP_EACH, SYNCHRONIZES, Failure, Measured, Round
 
 CLOCK_STEP = "clock_step_s"
 """Key of Round.facts: the step of the clock that timed the case's own metric, in seconds a window."""
@@ -63,6 +63,12 @@ class Evidence:
         told = self.good or self.rounds
         counts = Counter(flag for each in told for flag in dict.fromkeys(each.flags) if flag != SYNCHRONIZES)
         return [f"{flag} ({n} of {_rounds(told)} on the {self.side})" for flag, n in counts.items()]
+
+    def ways(self) -> list[str]:
+        """What is unusual about how the case was measured, in words."""
+        return (
+            [SET_UP_EACH] if any(each.protocol is not None and each.protocol.setup_each for each in self.good) else []
+        )
 
     def clock_step_s(self) -> float:
         """The coarsest step of the clock behind the case's own metric, a call; 0.0 where no round knows it."""

@@ -17,6 +17,7 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from regress.compare.circumstances import bimodal, counter_changes, drifting, unlike_devices
 from regress.compare.draft import ALSO_GATING, Draft, Subject, Test
@@ -39,7 +40,7 @@ from regress.stats.multiple import holm
 from regress.stats.paired import pair_spread, paired
 from regress.stats.serial import follows
 from regress.stats.summary import summarize
-from regress.stats.welch import min_detectable, smallest_significant, welch
+from regress.stats.welch import error_with, min_detectable, smallest_significant, welch
 
 SEVERAL_THREADS_FROM = 0.25
 """A change of what several threads work for is claimed from here up: two sides of one code have been seen 12 % apart in each
@@ -83,7 +84,8 @@ def _drafts(subject: Subject) -> Iterator[Draft]:
         return
     was = subject.suites.renamed.get(subject.case.name)
     renamed = [f"renamed: {was} on the base"] if was is not None else []
-    doubts = (*renamed, *base.notes, *head.notes, *base.flags(), *head.flags())
+    ways = dict.fromkeys((*base.ways(), *head.ways()))
+    doubts = (*renamed, *base.notes, *head.notes, *base.flags(), *head.flags(), *ways)
     if base.failure is not None or head.failure is not None:
         yield _without_numbers(subject.start_untested().noted(*doubts), base.failure, head.failure)
         return
@@ -109,7 +111,7 @@ def _differences(subject: Subject) -> list[str]:
 def _one_sided(subject: Subject) -> Draft:
     """A case with rounds on one side only."""
     missing, present = ("base", subject.head) if not subject.base.rounds else ("head", subject.base)
-    draft = subject.start_untested().noted(*present.notes, *present.flags())
+    draft = subject.start_untested().noted(*present.notes, *present.flags(), *present.ways())
     if params := subject.suites.params_differ(subject.case):
         return draft.settled(Verdict.INCOMPARABLE, params)
     if subject.suites.is_defined(subject.case, missing):
@@ -271,14 +273,31 @@ def _judged(drafts: Sequence[Draft], settings: Settings) -> tuple[Comparison, ..
             families.setdefault(family, {})[index] = each.test
     for tests in families.values():
         adjusted = holm([test.p for test in tests.values()])
+        among = Among(len(tests), len({drafts[index].comparison.case for index in tests}), settings.run_rounds)
         for (index, test), p_adjusted in zip(tests.items(), adjusted, strict=True):
             alpha = settings.alpha if test.pairs is None else settings.paired_alpha
-            done[index] = _decided(drafts[index], test, p_adjusted, alpha, len(tests))
+            done[index] = _decided(drafts[index], test, p_adjusted, alpha, among)
     return tuple(each.done() for each in done)
 
 
-def _decided(draft: Draft, test: Test, p_adjusted: float, alpha: float, tests: int) -> Draft:
-    """The verdict of one test out of so many."""
+class Among(NamedTuple):
+    """The family that a test is one of: how many tests, of how many cases, and how many rounds a side are usual."""
+
+    tests: int
+    cases: int
+    enough: int
+
+
+def _are_few(test: Test, enough: int, level: float) -> bool:
+    """Whether more rounds, as noisy as these, would show the change that they show."""
+    if test.pairs is not None or min(test.base.n, test.head.n) >= enough:
+        return False
+    error, freedom = error_with(enough, test.base, test.head)
+    return abs(math.log(test.ratio)) > math.log1p(smallest_significant(error, freedom, level))
+
+
+def _decided(draft: Draft, test: Test, p_adjusted: float, alpha: float, among: Among) -> Draft:
+    """The verdict of one test among those of its family."""
     rule, significant = draft.rule, p_adjusted < alpha
     middle = math.sqrt(test.base.center) * math.sqrt(test.head.center)
     verdict, reason = rule.decide(
@@ -289,7 +308,10 @@ def _decided(draft: Draft, test: Test, p_adjusted: float, alpha: float, tests: i
         level=middle,
         spread=max(test.base.spread, test.head.spread) if test.pairs is None else test.pairs.spread,
     )
-    level, error = alpha / tests, test.standard_error
+    level, error = alpha / among.tests, test.standard_error
+    if not significant and rule.counts(test.ratio, middle) and _are_few(test, among.enough, level):
+        others = "" if among.cases == 1 else f" among {among.cases} cases"
+        reason = f"{test.base.n}+{test.head.n} rounds: too few to claim{others}"
     floor = max(rule.floor, rule.resolution) / test.base.center
     same = error == 0 and significant
     return draft.settled(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from regress.model import Case, Comparison, Settings, SuiteProblem, Verdict
 from regress.stats.summary import geomean
+from regress.stats.welch import error_with, min_detectable
 
 SERIOUS_FIRST = (
     Verdict.REGRESSED,
@@ -81,6 +82,22 @@ def overall(
         noise_floor=_noise_floor(speaking),
         min_detectable=statistics.median(detectable) - 1 if detectable else None,
     )
+
+
+def finer(comparisons: Iterable[Comparison], settings: Settings) -> tuple[int, float] | None:
+    """How many rounds a side a run would take, and the median of the smallest regression, as a relative change, that those
+    could have confirmed; None where there were as many."""
+    tested = [each for each in comparisons if each.gates and each.p is not None and each.pairs is None]
+    sides = [(each, each.base, each.head) for each in tested if each.base is not None and each.head is not None]
+    rounds, level = settings.run_rounds, settings.alpha / max(1, len(tested))
+    few = [each for each in sides if min(each[1].n, each[2].n) < rounds]
+    if 2 * len(few) <= len(sides):
+        return None
+    found = []
+    for each, base, head in sides:
+        error, freedom = error_with(rounds, base, head)
+        found.append(min_detectable(error, freedom, each.counts_from or each.threshold, alpha=level))
+    return rounds, statistics.median(found) - 1
 
 
 def _counted(verdicts: Collection[Verdict]) -> dict[str, int]:

@@ -17,7 +17,7 @@ from regress.compare.series import FACTS, series_from
 from regress.history import Archive, Place, SkippedFile, without_gc
 from regress.model import Benchmark, Commit, Machine, Series, Settings
 
-FORMAT = 2
+FORMAT = 3
 """Of what `series` makes of a history: part of each stamp."""
 
 

@@ -16,7 +16,17 @@ import math
 import re
 from dataclasses import dataclass
 
-from regress.model import Benchmark, Better, Case, Metric, Settings, Summary, Verdict, declared_words
+from regress.model import (
+    HOST_METRICS,
+    Benchmark,
+    Better,
+    Case,
+    Metric,
+    Settings,
+    Summary,
+    Verdict,
+    declared_words,
+)
 
 CLAIMS = frozenset({Verdict.REGRESSED, Verdict.IMPROVED, Verdict.CHANGED})
 """Verdicts that something changed."""
@@ -146,6 +156,11 @@ def also_gates(metric: str, case: Case, benchmark: Benchmark | None, settings: S
     return declared or any(
         metric in metrics and re.match(pattern, str(case)) for pattern, metrics in settings.gates.items()
     )
+
+
+def host_gates(own: str, case: Case, benchmark: Benchmark | None, settings: Settings) -> bool:
+    """Whether a check of the case, which is about the metric `own`, may fail for what the host's clock read."""
+    return own in HOST_METRICS or any(also_gates(metric, case, benchmark, settings) for metric in HOST_METRICS)
 
 
 def declared_threshold(benchmark: Benchmark | None) -> tuple[float | None, str]:

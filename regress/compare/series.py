@@ -10,6 +10,7 @@ from itertools import compress, repeat
 from typing import Any, Literal, NamedTuple
 
 from regress.compare.circumstances import conditions
+from regress.compare.corrected import Link, corrected, links_of
 from regress.compare.draft import DEVICE_METRICS
 from regress.compare.evidence import Evidence
 from regress.compare.rule import better_of, declared_threshold
@@ -23,6 +24,7 @@ from regress.model import (
     Better,
     Case,
     Conditions,
+    Corrected,
     Metric,
     Protocol,
     Round,
@@ -31,6 +33,7 @@ from regress.model import (
     Way,
     metric_of,
 )
+from regress.stats.summary import median
 
 SPLITTING = ("driver", "cuda", "torch", "cupy", "jax", "triton", "numpy")
 """Facts of a process that levels are not compared across."""
@@ -69,6 +72,8 @@ class _Case:
     points: defaultdict[str, dict[int, _Point]] = field(default_factory=lambda: defaultdict(dict))
     failures: dict[int, str] = field(default_factory=dict)
     conditions: dict[int, Conditions] = field(default_factory=dict)
+    links: dict[str, list[Link]] = field(default_factory=dict)
+    """By metric: what is known of its commits against others with which they took windows in turn."""
     about: tuple[int, Metric | None] = (-1, None)
     """What the case is about, as far as the last failed result tells, and at which commit that was."""
 
@@ -105,7 +110,7 @@ def series_from(
         for table in each.asv:
             found.take_table(places, each, table)
     return tuple(
-        _series(where, metric, points, failures, commits, case.conditions)
+        _series(where, metric, points, failures, commits, case)
         for where, case in sorted(_attributed(found.cases).items())
         for metric, points, failures in _lines(case)
     )
@@ -136,6 +141,8 @@ class _Cases:
                     case_found.conditions[place] = conditions(evidence.good)
                 for point in _points(evidence, way, benchmark, better):
                     case_found.points[point[0].metric.name][place] = point
+                for metric, links in links_of(place, evidence.good).items():
+                    case_found.links.setdefault(metric, []).extend(links)
             else:
                 about = _failed_metric(_own(evidence.rounds, benchmark), benchmark, better)
                 case_found.fail(place, evidence.failure.kind, about)
@@ -279,7 +286,7 @@ def _series(
     points: Mapping[int, _Point],
     failures: Mapping[int, str],
     commits: tuple[str, ...],
-    conditions: Mapping[int, Conditions],
+    case: _Case,
 ) -> Series:
     every: dict[int, _Point] = {place: (about, (), None, kind) for place, kind in failures.items()}
     every.update((place, point) for place, point in points.items() if point[1])
@@ -299,5 +306,14 @@ def _series(
         failures=kinds,
         primary=about.primary,
         threshold=about.threshold,
-        conditions=conditions if about.metric.kind == "time" else {},
+        conditions=case.conditions if about.metric.kind == "time" else {},
+        corrected=_corrected(points, commits, case.links.get(about.metric.name, ())),
     )
+
+
+def _corrected(points: Mapping[int, _Point], commits: tuple[str, ...], links: Sequence[Link]) -> dict[int, Corrected]:
+    if not links:
+        return {}
+    values = {place: value for place, (_, own, _, _) in points.items() if own and (value := median(own)) > 0}
+    ways = {place: about.way for place, (about, *_) in points.items()}
+    return corrected(links, values, ways, {sha: place for place, sha in enumerate(commits)})

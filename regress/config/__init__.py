@@ -3,7 +3,7 @@
 finding        which file it is, and what is written in it
 reading        from there to a Config
 configuration  the Config
-repository     the local repository that "repo" means
+repository     the local repository, or the address, that "repo" means
 settings       our settings, and which values each may have
 environments   those that the file names, and those of asv's
 places         where the program reads and writes
@@ -18,13 +18,23 @@ from __future__ import annotations
 from regress.config.configuration import Config
 from regress.config.environments import environment
 from regress.config.finding import find
-from regress.config.places import acks_file, cache_dir, effective, environments_dir, lock_dir, own_paths, usual_cache
+from regress.config.places import (
+    acks_file,
+    cache_dir,
+    clone_dir,
+    effective,
+    environments_dir,
+    lock_dir,
+    own_paths,
+    usual_cache,
+)
 from regress.config.reading import load, with_overrides
 
 __all__ = [
     "Config",
     "acks_file",
     "cache_dir",
+    "clone_dir",
     "effective",
     "environment",
     "environments_dir",

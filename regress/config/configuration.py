@@ -29,7 +29,10 @@ class Config:
     path: Path
     root: Path
     """Folder of the file; relative paths in it start here."""
-    repo: Path
+    repo: Path | None
+    """The local repository; None where the project is cloned from its address."""
+    address: str
+    """What is cloned; empty where the repository is a local one."""
     repo_subdir: str
     project: str
     branches: tuple[str, ...]

@@ -10,20 +10,28 @@ from pathlib import Path
 from typing import Any
 
 from regress.config.configuration import ASV_KEYS, Config
-from regress.config.repository import git_dir, git_top
-from regress.errors import ConfigError
+from regress.config.repository import git_dir, git_top, project_of
+from regress.errors import ConfigError, without_password
 from regress.model import Environment, Setting
 
 
 def cache_dir(config: Config) -> Path:
-    """Folder for worktrees, builds and results of checks: one a repository, shared by its linked worktrees.
+    """Folder for worktrees, builds and results of checks: one a repository, shared by its linked worktrees, or an address.
 
     Under the setting `cache_dir`, else $REGRESS_CACHE_DIR, else $XDG_CACHE_HOME/regress, else ~/.cache/regress.
     """
-    top = git_top(config.repo) or config.repo
-    git = git_dir(top)
-    name = git.parent.name if git.name == ".git" else top.name
-    return _cache_base(config)[0] / f"{name}-{hashlib.sha256(os.fsencode(git)).hexdigest()[:8]}"
+    if config.repo is None:
+        name, known_by = project_of(config.address), config.address.encode()
+    else:
+        top = git_top(config.repo) or config.repo
+        git = git_dir(top)
+        name, known_by = git.parent.name if git.name == ".git" else top.name, os.fsencode(git)
+    return _cache_base(config)[0] / f"{name}-{hashlib.sha256(known_by).hexdigest()[:8]}"
+
+
+def clone_dir(config: Config) -> Path:
+    """Folder of the clone of a project that is known by its address; it need not be there."""
+    return cache_dir(config) / "repository.git"
 
 
 def _cache_base(config: Config) -> tuple[Path, str]:
@@ -99,7 +107,7 @@ def check_places(config: Config) -> None:
     """Refuse folders of results that hold the code: what lies in them does not count as a change."""
     for name, folder in own_places(config).items():
         for what, other in (("repository", config.repo), ("suite", config.benchmark_dir)):
-            if other.is_relative_to(folder):
+            if other is not None and other.is_relative_to(folder):
                 fix = f'give "{name}" a folder of its own'
                 raise ConfigError(
                     f'"{name}" in {config.path} is {folder}', why=f"that folder holds the {what}", fix=fix
@@ -115,6 +123,7 @@ def check_places(config: Config) -> None:
 def effective(config: Config) -> tuple[Setting, ...]:
     """Everything that counts and where it came from: the keys of asv's that we use, then our settings; paths resolved."""
     values: dict[str, Any] = {name: getattr(config, name, None) for name in ASV_KEYS}
+    values["repo"] = config.repo or without_password(config.address)
     values["default_benchmark_timeout"] = config.default_benchmark_timeout_s
     values |= {each.name: getattr(config.settings, each.name) for each in dataclasses.fields(config.settings)}
     values |= own_places(config) | {"cache_dir": cache_dir(config), "lock_dir": lock_dir(config)}

@@ -41,12 +41,13 @@ def _read(found: Path, data: dict[str, Any]) -> Config:
             f'"regress" in {found} is {shown(ours)}', why="expected an object", fix='write "regress": {…}'
         )
     read = _Reader(found, data)
-    repo, doubts = repository(found, read.text("repo", ""))
+    repo, address, doubts = repository(found, read.text("repo", ""))
     thresholds = read.thresholds()
     config = Config(
         path=found,
         root=found.parent,
         repo=repo,
+        address=address,
         repo_subdir=read.text("repo_subdir", ""),
         project=read.text("project", "project"),
         branches=read.branches(),

@@ -1,35 +1,36 @@
-"""The local repository that "repo" means."""
+"""The repository that "repo" means: a local one, or one that is known by its address."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from regress.errors import ConfigError, quoted
+from regress.errors import ConfigError, without_password
+
+_ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://|[^/\\:]{2,}:(?!:)")
+"""With a scheme, or as ssh has it: host:path. A folder of that form is a folder."""
 
 
-def repository(file: Path, value: str) -> tuple[Path, list[str]]:
-    """The local repository that `value`, "repo" of the file, means, and doubts about it. Raises ConfigError."""
+def repository(file: Path, value: str) -> tuple[Path | None, str, list[str]]:
+    """The local repository that `value`, "repo" of the file, means, or else the address; and doubts about it. Raises
+    ConfigError.
+
+    The address of the very repository that the file lies in, or of what that is a fork of, means that one.
+    """
     if not value:
         raise ConfigError(f'{file} has no "repo"', why="asv needs it too", fix='add "repo": "." (relative to the file)')
     path = (file.parent / value).resolve()
     if path.is_dir():
-        return path, []
-    if not re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://|[^/\\]+@[^/\\]+:", value):
-        raise ConfigError(f'"repo" in {file} is {value!r}', why=f"there is no folder {path}", fix='correct "repo"')
+        return path, "", []
+    if not _ADDRESS.match(value):
+        return path, "", []  # who opens it says that it is not there: recorded results can be read without it
     top = git_top(file.parent)
-    if top is None or _project_of(value) not in {top.name, *map(_project_of, _remotes(top))}:
-        raise ConfigError(
-            f'"repo" in {file} is the address {value}',
-            why="regress measures in a local repository, and this one is another"
-            if top
-            else "regress needs a local one",
-            fix=f"""{quoted("git", "clone", value)}, then set "repo" to the folder""",
-        )
-    return top, [f'"repo" is {value}; taken is this clone of it, {top}, and nothing is fetched']
+    if top is None or project_of(value) not in (set(map(project_of, _remotes(top))) or {top.name}):
+        return None, value, []
+    return top, "", [f'"repo" is {without_password(value)}; taken is this clone of it, {top}, and nothing is fetched']
 
 
-def _project_of(address: str) -> str:
+def project_of(address: str) -> str:
     """Last part of an address: a fork has another owner but the same name."""
     return re.split(r"[/:\\]", address.rstrip("/"))[-1].removesuffix(".git")
 

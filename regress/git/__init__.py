@@ -4,15 +4,18 @@ repository  what is asked of it
 revisions   the commit that a revision means, or why it means none
 commits     commits as git lists them
 worktrees   a checkout for each commit that is measured
+clones      the clone of a project that is known by its address
 running     how git is run, and its errors in our words
 
 All git of the program is here. GitPython runs the commands (imported late: it costs a tenth of a second); the questions are
 put to git itself and not to GitPython's object model, which knows no `main@{yesterday}` and cannot make worktrees. No
-command runs the user's hooks, asks for a password, or writes the user's index.
+command runs the user's hooks or writes the user's index, and but for cloning and fetching at a terminal none asks for a
+password.
 """
 
 from __future__ import annotations
 
-from regress.git.repository import Repository, open_repository
+from regress.git.clones import Clone
+from regress.git.repository import Repository, iso_date, open_repository
 
-__all__ = ["Repository", "open_repository"]
+__all__ = ["Clone", "Repository", "iso_date", "open_repository"]

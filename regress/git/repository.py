@@ -8,14 +8,17 @@ import re
 import shutil
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from regress.errors import RegressError, RevisionError
+from regress.errors import NoRepository, RevisionError
+from regress.files import scratch
+from regress.git.clones import Clone
 from regress.git.commits import exists, log, shallow
 from regress.git.revisions import resolve
 from regress.git.running import attempt, output, text, top
-from regress.git.worktrees import Worktrees
+from regress.git.worktrees import Matters, Worktrees
 from regress.model import Commit
 
 _AGO = re.compile(r"yesterday|last[ .](week|month|year)|\d+[ .](minute|hour|day|week|month|year)s?([ .]ago)?")
@@ -24,23 +27,26 @@ _NOBODY = {"NAME": "regress", "EMAIL": "", "DATE": "@0 +0000"}
 _HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
 
 
-def open_repository(path: Path, release_tags: str = ".*") -> Repository:
-    """The repository that `path` lies in; its releases are the tags whose whole name matches the regular expression. Raises
-    RegressError if there is none, or git will not read it. A bare one has no working tree that could differ from its commits.
+def open_repository(place: Path | Clone, release_tags: str = ".*") -> Repository:
+    """The repository that the folder `place` lies in, or that clone; its releases are the tags whose whole name matches the
+    regular expression. Raises NoRepository if there is none, RegressError if git will not read it. A bare one has no working
+    tree that could differ from its commits.
 
     Drops GIT_DIR, GIT_INDEX_FILE and the like from this process: where regress is started by a hook they are set, and would
     send every later git command, ours and those of a build in a worktree, to the wrong tree or index.
     """
     for name in _HOOK_VARIABLES:
         os.environ.pop(name, None)
+    clone = place if isinstance(place, Clone) else None
+    path = place.ready() if isinstance(place, Clone) else place
     if not path.is_dir():
-        raise RegressError(f"there is no folder {path}", fix='correct "repo" in asv.conf.json')
+        raise NoRepository(f"there is no folder {path}", fix='correct "repo" in asv.conf.json')
     facts = output(path, "rev-parse", "--is-bare-repository", "--is-inside-git-dir").decode().split()
     git_dir = os.fsdecode(output(path, "rev-parse", "--absolute-git-dir"))
     root = Path(git_dir) if facts == ["true", "true"] else top(path)
     git_dir = os.fsdecode(output(root, "rev-parse", "--absolute-git-dir"))
     common_dir = os.fsdecode(output(root, "rev-parse", "--git-common-dir"))
-    return Repository(root.resolve(), Path(git_dir), (root / common_dir).resolve(), release_tags)
+    return Repository(root.resolve(), Path(git_dir), (root / common_dir).resolve(), release_tags, clone)
 
 
 class Repository:
@@ -50,8 +56,11 @@ class Repository:
     Keep the object for as long as a path that `worktree` returned is in use: it holds a lock on it.
     """
 
-    def __init__(self, root: Path, git_dir: Path, common_dir: Path, release_tags: str) -> None:
+    def __init__(
+        self, root: Path, git_dir: Path, common_dir: Path, release_tags: str, clone: Clone | None = None
+    ) -> None:
         self.root, self.git_dir, self.common_dir = root, git_dir, common_dir
+        self._clone = clone
         self._release_tags = re.compile(release_tags)
         self._worktrees = Worktrees(root, git_dir, common_dir)
 
@@ -68,9 +77,25 @@ class Repository:
     def resolve(self, revision: str) -> Commit:
         """The commit of anything git understands: HEAD~1, a tag, a short sha, a branch, `main@{yesterday}`, `:/text`.
 
-        Raises RevisionError with near names, or saying why a parent is missing.
+        Of a clone, what is not there is fetched. Raises RevisionError with near names, or saying why a parent is missing.
         """
-        return resolve(self.root, self.common_dir, revision)
+        try:
+            return resolve(self.root, self.common_dir, revision)
+        except RevisionError as error:
+            if self._clone is None or not self._clone.fetches:
+                raise
+            try:
+                self.fetch()
+            except NoRepository as failed:
+                why = f"{error.why}; {failed.what} ({failed.why})"
+                raise RevisionError(error.what, why=why, fix=failed.fix) from None
+            return resolve(self.root, self.common_dir, revision)
+
+    def fetch(self) -> None:
+        """Bring a clone up to what its address has now, once; nothing for any other repository. Raises NoRepository."""
+        if self._clone is not None and self._clone.fetches:
+            self._clone.fetch()
+            self._clone = replace(self._clone, fetches=False)
 
     def commits(self, revisions: str | Sequence[str], ignore: Sequence[Path] = (), only: str = "") -> list[Commit]:
         """The commits of a range such as `v1.0..main` (or of all history up to one revision, or several), oldest first.
@@ -111,18 +136,23 @@ class Repository:
         if not line:
             return {}
         tagged = self.releases()
+        found: dict[str, tuple[str, ...]] = {}
+        for sha, at in self.places_in(line, tagged).items():
+            there = line[at].sha
+            if sha == there or at < len(line) - 1:  # else it has all of the line
+                found[there] = (*found.get(there, ()), *tagged[sha])
+        return {sha: tuple(sorted(names, key=_version)) for sha, names in found.items()}
+
+    def places_in(self, line: Sequence[Commit], shas: Collection[str]) -> dict[str, int]:
+        """Index in a history, given from its beginning, of each of these commits; of one that is not in it, of the last one
+        before its branch left. Those that have nothing of it are not among them."""
         place = {each.sha: at for at, each in enumerate(line)}
-        aside = [sha for sha in tagged if sha not in place]
+        aside = [sha for sha in shas if sha not in place]
         parents: dict[str, tuple[str, ...]] = {}
         if aside:
             parents = {each.sha: each.parents for each in log(self.root, *aside, f"^{line[-1].sha}")}
-        found: dict[str, tuple[str, ...]] = {}
-        for sha, names in tagged.items():
-            there = _where_it_left(sha, parents, place)
-            later = sha not in place and there == line[-1].sha  # it has all of the line
-            if there is not None and not later:
-                found[there] = (*found.get(there, ()), *names)
-        return {sha: tuple(sorted(names, key=_version)) for sha, names in found.items()}
+        there = {sha: _where_it_left(sha, parents, place) for sha in shas}
+        return {sha: place[each] for sha, each in there.items() if each is not None}
 
     def last_release(self, sha: str, *, itself: bool = False) -> str | None:
         """The tag of the release that is nearest among the commit's ancestors; with `itself` the commit's own too."""
@@ -159,8 +189,9 @@ class Repository:
         """The moment that words name, in seconds since the epoch: 2026-01-20 (in ISO's format), "30 days ago", yesterday. None
         where they name none: git itself takes any words for a date, a mistyped tag too, and means now.
         """
-        with contextlib.suppress(ValueError):
-            return datetime.fromisoformat(words).astimezone().timestamp()
+        moment = iso_date(words)
+        if moment is not None:
+            return moment
         if not _AGO.fullmatch(words.strip().lower()):
             return None
         out = text(output(self.root, "rev-parse", f"--since={words}")).strip()
@@ -186,8 +217,17 @@ class Repository:
         status, out, _ = attempt(self.root, "symbolic-ref", "--quiet", "HEAD")
         return None if status else text(out).removeprefix("refs/heads/")
 
+    @property
+    def head_words(self) -> str:
+        """What HEAD is, in words: "branch main"."""
+        branch = self.current_branch()
+        return f"branch {branch}" if branch is not None else "detached"
+
     def default_branch(self) -> str | None:
-        """Name of the branch that others start from: origin/HEAD, else init.defaultBranch, main, master or trunk."""
+        """Name of the branch that others start from: origin/HEAD, else init.defaultBranch, main, master or trunk; of a bare
+        repository, where nobody works on another one, its HEAD."""
+        if self.is_bare:
+            return self.current_branch()
         prefix = "refs/remotes/origin/"
         status, out, _ = attempt(self.root, "symbolic-ref", "--quiet", prefix + "HEAD")
         if not status and exists(self.root, text(out)):
@@ -248,9 +288,14 @@ class Repository:
 
     # -- worktrees -------------------------------------------------------------------------------------------------------
 
-    def worktree(self, commit: Commit, parent: Path) -> Path:
-        """A checkout of `commit` at PARENT/SHA, made once and then reused with all that was built in it: Worktrees.get."""
-        return self._worktrees.get(commit.sha, parent)
+    def worktree(self, commit: Commit, parent: Path, matters: Matters = lambda tree, name: True) -> Path:
+        """A checkout of `commit` at PARENT/SHA, made once and then reused with all that was built in it: Worktrees.get. Of
+        files in Git LFS and submodules it has to have those that matter."""
+        return self._worktrees.get(commit.sha, parent, matters)
+
+    def lacking(self, tree: Path) -> list[str]:
+        """The files in Git LFS and the submodules that a worktree does not have, relative to it."""
+        return self._worktrees.lacking(tree)
 
     def remove_worktrees(self, parent: Path, keep: Collection[str] = ()) -> list[Path]:
         """Remove the worktrees under `parent` but those of the commits in `keep` and those that a process is using."""
@@ -269,7 +314,7 @@ class Repository:
         who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in _NOBODY.items()}
         own = [path.resolve() for path in ignore if path.resolve().is_relative_to(self.root)]
         left = [f":(exclude,top,literal){path.relative_to(self.root)}" for path in own if path.resolve() != self.root]
-        with tempfile.TemporaryDirectory(prefix="regress-index-") as folder:
+        with tempfile.TemporaryDirectory(prefix="index-", dir=scratch()) as folder:
             index = Path(folder) / "index"
             user_index = self.git_dir / "index"
             if user_index.exists():  # it knows which files are unchanged
@@ -320,6 +365,13 @@ class Repository:
         ignored = [path.resolve() for path in ignore]
         paths = [(name, self.root / os.fsdecode(name)) for name in names]
         return [text(name) for name, path in paths if not any(path.is_relative_to(each) for each in ignored)]
+
+
+def iso_date(words: str) -> float | None:
+    """The moment that a date in ISO's format names (2026-01-20), in seconds since the epoch; None for other words."""
+    with contextlib.suppress(ValueError):
+        return datetime.fromisoformat(words).astimezone().timestamp()
+    return None
 
 
 def _where_it_left(sha: str, parents: Mapping[str, Sequence[str]], place: Mapping[str, int]) -> str | None:

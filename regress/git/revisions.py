@@ -6,7 +6,7 @@ import difflib
 import re
 from pathlib import Path
 
-from regress.errors import RevisionError
+from regress.errors import RevisionError, quoted
 from regress.git.commits import exists, log, shallow
 from regress.git.running import attempt, line, output, text
 from regress.model import Commit
@@ -90,5 +90,7 @@ def _unknown(root: Path, common_dir: Path, revision: str) -> RevisionError:
     if shallow(common_dir):
         where = f"this shallow clone, {root}"  # what is missing there looks like what is mistyped
         fix = f"{_FETCH_ALL}, or {fix}" if fix else _FETCH_ALL
+    if not fix and root.samefile(common_dir):  # bare: nobody stands in it
+        fix = f"see {quoted('git', '-C', root, 'log', '--oneline', '--all')}"
     fix = fix or "git fetch --tags, or see git log --oneline --all"
     return RevisionError(f"unknown revision {revision!r}", why=f"no branch, tag or commit in {where}", fix=fix)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from regress.errors import RegressError, quoted
+from regress.errors import NoRepository, RegressError, quoted
+
+_GIT = ("git", "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
 
 
 def attempt(directory: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> tuple[int, bytes, str]:
@@ -20,7 +24,7 @@ def attempt(directory: Path, *arguments: str, variables: Mapping[str, str] | Non
         raise _no_git() from error
     if not directory.is_dir():
         return 128, b"", f"fatal: there is no folder {directory}"
-    command = ["git", "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", *arguments]
+    command = [*_GIT, *arguments]
     settings = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", **(variables or {})}
     try:
         status, out, err = git.Git(str(directory)).execute(
@@ -39,6 +43,34 @@ def output(directory: Path, *arguments: str, variables: Mapping[str, str] | None
     return out
 
 
+def transfer(directory: Path, *arguments: str) -> tuple[int, bytes, str]:
+    """Run a git command that talks to another repository: exit status, output, messages in English.
+
+    It logs in as the user's git does, and asks for a password only where somebody sits at a terminal. It ends when we are
+    interrupted, by a signal that has it remove what it had begun: GitPython would let it go on.
+    """
+    settings = {"LANGUAGE": "C", "LC_ALL": "C", **({} if _is_terminal() else {"GIT_TERMINAL_PROMPT": "0"})}
+    pipe, null = subprocess.PIPE, subprocess.DEVNULL
+    try:
+        process = subprocess.Popen(
+            [*_GIT, *arguments], cwd=directory, env={**os.environ, **settings}, stdin=null, stdout=pipe, stderr=pipe
+        )
+    except FileNotFoundError as error:
+        raise _no_git() from error
+    with process:
+        try:
+            out, err = process.communicate()
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+    return process.returncode, out, err.decode("utf-8", "replace")
+
+
+def _is_terminal() -> bool:
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
 def top(directory: Path) -> Path:
     """The top folder of the repository, or of the submodule, that the folder lies in."""
     return Path(os.fsdecode(output(directory, "rev-parse", "--show-toplevel")))
@@ -49,7 +81,7 @@ def git_error(directory: Path, command: str, err: str) -> RegressError:
         fix = quoted("git", "config", "--global", "--add", "safe.directory", directory)
         return RegressError(f"git refuses to read {directory}", why="it belongs to another user", fix=fix)
     if "not a git repository" in err:
-        return RegressError(
+        return NoRepository(
             f"{directory} is not in a git repository",
             why="regress compares commits",
             fix='run it inside the project, or set "repo" in asv.conf.json to its folder',

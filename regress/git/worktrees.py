@@ -9,13 +9,16 @@ import shlex
 import shutil
 import time
 import weakref
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from regress.errors import RegressError, quoted
-from regress.git.running import attempt, git_error, line, output, text, top
+from regress.git.running import attempt, git_error, line, output, top
 
+Matters = Callable[[Path, str], bool]
+"""Whether a worktree has to have the file or submodule of that name, relative to it."""
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
+_UPDATE = ("submodule", "update", "--init", "--recursive", "--checkout", "--force")
 _LOCK_TRIES = 100
 
 
@@ -30,13 +33,13 @@ class Worktrees:
         self._held: dict[Path, int] = {}
         weakref.finalize(self, _close_all, self._held)
 
-    def get(self, sha: str, parent: Path) -> Path:
+    def get(self, sha: str, parent: Path, matters: Matters) -> Path:
         """A checkout of the commit at PARENT/SHA, made once and then reused with all that was built in it.
 
         It is made again, without what was built in it, if the last process that made it was killed, or if tracked files in
         it are no longer as they were checked out: a mark that a build was done must therefore lie in the tree. Safe with
-        several processes at once: the first one makes it. Raises RegressError where git, a submodule or Git LFS
-        cannot deliver the files.
+        several processes at once: the first one makes it. Raises RegressError where git cannot deliver the files, and where
+        a submodule or Git LFS does not deliver one that matters.
         """
         parent = _folder(parent)
         tree = parent / sha
@@ -44,7 +47,7 @@ class Worktrees:
         if lock is None:
             lock = os.open(_lock_path(tree), os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            self._ensure(tree, sha, lock)
+            self._ensure(tree, sha, lock, matters)
         except BaseException:
             os.close(lock)
             raise
@@ -77,7 +80,7 @@ class Worktrees:
         there = [path.stem for path in locks if path.with_suffix("").exists()]
         return self.remove(parent, keep=there[:count])
 
-    def _ensure(self, tree: Path, sha: str, lock: int) -> None:
+    def _ensure(self, tree: Path, sha: str, lock: int, matters: Matters) -> None:
         """Return with `tree` as it should be and a shared lock on it.
 
         The lock file holds the state of the finished tree. A killed maker leaves it empty, and the kernel drops its lock.
@@ -85,13 +88,14 @@ class Worktrees:
         for _ in range(_LOCK_TRIES):
             fcntl.flock(lock, fcntl.LOCK_SH)  # waits while another process makes the tree
             recorded = _read(lock)
-            if recorded and recorded == self._state(tree):
+            whole = recorded and recorded == self._state(tree)
+            if whole and not any(matters(tree, name) for name in self.lacking(tree)):
                 return
             if _lock_alone(lock):
                 os.ftruncate(lock, 0)
                 # Recorded as it is, not required to be clean: what a checkout itself leaves different (line endings, file
                 # modes that the file system does not have) is no damage, and must not make the tree again for ever.
-                made = self._make(tree, sha)
+                made = self._make(tree, sha, matters)
                 os.pwrite(lock, made, 0)
                 fcntl.flock(lock, fcntl.LOCK_SH)
                 if _read(lock) == made:  # else it was removed between the two locks
@@ -112,13 +116,16 @@ class Worktrees:
         no_status, changes, _ = attempt(tree, "status", *options)
         return b"" if no_tree or no_status else top_and_head + b"\n" + changes
 
-    def _make(self, tree: Path, sha: str) -> bytes:
+    def _make(self, tree: Path, sha: str, matters: Matters) -> bytes:
         """Check out `sha` at `tree` in place of what is there; the state of the result."""
         try:
             self._checkout(tree, sha)
-            if (tree / ".gitmodules").is_file():
-                self._add_submodules(tree, sha)
-            self._refuse_pointers(tree, sha)
+            failed = self._add_submodules(tree, sha) if (tree / ".gitmodules").is_file() else ""
+            for name in self.lacking(tree):
+                if matters(tree, name):
+                    raise (
+                        _module_error(sha, failed) if (tree / name).is_dir() else _lfs_error(sha, *_pointer(tree, name))
+                    )
             state = self._state(tree)
             if not state:
                 raise RegressError(
@@ -148,8 +155,9 @@ class Worktrees:
             ) from error
         attempt(self.root, "worktree", "remove", "--force", "--force", str(tree))
 
-    def _add_submodules(self, tree: Path, sha: str) -> None:
-        """Check out the submodules: from the user's own copies (no network, no second download), else from their URLs."""
+    def _add_submodules(self, tree: Path, sha: str) -> str:
+        """Check out the submodules: from the user's own copies (no network, no second download), else from their URLs, and
+        where some are not to be had the others; what git said then."""
         tried: list[list[str]] = []
         err = ""
         for copies in (True, False):
@@ -159,16 +167,29 @@ class Worktrees:
             if tried:
                 self._checkout(tree, sha)  # the half-made submodules have the wrong origin
             tried.append(options)
-            status, _, err = attempt(
-                tree, *options, "submodule", "update", "--init", "--recursive", "--checkout", "--force"
-            )
+            status, _, err = attempt(tree, *options, *_UPDATE)
             if not status:
-                return
-        raise RegressError(
-            f"cannot check out the submodules of {sha[:8]}",
-            why=line(err),
-            fix="git submodule update --init --recursive where there is a network; its copies are then used",
-        )
+                return ""
+        self._checkout(tree, sha)
+        for name in self._modules(tree):
+            attempt(tree, *tried[0], *_UPDATE, "--", name)
+        return line(err)
+
+    def lacking(self, tree: Path) -> list[str]:
+        """The files of the tree, and of submodules in it, that are pointers to their content, and the submodules that are
+        empty."""
+        listed = output(tree, "ls-files", "-z", "--recurse-submodules", "--", ":(attr:filter=lfs)").split(b"\0")
+        pointers = [os.fsdecode(name) for name in listed if name and _is_pointer(tree / os.fsdecode(name))]
+        return pointers + [name for name in self._modules(tree) if not any((tree / name).glob("*"))]
+
+    def _modules(self, tree: Path) -> Iterator[str]:
+        """The folders of the tree's submodules."""
+        if (tree / ".gitmodules").is_file():
+            options = ("-z", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$")
+            for entry in filter(None, os.fsdecode(attempt(tree, "config", *options)[1]).split("\0")):
+                name = entry.partition("\n")[2]
+                if (tree / name).is_dir():
+                    yield name
 
     def _module_urls(self, tree: Path, copies: bool) -> list[str]:
         """Options that name the submodules' origins. Were they not given, git would write them into the user's config."""
@@ -185,15 +206,26 @@ class Worktrees:
                 options += ["-c", f"{key}={url}"]
         return options
 
-    def _refuse_pointers(self, tree: Path, sha: str) -> None:
-        """Raise RegressError where a file of the tree, or of a submodule in it, is a pointer to its content."""
-        for name in output(tree, "ls-files", "-z", "--recurse-submodules", "--", ":(attr:filter=lfs)").split(b"\0"):
-            path = tree / os.fsdecode(name)
-            if name and path.is_file():
-                with path.open("rb") as file:
-                    if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
-                        module = os.path.relpath(top(path.parent), tree.resolve())
-                        raise _lfs_error(sha, f"{text(name)} is a Git LFS pointer, not the file itself", module)
+
+def _is_pointer(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_LFS_POINTER)) == _LFS_POINTER
+
+
+def _pointer(tree: Path, name: str) -> tuple[str, str]:
+    """What is wrong with the file, and the submodule that it belongs to."""
+    module = os.path.relpath(top((tree / name).parent), tree.resolve())
+    return f"{name} is a Git LFS pointer, not the file itself", module
+
+
+def _module_error(sha: str, why: str) -> RegressError:
+    return RegressError(
+        f"cannot check out the submodules of {sha[:8]}",
+        why=why,
+        fix="git submodule update --init --recursive where there is a network; its copies are then used",
+    )
 
 
 def _lfs_error(sha: str, why: str, module: str = os.curdir) -> RegressError:

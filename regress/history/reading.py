@@ -30,8 +30,8 @@ Interval = tuple[float, float]
 
 
 class AsvRow(NamedTuple):
-    """A row of asv's file. What is a list has an item a case, or fewer; None among `results` is failed or not measured, NaN is
-    skipped."""
+    """A row of asv's file. What is a list has an item a case, or fewer; None among `results` is failed, NaN is skipped or not
+    measured."""
 
     axes: Axes
     version: str
@@ -41,10 +41,12 @@ class AsvRow(NamedTuple):
     lows: Sequence[Any] | None = None
     highs: Sequence[Any] | None = None
     samples: Sequence[Any] | None = None
+    numbers: Sequence[Any] | None = None
+    """Calls that a sample spans."""
 
     @classmethod
     def of(cls, row: Row) -> AsvRow:
-        names = ("result", "started_at", "duration", "stats_ci_99_a", "stats_ci_99_b", "samples")
+        names = ("result", "started_at", "duration", "stats_ci_99_a", "stats_ci_99_b", "samples", "stats_number")
         return cls(tuple(map(tuple, axes_of(row))), row.get("version") or "", *(row.get(name) for name in names))
 
 
@@ -56,6 +58,7 @@ class Column(NamedTuple):
     lows: Sequence[Sequence[Any]]
     highs: Sequence[Sequence[Any]]
     samples: Sequence[Sequence[Any]]
+    numbers: Sequence[Sequence[Any]]
 
 
 class AsvTable(NamedTuple):
@@ -84,7 +87,7 @@ class AsvTable(NamedTuple):
 
     def without(self, covered: Collection[Params]) -> AsvTable | None:
         """What is left of a single row beside the cases in `covered`. Nobody measured there what asv has no value for."""
-        nothing = {case for case, _, failure in self.failures() if failure.kind != "skipped"}
+        nothing = {case for case, _, _ in self.failures()}
         left = [at for at, case in enumerate(self.cases) if case not in covered and at not in nothing]
         columns = {
             metric: Column(each.unit, *([[row[at] for at in left] for row in part] for part in each[1:]))
@@ -98,10 +101,13 @@ class AsvTable(NamedTuple):
         for row, (started_at, duration_s) in enumerate(zip(self.started_at, self.durations_s, strict=True)):
             for at, case in enumerate(self.cases):
                 values = {}
+                protocol = self.protocol
                 for metric, column in self.columns.items():
-                    value = column.results[row][at]
+                    value, number = column.results[row][at], column.numbers[row][at]
                     if is_number(value):
                         values[metric] = Measured(value, list(column.samples[row][at] or [value]), column.unit)
+                    if metric == protocol.metric and type(number) is int and number > 0:
+                        protocol = replace(protocol, calls=number)
                 yield Round(
                     name=self.benchmark.name,
                     params=list(case),
@@ -109,7 +115,7 @@ class AsvTable(NamedTuple):
                     order=0,
                     started_at=started_at,
                     duration_s=duration_s,
-                    protocol=self.protocol,
+                    protocol=protocol,
                     values=values,
                     failure=failures.get((at, row)),
                     flags=[ASV_FLAG],
@@ -194,7 +200,7 @@ def further_rows(versions: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 def _column(rows: Sequence[AsvRow], benchmark: Benchmark, metric: str, length: int) -> Column:
     unit = METRICS[metric].unit if metric in METRICS else our_unit(benchmark.unit)
-    columns = zip(*[(row.results, row.lows, row.highs, row.samples) for row in rows], strict=True)
+    columns = zip(*[(row.results, row.lows, row.highs, row.samples, row.numbers) for row in rows], strict=True)
     return Column(unit, *([_items(each, length) for each in column] for column in columns))
 
 

@@ -56,7 +56,7 @@ class FormatError(Exception):
 
 @dataclass(frozen=True)
 class Cell:
-    """What a row says of one parameter combination. `result`: None is failed or not measured, NaN is skipped."""
+    """What a row says of one parameter combination. `result`: None is failed, NaN is skipped or not measured."""
 
     result: float | None
     samples: list[float] | None = None
@@ -252,8 +252,9 @@ def _column(row: Row, name: str, length: int) -> list[Any]:
 
 
 def row_from(axes: Axes, cells: Mapping[tuple[str, ...], Cell], /, **columns: Any) -> Row:
-    """A row with these cells laid out over `axes`; combinations without a cell are null. `columns` are the plain ones."""
-    laid_out = [cells.get(combination, Cell(None)) for combination in itertools.product(*axes)]
+    """A row with these cells laid out over `axes`; combinations without a cell are NaN, as null would read as failed. `columns`
+    are the plain ones."""
+    laid_out = [cells.get(combination, Cell(math.nan)) for combination in itertools.product(*axes)]
     stats = {f"stats_{name}": _shortened([(cell.stats or {}).get(name) for cell in laid_out], 5) for name in STATS}
     return {
         "result": _or_none([cell.result for cell in laid_out]),

@@ -129,7 +129,7 @@ class Reader:
             started_at,
             durations,
             *(_column(each, words) for each in ends),
-            itertools.repeat(None, len(params)),
+            *(itertools.repeat(None, len(params)) for _ in ("samples", "numbers")),
             strict=True,
         )
         return map(partial(tuple.__new__, AsvRow), cells)

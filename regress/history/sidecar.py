@@ -14,6 +14,7 @@ Times are seconds and sizes bytes; numbers that JSON lacks are the strings "NaN"
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import math
@@ -103,7 +104,7 @@ def round_lines(
     if process_facts:
         shared["process_facts"] = _identified({"is": "process", "facts": dict(process_facts)})
     if benchmark is not None:
-        shared["benchmark"] = _benchmark_line(benchmark)
+        shared["benchmark"] = _line_of(_Same(benchmark))
     names = {key: line["id"] for key, line in shared.items()}
     return _new_lines(header, shared.values(), [_round_line(round, run, names)], known)
 
@@ -181,6 +182,25 @@ def _spread(samples: list[float]) -> float | None:
 def _benchmark_line(benchmark: Benchmark) -> Line:
     """A benchmark without asv's entry: that has its code, and benchmarks.json has it."""
     return _asdict_line("benchmark", dataclasses.replace(benchmark, asv={}))
+
+
+class _Same:
+    """A benchmark as a key: it is the same where it is the same object."""
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self.benchmark = benchmark
+
+    def __hash__(self) -> int:
+        return id(self.benchmark)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.benchmark is self.benchmark
+
+
+@functools.lru_cache(maxsize=256)
+def _line_of(same: _Same) -> Line:
+    """The line of a benchmark, made once for all its rounds: it has all parameters, and there is a round or more for each."""
+    return _benchmark_line(same.benchmark)
 
 
 def _asdict_line(kind: str, value: Any) -> Line:

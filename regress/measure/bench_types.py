@@ -14,9 +14,11 @@ import re
 from dataclasses import replace
 from typing import Any, Dict, List, Union
 
+from .awaited import awaiting
 from .backend import DeviceBackend, choose
 from .calibration import calibrate
 from .declared import bound, device_loop, device_protocol, number, ready
+from .inplace import settled
 from .runner import Benchmark, benchmarks, first_attr
 from .stopping import centred
 
@@ -39,11 +41,17 @@ class CudaTimeBenchmark(Benchmark):  # type: ignore[misc]
         if not isinstance(backend, DeviceBackend):
             print(f"asv: skipped: {self.name} needs a CUDA device: {backend.why_no_device}")
             return math.nan
-        call, before, protocol = bound(self), ready(self), device_protocol(self)
-        if before is not None:
-            before()
-        call()  # opens the framework's context before ours is asked for
-        calibrate(backend)
+        with awaiting(self):
+            before = ready(self)
+            if before is not None:
+                before()
+            bound(self)()  # opens the framework's context before ours is asked for
+            calibrate(backend)
+            return settled(self, backend, lambda: self._samples(backend), math.inf, on_device=True)
+
+    def _samples(self, backend: DeviceBackend) -> Dict[str, Any]:
+        """Samples of this process, and how many calls each has."""
+        call, protocol = bound(self), device_protocol(self)
         loop = device_loop(self, call, backend)
         loop.warm_up(protocol.warmup_s)
         settled = loop.propose(protocol)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any, Callable, Dict, List, Optional
 
+from .awaited import Awaited
 from .backend import DeviceBackend
 from .loop import DeviceLoop
 from .runner import first_attr
@@ -56,21 +57,38 @@ def device_protocol(benchmark: Any) -> Protocol:
 def device_loop(benchmark: Any, call: Call, backend: DeviceBackend) -> DeviceLoop:
     """The loop for a benchmark that is set up, with its `reset`, `streams` and `cache`, and its setup before every sample
     where it wants that."""
-    streams = _method(benchmark, "streams")
     return DeviceLoop(
         call,
         backend,
-        _method(benchmark, "reset"),
+        reset_of(benchmark),
         prepare=redone_setup(benchmark),
-        streams=[backend.stream_handle(stream) for stream in streams()] if streams is not None else (),
+        streams=streams_of(benchmark, backend),
         cold=device_protocol(benchmark).cache == "cold",
     )
 
 
+def streams_of(benchmark: Any, backend: DeviceBackend) -> List[int]:
+    """The handles of the streams that the benchmark works on beside the current one."""
+    streams = _method(benchmark, "streams")
+    return [backend.stream_handle(stream) for stream in streams()] if streams is not None else []
+
+
+def reset_of(benchmark: Any) -> Optional[Call]:
+    """The benchmark's `reset`, which puts inputs back before each sample on the device; None where it has none."""
+    found: Optional[Call] = _method(benchmark, "reset")
+    return found
+
+
 def bound(benchmark: Any) -> Call:
     """The benchmark's function with its parameters."""
-    params, func = benchmark._build_params(), benchmark.func
-    if redone_setup(benchmark) is None:
+    params, func, each = benchmark._build_params(), benchmark.func, redone_setup(benchmark) is not None
+
+    def called() -> None:
+        benchmark._used = True
+
+    if isinstance(func, Awaited):
+        return func.call(params, called if each else None)
+    if not each:
         return (lambda: func(*params)) if params else func
 
     def call() -> object:
@@ -81,23 +99,29 @@ def bound(benchmark: Any) -> Call:
 
 
 def redone_setup(benchmark: Any) -> Optional[Call]:
-    """Teardown and setup, for a benchmark that wants them before every sample (asv's `number = 1`); else None. A setup that no
-    call has used yet is left as it is."""
-    if number(benchmark) != 1 or not benchmark._setups:
+    """Teardown and setup, for a benchmark that has them before every sample: because its author says how many calls that has
+    (asv's `number`), or because a look has settled it (`inplace`); else None. A setup that no call has used yet is left as it
+    is."""
+    if not benchmark._setups or not getattr(benchmark, "_setup_each", number(benchmark) > 0):
         return None
 
     def again() -> None:
         if getattr(benchmark, "_used", False):
-            benchmark.do_teardown()
-            benchmark.do_setup()
+            renew(benchmark)
             benchmark._used = False
 
     return again
 
 
+def renew(benchmark: Any) -> None:
+    """Tear the benchmark down and set it up again."""
+    benchmark.do_teardown()
+    benchmark.do_setup()
+
+
 def ready(benchmark: Any) -> Optional[Call]:
     """What has to run before a call on the device so that it finds things as it wants to: setup, `reset`, both, or None."""
-    steps = [step for step in (redone_setup(benchmark), _method(benchmark, "reset")) if step is not None]
+    steps = [step for step in (redone_setup(benchmark), reset_of(benchmark)) if step is not None]
     if not steps:
         return None
 

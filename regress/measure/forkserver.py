@@ -20,6 +20,7 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 import warnings
 from typing import Any, List, Optional, Set, Tuple
 
@@ -106,7 +107,7 @@ class ForkServer:
         variables, known = dict(os.environ), set(sys.modules)
         try:
             benchmarks, problems = self._imported.suite.discover(self._announce)
-            self._inspect()
+            self._inspect_discovered()
         except Exception as error:  # the driver must learn why
             self._channel.send(Broken(failure_of(error, [self._opening.suite_dir])))
             return
@@ -139,9 +140,18 @@ class ForkServer:
         self._helpers = _children()
 
     def _announce(self, module: str) -> None:
-        self._inspect()
+        self._inspect_discovered()
         self._importing = module
         self._channel.send(Importing(module))
+
+    def _inspect_discovered(self) -> None:
+        """What the import of the suite's last module has done. A thread of it may be one that its benchmarks wait for: no trial
+        would show that, and in a fork they would wait for ever."""
+        self._inspect()
+        alive = [each.name for each in threading.enumerate() if each is not threading.main_thread()]
+        if alive and not self._unforkable:
+            threads = "the threads" if len(alive) > 1 else "the thread"
+            self._unforkable = f"{self._importing} starts {threads} {', '.join(alive)} when it is imported"
 
     def _inspect(self) -> None:
         """What the import of the last module has done to this process."""

@@ -50,6 +50,8 @@ METRICS = {
 """The types whose metric is ours; everything else is a tracked `value`."""
 
 ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
+LONGEST_PARAM, PARAM_BEGINNING = 4096, 100
+"""Characters of a parameter's text; of a longer one this beginning is left."""
 
 
 Found = Tuple[List[Benchmark], List[SuiteProblem]]
@@ -63,6 +65,10 @@ class Suite:
     ) -> None:
         load()
         from asv_runner._aux import update_sys_path
+        from asv_runner.benchmarks import _base
+
+        if not isinstance(_base._unique_param_ids, ParamTexts):
+            _base._unique_param_ids = ParamTexts(_base._unique_param_ids)
 
         self.folder = os.path.abspath(folder)
         self.places = [self.folder, *roots]
@@ -285,7 +291,7 @@ def describe(benchmark: Any, folder: str, uses: Dict[str, str]) -> Benchmark:
         for key, value in vars(benchmark).items()
         if not key.startswith("_") and isinstance(value, (str, int, float, list, dict, bool)) and _is_plain(value)
     }
-    params = param_texts(benchmark)
+    params = benchmark.params
     version = str(benchmark.version)
     if declared_version(benchmark) is None and first_attr(benchmark._attr_sources, "version", None) is not None:
         version = hashlib.sha256(benchmark.code.encode("utf-8", "surrogatepass")).hexdigest()  # as asv does without one
@@ -342,16 +348,38 @@ def needs_device(benchmark: Any) -> bool:
     return str(first_attr(benchmark._attr_sources, "device", "")).startswith("cuda")
 
 
-def param_texts(benchmark: Any) -> List[List[str]]:
-    """The parameters as asv writes them, without any memory address in them: asv strips one only where it ends the text, and a
-    series whose name changes with every process is none."""
-    texts = [[writable(ADDRESS.sub("", text)) for text in axis] for axis in benchmark.params]
-    return [axis if len(set(axis)) == len(axis) else [f"{text} ({i})" for i, text in enumerate(axis)] for axis in texts]
+class ParamTexts:
+    """The parameters of benchmarks as asv writes them: asv's own function, and what is done to its texts. They are kept: a
+    benchmark is made anew for each visit, and may have thousands of parameters.
+
+    There is no memory address in a text: asv strips one only where it ends the text, and a series whose name changes with every
+    process is none. Of a long one there is the beginning and a word for all of it: a text stands in many places of a history.
+    """
+
+    def __init__(self, by_asv: Callable[[List[List[Any]]], List[List[str]]]) -> None:
+        self._by_asv = by_asv
+        self._known: Dict[Tuple[Tuple[int, ...], ...], Tuple[List[List[Any]], List[List[str]]]] = {}
+
+    def __call__(self, params: List[List[Any]]) -> List[List[str]]:
+        key = tuple(tuple(map(id, axis)) for axis in params)
+        if key not in self._known:
+            # The values are kept as well: nothing else gets their numbers.
+            self._known[key] = params, [self._texts(axis) for axis in self._by_asv(params)]
+        return self._known[key][1]
+
+    def _texts(self, axis: List[str]) -> List[str]:
+        texts = [self._short(writable(ADDRESS.sub("", text))) for text in axis]
+        return texts if len(set(texts)) == len(texts) else [f"{text} ({i})" for i, text in enumerate(texts)]
+
+    def _short(self, text: str) -> str:
+        if len(text) <= LONGEST_PARAM:
+            return text
+        return f"{text[:PARAM_BEGINNING]}… ({len(text)} characters, {hashlib.sha256(text.encode()).hexdigest()[:12]})"
 
 
 def choose_params(benchmark: Any, params: List[str]) -> None:
     """Set the parameter combination whose texts are `params`. Raises LookupError where the benchmark has none such."""
-    for index, combination in enumerate(itertools.product(*param_texts(benchmark))):
+    for index, combination in enumerate(itertools.product(*benchmark.params)):
         if list(combination) == params:
             if params:
                 benchmark.set_param_idx(index)

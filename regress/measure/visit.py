@@ -10,11 +10,13 @@ import time
 from dataclasses import replace
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
 
+from .awaited import awaiting
 from .backend import Backend, DeviceBackend, DeviceError, NoProfiler
 from .calibration import calibrate
 from .company import Company
 from .declared import bound, ready, work
 from .failures import failure_of
+from .inplace import settled
 from .memory import forget_peak_rss, peak_rss
 from .methods import Visited, measured
 from .precision import flags as precision_flags
@@ -33,6 +35,9 @@ FRAMEWORKS = ("torch", "cupy", "jax", "triton", "numpy")
 
 PRECISION = ("tf32_matmul", "tf32_cudnn", "bf16_reduction", "fp16_reduction", "default_dtype", "jax_matmul_precision")
 """The settings that are kept with every round."""
+
+LOOKING = 4
+"""The part of a case's timeout within which setups are run to see whether each sample needs one."""
 
 
 class Skipped(Exception):
@@ -112,7 +117,7 @@ class Visitor:
 
     def once(self, asked: Once) -> Ran:
         """The case's calls, marked for tools from outside."""
-        found, failure, _ = self._visit(asked.task, lambda benchmark, task, started: self._once(benchmark, asked.calls))
+        found, failure, _ = self._visit(asked.task, lambda benchmark, task, started: self._once(benchmark, asked))
         return Ran(found or 0.0, failure)
 
     def late(self) -> List[str]:
@@ -177,15 +182,16 @@ class Visitor:
         forget_compilations()
         seed(self._seed)
         self._backend.begin_case(str(task.name) + repr(task.params), task.order)
-        try:
-            if benchmark.do_setup():
-                raise Skipped("skipped by its setup (NotImplementedError) or by skip_params")
-            found = by(benchmark, task, started)
-        except BaseException:
-            # The first error is the cause; what teardown makes of a case that failed half way is not.
-            self._end(benchmark, task, tolerant=True)
-            raise
-        self._end(benchmark, task)
+        with awaiting(benchmark):
+            try:
+                if benchmark.do_setup():
+                    raise Skipped("skipped by its setup (NotImplementedError) or by skip_params")
+                found = by(benchmark, task, started)
+            except BaseException:
+                # The first error is the cause; what teardown makes of a case that failed half way is not.
+                self._end(benchmark, task, tolerant=True)
+                raise
+            self._end(benchmark, task)
         return found
 
     def _end(self, benchmark: Any, task: Task, tolerant: bool = False) -> None:
@@ -199,18 +205,27 @@ class Visitor:
                 self._backend.synchronize()  # an error of this case must not surface in the next
 
     def _by_method(self, benchmark: Any, task: Task, started: float) -> Visited:
-        call, metric, backend = bound(benchmark), metric_of(benchmark), self._backend
+        metric, backend = metric_of(benchmark), self._backend
+        if task.protocol is not None:
+            benchmark._setup_each = task.protocol.setup_each
         if metric == "gpu_time" and not self._calibrated:
             assert isinstance(backend, DeviceBackend)
             start = time.perf_counter()
             before = ready(benchmark)
             if before is not None:
                 before()
-            call()  # lets the framework open its context first
+            bound(benchmark)()  # lets the framework open its context first
             calibrate(backend)
             self._calibrated = True
             self.opening_s = time.perf_counter() - start
-        visited = measured(benchmark, call, task, backend, metric, started, self._seat)
+
+        def by_method() -> Visited:
+            return measured(benchmark, bound(benchmark), task, backend, metric, started, self._seat)
+
+        if task.protocol is None and _is_timed(benchmark):
+            visited = settled(benchmark, backend, by_method, task.timeout_s / LOOKING, on_device=metric == "gpu_time")
+        else:
+            visited = by_method()
         visited.device_share = backend.taken_share() if needs_device(benchmark) else 0.0
         declared, doubts = _work(benchmark)
         visited.facts.update(declared)
@@ -224,21 +239,36 @@ class Visitor:
 
     def _recorded(self, benchmark: Any, asked: Record) -> Recorded:
         with _profilable() as profiling:
-            found: Recorded = profiling.record(benchmark, self._backend, asked)
+            found: Recorded = self._looked_at(
+                benchmark, asked.task, lambda: profiling.record(benchmark, self._backend, asked)
+            )
         declared, doubts = _work(benchmark)
         device = self._circumstances() if needs_device(benchmark) else {}
         return replace(found, facts={**declared, **device}, flags=[*found.flags, *doubts])
 
-    def _once(self, benchmark: Any, calls: int) -> float:
+    def _once(self, benchmark: Any, asked: Once) -> float:
         with _profilable() as profiling:
-            seconds: float = profiling.run_marked(benchmark, self._backend, calls)
+            seconds: float = self._looked_at(
+                benchmark, asked.task, lambda: profiling.run_marked(benchmark, self._backend, asked.calls)
+            )
         return seconds
+
+    def _looked_at(self, benchmark: Any, task: Task, run: Callable[[], T]) -> T:
+        """What `run` gives, which is run once: with a setup before each call where that matters."""
+        if not _is_timed(benchmark):
+            return run()
+        return settled(benchmark, self._backend, run, task.timeout_s / LOOKING, late=False)
 
     def _circumstances(self) -> Dict[str, Any]:
         """What else may explain a device's time."""
         precision = {name: value for name, value in precision_flags().items() if name in PRECISION}
         device = {} if self._named else self._backend.facts()
         return {**device, "precision": precision}
+
+
+def _is_timed(benchmark: Any) -> bool:
+    """Whether calls of the benchmark are timed in this process."""
+    return metric_of(benchmark) in ("gpu_time", "wall_time") and not hasattr(benchmark, "_timeraw_env")
 
 
 @contextlib.contextmanager

@@ -12,12 +12,14 @@ import gc
 import itertools
 import math
 import os
+import statistics
 import threading
 import time
 from dataclasses import dataclass, replace
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from .backend import Backend, DeviceBackend
+from .awaited import AwaitedCall
+from .backend import Backend, DeviceBackend, DeviceError
 from .wire import Protocol
 
 Call = Callable[[], object]
@@ -25,7 +27,7 @@ Call = Callable[[], object]
 SHORT_WINDOW_S = 0.3e-3
 MOST_WINDOWS = 200
 LONG_CALL_S, LONG_TAKE_S, LONG_WINDOWS = 50e-3, 0.4, 2
-"""From so long a call up, as many windows as this time has room for, but so many at least."""
+"""From so long a call, or setup and call, up, as many windows as this time has room for, but so many at least."""
 WARM_CALLS = ((1e-3, 3), (5e-3, 1))
 """Up to so long a call, so many calls before a window; none before longer ones."""
 SEVERAL_THREADS = 1.1
@@ -121,8 +123,9 @@ class Preemptions:
 class HostWindows:
     """Takes short windows of a call by the host's clock. Use it as a context manager.
 
-    `before` runs ahead of every call; then a window has one. `waits` says what is waited for within a window: every call
-    ("each"), its end ("last"), or nothing.
+    `before` runs ahead of every window, and of each call that goes before one. `waits` says what is waited for within a window:
+    every call ("each"), its end ("last"), or nothing. `renewed` is tried once where a window fails: calls may have used up what
+    was set up for them.
     """
 
     def __init__(
@@ -134,8 +137,10 @@ class HostWindows:
         before: Optional[Call] = None,
         waits: str = "last",
         several_threads: bool = False,
+        renewed: Optional[Call] = None,
     ) -> None:
         self._call, self.clock, self._before, self._waits = call, clock, before, waits
+        self._renewed = renewed
         self.calls, self._warm_calls = calls, warm_calls
         self._preemptions = Preemptions(several_threads) if clock.real_clock else None
         self._several_threads = several_threads
@@ -147,22 +152,34 @@ class HostWindows:
         if self._preemptions is not None:
             self._preemptions.close()
 
+    @property
+    def knows_preemption(self) -> bool:
+        """Whether the system says when others had the core."""
+        return self._preemptions is not None and bool(self._preemptions.mark())
+
     def take(self) -> Window:
         """One window. Garbage is for the caller to collect."""
-        clock, preemptions = self.clock, self._preemptions
+        try:
+            return self._taken()
+        except DeviceError:
+            raise
+        except Exception:
+            if self._renewed is None:
+                raise
+            self._renewed()
+            return self._taken()
+
+    def _taken(self) -> Window:
         for _ in range(self._warm_calls):
             self._ready()
             self._call()
         self._ready()
-        clock.synchronize()
+        self.clock.synchronize()
         self._begin()
-        mark = preemptions.mark() if preemptions is not None else ()
-        start = clock.now()
-        self._timed()
-        wall_s = clock.now() - start
-        net_s = preemptions.net_s(mark, wall_s) if preemptions is not None else wall_s
-        clock.synchronize()
-        return Window(wall_s / self.calls, net_s / self.calls)
+        call = self._call
+        found = call.enter(self._awaited(call)) if isinstance(call, AwaitedCall) else self._window()
+        self.clock.synchronize()
+        return found
 
     def rest(self) -> None:
         """Wait until others can have their windows: until no thread of the call is at work any more."""
@@ -175,6 +192,30 @@ class HostWindows:
 
     def _begin(self) -> None:
         """What comes between waiting for the device and the window."""
+
+    def _window(self) -> Window:
+        preemptions, clock = self._preemptions, self.clock
+        mark = preemptions.mark() if preemptions is not None else ()
+        start = clock.now()
+        self._timed()
+        return self._over(mark, clock.now() - start)
+
+    async def _awaited(self, call: AwaitedCall) -> Window:
+        """The same within the loop of the call."""
+        preemptions, clock, once = self._preemptions, self.clock, call.once
+        mark = preemptions.mark() if preemptions is not None else ()
+        start = clock.now()
+        for _ in itertools.repeat(None, self.calls):
+            await once()
+            if self._waits == "each":
+                clock.synchronize()
+        if self._waits == "last":
+            clock.synchronize()
+        return self._over(mark, clock.now() - start)
+
+    def _over(self, mark: Sequence[int], wall_s: float) -> Window:
+        net_s = self._preemptions.net_s(mark, wall_s) if self._preemptions is not None else wall_s
+        return Window(wall_s / self.calls, net_s / self.calls)
 
     def _timed(self) -> None:
         call, synchronize = self._call, self.clock.synchronize
@@ -262,7 +303,7 @@ def short_windows(
     warm_calls = 0 if protocol.setup_each else warm_calls_for(found.call_s)
     window_s = found.window_s + (calls + warm_calls - 1) * found.call_s
     fewest = min(fewest, protocol.samples_max)
-    if found.call_s > LONG_CALL_S:
+    if max(found.call_s, found.window_s) > LONG_CALL_S:
         budget_s, fewest = max(budget_s, LONG_TAKE_S), min(LONG_WINDOWS, fewest)
     most = max(1, min(MOST_WINDOWS, protocol.samples_max, int(timeout_s / window_s)))
     fit = min(most, max(fewest, int(min(budget_s / window_s, most))))
@@ -286,17 +327,63 @@ def undisturbed(pinned: bool) -> Iterator[None]:
     gc.disable()
     try:
         if len(before) > 1:
-            os.sched_setaffinity(0, {max(before)})
+            _keep_to({max(before)})
         yield
     finally:
         if len(before) > 1:
-            os.sched_setaffinity(0, before)
+            _keep_to(before)
         if collecting:
             gc.enable()
 
 
 def _processors() -> Set[int]:
     return set(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else set()
+
+
+def _keep_to(processors: Set[int]) -> None:
+    with contextlib.suppress(OSError):  # some sandboxes forbid it; then the system puts it where it likes
+        os.sched_setaffinity(0, processors)
+
+
+# -- how well they agree here --------------------------------------------------------------------------------------------
+
+TRIALS = 10
+
+
+class Agreement(NamedTuple):
+    """How far apart one and the same loop reads on this machine: standard deviations of the logarithm of a ratio."""
+
+    in_turn: float
+    """Of windows in turn, as many as a pair has of each side."""
+    apart: float
+    """Of as many windows one after the other."""
+    core: Optional[int]
+    """The one it was kept to; None where that cannot be."""
+    knows_preemption: bool
+    """Whether the system says when others had the core."""
+
+
+def agreement(clock: Backend) -> Agreement:
+    """Try it, for about a second."""
+    windows_a_side = 64
+    with undisturbed(pinned=True), HostWindows(_loop, clock, 1) as windows:
+        core = next(iter(_processors())) if len(_processors()) == 1 else None
+        windows.calls = calls_of_window(timed(windows))
+        in_turn, apart = [], []
+        for _ in range(TRIALS):
+            logs = [math.log(max(windows.take().net_s, LEAST_S)) for _ in range(2 * windows_a_side)]
+            in_turn.append(statistics.median(one - other for one, other in zip(logs[::2], logs[1::2])))
+            apart.append(statistics.median(logs[windows_a_side:]) - statistics.median(logs[:windows_a_side]))
+        return Agreement(_size(in_turn), _size(apart), core, windows.knows_preemption)
+
+
+def _loop() -> int:
+    return sum(each * each for each in range(200))
+
+
+def _size(differences: Sequence[float]) -> float:
+    """Their standard deviation around none."""
+    return math.sqrt(sum(each * each for each in differences) / len(differences))
 
 
 # -- windows until there are enough --------------------------------------------------------------------------------------

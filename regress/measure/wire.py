@@ -41,6 +41,9 @@ TRACKED = "value"
 SYNCHRONIZES = "synchronizes: no device time"
 """The flag of a visit whose function waits for the device itself."""
 
+SET_UP_EACH = "set up before each sample"
+"""What readers are told of a protocol with `setup_each`."""
+
 ONCE = "--once"
 """First word to a process that has no driver."""
 SCRIPT = "--script"
@@ -87,7 +90,8 @@ class Protocol:
     """Streams on which the samples of a round are taken in turn."""
     cache: str = "hot"
     setup_each: bool = False
-    """Run the benchmark's setup again before every sample (asv's `number = 1`)."""
+    """Run the benchmark's setup again before every sample: its author says how many calls that has (asv's `number`), or a
+    repeated call was seen to do other work than one right after a setup."""
     samples_min: int = 20
     samples_max: int = 200
     window_budget_s: float = 0.1

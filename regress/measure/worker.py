@@ -18,6 +18,7 @@ import sys
 import time
 from typing import Any, Dict, Mapping, Optional, Sequence
 
+from .awaited import awaiting
 from .backend import Backend, DeviceError, choose, imported_by_suites
 from .backend.torch_events import built_for
 from .channel import Channel
@@ -155,7 +156,8 @@ def set_up_cache(suite: Suite, command: SetupCache, number: int) -> CacheReady:
         os.chdir(command.directory)
         benchmark = suite.get(command.name)
         seed(number)
-        cache = benchmark.do_setup_cache()
+        with awaiting(benchmark):
+            cache = benchmark.do_setup_cache()
         with open(os.path.join(command.directory, "cache.pickle"), "wb") as file:  # it may have left the folder
             pickle.dump(cache, file)
     except BaseException as error:  # whatever a suite raises is data

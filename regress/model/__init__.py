@@ -12,7 +12,9 @@
     Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
     Conditions  what the device was like while rounds were taken: its clock, whether it slowed itself down, who else was on it
     Series      one case and metric on one machine, device and environment over commits
+    Corrected   a value of a series without what the machine did to it, by windows in turn with other commits
     ChangePoint a change of level in a series: first commit at the new level, what may be to blame, ratio, state
+    Shift       changes of many unrelated benchmarks at one commit that look like the machine's doing, or like a step back
     Breakage    a case that gave numbers and gives none any more: since which commit, what may be to blame, what it says
     Anchor      a commit that was measured again: if it moved, the machine did
     AnchorCheck  what an anchor shows: which of its values are no longer what they were when it was recorded
@@ -60,6 +62,7 @@ from regress.measure.wire import (
     HOST_IDENTITY,
     HOST_METRICS,
     PROTOCOL_IDENTITY,
+    SET_UP_EACH,
     SYNCHRONIZES,
     Against,
     Benchmark,
@@ -103,6 +106,7 @@ from regress.model.measured import (
     declared_words,
     direction_of,
     metric_of,
+    near_names,
     old_names,
 )
 from regress.model.metered import KernelMetrics, Metered, MeteredKernel
@@ -127,9 +131,12 @@ from regress.model.series import (
     ChangePoint,
     Conditions,
     Confirmation,
+    Corrected,
     Move,
     Series,
+    Shift,
     Way,
+    outside,
 )
 from regress.model.settings import DEFAULT_ENVIRONMENT, EXISTING, THRESHOLD_KINDS, Environment, Setting, Settings
 from regress.stats.summary import Summary
@@ -145,6 +152,7 @@ __all__ = [
     "METRICS",
     "NEXT_TAG",
     "PROTOCOL_IDENTITY",
+    "SET_UP_EACH",
     "SYNCHRONIZES",
     "THRESHOLD_KINDS",
     "AckKind",
@@ -174,6 +182,7 @@ __all__ = [
     "Confirmation",
     "Contender",
     "Contrast",
+    "Corrected",
     "Crossover",
     "DiffKind",
     "Environment",
@@ -213,6 +222,7 @@ __all__ = [
     "Series",
     "Setting",
     "Settings",
+    "Shift",
     "Side",
     "Span",
     "Spread",
@@ -229,6 +239,8 @@ __all__ = [
     "direction_of",
     "from_json",
     "metric_of",
+    "near_names",
     "old_names",
+    "outside",
     "writable",
 ]

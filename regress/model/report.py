@@ -15,7 +15,7 @@ from regress.model.implementations import Implementations
 from regress.model.measured import Case, Machine, Measurement, Side
 from regress.model.metered import Metered
 from regress.model.profiled import CallProfile
-from regress.model.series import AnchorCheck, Breakage, Changed
+from regress.model.series import AnchorCheck, Breakage, Changed, Shift
 from regress.model.settings import Setting
 from regress.profiles import Profile
 
@@ -104,6 +104,8 @@ class Report:
     """Of the benchmarks that have the implementation as a parameter."""
     changes: tuple[Changed, ...] = ()
     """Over many commits, the oldest first."""
+    shifts: tuple[Shift, ...] = ()
+    """Which of these changes are one event, the oldest first."""
     breakages: tuple[Breakage, ...] = ()
     """What gives no number any more, the oldest first."""
     anchors: tuple[AnchorCheck, ...] = ()
@@ -144,6 +146,8 @@ class Report:
     """Median and largest of `noise`, and the case that has the largest."""
     min_detectable: float | None = None
     """Median of `min_detectable`, as a relative change."""
+    finer: tuple[int, float] | None = None
+    """Where there were few rounds: how many a side would be usual, and that median with so many."""
     aa: SelfCheck | None = None
     """The A/A check that the report is about."""
     fineness: tuple[Fineness, ...] = ()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from regress.measure.wire import Failure
 from regress.model.acknowledged import Acknowledgement
@@ -31,6 +31,14 @@ class Conditions:
     """SM clocks of the rounds that know it."""
     company: tuple[str, ...] = ()
     """Other processes that computed on it, in words, each as it was seen last."""
+
+
+class Corrected(NamedTuple):
+    """A value, corrected for what the machine did to it, and the standard error of its logarithm against those of the commits
+    with which it is compared directly."""
+
+    value: float
+    error: float
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,9 @@ class Series:
     """What the benchmark declares as large."""
     conditions: Mapping[int, Conditions] = field(default_factory=dict, compare=False)
     """By place: what the device was like, where that has a part in the values."""
+    corrected: Mapping[int, Corrected] = field(default_factory=dict, compare=False)
+    """By place: the value corrected for what the machine did to it, where windows in turn with other commits tell. It is what
+    these say of the commit against the newest one that they link it with, times the value of that one as it was read."""
 
     def __post_init__(self) -> None:
         columns = (self.at, self.rounds, self.ways, self.intervals, self.failures)
@@ -71,6 +82,14 @@ class Series:
     def values(self) -> tuple[float | None, ...]:
         """The median of the round values of each; None where there is no value."""
         return tuple((each[0] if len(each) == 1 else median(each)) if each else None for each in self.rounds)
+
+    @cached_property
+    def curve(self) -> tuple[float | None, ...]:
+        """The values, corrected where that is known."""
+        if not self.corrected:
+            return self.values
+        known = self.corrected
+        return tuple(known[at].value if at in known else value for at, value in zip(self.at, self.values, strict=True))
 
     @cached_property
     def by_way(self) -> dict[Way, list[int]]:
@@ -116,6 +135,8 @@ class ChangePoint:
     way: Way
     recovered_by: str = ""
     """The first commit of the improvement that took this regression back."""
+    undoes: str = ""
+    """The first commit of an earlier change that it took back, whichever way that went: it is at the level of before again."""
     reasons: tuple[str, ...] = ()
     acknowledged: Acknowledgement | None = None
 
@@ -159,6 +180,40 @@ class Changed:
     """The commits of `point.blamed`."""
     new: bool = False
     """Whether this report raises the alarm: in a sweep, because nobody could have known of it before."""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Changes of many unrelated benchmarks at one commit, where none of them moved elsewhere, or all are back at a level that
+    they had before: one event, because that tells more of them than the commit does."""
+
+    machine: str
+    environment: str
+    device: str
+    good: str
+    """The newest measured commit that none of it is due to."""
+    blamed: tuple[Commit, ...]
+    """The commits that may be to blame for all of them, the oldest first."""
+    changes: tuple[Changed, ...]
+    """The largest first."""
+    reasons: tuple[str, ...]
+    """What speaks for another cause than the commit, in words."""
+
+    @property
+    def benchmarks(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(dict.fromkeys(each.case.name for each in self.changes))
+
+    @property
+    def new(self) -> bool:
+        """Whether this report raises the alarm for any of it."""
+        return any(each.new for each in self.changes)
+
+
+def outside(changes: Iterable[Changed], shifts: Iterable[Shift]) -> list[Changed]:
+    """Those of the changes that are events of their own."""
+    shifted = {id(each) for shift in shifts for each in shift.changes}
+    return [each for each in changes if id(each) not in shifted]
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from regress.model import Breakage, Changed, Report, Verdict
+from regress.model import Breakage, Changed, Report, Shift, Verdict, outside
 from regress.report.rows import MARKS, metric_words
 from regress.report.style import Style, cut, visible
 from regress.report.table import Layout, Row
 from regress.report.together import FEWEST, how_far
 from regress.units import format_change, format_interval, format_pair
 
-__all__ = ["ALIGNS", "broken_row", "changes", "folded_line", "row", "tables"]
+__all__ = ["ALIGNS", "broken_row", "changes", "folded_line", "row", "shift_row", "tables"]
 
 ALIGNS = "lrrrllll"
 _SUBJECT_LIMIT = 50
@@ -42,12 +42,13 @@ def folded_line(report: Report, style: Style) -> str:
 def tables(report: Report, style: Style) -> dict[str, list[Row]]:
     """Title -> rows of a table, below the titles of its columns, what hurts first; aligned as ALIGNS says."""
     alarm = "open in the history" if report.command == "gate" else "new"
+    every = list(report.changes) if style.verbose else outside(report.changes, report.shifts)
     chosen = [
-        (alarm, [each for each in report.changes if each.new and _shown(each, style)]),
-        ("open from before", [each for each in report.changes if not each.new and _is_open(each)]),
+        (alarm, [each for each in every if each.new and _shown(each, style)]),
+        ("open from before", [each for each in every if not each.new and _is_open(each)]),
     ]
     if style.verbose:
-        chosen.append(("from before", [each for each in report.changes if not each.new and not _is_open(each)]))
+        chosen.append(("from before", [each for each in every if not each.new and not _is_open(each)]))
     several = len({(each.machine, each.environment, each.device) for each in report.changes}) > 1
     changed = {
         title: [
@@ -57,6 +58,8 @@ def tables(report: Report, style: Style) -> dict[str, list[Row]]:
         for title, found in chosen
         if found
     }
+    moved = [shift_row(each) for each in report.shifts if each.new or any(map(_is_open, each.changes))]
+    shifts = {"moved at once": [_title("moved at once"), *moved]} if moved else {}
     broken, known = (
         {title: [_title(title), *_broken_rows(own, style)]} if own else {}
         for title, own in (
@@ -64,7 +67,7 @@ def tables(report: Report, style: Style) -> dict[str, list[Row]]:
             ("no number, from before", [each for each in report.breakages if not each.new]),
         )
     )
-    return broken | changed | known
+    return broken | shifts | changed | known
 
 
 def _title(words: str) -> Row:
@@ -116,6 +119,21 @@ def _rows(group: Sequence[Changed], several: bool) -> Iterator[Row]:
     )
 
 
+def shift_row(shift: Shift) -> Row:
+    """The cells of many benchmarks that moved at one commit: how far, what speaks for another cause, and nobody to blame."""
+    most = shift.changes[0]
+    ratios = [each.point.ratio for each in shift.changes if each.point.ratio is not None]
+    ends = list(dict.fromkeys(visible(each.short) for each in (shift.blamed[0], shift.blamed[-1])))
+    where = (f"on {_place(shift)}", f"at {' to '.join(ends)}", f"most in {visible(str(most.case))}")
+    words = (*map(visible, shift.reasons), *where)
+    change = f"{format_interval(min(ratios), max(ratios))} %" if ratios else ""
+    kinds = {each.metric.name for each in shift.changes}
+    metric = metric_words(kinds.pop()) if len(kinds) == 1 else ""
+    mark, color = MARKS[most.point.moved]
+    name = f"{len(shift.benchmarks)} benchmarks"
+    return Row((name, "", "", change, "", metric, "", ", ".join(words)), mark, color, accent=3)
+
+
 def _broken_rows(found: Sequence[Breakage], style: Style) -> Iterator[Row]:
     """A row each; of one benchmark, one for all that broke alike, unless verbose."""
     groups: dict[object, list[Breakage]] = {}
@@ -142,7 +160,7 @@ def broken_row(broken: Breakage, several: bool = False) -> Row:
         _place(broken) if several else "",
     )
     columns = (visible(str(broken.case)), "", "", visible(failure.kind), "", "", "", ", ".join(filter(None, words)))
-    return Row(columns, mark, color, accent=3)
+    return Row(columns, mark, color, accent=3, subject=_subject(broken))
 
 
 def row(changed: Changed, several: bool = False) -> Row:
@@ -160,7 +178,9 @@ def row(changed: Changed, several: bool = False) -> Row:
         "tentative" if point.state == "tentative" and point.acknowledged is None else "",
         ", ".join(filter(None, [_blame(changed), *_notes(changed), _place(changed) if several else ""])),
     )
-    return Row(columns, mark, color if point.large else "", accent=3, weight=how_far(point.ratio))
+    return Row(
+        columns, mark, color if point.large else "", accent=3, weight=how_far(point.ratio), subject=_subject(changed)
+    )
 
 
 def _blame(changed: Changed | Breakage) -> str:
@@ -169,7 +189,12 @@ def _blame(changed: Changed | Breakage) -> str:
     if len(changed.blamed) > 1:
         return f"one of {len(changed.blamed)} commits, {visible(changed.blamed[0].short)} to {visible(last.short)}"
     author = f" ({visible(last.author)})" if last.author else ""
-    return f"{visible(last.short)} {cut(visible(last.subject), _SUBJECT_LIMIT)}{author}"
+    return f"{visible(last.short)} {_subject(changed)}{author}"
+
+
+def _subject(changed: Changed | Breakage) -> str:
+    """That of the commit, where there is one to blame."""
+    return cut(visible(changed.blamed[0].subject), _SUBJECT_LIMIT) if len(changed.blamed) == 1 else ""
 
 
 def _notes(changed: Changed) -> tuple[str, ...]:
@@ -183,8 +208,10 @@ def _notes(changed: Changed) -> tuple[str, ...]:
         notes.append("takes an earlier regression back")
     if point.recovered_by:
         notes.append(f"recovered by {visible(point.recovered_by[:8])}")
+    if point.moved is Verdict.REGRESSED and point.undoes:
+        notes.append(f"lost again: back at the level of before {visible(point.undoes[:8])}")
     return (*notes, *map(visible, point.reasons))
 
 
-def _place(changed: Changed | Breakage) -> str:
+def _place(changed: Changed | Breakage | Shift) -> str:
     return " ".join(filter(None, [visible(changed.machine), visible(changed.environment), visible(changed.device)]))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from regress.model import Comparison, Failure, Report, Verdict
+from regress.model import Comparison, Failure, Report, Verdict, outside
 from regress.report import changes, summary, terminal, verdicts
 from regress.report.explained import because
 from regress.report.failures import alike, failures_of, name_of, reasons_beside
@@ -143,7 +143,10 @@ def _changed(report: Report) -> Iterator[Annotation]:
     for broken in (each for each in report.breakages if each.new):
         cells, where = changes.broken_row(broken).cells, broken.failure.where
         yield Annotation("error", f"no number any more: {cells[0]}", (in_words(cells),), where)
-    new = [each for each in report.changes if each.new]
+    for shift in (each for each in report.shifts if each.new):
+        cells, is_open = changes.shift_row(shift).cells, any(each.point.is_open for each in shift.changes)
+        yield Annotation("error" if is_open else "warning", f"moved at once: {cells[0]}", (in_words(cells),))
+    new = [each for each in outside(report.changes, report.shifts) if each.new]
     for each in sorted((one for one in new if one.point.is_open), key=lambda one: -how_far(one.point.ratio)):
         cells = changes.row(each).cells
         yield Annotation("error", f"regressed: {cells[0]}", (in_words(cells),))

@@ -41,6 +41,7 @@ from regress.model import (
     Report,
     Reviewed,
     SelfCheck,
+    Shift,
     Side,
     Standing,
     Summary,
@@ -118,6 +119,7 @@ def _judged(report: Report) -> dict[str, Any]:
         "geomean": geomean,
         "noise_floor": noise,
         "min_detectable": report.min_detectable,
+        "finer": dict(zip(("rounds", "min_detectable"), report.finer, strict=True)) if report.finer else None,
         "last_aa": _aa(report.last_aa),
         "acknowledged": report.acknowledged,
         "acknowledgements": [_reviewed(each) for each in report.acknowledgements],
@@ -145,6 +147,7 @@ def _sweep(report: Report) -> dict[str, Any]:
         "device": report.device or None,
         "cases": report.cases,
         "changes": [_changed(each) for each in report.changes],
+        "shifts": [_shift(each) for each in report.shifts],
         "breakages": [_broken(each) for each in report.breakages],
         "anchors": [_anchor(each) for each in report.anchors],
     }
@@ -406,8 +409,22 @@ def _changed(each: Changed) -> dict[str, Any]:
         "threshold": point.threshold,
         "state": point.state,
         "recovered_by": point.recovered_by or None,
+        "undoes": point.undoes or None,
         "reason": "; ".join(point.reasons),
         "acknowledged": _acknowledgement(point.acknowledged),
+        "new": each.new,
+    }
+
+
+def _shift(each: Shift) -> dict[str, Any]:
+    return {
+        "machine": each.machine,
+        "environment": each.environment,
+        "device": each.device or None,
+        "good": each.good,
+        "blamed": [_commit(one) for one in each.blamed],
+        "benchmarks": each.benchmarks,
+        "reason": "; ".join(each.reasons),
         "new": each.new,
     }
 

@@ -148,14 +148,15 @@ def _known(report: Report, word: str) -> str:
 
 
 def power(report: Report) -> str:
-    """How small a change could be seen."""
-    parts = []
-    if report.noise_floor is not None:
-        median, largest, case = report.noise_floor
-        parts.append(f"noise floor {format_percent(median)} (median), {format_percent(largest)} ({visible(case)})")
-    if report.min_detectable is not None:
-        smallest = format_percent(report.min_detectable)
-        parts.append(f"smallest regression it could confirm {smallest} (median)")
+    """How small a regression could be told, in half of the cases; with more rounds, where these were few; and where least."""
+    if report.min_detectable is None:
+        return ""
+    parts = [f"could have told +{format_percent(report.min_detectable)}"]
+    if report.finer is not None:
+        rounds, least = report.finer
+        parts.append(f"with {rounds} rounds a side about +{format_percent(least)}")
+    if report.noise_floor is not None and report.noise_floor[1] > report.noise_floor[0]:
+        parts.append(f"noisiest is {visible(report.noise_floor[2])}")
     return "; ".join(parts)
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from regress.report.style import Style, cells, cut, pad, paint
 
-__all__ = ["Layout", "Row", "align"]
+__all__ = ["Layout", "Row", "align", "shortened"]
 
 _GAP = "  "
 _MARK_WIDTH = 2
 _NAME_LIMIT = 60
 """A longer name has a line of its own, so that one name does not push the numbers of all rows out of sight."""
 _NAME_LEAST = 20
+_SUBJECT_LEAST = 12
 _NOTE_LIMIT = 12
 """How much of a terminal's width is kept free for the last column, which may wrap."""
 
@@ -28,6 +29,8 @@ class Row:
     accent: int | None = None
     weight: float = 0.0
     """How much it matters, where there is no room for all."""
+    subject: str = ""
+    """A part of the last cell that is cut where the line is wider than the terminal: the subject of a commit."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +62,22 @@ class Layout:
         """
         name = row.cells[0]
         if cells(name) <= self.widths[0]:
-            return [self._line(row.cells, row.mark, row, style)]
+            return [self._fitting(row.cells, row.mark, row, style)]
         if style.width is not None:
             name = cut(name, max(_NAME_LEAST, style.width - _MARK_WIDTH))
         alone = f"{paint(row.mark, row.color, style)} {paint(name, row.color if row.accent == 0 else '', style)}"
         if not any(row.cells[1:]):
             return [alone]
-        return [alone, self._line(("", *row.cells[1:]), " ", row, style)]
+        return [alone, self._fitting(("", *row.cells[1:]), " ", row, style)]
+
+    def _fitting(self, texts: Sequence[str], mark: str, row: Row, style: Style) -> str:
+        """The line, with as much of the subject as there is room for."""
+        line = self._line(texts, mark, row, style)
+        if style.width is None or not row.subject:
+            return line
+        wide = cells(self._line(texts, mark, row, replace(style, color=False)))
+        short = shortened(row.subject, wide - style.width)
+        return self._line((*texts[:-1], texts[-1].replace(row.subject, short, 1)), mark, row, style)
 
     def _line(self, texts: Sequence[str], mark: str, row: Row, style: Style) -> str:
         parts = []
@@ -76,6 +88,11 @@ class Layout:
             padded = text if column == last and how == "l" else pad(text, width, how)
             parts.append(paint(padded, row.color, style) if column == row.accent else padded)
         return f"{paint(mark, row.color, style)} {_GAP.join(parts)}".rstrip()
+
+
+def shortened(subject: str, over: int) -> str:
+    """The subject of a commit without so many columns that there is no room for; some of it stays."""
+    return subject if over <= 0 else cut(subject, max(min(_SUBJECT_LEAST, cells(subject)), cells(subject) - over))
 
 
 def align(rows: Sequence[Sequence[str]]) -> list[str]:

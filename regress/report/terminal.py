@@ -5,6 +5,8 @@ Sections that a report does not have are left out, so that one function prints e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from regress.errors import RegressError
 from regress.model import Report
 from regress.report import anchors, listings, summary, verdicts
@@ -16,8 +18,8 @@ from regress.report.implementations import implementations
 from regress.report.implementations import sentences as answers
 from regress.report.metered import metered
 from regress.report.profile import profile
-from regress.report.style import Style, pad, paint, visible
-from regress.report.table import align
+from regress.report.style import Style, cells, pad, paint, visible
+from regress.report.table import align, shortened
 from regress.units import format_time
 
 __all__ = ["render", "render_error"]
@@ -92,8 +94,7 @@ def _header(report: Report, style: Style) -> list[str]:
     rows = summary.sides(report, style)
     lines = []
     if rows:
-        cells = align([row[1:] for row in rows])
-        lines += [f"{_label(row[0])}{line}" for row, line in zip(rows, cells, strict=True)]
+        lines += [f"{_label(row[0])}{line}" for row, line in zip(rows, _fitting(rows, style), strict=True)]
     place = summary.place(report)
     lines += [f"{_label('on')}{place}"] if place else []
     lines += [f"{_label('plan')}{visible(report.plan)}"] if report.plan else []
@@ -108,6 +109,17 @@ def _header(report: Report, style: Style) -> list[str]:
         where = f"{first} from the start of a round's process until it can measure, {case} a case beside measuring"
         lines.append(f"{_label('cost')}{where}")
     return [*lines, ""] if lines else []
+
+
+def _fitting(rows: Sequence[tuple[str, ...]], style: Style) -> list[str]:
+    """The sides as lines without their labels, with as much of the subjects as there is room for."""
+    lines = align([row[1:] for row in rows])
+    over = 0 if style.width is None else _LABEL + max(map(cells, lines)) - style.width
+    if over <= 0:
+        return lines
+    widest = max(cells(subject) for _, _, subject, *_ in rows)
+    cuts = [shortened(subject, over - widest + cells(subject)) for _, _, subject, *_ in rows]
+    return align([(sha, cut, *rest) for (_, sha, _, *rest), cut in zip(rows, cuts, strict=True)])
 
 
 def _label(word: str) -> str:

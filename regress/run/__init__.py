@@ -1,6 +1,7 @@
 """The driver's side of measuring.
 
 plan          who is visited when, and by which protocol (pure functions)
+problems      which problems of the suite count
 unmatched     what was named and matches nothing
 ship          the folder with the measuring code that every worker runs
 environments  a side made ready to import: tree, build, interpreter, import path

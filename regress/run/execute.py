@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from regress.errors import NothingMeasured
+from regress.files import scratch
 from regress.measure.wire import Proposal, Task
 from regress.measure.wire import Suite as SuiteMessage
 from regress.model import Batch, Benchmark, Case, Failure, Protocol, Round, SuiteProblem
@@ -25,8 +26,9 @@ from regress.run.environments import Prepared
 from regress.run.environments.tree import unbuilt
 from regress.run.job import Job, Measured, Sink, Steps, Watcher
 from regress.run.lanes import Lane, Lanes, at_once
+from regress.run.problems import apart, problems_of
 from regress.run.turns import Turns
-from regress.run.unmatched import unmatched
+from regress.run.unmatched import nothing_matches, unmatched
 
 __all__ = ["Job", "Measured", "Sink", "Steps", "Watcher", "discover", "execute", "nothing_selected"]
 
@@ -47,8 +49,8 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
     Raises NothingMeasured where no case is selected, the suite has none, or the wrong code was imported.
     """
     measured, lanes = Measured(), Lanes(job)
-    with tempfile.TemporaryDirectory(prefix="regress-caches-", ignore_cleanup_errors=True) as scratch:
-        run = _Execution(job, measured, lanes, sink, watcher, Path(scratch))
+    with tempfile.TemporaryDirectory(prefix="caches-", dir=scratch(), ignore_cleanup_errors=True) as folder:
+        run = _Execution(job, measured, lanes, sink, watcher, Path(folder))
         try:
             run.select()
             if not measured.unaffected:
@@ -77,9 +79,9 @@ def _import_for_deciding() -> None:
     importlib.import_module("scipy.special")
 
 
-def _refuse_unbuilt(side: Prepared, suite: SuiteMessage, build: tuple[str, ...]) -> None:
+def _refuse_unbuilt(side: Prepared, problems: Iterable[SuiteProblem], build: tuple[str, ...]) -> None:
     """Raise NothingMeasured where the side's code is not built: what cannot be imported would pass as new on the other side."""
-    for problem in suite.problems:
+    for problem in problems:
         missing = unbuilt(side, problem.message) if problem.fatal else ""
         if missing:
             raise NothingMeasured(
@@ -91,12 +93,11 @@ def _refuse_unbuilt(side: Prepared, suite: SuiteMessage, build: tuple[str, ...])
             )
 
 
-def nothing_selected(job: Job, problems: Iterable[SuiteProblem]) -> NothingMeasured:
-    """The error where the suite has no case that is wanted."""
+def nothing_selected(job: Job, problems: Iterable[SuiteProblem], benchmarks: Iterable[Benchmark]) -> NothingMeasured:
+    """The error where the suite, which has these benchmarks, has no case that is wanted."""
     fatal = [each for each in problems if each.fatal]
     if job.selection.words:
-        what = f"no benchmark matches {job.selection.words}"
-        return NothingMeasured(what, why=where_searched(job.suite, fatal), fix="regress list")
+        return nothing_matches(job.selection, where_searched(job.suite, fatal), (each.name for each in benchmarks))
     if fatal:
         return NothingMeasured(
             f"no benchmark in {job.suite} could be imported",
@@ -151,15 +152,23 @@ class _Execution:
         """Discover the suite on each side, and choose the cases that are wanted."""
         job, measured = self._job, self._measured
         suites = self._lanes.discover(_import_for_deciding)
+        problems: dict[str, Sequence[SuiteProblem]] = {}
         for side in job.sides:
-            _refuse_unbuilt(side, suites[side.side.name], job.settings.build)
+            name = side.side.name
+            own = job.own_suites.get(name, job.suite)
+            count, told = apart(suites[name].problems, job.selection, suites[name].benchmarks, own)
+            _refuse_unbuilt(side, count, job.settings.build)
+            problems[name] = count
+            measured.warnings += [each for each in told if each not in measured.warnings]
         suites = self._with_unimportable(suites)
         for name, found in suites.items():
             cases = plan.select(found.benchmarks, job.selection)
+            if name in job.only:
+                cases = [case for case in cases if case in job.only[name]]
             names = {case.name for case in cases}
             self._cases[name] = cases
             measured.benchmarks[name] = {each.name: each for each in found.benchmarks if each.name in names}
-        measured.problems = plan.problems_of({name: found.problems for name, found in suites.items()})
+        measured.problems = problems_of(problems)
         asked = [each for found in suites.values() for each in found.benchmarks]
         measured.warnings += plan.complaints(asked, job.selection)
         measured.warnings += unmatched(list({each.name: each for each in asked}.values()), job.selection, job.settings)
@@ -169,7 +178,8 @@ class _Execution:
         else:
             measured.unaffected = bool(plan.select(asked, replace(job.selection, changed=None)))
             if not measured.unaffected:
-                raise nothing_selected(job, measured.problems)
+                every = problems_of({name: found.problems for name, found in suites.items()})
+                raise nothing_selected(job, every, asked)
 
     def _with_unimportable(self, suites: Mapping[str, SuiteMessage]) -> dict[str, SuiteMessage]:
         """The suites, each with what worked before, in the history or on a side before it, and cannot be imported there."""

@@ -95,13 +95,14 @@ class Group:
 
     def measure(self, tasks: Sequence[Task], references: Sequence[str], next_of: NextOf) -> list[Round]:
         """The rounds of one case, one a side, whose windows come in this order and its reverse. Those of `references` are what
-        the others are held against.
+        the others are compared with; where none of them has the case, its first side is.
 
         Raises Parted where the case cannot be measured so, Died and TimedOut where a process ends or hangs.
         """
         limit_s = sum(task.timeout_s + GRACE_S for task in tasks)
         by_side, protocol = {task.side: task for task in tasks}, tasks[0].protocol
         assert protocol is not None
+        compared_with = [each for each in references if each in by_side] or [min(by_side, key=self._seats.__getitem__)]
         said: dict[str, Ready | Round] = {}
         against: dict[str, list[Against]] = {side: [] for side in by_side}
 
@@ -121,7 +122,7 @@ class Group:
             at_it = [side for side in ready if said[side] == Ready(metric)]
             windows = self._taken([by_side[side] for side in at_it], protocol, limit_s, next_of)
             for side in at_it:
-                against[side] += self._against(metric, side, windows, references, protocol)
+                against[side] += self._against(metric, side, windows, compared_with, protocol)
                 self.servers[side].send(Enough())
                 listen(side)
         rounds = [each for each in said.values() if isinstance(each, Round)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,9 @@ class Job:
     own_suites: Mapping[str, Path] = field(default_factory=dict)
     """By side: the folder of its suite, where each side is measured with its own."""
     references: tuple[str, ...] = ()
-    """Names of the sides that the others are held against where windows are taken in turn; empty: the first one."""
+    """Names of the sides that the others are compared with where windows are taken in turn; empty: the first one."""
+    only: Mapping[str, Collection[Case]] = field(default_factory=dict)
+    """By side: the cases that are measured of it, where those are not all that are wanted."""
     gpus: tuple[Gpu, ...] = ()
     """What to measure on, ordered by UUID, all of them at once; none: on the one that the sides' processes see first."""
     had: Callable[[str], Mapping[str, Benchmark]] = lambda side: {}

@@ -21,7 +21,6 @@ from regress.model import (
     Failure,
     Protocol,
     Round,
-    SuiteProblem,
     declared_words,
 )
 
@@ -152,7 +151,8 @@ def settle(proposals: Mapping[str, Proposal], process: str = "fresh") -> Protoco
     """One protocol for both sides from what each side's unmeasured visit proposes; None where no side works.
 
     The first side (the base) decides wherever it can: a head that got slower must not change how it is measured. A side whose
-    function synchronizes proposes no calls, so the other one is asked. `process` says how the processes of rounds begin, where
+    function synchronizes proposes no calls, so the other one is asked; and where one side has to be set up before each sample,
+    both are. `process` says how the processes of rounds begin, where
     the metric leaves a choice.
     """
     working = [
@@ -161,9 +161,8 @@ def settle(proposals: Mapping[str, Proposal], process: str = "fresh") -> Protoco
     if not working:
         return None
     free = [proposal for proposal in working if SYNCHRONIZES not in proposal.flags]
-    settled = (free or working)[0].protocol
-    assert settled is not None
     protocols = [each.protocol for each in free or working if each.protocol is not None]
+    settled = next((each for each in protocols if each.setup_each), protocols[0])
     return replace(
         settled,
         lanes=min(each.lanes for each in protocols),
@@ -192,22 +191,6 @@ def free_memory() -> float:
         return float(found["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):
         return math.inf
-
-
-def problems_of(by_side: Mapping[str, Sequence[SuiteProblem]]) -> list[SuiteProblem]:
-    """The problems of the last side (the head), and those that only another side has.
-
-    The suite is the head's, mostly: a file of it that an older base cannot import holds benchmarks that are new, and fails
-    nothing; no more does one of the base's own suite.
-    """
-    *others, head = by_side
-    found = list(by_side[head])
-    known = {(each.where, each.message) for each in found}
-    for side in others:
-        for each in by_side[side]:
-            if (each.where, each.message) not in known:
-                found.append(replace(each, message=f"on the {side} only: {each.message}", fatal=False))
-    return found
 
 
 def unimportable(suite: Suite, had: Mapping[str, Benchmark]) -> dict[str, tuple[Benchmark, Failure]]:

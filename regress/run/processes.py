@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from regress.errors import NothingMeasured, quoted
+from regress.files import scratch
 from regress.measure.wire import Broken, Discover, Open, Probe, Trying, Works
 from regress.measure.wire import Suite as SuiteMessage
 from regress.model import Settings
@@ -79,7 +80,9 @@ class Processes:
     """Whether forks from sides that share a zygote were tried, and work."""
     _reaper: Reaper = field(default_factory=Reaper)
     _caches: tempfile.TemporaryDirectory[str] = field(
-        default_factory=lambda: tempfile.TemporaryDirectory(prefix="regress-compiled-", ignore_cleanup_errors=True)
+        default_factory=lambda: tempfile.TemporaryDirectory(
+            prefix="compiled-", dir=scratch(), ignore_cleanup_errors=True
+        )
     )
     """Compile caches: a folder a side, filled by the unmeasured visit."""
 

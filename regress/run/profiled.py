@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from regress.files import scratch
 from regress.measure.wire import Record, Recorded, Task
 from regress.model import Benchmark, Case, Failure
 from regress.run import plan
@@ -50,7 +51,7 @@ def profiled(
     trace.unlink(missing_ok=True)
     visits = job.visits(job.gpus)
     try:
-        with tempfile.TemporaryDirectory(prefix="regress-caches-", ignore_cleanup_errors=True) as cache:
+        with tempfile.TemporaryDirectory(prefix="caches-", dir=scratch(), ignore_cleanup_errors=True) as cache:
             if benchmark.setup_cache_key is not None:
                 failure = visits.setup_cache(prepared, benchmark, Path(cache))
             found = Recorded(failure=failure)

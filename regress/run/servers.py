@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any
 from typing import Protocol as Interface
 
+from regress.files import scratch
 from regress.measure.wire import (
     WIRE_VERSION,
     Broken,
@@ -263,7 +264,7 @@ class Server:
 
     def __init__(self, start: Start, opening: Open, reaper: Reaper, interrupt: Interrupt) -> None:
         self._reaper, self._interrupt = reaper, interrupt
-        self._home = Path(tempfile.mkdtemp(prefix="regress-"))
+        self._home = Path(tempfile.mkdtemp(prefix="home-", dir=scratch()))
         (self._home / "cwd").mkdir()
         command_read, self._write = os.pipe()
         self._read, reply_write = os.pipe()

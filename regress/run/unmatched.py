@@ -6,7 +6,8 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from regress.model import Benchmark, Settings, declared_words
+from regress.errors import NothingMeasured, quoted
+from regress.model import Benchmark, Settings, declared_words, near_names
 from regress.run.plan import Selection, cases_of, covers, select
 
 NEAR = 3
@@ -24,12 +25,24 @@ def unmatched(benchmarks: Sequence[Benchmark], selection: Selection, settings: S
     ]
 
 
+def nothing_matches(selection: Selection, searched: str, names: Iterable[str]) -> NothingMeasured:
+    """The error where no benchmark of these names matches what was asked for; `searched` says where they were found."""
+    known, most = list(names), max(1, NEAR // max(1, len(selection.patterns)))
+    near = dict.fromkeys(each for pattern in selection.patterns for each in near_names(pattern, known, most))
+    return NothingMeasured(
+        f"no benchmark matches {selection.words}",
+        why=searched,
+        fix=f"did you mean {' or '.join(map(quoted, near))}? regress list has all names" if near else "regress list",
+    )
+
+
 def names_unmatched(benchmarks: Sequence[Benchmark], selection: Selection) -> list[str]:
     """The same of what was asked for by name and tag. Where nothing at all matches, there is an error to say so."""
     if selection.known:
         return []
+    names = [each.name for each in benchmarks]
     told = [
-        f"no benchmark matches {pattern!r}{_near(pattern, _names(benchmarks))}"
+        f"no benchmark matches {pattern!r}{_told(near_names(pattern, names))}"
         for pattern in selection.patterns
         if not select(benchmarks, Selection((pattern,)))
     ]
@@ -55,7 +68,8 @@ def _settings_unmatched(benchmarks: Sequence[Benchmark], settings: Settings) -> 
 
 
 def _of_setting(setting: str, pattern: str, benchmarks: Iterable[Benchmark]) -> str:
-    return f'"{setting}" has {pattern!r}, which matches no benchmark{_near(pattern, _names(benchmarks))}'
+    near = near_names(pattern, (each.name for each in benchmarks))
+    return f'"{setting}" has {pattern!r}, which matches no benchmark{_told(near)}'
 
 
 def _covers_unmatched(benchmarks: Iterable[Benchmark], selection: Selection) -> Iterator[str]:
@@ -88,12 +102,10 @@ def _odd_directions(benchmarks: Iterable[Benchmark]) -> Iterator[str]:
             yield f'{each.name}: better = {better!r} is no direction; fix: "lower" or "higher"'
 
 
-def _names(benchmarks: Iterable[Benchmark]) -> list[str]:
-    """Names of benchmarks, and their parts: who looks for one may write any of them."""
-    parts = [part for each in benchmarks for part in each.name.split(".")]
-    return list(dict.fromkeys([*(each.name for each in benchmarks), *parts]))
-
-
 def _near(word: str, known: Iterable[str]) -> str:
-    found = difflib.get_close_matches(word, list(known), NEAR)
-    return f"; near it: {', '.join(found)}" if found else ""
+    """What is near a word that is no benchmark's name."""
+    return _told(difflib.get_close_matches(word, list(known), NEAR))
+
+
+def _told(near: Sequence[str]) -> str:
+    return f"; near it: {', '.join(near)}" if near else ""

@@ -4,6 +4,7 @@
     welch           round values of two sides -> Welch: ratio, interval, p; what such a test could have seen
     modes           round values of two sides -> Modes: two levels that both share
     serial          round values of two sides, in order -> how much each is like the one before it
+    ratios          ratios of some items to others -> the value of each, by least squares
     multiple        p values of one run -> adjusted p values
     changepoints    values of a history, in order -> the steps between their levels
     segmentation    numbers -> the piecewise constant fit with the least penalised cost

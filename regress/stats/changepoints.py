@@ -3,7 +3,8 @@
     logarithms      a step is a ratio, whatever the unit
     damping         what lies far from the median of its neighbours is moved to the border of what is usual: F. R. Hampel's
                     filter ("The influence curve and its role in robust estimation", JASA 69, 1974), with the border in place
-                    of the median, so that a change of level is not damped away with the outliers
+                    of the median, so that a change of level is not damped away with the outliers; LEAST values in a row that
+                    agree are a level and stay, though their neighbours outnumber them
     noise           the median absolute difference of values LAG apart: slow drift and a neighbour's noise count as noise
     candidates      `segmentation`, with a penalty of PENALTY · log n · noise²
     acceptance      the weakest step is taken out until every one that is left is at least as large as asked for and passes
@@ -106,7 +107,7 @@ def damped(logs: Floats, quietest: float) -> Floats:
     """The values with outliers moved to USUAL standard deviations from the median of their neighbours.
 
     The standard deviation is that of all distances to such medians, and at least `quietest`. At the ends the neighbours are
-    mirrored.
+    mirrored. LEAST in a row that lie nearer together than to it stay where they are.
     """
     import numpy as np
 
@@ -117,7 +118,18 @@ def damped(logs: Floats, quietest: float) -> Floats:
     around.partition(WINDOW, axis=1)
     median = around[:, WINDOW]
     border = USUAL * max(_TO_DEVIATION * float(np.median(np.abs(logs - median))), quietest)
-    return np.clip(logs, median - border, median + border)
+    return np.where(_in_a_row(logs) < np.abs(logs - median), logs, np.clip(logs, median - border, median + border))
+
+
+def _in_a_row(logs: Floats) -> Floats:
+    """Of each value how far LEAST in a row that it is among lie apart, at best."""
+    import numpy as np
+
+    runs = np.stack([logs[at : len(logs) - LEAST + 1 + at] for at in range(LEAST)])
+    apart = np.full(len(logs) + LEAST - 1, math.inf)
+    apart[LEAST - 1 : len(logs)] = runs.max(0) - runs.min(0)
+    nearest: Floats = np.min([apart[at : at + len(logs)] for at in range(LEAST)], axis=0)
+    return nearest
 
 
 def _noise(values: Floats) -> float:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from regress.stats.summary import critical_t, exp_or_inf, mean_and_variance
+from regress.stats.summary import Summary, critical_t, exp_or_inf, mean_and_variance
 
 POWER = 0.9
 """Probability with which a change has to be found to count as one that could have been found."""
@@ -70,6 +70,12 @@ def welch(base: Sequence[float], head: Sequence[float], confidence: float = 0.95
 def smallest_significant(standard_error: float, df: float, alpha: float) -> float:
     """The relative change whose two-sided p would be just `alpha`; for the first of m tests under Holm pass alpha / m."""
     return exp_or_inf(critical_t(df, alpha) * standard_error) - 1
+
+
+def error_with(rounds: int, base: Summary, head: Summary) -> tuple[float, float]:
+    """The standard error of the log ratio, with its degrees of freedom, if each side had so many rounds that scatter as these
+    do."""
+    return math.hypot(base.spread, head.spread) / math.sqrt(rounds), 2.0 * (rounds - 1)
 
 
 def min_detectable(

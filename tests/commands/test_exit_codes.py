@@ -556,3 +556,14 @@ def test_being_told_to_end_is_an_interruption(project: Make) -> None:
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
     assert process.returncode == 130
+
+
+def test_a_benchmark_file_that_was_not_asked_for_fails_nothing(project: Make) -> None:
+    p = two(project, sweep_rounds=2)
+    p.commit({"benchmarks/stale.py": "import gone\ndef time_old(): pass\n"})
+    asked = (["list"], ["run"], ["check", "HEAD~1"], ["sweep", "HEAD~1"])
+    assert [code(p, *words) for words in asked] == [3, 3, 3, 3]
+    for words in (["list"], ["run"], ["check", "HEAD~1"], ["sweep", "HEAD~2"]):
+        done = p.regress(*words, "-b", "work")
+        assert done.code == 0, done.err
+        assert "not selected, and cannot be imported: stale; regress list says why" in done.out + done.err

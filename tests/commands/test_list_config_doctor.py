@@ -12,6 +12,9 @@ from typing import Any
 import jsonschema
 import pytest
 
+from regress.commands.doctor import machine
+from regress.measure.backend.base import Backend
+from regress.measure.windows import Agreement, agreement
 from regress.report.json import schema
 from tests.conftest import Project, Result, regress
 
@@ -202,10 +205,56 @@ def test_doctor_is_content_with_a_good_project(project: Callable[..., Project]) 
     found = checks(result)
     assert result.code == 0
     assert {name for name, each in found.items() if each["state"] == "fail"} == set()
-    assert {"Python", "CUDA device", "configuration", "repository", "suite", "cache", "results"} <= set(found)
+    assert {"Python", "device", "configuration", "repository", "suite", "cache", "results"} <= set(found)
     assert found["suite"]["found"] == "4 benchmarks, 1 of them on the device"
     assert found["repository"]["found"] == f"{p.root}; a check would compare with {base[:8]} (HEAD~1)"
     assert p.git("status", "--porcelain") == "", "looking leaves nothing behind"
+
+
+@pytest.mark.parametrize(
+    ("found", "state", "words"),
+    [
+        (
+            Agreement(0.0014, 0.07, 1, True),
+            "ok",
+            "windows in turn on CPU 1 agree to 0.14 %, one after the other to 7 %",
+        ),
+        (Agreement(0.03, 0.07, 1, True), "warn", "host and wall times need many pairs"),
+        (Agreement(0.0014, 0.07, None, True), "warn", "on whatever CPU agree to 0.14 %"),
+        (Agreement(0.0014, 0.07, 0, False), "warn", "the system does not say when others had the CPU"),
+    ],
+)
+def test_doctor_says_how_well_host_times_agree_here(
+    monkeypatch: pytest.MonkeyPatch, found: Agreement, state: str, words: str
+) -> None:
+    monkeypatch.setattr(machine, "agreement", lambda clock: found)
+    check = machine._host_clock()
+    assert check.state == state
+    assert words in check.found
+    assert bool(check.fix) == (state == "warn")
+
+
+def test_windows_are_taken_where_no_process_may_choose_its_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError("not in this sandbox")
+
+    monkeypatch.setattr(os, "sched_setaffinity", refuse)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    found = agreement(Backend())
+    assert found.core is None
+    assert 0 < found.in_turn < 1
+
+
+def test_doctor_on_the_scripted_device_speaks_of_no_other(project: Callable[..., Project]) -> None:
+    """What a CUDA device would lack says nothing of a suite whose times are stated by its code."""
+    found = checks(project().regress("doctor", "--format", "json"))
+    assert found["device"] == {
+        "name": "device",
+        "state": "ok",
+        "found": 'scripted, as "device" says: times are stated by the code, not measured',
+        "fix": "",
+    }
+    assert not {"CUDA device", "NVML", "torch", "other processes"} & found.keys()
 
 
 def test_doctor_warns_where_there_is_no_commit_to_compare_with(project: Callable[..., Project]) -> None:

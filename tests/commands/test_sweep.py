@@ -8,6 +8,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,11 +18,13 @@ import pytest
 
 from regress.commands.session import Request, Session
 from regress.commands.sweep import _remark
-from regress.commands.sweep.changes import Events
+from regress.commands.sweep.changes import Events, events_on, shifts_in
+from regress.commands.sweep.choosing import choose
 from regress.commands.sweep.done import TRIES
 from regress.history import Store
 from regress.history.disk import LOCK_NAME
 from regress.history.sidecar import ENDING
+from tests.commands.report.made import Made, noisy
 from tests.commands.test_check import code, document
 from tests.conftest import Project, interrupted, start
 from tests.report.test_json import validate
@@ -427,10 +430,35 @@ def test_the_mark_of_new_survives_a_kill(project: Callable[..., Project]) -> Non
     assert Session(Request(p.root)).cache.exists()
 
 
+NOTHING_LEFT: Any = SimpleNamespace(measured=[], left=[], failed={}, planned=1)
+
+
 def test_commits_that_were_only_begun_are_not_called_measured() -> None:
     begun, done = (SimpleNamespace(sha=sha) for sha in ("a", "b"))
     stopped: Any = SimpleNamespace(measured=[begun, done], left=["a", "c"], failed={}, planned=3)
     assert _remark(stopped, Events((), ())) == "nothing new (1 of 3 commits measured, 1 begun)"
+
+
+def test_what_moved_at_once_in_one_of_several_places_is_one_event_of_a_sweep(tmp_path: Path) -> None:
+    """Nine benchmarks became slower at one commit on one machine only, and a tenth there and on the other."""
+    names = [f"{module}.time_{word}" for module in ("io", "nn", "ops") for word in "abc"]
+    steady = {name: noisy((40, 1e-3)) for name in (*names, "io.time_z")}
+    step = noisy((25, 1e-3), (15, 1.2e-3))
+    made = Made(tmp_path / "p", 40).record({**steady, "io.time_z": step}, machine="one")
+    made.record(
+        {**dict.fromkeys(names, step), "io.time_z": step, "io.time_last": noisy((38, 1e-3), (2, 2e-3))}, machine="two"
+    )
+    session = Session(Request(made.root))
+    line = session.repository.commits("HEAD")
+    found = events_on(session, line, {*names, "io.time_z", "io.time_last"}, "two")
+    changes = tuple(replace(each, new=True) for each in found.changes)
+    (shift,) = shifts = shifts_in(session, line, changes)
+    assert shift.benchmarks == tuple(names)
+    assert (shift.machine, shift.good, [each.sha for each in shift.blamed]) == ("two", made.shas[24], [made.shas[25]])
+    assert shift.reasons == ("9 of them were measured in other places too and did not move there: was it the machine?",)
+    told = _remark(NOTHING_LEFT, Events(changes, (), shifts))
+    assert told.startswith("9 benchmarks moved at once, 1 new regression, 1 new tentative change (")
+    assert shifts_in(session, line, events_on(session, line, names, "one").changes) == ()
 
 
 STOPPING = {
@@ -526,6 +554,31 @@ def test_a_branch_may_be_any_revision(project: Callable[..., Project], branches:
     assert p.regress("report", "-q").code == 0
 
 
+def test_since_a_release_leaves_out_the_patches_of_older_ones(project: Callable[..., Project]) -> None:
+    """Releases are tagged on branches of their own, and the patch of the old one is the newest commit of all."""
+    p, _ = filled(project, [50e-6])
+    for number in (1, 2, 3):
+        p.commit({"NEWS": str(number)})
+        p.git("switch", "-qc", f"rel-{number}")
+        p.commit({"VERSION": f"{number}.0"})
+        p.git("tag", f"v{number}.0")
+        p.git("switch", "-q", "main")
+    for number in (2, 1):
+        p.git("switch", "-q", f"rel-{number}")
+        p.commit({"VERSION": f"{number}.1"})
+        p.git("tag", f"v{number}.1")
+    p.git("switch", "-q", "main")
+    session = Session(Request(p.root))
+
+    def chosen(since: str) -> set[str]:
+        wanted = choose(session, "TAGS", (), since=since).wanted
+        return {name for sha, names in session.repository.releases().items() if sha in wanted for name in names}
+
+    assert chosen("v2.0") == {"v2.0", "v2.1", "v3.0"}
+    assert chosen("v2.1") == {"v2.1", "v3.0"}
+    assert chosen("v1.0") == {"v1.0", "v1.1", "v2.0", "v2.1", "v3.0"}
+
+
 def test_a_range_needs_no_branch_and_what_does_says_so(project: Callable[..., Project]) -> None:
     p, shas = filled(project, [50e-6, 50e-6, 50e-6], sweep_rounds=2)
     config = json.loads((p.root / "asv.conf.json").read_text())
@@ -549,3 +602,31 @@ def test_the_project_may_be_a_bare_repository(project: Callable[..., Project], t
     assert p.regress("check", "HEAD~1", "-q").code == 1
     assert p.regress("run", "-q").code == 0
     assert p.regress("report", "-q").code == 0
+
+
+def test_what_the_hosts_clock_reads_is_compared_however_the_machine_is(
+    project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every night the machine takes as much longer as a variable says; one commit takes 10 % more than those before it."""
+    p = project(sweep_rounds=3)
+    work = "import os, regress_scripted\nSLOW = float(os.environ.get('SLOW', 1))\n"
+    work += "def work(): regress_scripted.host({} * SLOW)\n"
+    suite = "import proj\ndef time_work(): proj.work()\n"
+    times = [50e-6] * 6 + [55e-6] * 5
+    shas = [p.commit({"proj/__init__.py": work.format(times[0]), "benchmarks/b.py": suite}, "commit 0")]
+    swept(p)
+    for night, slow in ((times[1:7], 1.4), (times[7:8], 0.8), (times[8:11], 1.2)):
+        shas += [
+            p.commit(
+                {"proj/__init__.py": work.format(seconds), "NEWS": str(len(shas) + at)}, f"commit {len(shas) + at}"
+            )
+            for at, seconds in enumerate(night)
+        ]
+        monkeypatch.setenv("SLOW", str(slow))
+        report = swept(p)
+    (change,) = report["changes"]
+    assert (change["first"], change["good"], change["metric"]) == (shas[6], shas[5], "wall_time")
+    assert change["ratio"] == pytest.approx(1.1, rel=0.02)
+    assert report["anchors"] == [], "what the machine did is out of it"
+    anchors = Counter(each.beside for each in anchors_of(p) if each.recorded.commit_sha == shas[0])
+    assert len(anchors) == 4, "each group, and that of the second night alone"

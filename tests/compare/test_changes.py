@@ -263,3 +263,33 @@ def test_a_level_that_is_new_is_a_change_however_it_scatters_afterwards() -> Non
     values = [*quiet(40, 3.5e-3), *((95e-3 if draw.random() < 0.9 else 3.5e-3) for _ in range(40))]
     values[10] = values[25] = 95e-3
     assert any(each.is_open for each in found(given(values)))
+
+
+@pytest.mark.parametrize("level", [1.3e-3, 1 / 1.3 * 1e-3], ids=["up", "down"])
+@pytest.mark.parametrize("before", [9, 30])
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5])
+def test_a_plateau_keeps_its_commits_from_sweep_to_sweep(length: int, before: int, level: float) -> None:
+    """Some commits are slower, or faster, and then it is taken back: no sweep blames another, and what was sure stays."""
+    every = series((before, 1e-3), (length, level), (8, 1e-3))
+    there, back = before, before + length
+    for n in range(before + 1, before + length + 9):
+        seen = replace(
+            every, **{name: getattr(every, name)[:n] for name in ("at", "rounds", "ways", "intervals", "failures")}
+        )
+        states = {int(each.first, 16): (each.state, bool(each.recovered_by)) for each in found(seen)}
+        assert set(states) <= {there, back}, f"after {n} commits"
+        if length >= 3 and n >= there + 3:
+            assert states[there][0] == "confirmed"
+        if length >= 3 and n > back:
+            assert states[back][0] == ("tentative" if n < back + 3 else "recovered" if level > 1e-3 else "confirmed")
+            assert states[there][1] == (level > 1e-3 and n >= back + 3), "a regression that was taken back says so"
+    assert len(states) == (0 if length == 1 else 2), "one value is a stray, two are told"
+
+
+def test_a_level_behind_zeros_is_one_change_from_zero() -> None:
+    """A tracked error was tiny, then none, then large: the last commit has one change, from the zeros before it."""
+    every = series((6, 8.7e-16), (5, 0.0), (12, 1.1e-13), rounds=1, metric=metric_of("value", "", "lower"))
+    assert [(int(each.first, 16), each.before == 0, each.after == 0) for each in found(every)] == [
+        (6, False, True),
+        (11, True, False),
+    ]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from regress.compare import compare
+from regress.compare import compare, finer, overall
 from regress.model import Case, Comparison, Verdict
 
 from .rounds import MIB, NOISY, SETTINGS, by_metric, one, rounds, scaled
@@ -49,6 +49,11 @@ def test_a_comparison_carries_its_evidence() -> None:
     assert found.reasons == ()
 
 
+def test_that_each_sample_was_set_up_is_said_once() -> None:
+    base, head = (rounds(gpu_time=scaled(each), protocol={"setup_each": True}) for each in (100e-6, 110e-6))
+    assert one(base, head).reasons == ("set up before each sample",)
+
+
 def test_undecided_says_why_with_the_spread() -> None:
     noisy = one(rounds(gpu_time=scaled(100e-6)), rounds(gpu_time=scaled(112e-6, NOISY)))
     assert noisy.reasons == ("large, but not significant (spread 14 %)",)
@@ -56,6 +61,24 @@ def test_undecided_says_why_with_the_spread() -> None:
     assert close.reasons == ("significant, but the interval reaches beyond 5 % (spread 0.16 %)",)
     neither = one(rounds(gpu_time=scaled(100e-6, NOISY)), rounds(gpu_time=scaled(100e-6)))
     assert neither.reasons == ("the interval reaches beyond 5 % (spread 14 %)",)
+
+
+def test_too_few_rounds_are_told_where_more_of_them_would_show_it() -> None:
+    """Two rounds a side that agree within 0.8 %, of eighteen cases: what forbids the claim is how few they are."""
+    base, head = [], []
+    for at in range(18):
+        base += rounds(f"ops.cudatime_{at:02}", gpu_time=scaled(100e-6, (1.0, 1.008)))
+        head += rounds(f"ops.cudatime_{at:02}", gpu_time=scaled(108e-6 if not at else 100e-6, (1.0, 1.006)))
+    first, *_ = found = compare(base, head, None, SETTINGS)
+    assert (first.verdict, first.reasons) == (Verdict.UNDECIDED, ("2+2 rounds: too few to claim among 18 cases",))
+    told = finer(found, SETTINGS)
+    assert told is not None
+    rounds_a_side, least = told
+    summed = overall(found, SETTINGS)
+    assert summed.min_detectable is not None
+    assert rounds_a_side == 5
+    assert 0.05 < least < 0.06 < summed.min_detectable
+    assert finer([one(rounds(gpu_time=scaled(100e-6)), rounds(gpu_time=scaled(101e-6)))], SETTINGS) is None
 
 
 def test_p_is_adjusted_over_the_tests_that_gate() -> None:

@@ -164,7 +164,7 @@ def test_a_maker_that_was_interrupted_leaves_nothing(
 
     (repository.worktree(commit, trees) / "code.py").write_text("changed")
     with monkeypatch.context() as patched:
-        patched.setattr("regress.git.worktrees.Worktrees._refuse_pointers", interrupt)
+        patched.setattr("regress.git.worktrees.Worktrees.lacking", interrupt)
         with pytest.raises(KeyboardInterrupt):
             repository.worktree(commit, trees)
     assert not (trees / commit.sha).exists()
@@ -255,6 +255,17 @@ def test_g10_lfs_pointers_are_refused_with_the_command_that_fetches(project: Pro
     assert (repository.worktree(repository.resolve("HEAD"), trees) / "pointer.py").exists()
 
 
+def test_g10_a_pointer_that_does_not_matter_is_left_and_told(project: Project, trees: Path) -> None:
+    (project.root / ".gitattributes").write_text("*.bin filter=lfs\n")
+    (project.root / "data.bin").write_text(POINTER)
+    project.commit("one")
+    repository = project.open()
+    tree = repository.worktree(repository.resolve("HEAD"), trees, lambda tree, name: name != "data.bin")
+    assert repository.lacking(tree) == ["data.bin"]
+    with pytest.raises(RegressError, match="Git LFS"):  # who needs it is not handed a tree without it
+        repository.worktree(repository.resolve("HEAD"), trees)
+
+
 def test_g10_an_lfs_filter_that_fails_is_told_as_such(project: Project, trees: Path) -> None:
     (project.root / ".gitattributes").write_text("*.bin filter=lfs\n")
     (project.root / "data.bin").write_text(POINTER)
@@ -317,6 +328,18 @@ def test_g7_a_submodule_that_cannot_be_had_is_an_error(with_module: Project, tre
         repository.worktree(repository.resolve("HEAD"), trees)
     assert "origin" in caught.value.why
     assert not any(path.is_dir() for path in trees.iterdir())
+
+
+def test_g7_the_other_submodules_are_there_where_one_cannot_be_had(with_module: Project, trees: Path) -> None:
+    other = Project(with_module.root.parent / "other")
+    other.commit("docs", page="1")
+    with_module.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other.root), "third/zdocs")
+    with_module.commit("three")
+    subprocess.run(["rm", "-rf", str(with_module.root / ".git" / "modules" / "third" / "lib")], check=True)
+    repository = with_module.open()
+    tree = repository.worktree(repository.resolve("HEAD"), trees, lambda tree, name: name != "third/lib")
+    assert repository.lacking(tree) == ["third/lib"]
+    assert (tree / "third" / "zdocs" / "page.py").read_text() == "1"
 
 
 def test_g7_a_copy_that_is_too_old_is_followed_by_the_origin(with_module: Project, trees: Path, tmp_path: Path) -> None:

@@ -433,7 +433,7 @@ def test_of_rows_with_very_many_samples_only_what_is_needed_is_kept(tmp_path: Pa
     for _ in range(2):
         ((_, recorded),) = archive(tmp_path).recorded("x.time_f")
         (table,) = recorded.asv
-        _, *columns, _ = table.columns["wall_time"]
+        _, *columns, _, _ = table.columns["wall_time"]
         assert (columns, table.started_at) == ([[[0.5]], [[0.4]], [[0.6]]], [1.0])
     (path,) = (tmp_path / "cache").iterdir()
     assert path.stat().st_size < 250_000

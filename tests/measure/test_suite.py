@@ -176,6 +176,15 @@ def test_an_address_in_a_parameter_is_stripped(tmp_path: Path) -> None:
     assert benchmarks["a.A.time_x"]["params"] == [["<object object> (0)", "<object object> (1)"]]
 
 
+def test_a_long_text_of_a_parameter_is_shortened_to_one_of_its_own(tmp_path: Path) -> None:
+    text = "class A:\n    params = ['x' * 2_000_000 + end for end in 'ab']\n    def time_x(self, s): pass\n"
+    benchmarks, _ = discover(tmp_path, {"a.py": text})
+    (texts,) = benchmarks["a.A.time_x"]["params"]
+    assert benchmarks["a.A.time_x"]["asv"]["params"] == [texts]
+    assert len(set(texts)) == 2
+    assert all(each.startswith("'xxx") and "2000003 characters" in each and len(each) < 200 for each in texts)
+
+
 def test_a_plugin_that_is_installed_is_not_imported(tmp_path: Path) -> None:
     """An installed copy of this package must not supply the types: the worker's own are the only ones."""
     program = PROGRAM.replace("print", "assert 'asv_bench_regress' not in sys.modules; print")

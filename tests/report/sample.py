@@ -42,6 +42,7 @@ from regress.model import (
     Reviewed,
     SelfCheck,
     Setting,
+    Shift,
     Side,
     Span,
     Standing,
@@ -495,6 +496,31 @@ def sweep() -> Report:
         suggestions=(("check", "regress check 3f2c1ab0 9d41e770 -b softmax"), ("go on", "regress sweep NEW")),
         recorded="/home/me/project/history",
         duration_s=4321.0,
+    )
+
+
+def shifted() -> Report:
+    """A sweep after which six benchmarks of three modules have moved at once, and one of them at another commit as well."""
+    names = [f"{module}.cudatime_{word}" for module in ("attn", "conv", "norm") for word in ("fwd", "bwd")]
+    together = [
+        changed(Case(name), "gpu_time", 1e-3, 1.3e-3 - 0.01e-3 * at, HEAD.commit, new=True)
+        for at, name in enumerate(names)
+    ]
+    lost = changed(Case(names[0]), "gpu_time", 0.8e-3, 1e-3, BASE.commit, new=False, undoes=RELEASE.sha)
+    reasons = (
+        "6 of them were measured in other places too and did not move there: was it the machine?",
+        "measured otherwise: driver 570 → 580",
+    )
+    place = "gpu-box", "worktree-py3.12", "GPU-1"
+    return Report(
+        command="sweep",
+        exit_codes=(1,),
+        state="FAIL",
+        changes=(*together, lost),
+        shifts=(Shift(*place, BASE.commit.sha, (HEAD.commit,), tuple(together), reasons),),
+        remark="6 benchmarks moved at once (1 of 1 commit measured); 1 regression open",
+        cases=42,
+        suggestions=(("check", "regress check 3f2c1ab0 9d41e770 -b attn.cudatime_fwd"),),
     )
 
 

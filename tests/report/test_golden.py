@@ -28,6 +28,7 @@ REPORTS: dict[str, tuple[Callable[[], Report], tuple[str, ...]]] = {
     "run": (sample.run, ("", "-verbose", "-terminal")),
     "fastest": (sample.fastest, ("", "-verbose", "-quiet", "-terminal")),
     "sweep": (sample.sweep, ("", "-verbose", "-quiet", "-terminal")),
+    "shifted": (sample.shifted, ("", "-verbose", "-terminal")),
     "gate": (sample.gate, ("", "-verbose", "-quiet", "-terminal")),
     "bisect": (sample.bisect, ("", "-verbose", "-quiet", "-terminal")),
     "list": (sample.listing, ("", "-quiet")),

@@ -209,6 +209,26 @@ class InPlace:
     assert round_.values["gpu_time"].value == pytest.approx(50e-6, rel=0.015)
 
 
+def test_setup_before_every_sample_where_a_call_changes_what_it_works_on(bench: Bench) -> None:
+    bench.write(
+        """
+import regress_scripted as d
+class InPlace:
+    def setup(self): self.sorted = False
+    def cudatime_sort(self):
+        d.kernel("sort", 50e-6 if self.sorted else 500e-6)
+        self.sorted = True
+class PutBack(InPlace):
+    def reset(self): self.sorted = False
+"""
+    )
+    rounds = by_name(bench)
+    said = {name: each.protocol.setup_each for name, each in rounds.items() if each.protocol is not None}
+    assert said == {"InPlace.cudatime_sort": True, "PutBack.cudatime_sort": False}
+    for each in rounds.values():
+        assert each.values["gpu_time"].value == pytest.approx(500e-6, rel=0.015)
+
+
 def test_a_device_that_protects_itself_is_waited_for(bench: Bench) -> None:
     bench.write(
         """
@@ -291,7 +311,7 @@ def test_no_device_work_is_no_device_time(bench: Bench) -> None:
 import regress_scripted as d
 def cudatime_host(): d.host(20e-6)
 def cudatime_generator():
-    yield d.kernel("k", 50e-6)
+    return (d.kernel("k", 50e-6) for _ in range(1))
 """
     )
     for round_ in by_name(bench).values():

@@ -22,7 +22,7 @@ from regress.git import Repository, open_repository
 from regress.model import Side
 from regress.run.environments import Prepared, identity_of, prepare
 from regress.run.environments.kept import Kept
-from regress.run.environments.tree import import_roots
+from regress.run.environments.tree import import_roots, matters
 from tests.conftest import Project, start
 
 KERNEL = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\n"
@@ -491,3 +491,39 @@ def test_what_rounds_import_stays_compiled(bench: Callable[..., Bench], monkeypa
     forbidden, prefix = done.stdout.split()
     assert forbidden == "False"
     assert made.cache in Path(prefix).parents
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "expected"),
+    [
+        ("docs/logo.png", {}, False),
+        ("logo.png", {}, False),
+        ("data/big.bin", {}, False),
+        ("proj/weights.bin", {}, True),
+        ("tests/answer.npz", {"build": ["make"]}, False),
+        ("data/big.bin", {"build": ["make"]}, False),
+        ("third/lib", {}, False),
+        ("third/lib", {"build": ["make"]}, True),
+        ("docs/theme", {"build": ["make"]}, False),
+        ("third/lib", {"build": ["make"], "build_inputs": ["proj/"]}, False),
+        ("third/lib", {"build": ["make"], "build_inputs": ["third/lib/include/"]}, True),
+        ("data/big.bin", {"build": ["make"], "build_inputs": ["data/"]}, True),
+    ],
+)
+def test_only_what_is_imported_or_built_has_to_be_there(
+    bench: Callable[..., Bench], name: str, settings: dict[str, object], expected: bool
+) -> None:
+    b = bench(**settings)
+    b.p.write({"proj/__init__.py": "", "third/lib/here.c": "", "docs/theme/here": "", "tests/__init__.py": ""})
+    assert matters(b.p.root, name, b.config) is expected
+
+
+def test_a_picture_that_is_not_here_is_a_line_and_what_is_imported_an_error(bench: Callable[..., Bench]) -> None:
+    b = bench()
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 5\n"
+    b.p.commit({"proj/__init__.py": "", "docs/logo.png": pointer, ".gitattributes": "*.png filter=lfs\n"})
+    assert any("docs/logo.png of the commit's files are not here" in each for each in b.prepare().warnings)
+    b.p.commit({"proj/icon.png": pointer})
+    with pytest.raises(RegressError, match="Git LFS") as caught:
+        b.prepare()
+    assert "proj/icon.png" in caught.value.why

@@ -375,6 +375,122 @@ class Sorting:
     assert (first.protocol.calls, first.protocol.setup_each) == (1, True)
 
 
+def test_setup_runs_before_every_sample_of_so_many_calls(bench: Bench) -> None:
+    bench.write(
+        """
+import regress_scripted as d
+class Ten:
+    number = 10
+    repeat = 4
+    def setup(self): self.left = [1e-3] * 10
+    def time_pop(self): d.host(self.left.pop())
+"""
+    )
+    measured = bench.run()
+    assert failures(measured) == {}
+    (first, *_) = measured.rounds
+    assert first.protocol is not None
+    assert (first.protocol.calls, first.protocol.setup_each) == (10, True)
+
+
+def test_what_is_used_up_in_a_round_is_set_up_again(bench: Bench) -> None:
+    bench.write(
+        """
+import regress_scripted as d
+class Many:
+    def setup(self): self.left = [1e-5] * 3000
+    def time_pop(self): d.host(self.left.pop())
+"""
+    )
+    measured = bench.run()
+    assert failures(measured) == {}
+    (first, *_) = measured.rounds
+    assert first.protocol is not None
+    assert first.protocol.calls * first.protocol.windows > 3000
+    assert not first.protocol.setup_each
+
+
+def test_what_a_call_changes_on_one_side_is_set_up_again_on_both(bench: Bench) -> None:
+    bench.write(
+        """
+import proj
+class Order:
+    def setup(self): self.x = [2, 1]
+    def time_order(self): proj.order(self.x)
+    def time_length(self): proj.order([])
+""",
+        base="import regress_scripted as d\ndef order(x): d.host(2e-3)\n",
+        head="import regress_scripted as d\ndef order(x): d.host(1e-4 if x == sorted(x) else 1e-3); x.sort()\n",
+    )
+    measured = bench.run()
+    assert failures(measured) == failures(measured, "base") == {}
+    each = {(one.side, one.name): one for one in measured.rounds}
+    assert each["head", "b.Order.time_order"].values["wall_time"].value == pytest.approx(1e-3, rel=0.2)
+    said = {key: one.protocol.setup_each for key, one in each.items() if one.protocol is not None}
+    assert said == {(side, name): name == "b.Order.time_order" for side, name in each}
+
+
+def test_coroutines_are_awaited_in_a_loop_of_their_own(bench: Bench) -> None:
+    bench.write(
+        """
+import asyncio, functools
+import regress_scripted as d
+def plainly(function):
+    @functools.wraps(function)
+    def call(*args): return function(*args)
+    return call
+class Waits:
+    params = [[1e-3, 2e-3]]
+    async def setup(self, s):
+        self.lock = asyncio.Lock()
+        self.late = asyncio.create_task(asyncio.sleep(3600))
+    async def teardown(self, s):
+        assert not self.late.done()
+    async def work(self, s):
+        await asyncio.sleep(0)
+        async with self.lock: d.host(s)
+    async def time_work(self, s): await self.work(s)
+    async def cudatime_work(self, s):
+        await asyncio.sleep(0)
+        d.kernel("k", s)
+    async def track_work(self, s):
+        await self.work(s)
+        return 7
+    async def peakmem_work(self, s): await self.work(s)
+    @plainly
+    async def time_wrapped(self, s): await self.work(s)
+class Cached:
+    async def setup_cache(self): return 3
+    def track_cached(self, cache): return cache
+"""
+    )
+    measured = bench.run()
+    assert failures(measured) == {}
+    value = {
+        (each.name, *each.params): next(iter(each.values.values())).value for each in measured.rounds if each.order == 0
+    }
+    for name in ("time_work", "time_wrapped", "cudatime_work"):
+        for s in (1e-3, 2e-3):
+            assert value[f"b.Waits.{name}", str(s)] == pytest.approx(s, rel=0.2)
+    assert value["b.Waits.track_work", "0.001"] == 7
+    assert value["b.Cached.track_cached",] == 3
+
+
+@pytest.mark.parametrize(
+    ("suite", "which"),
+    [
+        ("def time_x(): yield", "time_x"),
+        ("async def time_x(): yield", "time_x"),
+        ("class C:\n    def setup(self): yield\n    def track_x(self): return 1", "setup"),
+    ],
+)
+def test_what_would_never_run_is_an_error(bench: Bench, suite: str, which: str) -> None:
+    bench.write(suite)
+    (failure,) = failures(bench.run()).values()
+    assert failure.message.startswith(f"TypeError: {which} is a generator function")
+    assert "fix:" in failure.message
+
+
 def test_a_case_that_fails_on_one_side_is_proven_to_work_on_the_other_and_left(bench: Bench) -> None:
     suite = "import proj\ndef cudatime_c(): proj.work()\ndef cudatime_d(): proj.other()\n"
     works = "import regress_scripted as d\ndef work(): d.kernel('k', 5e-5)\ndef other(): work()\n"

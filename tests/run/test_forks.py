@@ -91,6 +91,25 @@ def track_x(): return 1
     )
 
 
+def test_a_suite_whose_import_starts_a_thread_is_not_forked(bench: Bench) -> None:
+    """A fork does not have the thread, and waits for it for ever."""
+    bench.write(
+        """
+import queue, threading
+asked, done = queue.Queue(), queue.Queue()
+def work():
+    while True: done.put(2 * asked.get())
+threading.Thread(target=work, name="worker", daemon=True).start()
+def track_x():
+    asked.put(3)
+    return done.get()
+"""
+    )
+    measured = bench.run()
+    assert good(measured) == {"b.track_x": 2}
+    assert "benchmarks.b starts the thread worker when it is imported" in measured.warnings[0]
+
+
 @pytest.mark.parametrize(
     ("at_import", "why"),
     [

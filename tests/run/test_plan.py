@@ -182,6 +182,11 @@ def test_a_base_that_synchronizes_leaves_it_to_the_head() -> None:
     assert plan.settle(both) == Protocol("gpu_time", calls=1)
 
 
+def test_both_sides_are_set_up_each_time_where_one_has_to_be() -> None:
+    each = Proposal("n", [], "head", Protocol("wall_time", setup_each=True))
+    assert plan.settle({"base": offer("base", 40), "head": each}) == each.protocol
+
+
 def test_a_side_that_fails_has_no_say() -> None:
     broken = Failure("error", "no")
     assert plan.settle({"base": offer("base", 40, failure=broken), "head": offer("head", 3)}) == Protocol(

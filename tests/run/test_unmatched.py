@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from regress.measure.wire import Benchmark
-from regress.model import Settings
+from regress.model import Settings, near_names
 from regress.run.plan import Selection, select
-from regress.run.unmatched import unmatched
+from regress.run.unmatched import nothing_matches, unmatched
 
 SETTINGS = Settings()
 
@@ -26,7 +26,7 @@ SUITE = [declaring("ops.Softmax.time_fwd", tags=["core"], covers="lib/softmax"),
     ("selection", "said"),
     [
         (Selection(("Softmax", "io.time_load")), []),
-        (Selection(("Softmax", "Sofmax")), ["no benchmark matches 'Sofmax'; near it: Softmax"]),
+        (Selection(("Softmax", "Sofmax")), ["no benchmark matches 'Sofmax'; near it: ops.Softmax.time_fwd"]),
         (Selection(("Softmax", "x{3}y")), ["no benchmark matches 'x{3}y'"]),
         (Selection(("Softmax", "Gone"), known=True), []),
         (
@@ -68,3 +68,30 @@ def test_what_covers_no_file_is_measured_and_said() -> None:
         f"module: covers = 'lib.softmax' matches no file of the repository, so it is measured{near}",
     ]
     assert unmatched(suite, Selection(), SETTINGS) == [], "only where it decides what is measured"
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        ("softmax", ["ops.Softmax.time_fwd", "ops.Softmax.time_bwd"]),
+        ("Sofmax", ["ops.Softmax.time_bwd", "ops.Softmax.time_fwd"]),
+        ("Softmax.time_fdw", ["ops.Softmax.time_fwd", "ops.Softmax.time_bwd"]),
+        (r"^io\.time_laod$", ["io.time_load(1, 2)"]),
+        ("io.time_load(1,2)", ["io.time_load(1, 2)"]),
+        ("xyzzy", []),
+        ("", []),
+    ],
+)
+def test_names_are_near_in_whole_or_in_part(words: str, near: list[str]) -> None:
+    names = ["ops.Softmax.time_fwd", "ops.Softmax.time_bwd", "io.time_load(1, 2)"]
+    assert sorted(near_names(words, names)) == sorted(near)
+    assert near_names(words, names)[:1] == near_names(words, reversed(names))[:1], (
+        "the order that they stand in is nobody's"
+    )
+
+
+def test_nothing_matches_says_where_and_what_is_near() -> None:
+    error = nothing_matches(Selection(("sofmax", "time_laod")), "searched in b", [each.name for each in SUITE])
+    assert (error.what, error.why) == ("no benchmark matches 'sofmax' or 'time_laod'", "searched in b")
+    assert error.fix == "did you mean ops.Softmax.time_fwd or io.time_load? regress list has all names"
+    assert nothing_matches(Selection((), ("core",)), "searched in b", ()).fix == "regress list"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 
 from regress.errors import NothingMeasured, RegressError, quoted
-from regress.model import Case
+from regress.model import Case, near_names
 
 NEAR = 3
 
@@ -31,8 +30,7 @@ def one_case(words: str, cases: Sequence[Case]) -> Case:
                 why=", ".join(map(str, found[:NEAR])) + others,
                 fix=f"name one: {quoted(str(found[0]))}",
             )
-    names = {str(each): each for each in cases} | {each.name: each for each in cases}
-    near = difflib.get_close_matches(words, names, NEAR, 0.5)
+    near = near_names(words, [*map(str, cases), *(each.name for each in cases)], NEAR)
     raise NothingMeasured(
         f"there is no case {words!r}",
         why=f"the suite has {len(cases)} cases, and no name is like it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import shutil
@@ -14,21 +15,24 @@ from regress.commands.fitness import device_checks, torch_checks
 from regress.commands.session import Request, Session, counted
 from regress.errors import RegressError
 from regress.measure.backend import DeviceError, choose
+from regress.measure.backend.base import Backend
 from regress.measure.backend.torch_events import built_for
+from regress.measure.windows import agreement
 from regress.model import Check, Report
 from regress.run.execute import Watcher, discover
 
+NOISY = 0.02
+"""From here on the pairs of a first look are too few for most host times."""
 FREE_BYTES = 2 << 30
 """Under this much free space a worktree or a build may not fit."""
 
 
 def doctor(request: Request, watcher: Watcher) -> Report:
     """Look at Python, the device, the repository, the suite and the places where results go."""
-    device = choose("auto")
-    facts = {**device.facts(), **_torch()}
-    if not device.has_device:
-        facts["no_device"] = device.why_no_device
-    checks = [_python(), *device_checks(facts), *_others_on_device(facts), *_frameworks(facts), *_cpu()]
+    kind = "auto"
+    with contextlib.suppress(RegressError):  # what is wrong is a check of its own
+        kind = Session(request).config.settings.device
+    checks = [_python(), *_device(kind)]
     try:
         session = Session(request)
         checks.append(Check("configuration", "ok", str(session.config.path)))
@@ -46,6 +50,20 @@ def doctor(request: Request, watcher: Watcher) -> Report:
 
 def _python() -> Check:
     return Check("Python", "ok", f"{platform.python_version()} on {platform.system()} {platform.release()}")
+
+
+def _device(kind: str) -> Iterator[Check]:
+    """What the suite is measured on, which the configuration names, and with what."""
+    if kind == "fake":
+        facts: dict[str, Any] = {"scripted": True}
+    else:
+        device = choose("auto")
+        facts = {**device.facts(), **_torch()}
+        if not device.has_device:
+            facts["no_device"] = device.why_no_device
+    yield from (*device_checks(facts), *_others_on_device(facts), *_frameworks(facts), *_cpu())
+    if kind != "fake":
+        yield _host_clock()
 
 
 def _others_on_device(facts: Mapping[str, Any]) -> Iterator[Check]:
@@ -115,6 +133,26 @@ def _cpu() -> Iterator[Check]:
         )
     else:
         yield Check("CPU load", "ok", f"{busy:.1f} on {cpus} CPUs")
+
+
+def _host_clock() -> Check:
+    """What host and wall times can be compared to here, by a loop that both sides share."""
+    found = agreement(Backend())
+    where = f"on CPU {found.core}" if found.core is not None else "on whatever CPU"
+    in_turn, apart = 100 * found.in_turn, 100 * found.apart
+    words = f"windows in turn {where} agree to {in_turn:.2g} %, one after the other to {apart:.2g} %"
+    if found.core is None:
+        why = "the system lets no process choose its CPU"
+        return Check("host's clock", "warn", f"{words}: {why}", "allow sched_setaffinity in the container's profile")
+    if not found.knows_preemption:
+        why = "the system does not say when others had the CPU"
+        return Check(
+            "host's clock", "warn", f"{words}: {why}", "a kernel with CONFIG_SCHED_INFO has /proc/self/schedstat"
+        )
+    if found.in_turn > NOISY:
+        why = "host and wall times need many pairs"
+        return Check("host's clock", "warn", f"{words}: {why}", "stop what else is running")
+    return Check("host's clock", "ok", words)
 
 
 def _repository(session: Session) -> Iterator[Check]:

@@ -5,6 +5,7 @@ lines       one Series as a chart draws it
 spans       the interval of each value
 rows        one Series as the overview lists it: its status
 events      change points that are one event, in several cases and places
+shifts      events of many benchmarks that are one
 accounts    what the changes of a benchmark come from
 broken      what fails, and since when
 implementations  which is the fastest at each size, at the newest commit and at releases
@@ -21,14 +22,14 @@ from typing import TYPE_CHECKING
 from regress.commands.acknowledging import review
 from regress.commands.reading import reading
 from regress.commands.report.accounts import explained_in
-from regress.commands.report.branch import Branch, branch_of
+from regress.commands.report.branch import Branch, Dated, branch_of, by_date
 from regress.commands.report.contents import Contents
 from regress.commands.report.leaves import Maker
 from regress.commands.session import Request, Session
-from regress.compare import past_of
-from regress.errors import NothingMeasured
+from regress.compare import Ancestry, Past, past_of
+from regress.errors import NoRepository, NothingMeasured
 from regress.history import SkippedFile, confirmed_in
-from regress.model import Side
+from regress.model import Commit, Side
 from regress.pages import Site
 
 if TYPE_CHECKING:
@@ -49,15 +50,30 @@ def report(
     # Of no commits at all everything is unknown: so it says which have results, for git to tell their order.
     everything = past_of(results, session.cache, (), settings, progress=reading(watcher))
     recorded = {each.commit_sha for each in everything.unknown}
-    branch = branch_of(session, recorded, since)
+    branch, ancestry = _branch(session, watcher, everything, recorded, since)
     if not branch.commits:
         raise _nothing(session, branch, recorded, since, everything.skipped)
     past = everything.of(branch.commits)
-    entries = review(session, Side("head", branch.all[-1], branch.name))
+    entries = review(session, Side("head", branch.all[-1], branch.name), ancestry)
     known = explained_in(session), confirmed_in(session.cache)
     maker = Maker(past, results, branch, settings, entries, *known, frozenset(commands))
     site = Site(tuple(maker.leaves()), Contents(session, past, branch).index)
     return site, (session.config.root / settings.report_dir).resolve()
+
+
+def _branch(
+    session: Session, watcher: Watcher, everything: Past, recorded: Collection[str], since: str | None
+) -> tuple[Branch, Ancestry]:
+    """The branch, and what descends from what; where the repository is not at hand by the dates that were recorded."""
+    try:
+        return branch_of(session, recorded, since), session.repository
+    except NoRepository as error:
+        why = f"{error.what} ({error.why})" if error.why else error.what
+        watcher.note(
+            f"warning: commits stand in the order of their dates, without subjects and tags: {why}; fix: {error.fix}"
+        )
+        every = [Commit(each.commit_sha, "", "", each.date) for each in everything.unknown]
+        return by_date(every, since), Dated(every)
 
 
 def _nothing(

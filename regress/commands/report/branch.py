@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 
 from regress.commands.session import Session
 from regress.errors import RevisionError
+from regress.git import iso_date
 from regress.model import Commit
 from regress.pages import SHA_DIGITS, PageCommit, Release
 
@@ -121,6 +123,49 @@ def branch_of(session: Session, recorded: Collection[str], since: str | None) ->
         unmeasured = repository.commits(f"{measured[-1].sha}..{revision}", session.own_paths)
     tags, released = repository.releases(), repository.releases_in(every)
     return Branch(name, tuple(every), measured, tuple(unmeasured), tags, released)
+
+
+def by_date(every: Sequence[Commit], since: str | None) -> Branch:
+    """What stands for the branch where there is no repository: commits with results in the order of their dates, each on top of
+    the one before. `since` is a date, or one of them."""
+    first = 0
+    if since is not None:
+        first = next((at for at, each in enumerate(every) if each.sha.startswith(since)), -1)
+        if first < 0:
+            oldest = iso_date(since)
+            if oldest is None:
+                why = "tags and branches are not known without the repository"
+                raise RevisionError(
+                    f"{since} is no date", why=why, fix="--since 2026-01-20, or a hash of a commit with results"
+                )
+            first = sum(each.date < oldest for each in every)
+    before = [(), *((each.sha,) for each in every)]
+    line = tuple(replace(each, parents=parents) for each, parents in zip(every, before, strict=False))
+    return Branch("this history", line, line[first:], (), {})
+
+
+class Dated:
+    """An Ancestry of commits of which no more is known than the order of their dates."""
+
+    def __init__(self, commits: Sequence[Commit]) -> None:
+        self._place = {each.sha: at for at, each in enumerate(commits)}
+
+    def has(self, sha: str) -> bool:
+        return self._at(sha) is not None
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        before, after = self._at(old), self._at(new)
+        return before is not None and after is not None and before <= after
+
+    def last_release(self, sha: str, *, itself: bool = False) -> str | None:
+        return None
+
+    def content(self, revision: str, path: Path) -> str | None:
+        return None
+
+    def _at(self, sha: str) -> int | None:
+        """The place of a commit, which may be named by the beginning of its hash."""
+        return next((at for each, at in self._place.items() if sha and each.startswith(sha)), None)
 
 
 def _first(session: Session, every: Sequence[Commit], since: str | None) -> int:

@@ -41,7 +41,7 @@ def broken_of(lines: Sequence[tuple[Series, int]], branch: Branch) -> tuple[Brok
             first=run[0],
             last=failed[-1],
             commits=len(failed),
-            open=failed[-1] > newest,
+            open=failed[-1] == series.at[-1],
             good=stopped.get(key),
         )
         if key not in found or (series.primary and each.commits >= found[key].commits):

@@ -15,6 +15,7 @@ from regress.commands.report.branch import Branch
 from regress.commands.report.broken import with_messages
 from regress.commands.report.leaves import id_of
 from regress.commands.report.rows import rank, severity
+from regress.commands.report.shifts import with_notes, with_shifts
 from regress.commands.session import Session
 from regress.compare import Past
 from regress.history import Store, last_aa, left_out
@@ -81,6 +82,7 @@ class Contents:
         beyond = max(0, len(events) - MOST_EVENTS) + max(0, len(broken) - MOST_EVENTS)
         events, suspects = _numbered(events[:MOST_EVENTS])
         names = [part.entry.name for part in parts]
+        events, shifts = with_shifts(with_notes(events, names, places, self._store, branch), names, branch)
         listed, values = _apart(_shortened(rows), [part.columns for part in parts])
         unmeasured = branch.unmeasured
         found = Index(
@@ -104,6 +106,7 @@ class Contents:
             rows=listed,
             counts=_counts(len(places), rows, broken),
             events=tuple(events),
+            shifts=shifts,
             broken=with_messages(broken[:MOST_EVENTS], names, places, self._store, branch),
             left_out=beyond,
             suspects=tuple(suspects),

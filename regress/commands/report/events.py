@@ -11,6 +11,7 @@ from regress.commands.acknowledging import REASON
 from regress.commands.report.branch import MOST_SUSPECTS, Branch
 from regress.commands.report.lines import Levelled, change_of
 from regress.commands.session import quoted
+from regress.compare.shifts import stood
 from regress.model import ChangePoint, Verdict
 from regress.pages import SHA_DIGITS, Change, Event
 
@@ -106,7 +107,22 @@ def _event(
         | _accepting(name, members, commands),
         reasons=point.reasons,
         acknowledged=_acknowledged(worst.point),
+        stood=_stood(members, lines, branch.commits[good].sha, branch.commits[last].sha),
+        undoes=_undone(worst),
     )
+
+
+def _stood(members: Sequence[_Member], lines: Sequence[tuple[Levelled, int]], good: str, last: str) -> bool:
+    """Whether a case of it was measured where none of them moved."""
+    moved, cases = {each.place for each in members}, {each.found.series.case for each in members}
+    elsewhere = (found for found, place in lines if place not in moved and found.series.case in cases)
+    return any(stood(found.series, found.changes, good, last) for found in elsewhere)
+
+
+def _undone(member: _Member) -> tuple[int, int] | None:
+    """Where the change was that it took back."""
+    points = (each for each in member.found.changes if each.first == member.point.undoes)
+    return next(((member.found.at[each.good], member.found.at[each.blamed[-1]]) for each in points), None)
 
 
 def _size(member: _Member) -> tuple[bool, bool, float]:

@@ -38,7 +38,7 @@ class Levelled:
     measured: tuple[int, ...]
     """Where it has a value."""
     values: tuple[float, ...]
-    """There."""
+    """There, corrected for the machine where that is known."""
     levels: tuple[Level, ...]
     noise: float | None
     off: tuple[int, ...]
@@ -74,7 +74,7 @@ def levelled(
     inside: list[dict[int, float]] = []
     for number, (way, own) in enumerate(series.by_way.items()):
         places = [series.at[index] for index in own]
-        values = [value for index in own if (value := series.values[index]) is not None]
+        values = [value for index in own if (value := series.curve[index]) is not None]
         starts = [bisect_left(places, at[each.first]) for each in changes if each.way == way]
         for low, high in itertools.pairwise([0, *starts, len(own)]):
             inside.append(dict(zip(places[low:high], values[low:high], strict=True)))
@@ -86,7 +86,7 @@ def levelled(
         each._replace(against="".join(_against(each, other, rule) for other in levels[:index]))
         for index, each in enumerate(levels)
     )
-    valued = [(place, value) for place, value in zip(series.at, series.values, strict=True) if value is not None]
+    valued = [(place, value) for place, value in zip(series.at, series.curve, strict=True) if value is not None]
     measured, present = zip(*valued, strict=True)
     return Levelled(series, tuple(changes), at, measured, present, judged, noise, off, speaks)
 
@@ -135,6 +135,10 @@ def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
     """The Line, with the round values of the last `kept` commits; indices are those of the series, see `leaves`."""
     series, measured = found.series, found.measured
     spans, rounds = spans_of(series), [each for each in series.rounds if each]
+    read = tuple(value for value in series.values if value is not None) if series.corrected else ()
+    if read:  # the rounds of a corrected value move with it
+        moved = [value / own if own else 1.0 for value, own in zip(found.values, read, strict=True)]
+        rounds = [tuple(each * by for each in own) for own, by in zip(rounds, moved, strict=True)]
     per = _per(found.values, spans)
     values = [round(value * per) for value in found.values]
     unkept = max(0, len(rounds) - kept)
@@ -162,6 +166,7 @@ def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
         changes=tuple(change_of(each, found.at) for each in found.changes),
         failures=_failures(series),
         ticks=tuple(_ticks(series)),
+        read=tuple(round(value * per) for value in read),
     )
 
 

@@ -1,7 +1,8 @@
 """The interval of each value of a series, as its chart draws it.
 
 Two rounds say little of their spread: an interval from them alone is as wide as they happen to lie apart. Where a commit has
-fewer than OWN rounds, the spread is that of the rounds around their commit's mean over the whole series, pooled.
+fewer than OWN rounds, the spread is that of the rounds around their commit's mean over the whole series, pooled. That of a
+corrected value is what its pairs tell.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regress.model import Series
+from regress.model import Corrected, Series
 from regress.stats.summary import critical_t, mean_and_variance, summarize
 
 OWN = 4
@@ -17,18 +18,25 @@ OWN = 4
 LEAST_DF = 4
 """Degrees of freedom of a pooled spread that is worth using."""
 ALPHA = 0.05
+NORMAL = 1.96
+"""Standard errors to either end of that interval, where the error is known."""
 
 Span = tuple[float, float]
 
 
 def spans_of(series: Series) -> list[Span]:
     """Ends of the 95 % interval of each value; where nothing tells them, the least and the largest round."""
-    pooled = _pooled(series)
+    pooled, corrected = _pooled(series), series.corrected
     return [
-        _span(rounds, interval, pooled)
-        for rounds, interval in zip(series.rounds, series.intervals, strict=True)
+        _span_of(corrected[at]) if at in corrected else _span(rounds, interval, pooled)
+        for at, rounds, interval in zip(series.at, series.rounds, series.intervals, strict=True)
         if rounds
     ]
+
+
+def _span_of(corrected: Corrected) -> Span:
+    reach = math.exp(NORMAL * corrected.error)
+    return corrected.value / reach, corrected.value * reach
 
 
 def _pooled(series: Series) -> float | None:

@@ -14,15 +14,24 @@ import math
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from regress.commands.acknowledging import accept, complaints, is_whole, review
 from regress.commands.session import Request, Session, counted, quoted
-from regress.commands.sweep.changes import Events, anchors_beside, events_on, marked_new, with_failures
-from regress.commands.sweep.choosing import NEW, Chosen, choose
+from regress.commands.sweep.changes import (
+    Events,
+    anchors_beside,
+    events_on,
+    marked_new,
+    shifts_in,
+    with_failures,
+    with_manners,
+)
+from regress.commands.sweep.choosing import ALL, NEW, TAGS, Chosen, choose
 from regress.commands.sweep.marks import Mark
 from regress.commands.sweep.measuring import Sweep
 from regress.errors import NothingMeasured, RegressError
-from regress.model import Breakage, Changed, Report, Side, Verdict
+from regress.model import Breakage, Changed, Report, Side, Verdict, outside
 from regress.run.execute import Watcher
 
 STATES = {0: "PASS", 1: "FAIL", 5: "NOTHING", 130: "INTERRUPTED"}
@@ -53,6 +62,8 @@ def sweep(
             fix="regress run --quick REV, or leave --quick out",
         )
     session = Session(request)
+    if words in (NEW, ALL, TAGS):
+        session.repository.fetch()
     recorded = session.recorded(session.machine.name)
     mark = Mark(session, environment)
     after = mark.read(recorded) if words == NEW else ""
@@ -71,6 +82,8 @@ def sweep(
             what, why, fix = next(iter(run.failed.values()))
             raise NothingMeasured(what, why=why, fix=fix)
         found = marked_new(before, events_on(session, chosen.line, run.names, session.machine.name))
+        changes = with_manners(session, found.changes)
+        found = replace(found, changes=changes, shifts=shifts_in(session, chosen.line, changes))
         options = _words(request, words, since, steps, only, environment)
         report = _report(session, chosen, run, found, options, start)
     if words == NEW and not run.left and not run.failed and not run.interrupted:
@@ -133,8 +146,10 @@ def _report(
     if is_whole(session):
         head = Side("head", chosen.line[-1], "")
         warnings += complaints(session, review(session, head).entries_of(run.cases))
-    tentative = [each for each in found.changes if each.new and each.point.state == "tentative"]
-    suggestions = [_next(each) for each in [*tentative[:2], *opened][:3]]
+    single = [each for each in outside(found.changes, found.shifts) if each.new]
+    tentative = [each for each in single if each.point.state == "tentative"]
+    suggestions = [_again(each.changes[0]) for each in found.shifts if each.new]
+    suggestions += [_next(each) for each in [*tentative[:2], *(each for each in single if each.point.is_open)][:3]]
     firsts = {(each.case.name, each.blamed): each for each in reversed(broken) if each.new}
     suggestions += [_next_of_broken(each) for each in [*reversed(firsts.values())][:3]]
     suggestions += accept([(each.case, each.metric) for each in opened])
@@ -154,6 +169,7 @@ def _report(
         device=run.device,
         plan=", ".join(plan),
         changes=tuple(sorted(found.changes, key=_rank)),
+        shifts=found.shifts,
         breakages=broken,
         anchors=tuple(anchors),
         remark=_remark(run, found),
@@ -172,7 +188,13 @@ def _next(changed: Changed) -> tuple[str, str]:
     if len(changed.blamed) > 1:
         last = changed.blamed[-1].short
         return "find", quoted("regress", "bisect", case, point.good[:8], last, "--metric", changed.metric.name)
-    return "check", quoted("regress", "check", point.good[:8], point.first[:8], "-b", case)
+    return _again(changed)
+
+
+def _again(changed: Changed) -> tuple[str, str]:
+    """Both commits in turn, on the machine of today: if it did the change, there is none."""
+    ends = changed.point.good[:8], changed.point.first[:8]
+    return "check", quoted("regress", "check", *ends, "-b", str(changed.case))
 
 
 def _next_of_broken(broken: Breakage) -> tuple[str, str]:
@@ -192,7 +214,8 @@ def _remark(run: Sweep, found: Events) -> str:
     measured += [f"{len(run.failed)} failed"] if run.failed else []
     broken = sum(each.new for each in found.breakages)
     words = [f"{counted(broken, 'case')} {'give' if broken > 1 else 'gives'} no number any more"] if broken else []
-    kinds = Counter(_kind(each) for each in sorted(found.changes, key=_rank) if each.new)
+    words += [f"{len(each.benchmarks)} benchmarks moved at once" for each in found.shifts if each.new]
+    kinds = Counter(_kind(each) for each in sorted(outside(found.changes, found.shifts), key=_rank) if each.new)
     words += [f"{number} new {kind}{'s' * (number > 1)}" for kind, number in kinds.items()]
     before = [
         (sum(each.point.is_open for each in found.changes if not each.new), "regression", "open"),

@@ -3,15 +3,30 @@ and what the machine did."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from regress.commands.acknowledging import review
 from regress.commands.session import Session
 from regress.compare import Anchors, anchor_check, anchors_of, breakages_of, key_of, past_of
 from regress.compare.gating import gating, that_gate
+from regress.compare.manner import Manners
+from regress.compare.shifts import FEWEST, Moved, Shifted, reasons, shifts_of, stood
 from regress.history import Store, confirmed_in
-from regress.model import Anchor, AnchorCheck, Breakage, Case, Changed, ChangePoint, Commit, Failure, Series, Side
+from regress.model import (
+    Anchor,
+    AnchorCheck,
+    Breakage,
+    Case,
+    Changed,
+    ChangePoint,
+    Commit,
+    Failure,
+    Series,
+    Shift,
+    Side,
+)
 
 
 @dataclass(frozen=True)
@@ -20,6 +35,8 @@ class Events:
 
     changes: tuple[Changed, ...]
     breakages: tuple[Breakage, ...]
+    shifts: tuple[Shift, ...] = ()
+    """Which of the changes are one event."""
 
 
 def events_on(session: Session, line: Sequence[Commit], names: Collection[str], machine: str | None) -> Events:
@@ -58,7 +75,8 @@ def _changed(series: Series, point: ChangePoint, commits: dict[str, Commit]) -> 
 def anchors_beside(
     session: Session, line: Sequence[Commit], names: Collection[str], machine: str, beside: Commit
 ) -> list[AnchorCheck]:
-    """What the commits show that were measured again beside that one, in what gates; the oldest first."""
+    """What the commits show that were measured again beside that one, in what gates and is not corrected for the machine; the
+    oldest first. Of one that shows nothing else, nothing is said."""
     config = session.config
     store = Store(config.results_dir)
     again = [each for each in store.anchors(machine) if each.beside == beside.sha]
@@ -67,11 +85,15 @@ def anchors_beside(
         past_of(config.results_dir, session.cache, line, config.settings, machine),
     )
     found: dict[str, list[tuple[Series, Anchor]]] = {each.recorded.commit_sha: [] for each in again}
+    corrected: set[str] = set()
     for name in (each for each in past.names if each in names):
         every = past.series(name)
         for series in (each for each in every if gating(each, every) is None):
             for anchor in anchors_of(series, anchors.of(name).get(key_of(series), ())):
-                found[anchor.commit].append((series, anchor))
+                if series.corrected:
+                    corrected.add(anchor.commit)
+                else:
+                    found[anchor.commit].append((series, anchor))
     tags = session.repository.releases_in(line)
     return [
         anchor_check(
@@ -83,7 +105,7 @@ def anchors_beside(
             config.settings,
         )
         for commit in line
-        if commit.sha in found
+        if found.get(commit.sha) or commit.sha in found.keys() - corrected
     ]
 
 
@@ -122,6 +144,78 @@ def with_failures(session: Session, found: Sequence[Breakage]) -> tuple[Breakage
         replace(one, failure=said.get((one.first.sha, one.machine, one.environment, one.case), one.failure))
         for one in found
     )
+
+
+def shifts_in(session: Session, line: Sequence[Commit], changes: Sequence[Changed]) -> tuple[Shift, ...]:
+    """Which of these changes, all that a machine has, are one event: by what the other places say of the same benchmarks."""
+    own = [each for each in changes if each.point.large]
+    if len({each.case.name for each in own}) < FEWEST:
+        return ()
+    config, place = session.config, {each.sha: at for at, each in enumerate(line)}
+    past = past_of(config.results_dir, session.cache, line, config.settings)
+    anchors = Anchors(Store(config.results_dir).anchors(), config.settings, confirmed_in(session.cache))
+    moved: list[Moved] = []
+    names = {each.case.name for each in own}
+    every = {
+        name: [(each, anchors.changes_of(each)) for each in past.series(name)] for name in past.names if name in names
+    }
+    for each in own:
+        moved.append(_moved(each, every[each.case.name], place))
+    found = [_shift(each, [own[at] for at in each.members], line) for each in shifts_of(moved)]
+    return tuple(sorted(found, key=lambda each: place[each.good]))
+
+
+def _moved(changed: Changed, every: Sequence[tuple[Series, Sequence[ChangePoint]]], place: Mapping[str, int]) -> Moved:
+    """`every` are all series of the benchmark with their changes."""
+    point, last = changed.point, changed.point.blamed[-1]
+    ends = place[point.good], place[last]
+    others = [
+        (series, points)
+        for series, points in every
+        if series.metric.name == changed.metric.name and _where(series) != _where(changed)
+    ]
+    elsewhere = any(
+        one.moved is point.moved and place[one.good] < ends[1] and ends[0] < place[one.blamed[-1]]
+        for _, points in others
+        for one in points
+    )
+    quiet = any(series.case == changed.case and stood(series, points, point.good, last) for series, points in others)
+    undone = [
+        (place[one.good], place[one.blamed[-1]])
+        for series, points in every
+        if series.case == changed.case
+        and series.metric.name == changed.metric.name
+        and _where(series) == _where(changed)
+        for one in points
+        if one.first == point.undoes
+    ]
+    return Moved(changed.case.name, _where(changed), ends, elsewhere, quiet, next(iter(undone), None))
+
+
+def _where(each: Series | Changed) -> tuple[str, str, str]:
+    return each.machine, each.environment, each.device
+
+
+def _shift(found: Shifted, changes: Sequence[Changed], line: Sequence[Commit]) -> Shift:
+    good, last = found.range
+    before = line[found.undoes[0]].short if found.undoes is not None else ""
+    largest = sorted(changes, key=lambda each: -abs(math.log(each.point.ratio)) if each.point.ratio else -math.inf)
+    said = reasons(found, before, [each.point.reasons for each in changes])
+    return Shift(*_where(largest[0]), line[good].sha, tuple(line[good + 1 : last + 1]), tuple(largest), said)
+
+
+def with_manners(session: Session, changes: Sequence[Changed]) -> tuple[Changed, ...]:
+    """The changes; what is new says how its measuring changed at the same commit."""
+    manners = Manners(Store(session.config.results_dir))
+    done = []
+    for each in changes:
+        case, ends = (each.case.name, ", ".join(each.case.params)), (each.point.good, each.point.first)
+        if each.new and each.point.large:
+            note = manners.changes(each.machine, each.environment, case, each.metric.name, ends)
+            said = (*each.point.reasons, note) if note else each.point.reasons
+            each = replace(each, point=replace(each.point, reasons=said))
+        done.append(each)
+    return tuple(done)
 
 
 def _series(changed: Changed) -> tuple[object, ...]:

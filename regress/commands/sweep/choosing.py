@@ -66,7 +66,7 @@ def choose(
         found, named = repository.commits(words, own, only), words
     else:
         found, named = [repository.resolve(words)], words
-    found = _since(session, found, since)
+    found = _since(session, line, found, since)
     if steps:
         found = [found[at] for at in evenly(len(found), steps)] if found else []
     known = {each.sha for each in line}
@@ -90,7 +90,9 @@ def _branches(session: Session, needed: bool) -> list[str]:
     return found or ["HEAD"]
 
 
-def _since(session: Session, found: Sequence[Commit], since: str | None) -> list[Commit]:
+def _since(session: Session, line: Sequence[Commit], found: Sequence[Commit], since: str | None) -> list[Commit]:
+    """Those that are not older than a date; or that commit, what descends from it, and what left the line no earlier: the patch
+    of a release before it, made on a branch of its own, is older however new it is."""
     if since is None:
         return list(found)
     date = session.repository.date_of(since)
@@ -98,7 +100,13 @@ def _since(session: Session, found: Sequence[Commit], since: str | None) -> list
         return [each for each in found if each.date >= date]
     start = session.repository.resolve(since)
     before = {each.sha for each in session.repository.commits(start.sha)} - {start.sha}
-    return [each for each in found if each.sha not in before]
+    rest = [each for each in found if each.sha not in before]
+    aside = {each.sha for each in rest}.difference(each.sha for each in line)
+    if not aside or not line:
+        return rest
+    places = session.repository.places_in(line, {start.sha, *aside})
+    first = places.get(start.sha, 0)
+    return [each for each in rest if each.sha not in aside or places.get(each.sha, first) >= first]
 
 
 def _in_order(

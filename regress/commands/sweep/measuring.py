@@ -19,6 +19,7 @@ from regress.commands.sweep.choosing import Chosen
 from regress.commands.sweep.done import Done, Missing
 from regress.commands.sweep.order import next_places
 from regress.compare import Numbers, numbers_before, past_of
+from regress.compare.rule import host_gates
 from regress.config import environment as environment_of
 from regress.errors import BuildFailed, NoDevice, NothingMeasured
 from regress.history import Store
@@ -27,6 +28,7 @@ from regress.model import Benchmark, Case, Commit, Machine, Side, SuiteProblem
 from regress.run.environments import Prepared, identity_of
 from regress.run.execute import Measured, Watcher, execute, nothing_selected
 from regress.run.plan import Selection, select, unimportable
+from regress.run.problems import apart
 
 GROUP = 4
 """Commits that are measured in turn: so far apart in time lie the rounds of one of them."""
@@ -58,6 +60,8 @@ class Sweep:
         """Labels of commits that were measured again."""
         self.beside: Commit | None = None
         """The commit beside which they were."""
+        self._unbuilt: set[Commit] = set()
+        """Those that were to be measured again, and did not build."""
         self.warnings: list[str] = list(session.config.warnings)
         self.problems: list[SuiteProblem] = []
         self.machine: Machine = session.machine
@@ -119,7 +123,8 @@ class Sweep:
             python = visits.interpreters[prepared.side.name]
         finally:
             visits.close()
-        self.problems = list(found.problems)
+        self.problems, told = apart(found.problems, job.selection, found.benchmarks, job.suite)
+        self.warnings += told
         benchmarks = {each.name: each for each in found.benchmarks}
         if any(each.fatal for each in found.problems):
             config, machine = self._session.config, self._session.machine.name
@@ -130,7 +135,7 @@ class Sweep:
             benchmarks.update((name, benchmark) for name, (benchmark, _) in lost.items())
         self.cases = select(benchmarks.values(), job.selection)
         if not self.cases:
-            raise nothing_selected(job, found.problems)
+            raise nothing_selected(job, found.problems, benchmarks.values())
         return benchmarks, python
 
     def _side(self, commit: Commit, beside: str = "") -> Side:
@@ -168,28 +173,54 @@ class Sweep:
         found = events_on(self._session, self._chosen.line, self.names, self._session.machine.name).changes
         return {self._place[sha] for each in found if each.point.large for sha in each.point.blamed}
 
-    def _anchors(self, group: Sequence[Commit]) -> list[Side]:
-        """The last measured head and the last measured release, to be measured again beside the newest commit of the group;
-        none where that is no newer than they are, or where it was done before."""
+    def _anchors(self, group: Sequence[Commit]) -> dict[Commit, Collection[Case] | None]:
+        """What is measured again beside the newest commit of the group, and which of its cases; None for all.
+
+        Beside commits that are newer than all measured ones these are the last head and the last release, which show whether
+        the machine is what it was. Beside every group it is one and the same older commit, in what the host's clock decides: by
+        their ratios to it all commits are compared, however far apart they were measured.
+        """
         newest = group[-1]
-        if self.measured or self._remeasured_beside(newest.sha):
-            return []
+        found: dict[Commit, Collection[Case] | None] = {}
         before = [each for each in self._chosen.line if each.sha in self._recorded and each.sha not in self._lacking]
         older = [each for each in before if self._place[each.sha] < self._place[newest.sha]]
-        if not older or older[-1] != before[-1] or self._lacking[newest.sha] != dict.fromkeys(self.cases, self.rounds):
-            return []
         tags = self._session.repository.releases_in(self._chosen.line)
-        wanted = dict.fromkeys([*[each for each in older if each.sha in tags][-1:], older[-1]])
-        return [self._side(each, newest.sha) for each in wanted]
+        releases = [each for each in before if each.sha in tags]
+        whole = self._lacking[newest.sha] == dict.fromkeys(self.cases, self.rounds)
+        new = whole and not self.measured and bool(older) and older[-1] == before[-1]
+        if new and not self._remeasured_beside(newest.sha):
+            found.update(dict.fromkeys([*releases[-1:], older[-1]]))
+        fixed = next(iter([*releases[-1:], *before[:1], *self.measured[:1]]), None)
+        if fixed is not None and fixed not in group and fixed not in self._unbuilt:
+            in_turn = self._in_turn(fixed, gating=not new) & self._lacking[newest.sha].keys()
+            if in_turn:
+                found.setdefault(fixed, in_turn)
+        return found
+
+    def _in_turn(self, commit: Commit, gating: bool) -> set[Case]:
+        """The cases of a measured commit that take windows in turn with others', with `gating` those that fail a check for what
+        comes of it."""
+        settings, machine = self._session.config.settings, self._session.machine.name
+        return {
+            case
+            for recorded in Store(self._session.config.results_dir).load(commit.sha, machine).recorded
+            for each in recorded.rounds
+            if each.protocol is not None and each.protocol.short_windows
+            for case in [Case(each.name, tuple(each.params))]
+            if not gating or host_gates(each.protocol.metric, case, recorded.benchmarks.get(each.name), settings)
+        }
 
     def _remeasured_beside(self, sha: str) -> bool:
         anchors = Store(self._session.config.results_dir).anchors(self._session.machine.name)
         return any(each.beside == sha for each in anchors)
 
-    def _measure(self, group: Sequence[Commit], anchors: Sequence[Side] = ()) -> None:
+    def _measure(
+        self, group: Sequence[Commit], anchors: Mapping[Commit, Collection[Case] | None] | None = None
+    ) -> None:
         """Measure and record a group. What cannot be measured is left out: it is tried alone, so that the others are."""
         missing = self._lacking[group[0].sha]
-        sides = [*anchors, *(self._side(each) for each in group)]
+        again = {self._side(each, group[-1].sha): cases for each, cases in (anchors or {}).items()}
+        sides = [*again, *(self._side(each) for each in group)]
         prepared = self._prepared(sides, list(group))
         built = [each for each in group if each.sha not in self.failed]
         if not built:
@@ -199,7 +230,9 @@ class Sweep:
         numbers = f"{so_far + 1}" if len(built) == 1 else f"{so_far + 1} to {so_far + len(built)}"
         self._watcher.note(f"{counted(len(built), 'commit')}, {numbers} of {self.planned}: {labels}")
         try:
-            found = self._execute(prepared, missing)
+            found = self._execute(
+                prepared, missing, {each.name: cases for each, cases in again.items() if cases is not None}
+            )
         except NothingMeasured as error:
             if isinstance(error, NoDevice):
                 self.failed.update(dict.fromkeys(self.left, (error.what, error.why, error.fix)))
@@ -211,7 +244,7 @@ class Sweep:
             return
         self.interrupted = found.interrupted
         if not self.anchors:
-            self.anchors = [each.side.commit.short for each in prepared if each.side.beside]
+            self.anchors = [each.side.commit.short for each in prepared if again.get(each.side, ()) is None]
             self.beside = group[-1] if self.anchors else None
         for commit in built:
             self._look_again(commit, found, missing)
@@ -236,12 +269,15 @@ class Sweep:
             fix = quoted("regress", "run", commit.short, "-b", str(lost))
             self.failed[commit.sha] = (f"{lost}{others} lack rounds", why, fix)
 
-    def _execute(self, prepared: Sequence[Prepared], missing: Mapping[Case, int]) -> Measured:
+    def _execute(
+        self, prepared: Sequence[Prepared], missing: Mapping[Case, int], only: Mapping[str, Collection[Case]]
+    ) -> Measured:
         session, sides = self._session, tuple(prepared)
         places = {each.side.name: self._place[each.side.commit.sha] for each in sides}
         job = replace(
             session.job(sides, self.rounds),
             references=tuple(each.side.name for each in sides if each.side.beside),
+            only=only,
             had=lambda side: self._had_before(places[side]),
         )
         if missing.keys() != set(self.cases):
@@ -281,6 +317,7 @@ class Sweep:
                 ready.append(self._session.prepare(side, self._watcher))
             except BuildFailed as error:
                 if side.beside:
+                    self._unbuilt.add(side.commit)
                     self.warnings.append(f"{side.label} was not measured again: {error.what}")
                     continue
                 self.failed[side.commit.sha] = (error.what, error.why, error.fix)

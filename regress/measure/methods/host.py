@@ -7,7 +7,7 @@ from typing import Any, Callable, Optional
 
 from .. import counters
 from ..backend import Backend, DeviceBackend
-from ..declared import number, ready, redone_setup, sampling
+from ..declared import number, ready, redone_setup, renew, sampling
 from ..runner import first_attr, wall_timer
 from ..seat import Seat
 from ..stopping import PATIENCE
@@ -41,7 +41,9 @@ def on_host(benchmark: Any, call: Call, task: Task, backend: Backend, seat: Opti
     timer = first_attr(benchmark._attr_sources, "timer", wall_timer)
     clock = backend if timer is wall_timer else _CustomClock(timer)
     visited = Visited(protocol)
-    windows = HostWindows(call, clock, protocol.calls, protocol.warm_calls, before, "last", not protocol.pinned)
+    renewed = (lambda: renew(benchmark)) if benchmark._setups and before is None else None
+    calls, warm_calls, several_threads = protocol.calls, protocol.warm_calls, not protocol.pinned
+    windows = HostWindows(call, clock, calls, warm_calls, before, "last", several_threads, renewed)
     by_the_host("wall_time", windows, visited, task, seat)
     if blocks:
         probe_memory(call, task, backend, before, visited)

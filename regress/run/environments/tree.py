@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from regress.config import Config, own_paths
@@ -42,6 +42,8 @@ COMPILED = (
     "CMakeLists.txt",
 )
 """Endings of files that extensions are compiled from, where no `build_inputs` are declared."""
+ASIDE = ("docs", "doc", "tests", "test", "examples")
+"""Folders beside the code, packages or not."""
 LAYOUTS = ("src", "lib", "python")
 BUILT = "regress-built"
 """The mark of a build: its key, and seconds once it is finished. It lies in the worktree's own git folder: it goes when the
@@ -56,7 +58,7 @@ def prepare(side: Side, environment: Environment, site: Site, identity: Identity
     """
     config, repository = site.config, site.repository
     python = _interpreter(config, environment)
-    build_s = 0.0
+    build_s, lacking = 0.0, list[str]()
     if environment.wheel or environment.fetch:
         tree = wheels.unpacked(environment, config.root, python, site.cache / "wheels", site.note)
         roots: tuple[Path, ...] = (tree,)
@@ -71,14 +73,19 @@ def prepare(side: Side, environment: Environment, site: Site, identity: Identity
                 else f"-{re.sub(r'[^A-Za-z0-9_.+-]', '_', environment.name)}"
             )
             folder = site.cache / f"worktrees{own}"
-            tree = repository.worktree(side.commit, folder)
+            tree = repository.worktree(side.commit, folder, lambda tree, name: matters(tree, name, config))
+            lacking = repository.lacking(tree)
             repository.trim_worktrees(folder, config.settings.worktrees)
             build_s = _build(side, tree, python, environment, site)
         roots = import_roots(tree, config)
     variables = {**_variables(roots, site.cache), **environment.variables}
-    beside = import_roots(repository.root, config) if tree != repository.root else ()
+    beside = () if repository.is_bare or tree == repository.root else import_roots(repository.root, config)
     in_place = tree == repository.root and not side.dirty
-    told = (f"{side.name} {side.label} was measured in the working tree, as it is built there",) if in_place else ()
+    told: tuple[str, ...] = ()
+    if in_place:
+        told = (f"{side.name} {side.label} was measured in the working tree, as it is built there",)
+    if lacking:
+        told = (_lacking_words(lacking),)
     named_in = (*beside, *usual_folders(tree, config), *usual_folders(repository.root, config))
     return Prepared(side, tree, python, roots, variables, build_s, environment, beside, named_in, identity, told)
 
@@ -89,6 +96,7 @@ def built_here(side: Side, site: Site) -> bool:
     settings, repository = site.config.settings, site.repository
     if (
         settings.build
+        or repository.is_bare
         or repository.resolve("HEAD").sha != side.commit.sha
         or repository.is_dirty(own_paths(site.config))
     ):
@@ -111,6 +119,32 @@ def built_here(side: Side, site: Site) -> bool:
     sources = [repository.root / name for name in files if any(covers(pattern, name) for pattern in wanted)]
     newest = max((path.lstat().st_mtime for path in sources if path.exists()), default=0.0)
     return bool(compiled) and all(path.stat().st_mtime >= newest for path in compiled)
+
+
+def matters(tree: Path, name: str, config: Config) -> bool:
+    """Whether a file, or a submodule, may be imported or built: it is an input of the build, or lies in a package. Of a build
+    that does not say what it depends on, every submodule is one, but no file beside the code."""
+    settings, path = config.settings, tree / name
+    if any(covers(pattern, name) or pattern.startswith(f"{name}/") for pattern in settings.build_inputs):
+        return bool(settings.build)
+    if Path(name).parts[0] in ASIDE:
+        return False
+    if settings.build and not settings.build_inputs and path.is_dir():
+        return True
+    project = tree / config.repo_subdir if config.repo_subdir else tree
+    for root in import_roots(tree, config):
+        if root.is_relative_to(path):
+            return True
+        if path.is_relative_to(root):
+            top = root / path.relative_to(root).parts[0]
+            return root != project or (top / "__init__.py").is_file()
+    return False
+
+
+def _lacking_words(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    what = f"{names[0]}{more} of the commit's files are not here (Git LFS, submodules)"
+    return f"{what}; by where they lie, nothing imports or builds them"
 
 
 def unbuilt(side: Prepared, failure: str) -> str:

@@ -19,7 +19,7 @@ from regress.commands.report.rows import row_of
 from regress.commands.report.spans import spans_of
 from regress.compare import changes_of
 from regress.compare.changes import series_rule
-from regress.model import METRICS, Case, Commit, Series, Settings, Way
+from regress.model import METRICS, Case, Commit, Corrected, Series, Settings, Way
 from regress.pages import SPARK_LETTERS
 from regress.stats.summary import summarize
 
@@ -128,7 +128,7 @@ def test_a_status_that_is_no_verdict_on_values() -> None:
     assert (row.status, row.why) == ("undecided", "3 results that can be compared, and it takes 4")
     assert status(series([1e-3 * (1 + 0.4 * ((at * 7) % 5) / 5) for at in range(N)])) == "undecided"
     assert status(series([1e-3] * 23 + [None], failures=[""] * 23 + ["oom"])) == "failed"
-    assert status(series([1e-3] * 23 + [None], failures=[""] * 23 + ["skipped"])) == "skipped"
+    assert status(series([1e-3] * 23 + [None], failures=[""] * 23 + ["skipped"])) == "failed"
     assert status(series([1e-3] * 22 + [None, 1e-3], failures=[""] * 22 + ["oom", ""])) == "unchanged"
 
 
@@ -225,6 +225,12 @@ def test_what_is_skipped_is_a_failure_only_where_it_gave_numbers_before() -> Non
     assert (found.kind, found.good, found.first, found.open) == ("skipped", 19, 20, True)
 
 
+def test_what_failed_and_is_skipped_since_is_no_failure_of_today() -> None:
+    never = series([None] * N, failures=["error"] * 20 + ["skipped"] * (N - 20))
+    (found,) = broken_of([(never, 0)], branch())
+    assert (found.kind, found.first, found.last, found.open) == ("error", 0, 19, False)
+
+
 def test_from_zero_has_no_ratio() -> None:
     given = told(series([0.0] * 12 + [2.0**20] * 12, metric="peak_memory"))
     (event,) = events_of("f", [(given, 0)], branch(), frozenset())
@@ -284,6 +290,21 @@ def test_many_rounds_and_recorded_intervals_speak_for_themselves() -> None:
     recorded = replace(given, rounds=((1e-3,),) * N, intervals=((0.9e-3, 1.2e-3),) * N)
     assert spans_of(recorded)[0] == (0.9e-3, 1.2e-3)
     assert spans_of(replace(given, rounds=((1e-3,),) * N))[0] == (1e-3, 1e-3)
+
+
+def test_a_corrected_value_has_the_interval_of_its_pairs_and_what_was_read_beside_it() -> None:
+    given = series([1e-3] * N)
+    given = replace(given, corrected={1: Corrected(2e-3, 0.01)})
+    assert [*spans_of(given)[1]] == pytest.approx([2e-3 * math.exp(-0.0196), 2e-3 * math.exp(0.0196)])
+    assert spans_of(given)[0] == spans_of(series([1e-3] * N))[0]
+    line = line_of(told(given), "h100", 0.1, N)
+    assert [each / line.per for each in line.values[:2]] == pytest.approx([1e-3, 2e-3])
+    assert [each / line.per for each in line.read[:2]] == pytest.approx([1e-3, 1e-3])
+    assert isinstance(line.rounds, tuple)
+    for each, of in ((line.rounds[0], 1e-3), (line.rounds[1], 2e-3)):
+        assert isinstance(each, tuple)
+        assert max(map(abs, each)) / line.per < 0.02 * of
+    assert line_of(told(series([1e-3] * N)), "h100", 0.1, N).read == ()
 
 
 def test_whole_numbers_are_kept_and_others_shortened() -> None:

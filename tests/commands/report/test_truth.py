@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,3 +92,70 @@ def test_a_release_of_a_branch_of_its_own_is_what_was_measured_before_that_left(
     assert index.rows[0].since == pytest.approx(1.023 / 1.011, rel=1e-4)
     made.record({"x.time_old": [1e-3] * 8 + [None] * 16})
     assert [row.since for row in made.index().rows][1] is None, "there is no value since then"
+
+
+NAMES = [f"{module}.time_{word}" for module in ("io", "nn", "ops", "text") for word in "abc"]
+QUIET = {name: noisy((40, 1e-3)) for name in NAMES}
+
+
+def test_what_moved_at_once_in_one_of_three_places_is_one_event_that_asks_for_the_machine(tmp_path: Path) -> None:
+    """A third of the benchmarks are slower on one box from one commit on, and one of them everywhere."""
+    flipped = [name for at, name in enumerate(NAMES) if at % 3 == 0 or name.startswith("io")]
+    made = Made(tmp_path / "p", 40).record(QUIET, machine="one").record(QUIET, machine="two")
+    made.record({**QUIET, **{name: noisy((25, 1e-3), (15, 1.2e-3)) for name in flipped}}, machine="three")
+    index = made.index()
+    (shift,) = index.shifts
+    assert (shift.good, shift.last, shift.benchmarks, shift.alone) == (24, 25, 6, True)
+    assert index.places[shift.place].label == "three"
+    assert shift.reasons == ("6 of them were measured in other places too and did not move there: was it the machine?",)
+    assert {(index.entries[each.benchmark].name, each.state, each.shift) for each in index.events} == {
+        (name, "open", 0) for name in flipped
+    }
+
+
+def test_what_moved_everywhere_or_where_one_place_only_is_measured_is_the_commits(tmp_path: Path) -> None:
+    moved = {name: noisy((25, 1e-3), (15, 1.2e-3)) for name in NAMES}
+    alone = Made(tmp_path / "p", 40).record(moved, machine="one").index()
+    both = Made(tmp_path / "q", 40).record(moved, machine="one").record(moved, machine="two").index()
+    for index in (alone, both):
+        assert index.shifts == ()
+        assert [each.shift for each in index.events] == [None] * 12
+
+
+def test_what_is_back_at_the_level_of_before_is_one_event_that_says_so(tmp_path: Path) -> None:
+    made = Made(tmp_path / "p", 45)
+    lost = {name: noisy((15, 1.3e-3), (15, 1e-3), (15, 1.3e-3)) for name in NAMES}
+    index = made.record(lost, machine="one").index()
+    (shift,) = index.shifts
+    assert (shift.good, shift.last, shift.benchmarks, shift.alone) == (29, 30, 12, False)
+    assert shift.reasons == (f"they are back at the level of {made.shas[14][:8]}",)
+    assert {(each.moved, each.state, each.undoes, each.shift) for each in index.events} == {
+        ("improved", "confirmed", None, None),
+        ("regressed", "open", (14, 15), 0),
+    }
+
+
+def test_another_number_of_calls_is_a_note_on_what_moved_there(tmp_path: Path) -> None:
+    made = Made(tmp_path / "p", 40).record({"x.time_f": noisy((25, 1e-3), (15, 1.2e-3)), "x.time_g": noisy((40, 1e-3))})
+    for at, sha in enumerate(made.shas):
+        path = made.root / "history" / "box" / f"{sha[:8]}-py3.12.json"
+        content = json.loads(path.read_text())
+        content["result_columns"] += [
+            "duration",
+            *(f"stats_{each}" for each in ("ci_99_a", "ci_99_b", "q_25", "q_75", "number")),
+        ]
+        for row in content["results"].values():
+            row += [1.0, *([None] * 4), [100 if at < 25 else 5]]
+        path.write_text(json.dumps(content))
+    (event,) = made.index().events
+    assert (event.first, event.note, event.reasons) == (25, "measured otherwise: number 100 → 5", ())
+
+
+def test_a_case_that_is_skipped_counts_once_as_one_that_gives_no_number(tmp_path: Path) -> None:
+    """It has been for more commits than it takes to be gone, and another case was never anything else."""
+    made = Made(tmp_path / "p", 40).record({"x.time_f": noisy((25, 1e-3)) + [float("nan")] * 15})
+    index = made.record({"x.time_g": noisy((40, 1e-3)), "x.time_h": [float("nan")] * 40}).index()
+    assert [dict(each) for each in index.counts] == [{"failed": 1, "unchanged": 1}]
+    assert [(each.status, each.why) for each in index.rows] == [("failed", "skipped"), ("unchanged", "")]
+    (broken,) = index.broken
+    assert (broken.kind, broken.good, broken.first, broken.open) == ("skipped", 24, 25, True)

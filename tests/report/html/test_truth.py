@@ -145,3 +145,23 @@ def test_all_rows_come_in_one_scroll(visit: Visit, tmp_path: Path) -> None:
     assert page.locator("tbody tr").count() < 100
     page.keyboard.press("End")
     until(page, "document.querySelectorAll('tbody tr').length === 300")
+
+
+def test_what_moved_at_once_is_one_card_that_asks_for_the_machine(visit: Visit, tmp_path: Path) -> None:
+    names = [f"{module}.time_{word}" for module in ("io", "nn", "ops") for word in "ab"]
+    steady, step = noisy((40, 1e-3)), noisy((25, 1e-3), (15, 1.2e-3))
+    made = Made(tmp_path / "p", 40).record(dict.fromkeys(names, steady) | {"io.time_z": step}, machine="one")
+    made.record(dict.fromkeys((*names, "io.time_z"), step), machine="two")
+    path = pages_of(made)
+    page = visit(path=path)
+    assert page.inner_text("h1") == "One benchmark is worse than before. Six moved at once: was it the machine?"
+    (alone, shift) = sorted((each.inner_text() for each in page.locator(".event").all()), key=len)
+    assert "io.time_z" in alone
+    assert "6 benchmarks moved at once on two" in shift
+    assert "6 of them were measured in other places too and did not move there: was it the machine?" in shift
+    assert "and 5 more changes in the same commits" in shift
+    assert "Ada" not in shift, "nobody is blamed"
+    page = visit("#/b/nn.time_a?at=two|py3.12|", path=path)
+    assert "6 benchmarks moved at once on two" in page.inner_text("#change")
+    page = visit("#/regressions", path=path)
+    assert page.locator(".event").count() == 2

@@ -3,7 +3,7 @@
   const {h, text} = R;
   const {FIRST, rank, chosen, label, pins, picker, choice} = R.choice;
   const {verdict, facts} = R.facts;
-  const {changes, values} = R.detail;
+  const {changes, values, noted} = R.detail;
 
   const COLOURED = 40;
   // Places of which the line is switched off, by their numbers.
@@ -192,12 +192,13 @@
         ].filter(Boolean),
       );
       const zoomed = R.get("z").split("..").map(R.findCommit);
-      const shown = now.lines.filter(line => !hidden().has(line.place));
+      const visible = now.lines.filter(line => !hidden().has(line.place)),
+        shown = noted(shard, now.name, visible.length ? visible : now.lines);
       const main = R.chart({
         node: plot,
         shard,
-        lines: shown.length ? shown : now.lines,
-        labels: (shown.length ? shown : now.lines).map(line => label(line.place)),
+        lines: shown,
+        labels: shown.map(line => label(line.place)),
         colors: shown.length <= COLOURED,
         height: 330,
         byDate: R.get("x") === "date",

@@ -36,6 +36,7 @@
         y: column(line.values),
         low: column(line.lows),
         high: column(line.highs),
+        read: line.read.length && lines.length <= 3 ? column(line.read) : null,
         nth: at => rounds.get(at),
       };
     };
@@ -121,6 +122,10 @@
         },
       );
       if (lines.length <= 3) bands.push({series: [at + 1, at], fill: `${own.color}26`});
+      if (own.read) {
+        data.push(over(own.read, k));
+        series.push({paths: () => null, points: {show: true, size: 3, fill: color("--soft"), stroke: color("--soft")}});
+      }
     });
     const positive = frame.lines.every(own => own.shown.every(each => typeof each !== "number" || each > 0));
     const log = options.log && positive,

@@ -14,6 +14,7 @@
         .flatMap(([kind, places]) => places.map(place => [place, kind]))
         .sort(([one], [other]) => one - other),
       values: values.map(value => value / per),
+      read: (line.read ?? []).map(value => value / per),
       lows: lows.map((below, k) => (values[k] - below) / per),
       highs: highs.map((above, k) => (values[k] + above) / per),
       rounds: at.map((_, k) => {

@@ -1,4 +1,4 @@
-// The tables behind a chart: its change points, and its values.
+// What stands behind a chart: its change points and values as tables, and ticks where a case is measured otherwise.
 (R => {
   const {h, text} = R;
   const {label} = R.choice;
@@ -177,5 +177,14 @@
     return details;
   };
 
-  R.detail = {changes, values};
+  // The lines, with a tick where a change stands at a commit since which the case is measured otherwise.
+  const noted = (shard, params, lines) =>
+    lines.map(line => {
+      const notes = R.eventsOf(shard.name, line.metric, [R.placeOf.get(line.place)])
+        .filter(each => each.note && each.params === params)
+        .map(each => [shard.commits.indexOf(R.index.commits[each.first].sha), each.note]);
+      return {...line, ticks: [...line.ticks, ...notes]};
+    });
+
+  R.detail = {changes, values, noted};
 })(regress);

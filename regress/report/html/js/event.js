@@ -2,6 +2,13 @@
 (R => {
   const {h} = R;
 
+  const shiftOf = event => (event.shift === null ? null : R.index.shifts[event.shift]);
+  // What moved at once with many others: how many, what speaks for another cause, and only then the commit.
+  const shifted = (event, shift) => [
+    h("div", {class: "subject"}, `${shift.benchmarks} benchmarks moved at once${R.index.places.length > 1 ? ` on ${R.index.places[shift.place].label}` : ""}`),
+    shift.reasons.map(each => h("div", null, each)),
+    h("div", {class: "soft"}, "at ", R.commitLink(R.index.commits[event.first]), ` · ${R.text.date(R.index.commits[event.first].date)}`),
+  ];
   const STATES = ["open", "tentative", "acknowledged", "recovered", "confirmed", "gone"];
   const {far} = R;
 
@@ -9,11 +16,11 @@
   // What is open or may be stands by its size, and what is past by its date.
   const worstFirst = (a, b) =>
     place(a) - place(b) || b.large - a.large || b.gates - a.gates || (place(a) < 2 ? far(b.ratio) - far(a.ratio) : b.first - a.first);
-  // Events with one blamed range in the same places have one cause: the worst stands for them.
+  // Events that moved at once, or with one blamed range in the same places, have one cause: the worst stands for them.
   R.causes = events => {
     const groups = new Map();
     for (const event of [...events].sort(worstFirst)) {
-      const key = `${event.moved} ${event.good} ${event.last} ${event.places}`;
+      const key = event.shift ?? `${event.moved} ${event.good} ${event.last} ${event.places}`;
       if (groups.has(key)) groups.get(key).push(event);
       else groups.set(key, [event]);
     }
@@ -148,6 +155,8 @@
       {class: "soft small"},
       `${event.low === event.high ? "exact" : `95 %: ${R.text.interval(event.low, event.high)}`}, counts from ${event.threshold ? `+${R.text.percent(event.threshold)}` : "any change"}`,
     );
+  const lostAgain = event =>
+    event.moved === "regressed" && event.undoes && `lost again: back at the level of ${R.commitName(event.undoes[0])}`;
   R.eventCard = event => {
     const row =
       R.index.rows.find(
@@ -177,7 +186,7 @@
           event.state === "open" ? R.since(event).replace("open ", "") : "",
           !event.large && " below the threshold",
         ),
-        event.reasons.map(each => h("div", {class: "soft small"}, each)),
+        [...event.reasons, lostAgain(event), event.note].filter(Boolean).map(each => h("div", {class: "soft small"}, each)),
         acknowledged(event),
       ),
       h("div", {class: "wide"}, row && R.spark({...row, changed: event.first, status: event.moved}, 240, 44)),
@@ -196,7 +205,7 @@
       h(
         "div",
         null,
-        blamed(event),
+        shiftOf(event) ? shifted(event, shiftOf(event)) : blamed(event),
         suspects(event),
         h(
           "div",

@@ -83,6 +83,12 @@
               h("span", {class: "soft"}, line.exact ? " exact" : " around its level"),
             ),
             item("Counts from", text.percent(line.threshold)),
+            line.read.length > 0 &&
+              item(
+                "Corrected for the machine",
+                "by windows in turn with other commits",
+                h("div", {class: "soft"}, "grey points: as it was read"),
+              ),
           ],
       item(
         "Measured on",

@@ -41,11 +41,13 @@
     const since = index.release ? reference + R.referenceNote() : `the first measured commit, ${reference}`;
     const count = R.counts(places.places),
       cases = Object.values(count).reduce((sum, n) => sum + n, 0);
-    const worse = new Set(open.map(each => each.benchmark)).size;
+    const worse = new Set(open.filter(each => each.shift === null).map(each => each.benchmark)).size,
+      shifts = [...new Set(open.map(each => each.shift))].filter(each => each !== null).map(each => index.shifts[each]);
     const undirected = count.changed ?? 0;
     const title =
       [
         worse && `${number(worse)} benchmark${worse === 1 ? " is" : "s are"} worse than before.`,
+        ...shifts.map(each => `${number(each.benchmarks)} moved at once${each.alone ? ": was it the machine?" : "."}`),
         stopped && `${number(stopped)} case${stopped === 1 ? " gives" : "s give"} no number any more.`,
       ]
         .filter(Boolean)

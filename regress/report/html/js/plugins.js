@@ -27,6 +27,9 @@
         own.low[at] < own.high[at] && h("span", {class: "soft"}, ` ${format(own.low[at])} … ${format(own.high[at])}`),
         h("span", {class: "soft"}, ` · ${text.counted(n, "round")}`),
         change && h("div", {class: "soft"}, `${change} to the one before`),
+        own.read &&
+          own.read[at] !== own.y[at] &&
+          h("div", {class: "soft"}, `read as ${text.value(own.read[at], own.line.unit)}: corrected for the machine`),
         tick && h("div", {class: "soft"}, tick[1]),
       );
     });

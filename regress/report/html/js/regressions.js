@@ -107,7 +107,7 @@
       h(
         "p",
         {class: "lede"},
-        `${text.counted(index.events.filter(each => each.moved === "regressed" && each.large && each.gates).length, "regression")} in this history, ${open} of them open. One row is one cause: what the same commits changed in the same places.`,
+        `${text.counted(index.events.filter(each => each.moved === "regressed" && each.large && each.gates).length, "regression")} in this history, ${open} of them open. One row is one cause: what the same commits changed in the same places, or what moved at once.`,
         // One file has no feed beside it.
         document.querySelector("link[rel=alternate]") && [" What is open, ", h("a", {href: "feed.xml"}, "as a feed"), "."],
       ),

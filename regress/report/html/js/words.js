@@ -28,7 +28,6 @@
     "undecided",
     "unchanged",
     "gone",
-    "skipped",
   ];
 
   R.metric = name => (name === "peak_rss" ? "peak RSS" : name.replaceAll("_", " "));

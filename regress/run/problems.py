@@ -1,0 +1,93 @@
+"""Which problems of the suite count: those of the head that can touch what was selected."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from regress.model import Benchmark, SuiteProblem
+from regress.run.plan import Selection, cases_of
+
+MOST = 3
+"""Of problems that count for nothing, so many are named."""
+_DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?(def|class)[ \t]+(\w+)", re.MULTILINE)
+
+
+def problems_of(by_side: Mapping[str, Sequence[SuiteProblem]]) -> list[SuiteProblem]:
+    """The problems of the last side (the head), and those that only another side has.
+
+    The suite is the head's, mostly: a file of it that an older base cannot import holds benchmarks that are new, and fails
+    nothing; no more does one of the base's own suite.
+    """
+    *others, head = by_side
+    found = list(by_side[head])
+    known = {(each.where, each.message) for each in found}
+    for side in others:
+        for each in by_side[side]:
+            if (each.where, each.message) not in known:
+                found.append(replace(each, message=f"on the {side} only: {each.message}", fatal=False))
+    return found
+
+
+def apart(
+    problems: Iterable[SuiteProblem], selection: Selection, benchmarks: Sequence[Benchmark], suite: Path
+) -> tuple[list[SuiteProblem], list[str]]:
+    """The problems that can touch what is selected, and a line about the others. `benchmarks` are those that were found in the
+    folder `suite`."""
+    problems = list(problems)
+    count = [each for each in problems if not each.fatal or _touches(each, selection, benchmarks, suite)]
+    others = list(dict.fromkeys(each.name for each in problems if each not in count))
+    if not others:
+        return count, []
+    more = f" and {len(others) - MOST} more" if len(others) > MOST else ""
+    return count, [f"not selected, and cannot be imported: {', '.join(others[:MOST])}{more}; regress list says why"]
+
+
+def _touches(problem: SuiteProblem, selection: Selection, benchmarks: Sequence[Benchmark], suite: Path) -> bool:
+    """Whether what cannot be imported may hold a case that is wanted, by what its file defines. Where that cannot be read, and
+    for a pattern that matches nothing that was found, it may."""
+    text = _text(problem.name, suite)
+    if text is None:
+        return True
+    if selection.tags and not any(tag in text for tag in selection.tags):
+        return False
+    if not selection.patterns:
+        return True
+    names = list(_names(problem.name, text, benchmarks))
+    found = [name for each in benchmarks for case in cases_of(each) for name in (case.name, str(case))]
+    return any(_may_match(pattern, names, found) for pattern in selection.patterns)
+
+
+def _may_match(pattern: str, names: Sequence[str], found: Sequence[str]) -> bool:
+    if pattern in found:
+        return False
+    with contextlib.suppress(re.error):  # parameters are not known: what comes before them decides
+        search = re.compile(pattern.partition(r"\(")[0])
+        return any(map(search.search, names)) or not any(map(re.compile(pattern).search, found))
+    return True
+
+
+def _text(name: str, suite: Path) -> str | None:
+    """The text of the file that has the module or class of that name in it."""
+    words = name.split(".") if name else []
+    for count in range(len(words), 0, -1):
+        stem = suite.joinpath(*words[:count])
+        for path in (stem.with_name(stem.name + ".py"), stem / "__init__.py"):
+            if path.is_file():
+                return path.read_text(encoding="utf-8", errors="replace")
+    return None
+
+
+def _names(name: str, text: str, benchmarks: Iterable[Benchmark]) -> Iterator[str]:
+    """What benchmarks of the file may be called. A class may have the methods of one that is named there."""
+    defined = _DEFINED.findall(text)
+    functions = [word for kind, word in defined if kind == "def"]
+    known = (each.name.split(".") for each in benchmarks)
+    inherited = {function for *_, owner, function in known if owner in text}
+    classes = [word for kind, word in defined if kind == "class"]
+    yield f"{name}."
+    yield from (f"{name}.{function}" for function in functions)
+    yield from (f"{name}.{owner}.{each}" for owner in classes for each in {*functions, *inherited})

@@ -1,0 +1,113 @@
+"""Setup before each sample: where a repeated call does other work than one right after a setup, and nowhere else."""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from asv_runner.benchmarks.time import TimeBenchmark
+
+from regress.measure.backend.fake import FakeBackend
+from regress.measure.declared import redone_setup
+from regress.measure.inplace import settled
+
+
+@pytest.fixture(autouse=True)
+def little_garbage() -> Iterator[None]:
+    """What is there by now is left out of collections, as in a worker."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+class Suite:
+    """A class of a suite, by what its call costs: the count of calls since the last setup, and of all, begin with 0."""
+
+    def __init__(self, work: Callable[[int, int], None]) -> None:
+        self._work = work
+        self.setups = self.calls = self.since = 0
+
+    def setup(self) -> None:
+        self.setups, self.since = self.setups + 1, 0
+
+    def time_x(self) -> None:
+        since, calls = self.since, self.calls
+        self.since, self.calls = since + 1, calls + 1
+        self._work(since, calls)
+
+
+def looked_at(device: FakeBackend, suite: Suite, on_device: bool = False) -> bool:
+    """Whether the suite's benchmark is measured with a setup before each sample."""
+    benchmark: Any = TimeBenchmark("b.time_x", suite.time_x, [suite.time_x, suite])
+    benchmark.do_setup()
+
+    def measure() -> bool:
+        each = redone_setup(benchmark)
+        for _ in range(200):
+            if each is not None:
+                each()
+            suite.time_x()
+            benchmark._used = True
+        return each is not None
+
+    return settled(benchmark, device, measure, 60.0, on_device)
+
+
+def used_up(since: int, _: int) -> None:
+    if since == 150:
+        raise IndexError("pop from empty list")
+
+
+@pytest.mark.parametrize(
+    ("host", "each"),
+    [
+        pytest.param(lambda since, calls: 1e-3 if since == 0 else 1e-4, True, id="sorts what is sorted then"),
+        pytest.param(lambda since, calls: 1e-4 if since == 0 else 3e-4, True, id="is longer once something is there"),
+        pytest.param(lambda since, calls: 1e-4 * (1 + since / 50), True, id="grows little by little"),
+        pytest.param(lambda since, calls: 0.5 if since == 0 else 0.1, True, id="a long call"),
+        pytest.param(lambda since, calls: 1e-4, False, id="changes nothing"),
+        pytest.param(lambda since, calls: 1e-1 if calls == 0 else 1e-4, False, id="imports in its first call"),
+        pytest.param(lambda since, calls: 5e-3 if calls % 3 == 0 else 1e-4, False, id="is disturbed now and then"),
+    ],
+)
+def test_a_call_that_takes_another_time_after_a_setup(host: Callable[[int, int], float], each: bool) -> None:
+    device = FakeBackend()
+    assert looked_at(device, Suite(lambda since, calls: device.host(host(since, calls)))) is each
+
+
+def test_noise_is_no_difference() -> None:
+    """Twenty times what a quiet machine has."""
+    device, dice = FakeBackend(), random.Random(1)
+    found = [looked_at(device, Suite(lambda *_: device.host(1e-4 * dice.lognormvariate(0, 0.2)))) for _ in range(30)]
+    assert sum(found) == 0
+
+
+def test_what_is_used_up_is_set_up_each_time() -> None:
+    assert looked_at(FakeBackend(), Suite(used_up))
+
+
+def test_a_call_that_always_fails_says_why_it_does() -> None:
+    def fails(since: int, calls: int) -> None:
+        if calls:
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        looked_at(FakeBackend(), Suite(fails))
+
+
+def test_the_device_is_asked_where_the_host_sees_nothing() -> None:
+    device = FakeBackend()
+    sorting = Suite(lambda since, _: device.kernel("sort", 500e-6 if since == 0 else 50e-6))
+    assert looked_at(device, sorting, on_device=True)
+    assert not looked_at(device, Suite(lambda since, _: device.kernel("add", 50e-6)), on_device=True)
+
+
+def test_a_long_call_that_changes_nothing_is_not_set_up_again() -> None:
+    device = FakeBackend()
+    suite = Suite(lambda *_: device.host(0.2))
+    assert not looked_at(device, suite)
+    assert suite.setups == 1
