@@ -24,6 +24,8 @@ MOST = 100
 """Entries, the newest first."""
 TITLE = 160
 """Columns."""
+NAMED = 10
+"""Benchmarks of those that moved at once."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class _Item:
 
 def feed(index: Index, known: Sequence[Known]) -> tuple[str, tuple[Known, ...]]:
     """The document, and what the next one has to know; `known` is what this one has to."""
-    items = sorted((*_regressions(index), *_stopped(index)), key=lambda each: -each.first)
+    items = sorted((*_regressions(index), *_shifts(index), *_stopped(index)), key=lambda each: -each.first)
     told, forgotten = _identified(index, items, known)
     root = ElementTree.Element("feed", xmlns=ATOM)
     _text(root, "title", f"{index.project}: regressions")
@@ -140,7 +142,7 @@ def _urn(*words: str) -> str:
 
 
 def _regressions(index: Index) -> Iterator[_Item]:
-    for event in index.open:
+    for event in (each for each in index.open if each.shift is None):
         name, params = index.entries[event.benchmark].name, event.params
         case = f"{name}({params})" if params else name
         what, first = metric_words(event.metric), index.commits[event.first]
@@ -153,9 +155,33 @@ def _regressions(index: Index) -> Iterator[_Item]:
             event.first,
             event.last,
             f"{change} {what}: {name if event.cases > 1 else case}, since {_named(first)}",
-            (f"{case}: {what} {before} -> {after}, {change}{interval}", _reach(index, event), _blamed(index, event)),
+            (
+                f"{case}: {what} {before} -> {after}, {change}{interval}",
+                _reach(index, event),
+                _blamed(index, event),
+                *event.reasons,
+                event.note,
+            ),
             tuple(event.commands.values()),
             _link(index, name, event.place, c=params, metric=event.metric, change=first.sha),
+        )
+
+
+def _shifts(index: Index) -> Iterator[_Item]:
+    """What many benchmarks share is one entry, which blames nobody."""
+    for number in sorted({each.shift for each in index.open if each.shift is not None}):
+        shift, own = index.shifts[number], [each for each in index.open if each.shift == number]
+        names = sorted({index.entries[each.benchmark].name for each in own})
+        place, first = index.places[shift.place].label, min(each.first for each in own)
+        yield _Item(
+            f"many in {index.places[shift.place].id}",
+            shift.good,
+            first,
+            shift.last,
+            f"{shift.benchmarks} benchmarks moved at once on {place}, since {_named(index.commits[first])}",
+            (*shift.reasons, f"{', '.join(names[:NAMED])}{', …' if len(names) > NAMED else ''}"),
+            (),
+            "index.html",
         )
 
 

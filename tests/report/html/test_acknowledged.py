@@ -86,7 +86,7 @@ def test_the_page_of_a_benchmark_says_that_it_is_acknowledged(visit: Visit, ackn
 
 def test_what_is_open_has_the_command_that_acknowledges_it(visit: Visit) -> None:
     page = visit("#/regressions?state=open")
-    softmax, alloc = page.locator(".event").all()
+    alloc, softmax = page.locator(".event").all()
     softmax.get_by_role("button", name="Copy the command: ack").click()
     words = shlex.split(page.evaluate("navigator.clipboard.readText()"))
     assert words[:5] == ["regress", "ack", made.SOFTMAX, "--metric", "gpu_time"]

@@ -124,6 +124,19 @@ def test_the_badge_counts_what_is_open(tmp_path: Path, values: list[float | None
     assert len(entries(feed(index, ())[0])) == len(index.open)
 
 
+def test_what_moved_at_once_is_one_entry(tmp_path: Path) -> None:
+    made = Made(tmp_path / "p", 24)
+    for machine, level in (("gpu-1", 1.2e-3), ("gpu-2", 1e-3)):
+        made.record({f"s{at}.time_f": noisy((12, 1e-3), (12, level)) for at in range(6)}, machine=machine)
+    index = made.index()
+    (entry,) = entries(feed(index, ())[0])
+    assert entry["title"] == f"6 benchmarks moved at once on gpu-1, since {made.shas[12][:8]} change 12"
+    assert "machine" in entry["content"]
+    assert "s5.time_f" in entry["content"]
+    assert "Ada" not in entry["content"], "nobody is blamed"
+    assert words(index) == "6 regressions open", "as on the overview"
+
+
 def test_without_an_address_links_stay_beside_the_feed(tmp_path: Path) -> None:
     text, _ = feed(Made(tmp_path / "p", 24).record({"x.time_slow": SLOW}).index(), ())
     assert entries(text)[0]["link"].startswith("index.html#/b/x.time_slow?")
