@@ -37,7 +37,7 @@ from regress.compare.overall import Overall, overall, state_of
 from regress.compare.pairing import renames
 from regress.compare.past import Past, Unknown, past_of
 from regress.compare.series import series_of
-from regress.compare.steps import Steps, spreads_of
+from regress.compare.steps import Short, Steps, spreads_of, with_unreached
 
 __all__ = [
     "Anchors",
@@ -45,6 +45,7 @@ __all__ = [
     "Overall",
     "Past",
     "Review",
+    "Short",
     "Steps",
     "Unknown",
     "acknowledged",
@@ -68,4 +69,5 @@ __all__ = [
     "state_of",
     "summed_up",
     "with_anchors",
+    "with_unreached",
 ]
