@@ -10,11 +10,9 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from click.testing import CliRunner
 
-from regress.cli import regress as command_line
 from regress.compare import Steps
-from tests.conftest import Project, interrupted, start
+from tests.conftest import Project, inside, interrupted, start
 from tests.profiling.exports import export
 
 ROOT = Path(__file__).parents[2]
@@ -131,10 +129,10 @@ def _(make: Make) -> int:
 def _(make: Make) -> int:
     p = two(make, head=SLOW, check_rounds=0)
     with patch.object(Steps, "_confirmable", lambda steps, suspects: []):
-        found = CliRunner().invoke(command_line, ["check", "--config", str(p.root / "asv.conf.json"), "HEAD~1", "HEAD"])
-    assert "large, but not confirmed before measuring ended" in found.output
-    assert "UNDECIDED  2 cases: 1 undecided, 1 unchanged" in found.output
-    return found.exit_code
+        found = inside(p, "check", "HEAD~1", "HEAD")
+    assert "large, but not confirmed before measuring ended" in found.out
+    assert "UNDECIDED  2 cases: 1 undecided, 1 unchanged" in found.out
+    return found.code
 
 
 @row("`check`: nothing was reached before the budget ended")
