@@ -212,7 +212,9 @@ deciding = stack(
     click.option("--strict", is_flag=True, help="Exit 4 when undecided, 3 when something fails on both sides."),
 )
 budgeting = stack(
-    click.option("--budget", type=Duration(), metavar="TIME", help="Measure no longer than that [10m]."),
+    click.option(
+        "--budget", type=Duration(), metavar="TIME", help="Measure no longer than that, first visits included [10m]."
+    ),
 )
 stepping = stack(
     budgeting,

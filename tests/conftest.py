@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, settings
 
 # No clock and no dice decide whether a test passes.
@@ -77,6 +78,15 @@ def regress(folder: Path, *arguments: str, timeout_s: float = 120) -> Result:
         check=False,
     )
     return Result(done.returncode, done.stdout, done.stderr)
+
+
+def inside(p: Project, *arguments: str) -> Result:
+    """The command line in the project, run by this process: what a test has put in the place of time is in force."""
+    from regress.cli import regress as command_line
+
+    config = "--config", str(p.root / "asv.conf.json")
+    done = CliRunner().invoke(command_line, [*arguments, *config])
+    return Result(done.exit_code, done.stdout, done.stderr)
 
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:

@@ -24,7 +24,19 @@ import numpy as np
 
 from regress.compare import compare, judge
 from regress.compare.steps import Steps
-from regress.model import Against, Benchmark, Case, Comparison, Measured, Protocol, Round, Settings, Spread, Verdict
+from regress.model import (
+    Against,
+    Batch,
+    Benchmark,
+    Case,
+    Comparison,
+    Measured,
+    Protocol,
+    Round,
+    Settings,
+    Spread,
+    Verdict,
+)
 
 SAMPLES = 20
 SAMPLE_SD, FOLLOWS, OUTLIERS, OUTLIER = 0.01, 0.5, 0.01, 1.5
@@ -94,8 +106,13 @@ class Check:
     remembered: Mapping[str, Spread] = field(default_factory=dict)
     gpus: int = 1
     """How many measure at once, with equal parts of the cases."""
+    visit_s: float | None = None
+    """Seconds that an unmeasured visit takes; None: what any takes."""
+    longer: Mapping[Case, float] = field(default_factory=dict)
+    """Of cases that take longer than others: seconds of a visit."""
     now_s: float = 0.0
     rounds: list[Round] = field(default_factory=list)
+    costs: dict[Case, float] = field(default_factory=dict)
 
     @property
     def metric(self) -> str:
@@ -123,28 +140,33 @@ class Check:
     def cases(self) -> dict[str, list[Case]]:
         return {"base": list(self.ratios), "head": list(self.ratios)}
 
-    @property
-    def costs(self) -> dict[Case, float]:
-        return dict.fromkeys(self.ratios, 2 * self.cost_s)
+    def visit(self, batch: Batch) -> None:
+        """The unmeasured visits of what is new, until their time is over."""
+        until_s = self.now_s + batch.visits_s
+        for case in (case for case in batch.rounds if case not in self.costs):
+            each_s = 2 * (self.longer.get(case, self.cost_s) if self.visit_s is None else self.visit_s)
+            self.costs[case] = each_s
+            self.now_s += each_s / self.gpus
+            if self.now_s > until_s:
+                break
 
     def measure(self, case: Case, side: str, order: int) -> None:
         true_s = self.time_s * (self.ratios[case] if side == "head" else 1.0)
         value = self.machine.round_value(true_s, self.noise.get(case))
-        metric, against = self.metric, []
+        metric, against, cost_s = self.metric, [], self.longer.get(case, self.cost_s)
         if self.machine.takes_turns and side == "head":
             difference = math.log(self.ratios[case]) + self.machine.difference(self.noise.get(case))
             against = [Against(metric, "base", "", difference, 0.003, 60, f"z{order % 2}")]
         measured, protocol = {metric: Measured(value, [value], unit="s")}, Protocol(metric)
         self.rounds.append(
-            Round(
-                case.name, [], side, order, duration_s=self.cost_s, protocol=protocol, values=measured, against=against
-            )
+            Round(case.name, [], side, order, duration_s=cost_s, protocol=protocol, values=measured, against=against)
         )
-        self.now_s += self.cost_s / self.gpus
+        self.now_s += cost_s / self.gpus
 
-    def in_steps(self) -> tuple[Comparison, ...]:
-        steps = Steps(self.settings, lambda: self.now_s, self.remembered, self.gpus)
-        while (batch := steps.next(self)) is not None:
+    def in_steps(self, steps: Steps | None = None) -> tuple[Comparison, ...]:
+        steps = steps or Steps(self.settings, lambda: self.now_s, self.remembered, self.gpus)
+        while self.now_s < steps.end_s and (batch := steps.next(self)) is not None:
+            self.visit(batch)
             for order in range(batch.first, batch.first + max(batch.rounds.values())):
                 for side in ("base", "head"):
                     for case in (case for case, rounds in batch.rounds.items() if order < batch.first + rounds):

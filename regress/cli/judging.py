@@ -65,7 +65,8 @@ def check(
       1  something regressed
       2  usage, configuration, or unknown revision
       3  something fails on HEAD that worked on BASE
-      4  undecided or without a number, with --prove or for a critical benchmark; with --strict undecided
+      4  most is undecided or was not reached in time; undecided or without a number, with --prove or for a critical
+         benchmark; with --strict undecided
       5  nothing could be measured or compared
     """
     with invoked(options) as (request, progress):
@@ -114,7 +115,8 @@ def gate(
       1  regressed, drifted, or open in the history
       2  usage, configuration, or unknown revision
       3  something fails on HEAD that worked on BASE
-      4  undecided or without a number, with --prove or for a critical benchmark; with --strict undecided
+      4  most is undecided or was not reached in time; undecided or without a number, with --prove or for a critical
+         benchmark; with --strict undecided
       5  nothing could be measured or compared
     """
     with invoked(options) as (request, progress):

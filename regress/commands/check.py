@@ -27,13 +27,15 @@ from regress.commands.session import (
     turned_round,
 )
 from regress.commands.throughput import Rates
-from regress.compare import Review, Steps, acknowledged, compare, overall
+from regress.compare import Review, Steps, acknowledged, compare, overall, with_unreached
 from regress.config import environment as environment_of
 from regress.errors import BuildFailed, RevisionError, StoreError
 from regress.history import keep_confirmed, last_aa
 from regress.measure.wire import Ceilings
 from regress.model import Comparison, Report, SelfCheck, Settings, Side, Stopped, Verdict
 from regress.run.execute import Job, Measured, Watcher, execute
+from regress.run.plan import FixedRounds
+from regress.units import format_duration
 
 
 def check(
@@ -61,12 +63,13 @@ def check(
         prepared = tuple(session.prepare(side, watcher) for side in sides)
     except BuildFailed as failed:
         return _unbuilt(sides, failed, time.monotonic() - start)
-    changed = session.changed(*sides) if request.affected else None
+    wanted = session.changed(*sides)
+    changed = wanted if request.affected else None
     settings = session.config.settings
-    job = session.job(prepared, settings.check_rounds, changed)
+    job = session.job(prepared, settings.check_rounds, changed, wanted)
     recorder = Recorder(session, session.config.results_dir if record else session.cache / "history", prepared)
-    steps = None if job.rounds else session.steps()
     with session.device(watcher) as locked:
+        steps = session.steps(job)
         measured = execute(job, recorder.take, watcher, steps)
         ceilings = session.ceilings(job, measured)
     if measured.unaffected:
@@ -125,23 +128,25 @@ def _judged(
     measured: Measured,
     job: Job,
     ceilings: Ceilings,
-    steps: Steps | None,
+    steps: Steps | FixedRounds,
     environments: tuple[str, ...],
 ) -> Report:
     settings = session.config.settings
-    comparisons = steps.verdicts(measured) if steps is not None else compared(measured, settings)
+    comparisons = verdicts(steps, measured, settings)
+    told_short = short(session, steps, measured, comparisons)
     session.remember(comparisons)
     if session.request.prove:
         comparisons = tuple(replace(each, critical=each.critical or _to_be_proven(each)) for each in comparisons)
     comparisons = with_throughput(comparisons, measured, ceilings)
     whole = is_whole(session) and not measured.interrupted
     comparisons, told = acknowledged(comparisons, entries, sides[0], whole=whole)
-    summed = overall(comparisons, settings, strict=session.request.strict, problems=measured.problems)
+    strict, quick = session.request.strict, job.quick
+    summed = overall(comparisons, settings, strict=strict, problems=measured.problems, quick=quick)
     codes = (130, *summed.exit_codes) if measured.interrupted else summed.exit_codes
     base, head = (recorder.named(side) for side in sides)
     own = ", each with its own suite" if job.own_suites else ""
     gpus = f", on {len(job.gpus)} GPUs at once" if len(job.gpus) > 1 else ""
-    warnings = session.warnings(measured, job, ceilings)
+    warnings = [*told_short, *session.warnings(measured, job, ceilings)]
     if head.dirty:
         warnings.append(f"the head has uncommitted changes: it is not recorded as {head.commit.short}")
     warnings += recorder.warnings()
@@ -166,6 +171,7 @@ def _judged(
         counts=summed.counts,
         acknowledged=summed.acknowledged,
         cases=summed.cases,
+        covered=summed.covered,
         geomean=None if job.quick else summed.geomean,  # of one round each it says nothing
         noise_floor=summed.noise_floor,
         min_detectable=summed.min_detectable,
@@ -217,10 +223,40 @@ def _last_aa(session: Session, measured: Measured, comparisons: Sequence[Compari
     return last if last is not None and not names.isdisjoint(last.cases) else None
 
 
-def compared(measured: Measured, settings: Settings) -> tuple[Comparison, ...]:
-    """The verdicts where every case has the same number of rounds."""
+def verdicts(steps: Steps | FixedRounds, measured: Measured, settings: Settings) -> tuple[Comparison, ...]:
+    """What the rounds come to that these steps have asked for."""
+    if isinstance(steps, Steps):
+        return steps.verdicts(measured)
     base, head = measured.of("base"), measured.of("head")
-    return compare(base, head, measured.benchmarks.get("head"), settings, measured.benchmarks.get("base"))
+    judged = compare(base, head, measured.benchmarks.get("head"), settings, measured.benchmarks.get("base"))
+    return with_unreached(judged, measured, settings)
+
+
+def short(
+    session: Session, steps: Steps | FixedRounds, measured: Measured, comparisons: Sequence[Comparison]
+) -> list[str]:
+    """The warning that there was not enough time, and how much would have been."""
+    if measured.interrupted:
+        return []
+    budget = f"the budget of {format_duration(session.config.settings.budget_s)}"
+    if isinstance(steps, FixedRounds):
+        over = time.monotonic() >= steps.end_s
+        return [f"{budget} ended before every case had its {counted(steps.rounds, 'round')}"] if over else []
+    found = steps.short(measured, comparisons)
+    if found is None:
+        return []
+    what = "some that look slower were not confirmed"
+    if found.unreached:
+        what = f"{found.unreached} of {counted(found.cases, 'case')} not reached"
+    whole = "all of it" if found.cases == 1 else f"all {found.cases}"
+    enough = f"; --budget {budget_words(found.whole_s)} would cover {whole}" if found.whole_s else ""
+    return [f"{budget} was too short: {what}{enough}"]
+
+
+def budget_words(seconds: float) -> str:
+    """So much time or a little more, as --budget takes it: "40s", "6m"."""
+    tens, minutes = math.ceil(seconds / 10), math.ceil(seconds / 60)
+    return f"{10 * tens}s" if tens <= 12 else f"{minutes}m"
 
 
 def rounds_words(job: Job, measured: Measured) -> str:

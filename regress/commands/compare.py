@@ -68,6 +68,7 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
         counts=summed.counts,
         acknowledged=summed.acknowledged,
         cases=summed.cases,
+        covered=summed.covered,
         geomean=summed.geomean,
         noise_floor=summed.noise_floor,
         min_detectable=summed.min_detectable,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import math
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,19 +17,20 @@ from regress import config as configuration
 from regress.commands.fitness import complaints, without_device
 from regress.commands.throughput import declares_work
 from regress.compare import Steps, past_of, spreads_of
+from regress.compare.rule import is_critical
 from regress.config import Config
 from regress.errors import NothingMeasured, RegressError, StoreError
 from regress.errors import quoted as quoted
 from regress.git import Clone, Repository, open_repository
 from regress.history import remember_noise, remembered_noise, this_machine
 from regress.measure.wire import Ceilings
-from regress.model import Commit, Comparison, Machine, Round, Side
+from regress.model import Benchmark, Case, Commit, Comparison, Machine, Round, Side
 
 if TYPE_CHECKING:  # what measures is imported where it is needed: many commands only read
     from regress.run.environments import Prepared
     from regress.run.execute import Job, Measured, Watcher
     from regress.run.gpus import Gpu
-    from regress.run.plan import Selection
+    from regress.run.plan import FixedRounds, Selection
 
 
 def _unheard(text: str) -> None:
@@ -150,8 +153,12 @@ class Session:
         """The cases that were asked for; with `changed` only those of benchmarks that cover one of these of all `files`."""
         from regress.run.plan import Selection
 
-        suite_parent = os.path.relpath(self.config.benchmark_dir.parent, self.repository.root)
-        return Selection(self.request.patterns, self.request.tags, changed, Path(suite_parent).as_posix(), files)
+        return Selection(self.request.patterns, self.request.tags, changed, self.suite_parent, files)
+
+    @property
+    def suite_parent(self) -> str:
+        """The folder that holds the suite, relative to the repository."""
+        return Path(os.path.relpath(self.config.benchmark_dir.parent, self.repository.root)).as_posix()
 
     def changed(self, base: Side, head: Side) -> tuple[str, ...]:
         """The files that differ between the sides, relative to the repository; what we write ourselves does not count."""
@@ -159,8 +166,15 @@ class Session:
         files += self.repository.changed_files(self.own_paths) if head.dirty else []
         return tuple(dict.fromkeys(files))
 
-    def job(self, sides: tuple[Prepared, ...], rounds: int, changed: tuple[str, ...] | None = None) -> Job:
-        """The job of measuring these sides with the suite of the invoking checkout, or each with its own."""
+    def job(
+        self,
+        sides: tuple[Prepared, ...],
+        rounds: int,
+        changed: tuple[str, ...] | None = None,
+        wanted: Collection[str] = (),
+    ) -> Job:
+        """The job of measuring these sides with the suite of the invoking checkout, or each with its own. `changed`: of
+        benchmarks that cover these files alone; `wanted`: of those that cover these before others, but for critical ones."""
         from regress.run.execute import Job
         from regress.run.ship import ship
 
@@ -187,7 +201,16 @@ class Session:
             default_timeout_s=self.config.default_benchmark_timeout_s,
             own_suites=own_suites,
             gpus=self.gpus,
+            rank=functools.partial(self._rank, wanted),
         )
+
+    def _rank(self, wanted: Collection[str], case: Case, benchmark: Benchmark) -> int:
+        """Critical cases first, then what covers a file that is changed, then the others."""
+        from regress.run.plan import affected
+
+        if is_critical(case, benchmark, self.config.settings):
+            return 0
+        return 1 if affected(benchmark, wanted, self.suite_parent) else 2
 
     def _own_suite(self, side: Prepared) -> Path:
         """The suite's folder as the side's commit has it; a wheel has none, so its commit is checked out for it."""
@@ -273,10 +296,16 @@ class Session:
             fix = "--device cuda on a machine with a GPU" if chosen else without_device(why)
             raise NothingMeasured(f"there is no GPU {what}", why=why, fix=fix)
 
-    def steps(self) -> Steps:
-        """The steps of a check that begins now, planned by what past checks on this machine have seen."""
-        remembered = remembered_noise(self.cache, self.machine.name)
-        return Steps(self.config.settings, time.monotonic, remembered, len(self.gpus))
+    def steps(self, job: Job) -> Steps | FixedRounds:
+        """The steps of a check that begins now: the rounds of the job, which a budget bounds that was asked for; where it has
+        none, as many as are needed, planned by what past checks on this machine have seen."""
+        from regress.run.plan import FixedRounds
+
+        settings = self.config.settings
+        if job.rounds:
+            asked_for = "budget_s" in self.request.overrides
+            return FixedRounds(job.rounds, time.monotonic() + settings.budget_s if asked_for else math.inf)
+        return Steps(settings, time.monotonic, remembered_noise(self.cache, self.machine.name), len(self.gpus))
 
     def remember(self, comparisons: Iterable[Comparison]) -> None:
         """Keep how much each case scattered, for the next check. Where that cannot be written, it is not."""

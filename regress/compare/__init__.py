@@ -39,7 +39,7 @@ from regress.compare.overall import Overall, finer, overall, state_of
 from regress.compare.pairing import renames
 from regress.compare.past import Past, Unknown, past_of
 from regress.compare.series import series_of
-from regress.compare.steps import Steps, spreads_of
+from regress.compare.steps import Short, Steps, spreads_of, with_unreached
 
 __all__ = [
     "Ancestry",
@@ -48,6 +48,7 @@ __all__ = [
     "Overall",
     "Past",
     "Review",
+    "Short",
     "Steps",
     "Unknown",
     "acknowledged",
@@ -72,4 +73,5 @@ __all__ = [
     "state_of",
     "summed_up",
     "with_anchors",
+    "with_unreached",
 ]

@@ -52,9 +52,13 @@ class Pair:
 
 
 class Ends:
-    """The steps of measuring both ends. `metric`: the one that is looked for; empty for the one that gates and is worst."""
+    """The steps of measuring both ends, until `end_s` of the monotonic clock. `metric`: the one that is looked for; empty for
+    the one that gates and is worst."""
 
-    def __init__(self, settings: Settings, metric: str = "") -> None:
+    def __init__(self, settings: Settings, metric: str = "", end_s: float = math.inf) -> None:
+        self.end_s = end_s
+        self.enough = False
+        """Whether nothing more is to be measured."""
         self._settings, self._metric = settings, metric
         self._asked = 0
 
@@ -64,7 +68,8 @@ class Ends:
             self._asked = LOOKS[0]
             return Batch(dict.fromkeys(cases, LOOKS[0]), title="both ends")
         looks = [each for each in LOOKS if each > self._asked]
-        if not looks or self._is_enough(found):
+        self.enough = not looks or self._is_enough(found)
+        if self.enough:
             return None
         before, self._asked = self._asked, looks[0]
         return Batch(dict.fromkeys(cases, self._asked - before), before, "both ends")

@@ -28,7 +28,7 @@ SERIOUS_FIRST = (
 COMPARED = frozenset(
     {Verdict.REGRESSED, Verdict.IMPROVED, Verdict.UNCHANGED, Verdict.UNDECIDED, Verdict.CHANGED},
 )
-"""Verdicts for which both sides were measured; a run without any of them, and without a failure on head, compared nothing."""
+"""Verdicts on numbers of both sides; a run without any of them, and without a failure on head, compared nothing."""
 
 NOTHING, REGRESSED, FAILED, UNDECIDED = 5, 1, 3, 4
 _STATES = {NOTHING: "NOTHING", REGRESSED: "FAIL", FAILED: "FAIL", UNDECIDED: "UNDECIDED", 0: "PASS"}
@@ -48,6 +48,7 @@ class Overall:
     counts: dict[str, int]
     acknowledged: dict[str, int]
     cases: int
+    covered: tuple[int, int] | None
     geomean: tuple[float, float, float, int] | None
     noise_floor: tuple[float, float, str] | None
     min_detectable: float | None
@@ -59,18 +60,22 @@ def overall(
     *,
     strict: bool = False,
     problems: Sequence[SuiteProblem] = (),
+    quick: bool = False,
 ) -> Overall:
     """Sum up the comparisons that gate; what does not gate changes neither a code nor a count.
 
     Exit codes are listed as they rank, the process exits with the first: 5 nothing was compared, 1 regressed, 3 something
     fails on head only or a benchmark file cannot be imported, 4 undecided where it counts. `strict` adds failures on both
-    sides to 3 and every undecided case to 4; a critical case that is undecided always counts. What is acknowledged is counted
-    and changes no code; what is in quarantine says nothing of the run either.
+    sides to 3 and every undecided case to 4; a critical case that is undecided always counts, and so does what looked worse
+    and could not be confirmed. Where most cases are undecided nothing has passed, but in a `quick` look, which decides
+    nothing. What is acknowledged is counted and changes no code; what is in quarantine says nothing of the run either.
     """
     gating = [each for each in comparisons if each.gates]
     counted = _most_serious(gating).values()
     speaking = [each for each in gating if each.acknowledged is None or each.acknowledged.kind != "quarantine"]
-    codes = tuple(_exit_codes(gating, strict, problems)) or (0,)
+    decided, asked = _covered(counted)
+    most_undecided = 2 * decided < asked and not quick
+    codes = tuple(_exit_codes(gating, strict, problems, most_undecided)) or (0,)
     detectable = [each.min_detectable for each in speaking if each.min_detectable is not None]
     return Overall(
         state=state_of(codes[0]),
@@ -78,6 +83,7 @@ def overall(
         counts=_counted([each.verdict for each in counted]),
         acknowledged=_counted([each.verdict for each in counted if not each.alarms]),
         cases=len(counted),
+        covered=(decided, asked) if most_undecided or any(each.unreached for each in gating) else None,
         geomean=_geomean(speaking, settings.confidence),
         noise_floor=_noise_floor(speaking),
         min_detectable=statistics.median(detectable) - 1 if detectable else None,
@@ -104,6 +110,12 @@ def _counted(verdicts: Collection[Verdict]) -> dict[str, int]:
     return {str(verdict): n for verdict in SERIOUS_FIRST if (n := sum(each is verdict for each in verdicts))}
 
 
+def _covered(counted: Iterable[Comparison]) -> tuple[int, int]:
+    """How many cases are decided, of those that were to be compared and nobody has acknowledged."""
+    asked = [each for each in counted if each.alarms and each.verdict in COMPARED]
+    return sum(each.verdict is not Verdict.UNDECIDED for each in asked), len(asked)
+
+
 def most_serious(gating: Iterable[Comparison]) -> dict[Case, Verdict]:
     """The verdict that counts of each case."""
     return {case: each.verdict for case, each in _most_serious(gating).items()}
@@ -121,16 +133,18 @@ def _seriousness(each: Comparison) -> tuple[int, bool]:
     return SERIOUS_FIRST.index(each.verdict), not each.alarms
 
 
-def _exit_codes(gating: Sequence[Comparison], strict: bool, problems: Sequence[SuiteProblem]) -> Iterable[int]:
+def _exit_codes(
+    gating: Sequence[Comparison], strict: bool, problems: Sequence[SuiteProblem], most_undecided: bool
+) -> Iterable[int]:
     codes = {each.exit_code(strict) for each in gating}
     on_head_only = any(each.fails_on_head and each.base_failure is None for each in gating)
-    if not {each.verdict for each in gating} & COMPARED and not on_head_only:
+    if not any(each.verdict in COMPARED and not each.unreached for each in gating) and not on_head_only:
         yield NOTHING
     if REGRESSED in codes:
         yield REGRESSED
     if FAILED in codes or any(problem.fatal for problem in problems):
         yield FAILED
-    if UNDECIDED in codes:
+    if UNDECIDED in codes or most_undecided:
         yield UNDECIDED
 
 

@@ -11,8 +11,10 @@ many rounds that takes follows from its spread: at 1.4 times the threshold the e
 gates nothing does not keep a case in the screening, but is claimed after a confirmation only, too: the host has slow and fast
 processes, and a few of each on one side look like a change.
 
-The budget bounds the time: critical cases come first, what cannot be reached is undecided and says so, and the time that
-confirming takes is kept back.
+The budget bounds the time of all of it. The unmeasured visits get a part of what is left, then what was visited is looked at,
+then others are visited: so a suite that is too long for it is covered from its front, where the most wanted cases are. What
+would take longer than there is time is not begun, and the time that confirming takes is kept back: of what looks changed, and
+of each case that is looked at, should it have changed. What is farthest from unchanged is confirmed first.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 from typing import Protocol as Interface
 
 from regress.compare.judge import compare
@@ -42,12 +45,18 @@ SUSPICIOUS = 0.6
 """Of the change that counts: from here up a case goes to confirmation."""
 FEWEST, FEWEST_PAIRS, MOST = 6, 10, 24
 """Rounds a side of a confirmation, or pairs: of ten six count fully, which leaves them five degrees of freedom."""
+EXTREME = 10.0
+"""From so many changes that count on, a change is confirmed by as many rounds or pairs as a first look takes."""
 POWER_AT, POWER_Z = 1.4, 2.4
 """A change of so many thresholds is estimated so many standard errors above the threshold."""
 INTERVAL_Z = 2.0
 """Standard errors from an estimate to the end of its interval, with as many rounds as a noisy case needs."""
-RESTART_S = 5.0
-"""What starting the processes of both sides anew is taken to cost: an import of torch, mostly."""
+VISITING = 0.2
+"""Of the time that is left, what unmeasured visits may take before what was visited is looked at."""
+NOT_REACHED = "not reached before measuring ended"
+NOT_BEGUN = "not begun: its rounds take longer than there was time left"
+MARGIN = 1.5
+"""A budget that is said to cover all is so much longer than what it is estimated to take."""
 
 
 class SoFar(Interface):
@@ -66,7 +75,7 @@ class SoFar(Interface):
 
     @property
     def costs(self) -> Mapping[Case, float]:
-        """Seconds that the unmeasured visits to a case have taken, both sides together."""
+        """Seconds that the unmeasured visits to a case have taken, both sides together; only of what was visited."""
 
 
 class State(Enum):
@@ -77,7 +86,7 @@ class State(Enum):
     """Settled, or not to be decided in time."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Standing:
     """How far a case is."""
 
@@ -93,22 +102,44 @@ class Standing:
     """Rounds a side that its confirmation takes."""
     matters: bool = True
     """Whether what is to be confirmed gates."""
+    far: float = 0.0
+    """How far what is to be confirmed is from unchanged, in changes that count."""
+    visited: bool = False
+    """Whether its unmeasured visits are over."""
+    visit_s: float = 0.0
+    """Seconds of these, both sides together, as far as they make the check longer."""
     cost_s: float = 0.0
-    """Seconds of one round, both sides together, as far as it makes the check longer."""
+    """The same of one round; taken for what the visits took until it was looked at."""
 
     @property
     def next_look(self) -> int:
         """Rounds a side after which it is looked at next."""
-        return LOOKS[_looks(self.rounds)] if self.rounds else self.first_look
+        return LOOKS[_looks(self.rounds)] if self.rounds >= self.first_look else self.first_look
+
+    @property
+    def look_s(self) -> float:
+        """Seconds until it is looked at next."""
+        return (self.next_look - self.rounds) * self.cost_s
+
+
+class Short(NamedTuple):
+    """What there was no time for."""
+
+    unreached: int
+    """Cases that were not measured on both sides."""
+    cases: int
+    """All of them."""
+    whole_s: float | None
+    """Seconds in which all of them would be measured, as an estimate; None where nothing is known of what they take."""
 
 
 class Steps:
     """The steps of one check. `next` says what to measure until there is nothing left to be gained, `verdicts` sums up.
 
-    `budget_s` counts from the construction, by `clock`; infinite for no bound. `remembered` is what past checks have seen of
-    cases, by `str` of the case: it says when a case is looked at first, and nothing about its verdict. With several GPUs that
-    measure at once a case is taken to cost its part of the time; what they wait for each other is among the costs of a round
-    beside its cases.
+    The settings' `budget_s` counts from the construction, by `clock`; infinite for no bound. `remembered` is what past checks
+    have seen of cases, by `str` of the case: it says when a case is looked at first, and nothing about its verdict. With
+    several GPUs that measure at once a case is taken to cost its part of the time; what they wait for each other is among the
+    costs of a round beside its cases.
     """
 
     def __init__(
@@ -121,6 +152,10 @@ class Steps:
         self._settings, self._clock = settings, clock
         self._remembered, self._gpus = remembered or {}, max(gpus, 1)
         self._started_s = clock()
+        self.end_s = self._started_s + settings.budget_s
+        """When measuring ends, by the clock."""
+        self._starting_s = 0.0
+        """What it took until anything could be measured, which starting the processes anew is taken to cost too."""
         self._standings: dict[Case, Standing] | None = None
         self._suites = Suites({})
         self._confirmed = False
@@ -136,15 +171,38 @@ class Steps:
         """What to measure now; None where nothing is left that could be decided in time."""
         standings = self._begun(found)
         self._look(found, standings)
-        for rounds in sorted({each.rounds for each in standings.values() if each.state is State.OPEN}):
-            waiting = [each for each in standings.values() if each.state is State.OPEN and each.rounds == rounds]
-            chosen = self._affordable(waiting, standings)
-            if chosen:
-                self._asked = {each.case: each.next_look for each in chosen}
+        first = self._next_look(standings, first=True)
+        return first or self._next_visits(standings) or self._next_look(standings) or self._confirmation(standings)
+
+    def _next_look(self, standings: Mapping[Case, Standing], *, first: bool = False) -> Batch | None:
+        """Rounds of those with the fewest until they are looked at; `first`: of those alone that were visited only."""
+        self._estimate(standings.values())
+        waiting = [each for each in standings.values() if each.state is State.OPEN and each.visited]
+        for rounds in sorted({each.rounds for each in waiting if not (first and each.rounds)}):
+            alike = [each for each in waiting if each.rounds == rounds]
+            looks = {each: each.next_look for each in self._affordable(alike, standings)}
+            looks = looks or dict.fromkeys(self._tried(standings.values()), 1)
+            if looks:
+                self._asked = {each.case: look for each, look in looks.items()}
                 self._asked_at_s = self._clock()
-                return _batch(chosen, rounds)
-            for each in waiting:
+                return _batch(looks, rounds)
+            for each in alike:
                 each.state = State.DONE
+        return None
+
+    def _next_visits(self, standings: Mapping[Case, Standing]) -> Batch | None:
+        """Unmeasured visits, to all that had none, for a part of the time that is left; None where one more case could not be
+        looked at any more."""
+        new = [each for each in standings.values() if not each.visited]
+        left_s = self._left_s() - self._confirming_s(_that_matter(standings.values()))
+        looked_at = [each for each in standings.values() if each.rounds]
+        one_s = _mean(each.visit_s + LOOKS[0] * each.cost_s for each in looked_at)
+        if not new or left_s <= one_s:
+            return None
+        names = dict.fromkeys((name for each in new for name in each.names), 0)
+        return Batch(names, visits_s=VISITING * left_s)
+
+    def _confirmation(self, standings: Mapping[Case, Standing]) -> Batch | None:
         suspects = [each for each in standings.values() if each.state is State.SUSPECT]
         if not suspects or self._confirmed:
             return None
@@ -157,19 +215,19 @@ class Steps:
     def _begun(self, found: SoFar) -> dict[Case, Standing]:
         """The standing of each case, by its name on head."""
         if self._standings is None:
+            self._starting_s = self._clock() - self._started_s
             self._suites = Suites.of(found.benchmarks.get("head", {}), found.benchmarks.get("base"))
-            names: dict[Case, set[Case]] = {}
-            for side, cases in found.cases.items():
-                for case in cases:
-                    names.setdefault(self._suites.on_head(case) if side == "base" else case, set()).add(case)
-            self._standings = {case: self._standing(case, own, found.costs) for case, own in names.items()}
+            names = names_of_cases(found, self._suites)
+            self._standings = {case: self._standing(case, own) for case, own in names.items()}
+        for each in self._standings.values():
+            if not each.visited and all(name in found.costs for name in each.names):
+                each.visited = True
+                each.visit_s = each.cost_s = sum(found.costs[name] for name in each.names) / self._gpus
         return self._standings
 
-    def _standing(self, case: Case, names: Collection[Case], costs: Mapping[Case, float]) -> Standing:
+    def _standing(self, case: Case, names: Collection[Case]) -> Standing:
         critical = is_critical(case, self._suites.definition(case), self._settings)
-        first_look = QUIET_LOOK if self._is_quiet(case) else LOOKS[0]
-        cost_s = sum(costs.get(name, 0.0) for name in names) / self._gpus
-        return Standing(case, frozenset(names), critical, first_look, cost_s=cost_s)
+        return Standing(case, frozenset(names), critical, QUIET_LOOK if self._is_quiet(case) else LOOKS[0])
 
     def _is_quiet(self, case: Case) -> bool:
         known = self._remembered.get(str(case))
@@ -189,9 +247,12 @@ class Steps:
         for case, rounds in asked.items():
             standing = standings[case]
             base, head = pairs.get(case, ((), ()))
-            standing.cost_s = sum(each.duration_s for each in (*base, *head)) / rounds / self._gpus
+            taken = max(len(base), len(head))
+            if taken:
+                standing.cost_s = sum(each.duration_s for each in (*base, *head)) / taken / self._gpus
             standing.rounds = rounds
-            self._settle(standing, tested.get(case, ()))
+            if rounds >= standing.first_look or not (base and head):
+                self._settle(standing, tested.get(case, ()))
             spent_s -= standing.cost_s * (rounds - before[case])
         if asked:
             self._between_s = max(0.0, spent_s / max(asked[case] - before[case] for case in asked))
@@ -201,6 +262,7 @@ class Steps:
         suspects = [each for each in unsettled if _suspicious(each)]
         if suspects:
             standing.state, standing.confirming = State.SUSPECT, max(map(confirming_rounds, suspects))
+            standing.far = max(map(_far, suspects))
         elif not unsettled or standing.rounds >= LOOKS[-1]:
             listed = [each for each in tested if not each.gates and _worth_confirming(each)]
             standing.state = State.SUSPECT if listed else State.DONE
@@ -208,22 +270,24 @@ class Steps:
             standing.matters = not listed
 
     def _affordable(self, waiting: Sequence[Standing], all_of_them: Mapping[Case, Standing]) -> list[Standing]:
-        """Those that there is time for until their next look, critical ones first; the very first one in any case."""
-        suspects = [each for each in all_of_them.values() if each.state is State.SUSPECT and each.matters]
+        """Those that there is time for until their next look, and to confirm it then, critical ones first; where there is no
+        time to confirm another one, those that there is time to look at."""
         longest = max(each.next_look - each.rounds for each in waiting)
-        left_s = self._left_s() - self._confirming_s(suspects) - longest * self._between_s
-        nothing_yet = not any(each.rounds for each in all_of_them.values())
-        chosen: list[Standing] = []
-        for each in sorted(waiting, key=lambda each: not each.critical):
-            left_s -= (each.next_look - each.rounds) * each.cost_s
-            if left_s < 0 and (chosen or not nothing_yet):
-                break
-            chosen.append(each)
-        return chosen
+        left_s = self._left_s() - self._confirming_s(_that_matter(all_of_them.values())) - longest * self._between_s
+        ordered = sorted(waiting, key=lambda each: not each.critical)
+        chosen = _that_fit(ordered, left_s, lambda each: self._confirming_s([replace(each, confirming=FEWEST)]))
+        return chosen or _that_fit(ordered, left_s, lambda each: 0.0)
+
+    def _tried(self, standings: Collection[Standing]) -> list[Standing]:
+        """While nothing was measured: a visited case, to be measured for a round. What its first calls take is no measure for
+        the next ones."""
+        if any(each.rounds for each in standings):
+            return []
+        return [each for each in standings if each.visited and 2 * each.cost_s <= self._left_s()][:1]
 
     def _confirmable(self, suspects: Sequence[Standing]) -> list[Standing]:
         left_s, chosen = self._left_s(), list[Standing]()
-        for each in sorted(suspects, key=lambda each: (not each.matters, not each.critical)):
+        for each in sorted(suspects, key=lambda each: (not each.matters, not each.critical, -each.far)):
             if self._confirming_s([*chosen, each]) <= left_s:
                 chosen.append(each)
         return chosen
@@ -233,10 +297,19 @@ class Steps:
         if not suspects:
             return 0.0
         longest = max(each.confirming for each in suspects)
-        return RESTART_S + longest * self._between_s + sum(each.confirming * each.cost_s for each in suspects)
+        return self._starting_s + longest * self._between_s + sum(each.confirming * each.cost_s for each in suspects)
 
     def _left_s(self) -> float:
-        return self._settings.budget_s - (self._clock() - self._started_s)
+        return self.end_s - self._clock()
+
+    def _estimate(self, standings: Collection[Standing]) -> None:
+        """Of what was visited only, take a round to cost what it does beside the visits where that is known."""
+        looked_at = [each for each in standings if each.rounds and each.visit_s]
+        if looked_at:
+            share = sum(each.cost_s for each in looked_at) / sum(each.visit_s for each in looked_at)
+            for each in standings:
+                if not each.rounds:
+                    each.cost_s = share * each.visit_s
 
     # -- what it came to -------------------------------------------------------------------------------------------------
 
@@ -249,7 +322,8 @@ class Steps:
         level = self._settings.alpha / (1 + len({each.case for each in judged}))
         done = [_confirmed(each) for each in judged]
         done += [_screened(each, level, self._settings) for each in self._compared(screened)]
-        done += [self._unreached(case) for case in standings.keys() - {each.case for each in done}]
+        longer = {case for case, each in standings.items() if each.visited and not each.rounds}
+        done = [*reached(done), *not_reached(standings, self._suites, self._settings, done, longer)]
         order = {case: index for index, (case, *_) in enumerate(self._pairs(found.rounds))}
         return tuple(sorted(done, key=lambda each: order.get(each.case, len(order))))
 
@@ -264,12 +338,22 @@ class Steps:
                 screened += [each for each in (*base, *head) if each.order < CONFIRMING]
         return screened, confirmed
 
-    def _unreached(self, case: Case) -> Comparison:
-        definition = self._suites.definition(case)
-        name, unit = (definition.metric, definition.unit) if definition is not None else ("value", "")
-        return Comparison(
-            case, metric_of(name, unit, None, False), Verdict.UNDECIDED, ("not reached before measuring ended",)
-        )
+    def short(self, found: SoFar, judged: Sequence[Comparison]) -> Short | None:
+        """What there was no time for, by the verdicts; None where all was reached, and what looked worse was confirmed."""
+        unreached = sum(each.unreached for each in judged)
+        if not unreached and not any(each.unconfirmed for each in judged):
+            return None
+        standings = self._begun(found)
+        self._look(found, standings)
+        self._estimate(standings.values())
+        visited = [each for each in standings.values() if each.visited]
+        share = sum(each.rounds > 0 for each in visited) / len(standings)
+        round_s, visit_s = _mean(each.cost_s for each in visited), _mean(each.visit_s for each in visited)
+        one_s = self._starting_s + FEWEST * (round_s + self._between_s)
+        confirming_s = self._confirming_s(_that_matter(standings.values())) / (share or 1.0)
+        looks_s = LOOKS[0] * (len(standings) * round_s + self._between_s)
+        whole_s = self._starting_s + len(standings) * visit_s + looks_s + max(one_s, confirming_s)
+        return Short(unreached, len(standings), MARGIN * whole_s if visited else None)
 
     # -- rounds ----------------------------------------------------------------------------------------------------------
 
@@ -284,6 +368,51 @@ class Steps:
         return compare(base, head, suites.head, self._settings, suites.base_given)
 
 
+def names_of_cases(found: SoFar, suites: Suites) -> dict[Case, set[Case]]:
+    """By its name on head: what the sides call a case, in the order in which cases are wanted."""
+    names: dict[Case, set[Case]] = {}
+    for side, cases in found.cases.items():
+        for case in cases:
+            names.setdefault(suites.on_head(case) if side == "base" else case, set()).add(case)
+    return names
+
+
+def with_unreached(comparisons: Iterable[Comparison], found: SoFar, settings: Settings) -> tuple[Comparison, ...]:
+    """The comparisons of what was measured, and of what there was no time for."""
+    done, suites = reached(comparisons), Suites.of(found.benchmarks.get("head", {}), found.benchmarks.get("base"))
+    return (*done, *not_reached(names_of_cases(found, suites), suites, settings, done))
+
+
+def reached(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """The comparisons; of what time was over for before both sides were measured, that it was not reached."""
+    return [replace(each, unreached=True, reasons=(NOT_REACHED,)) if _is_cut(each) else each for each in comparisons]
+
+
+def _is_cut(each: Comparison) -> bool:
+    measured = each.base is not None and each.head is not None
+    return each.verdict is Verdict.UNDECIDED and not (measured or each.base_failure or each.head_failure)
+
+
+def not_reached(
+    cases: Iterable[Case],
+    suites: Suites,
+    settings: Settings,
+    done: Iterable[Comparison],
+    longer: Collection[Case] = (),
+) -> list[Comparison]:
+    """A comparison of each of the cases that there is none of, because there was no time to measure it; `longer` are those that
+    were not begun."""
+    known, found = {each.case for each in done}, []
+    for case in cases:
+        if case not in known:
+            definition = suites.definition(case)
+            name, unit = (definition.metric, definition.unit) if definition is not None else ("value", "")
+            critical, why = is_critical(case, definition, settings), NOT_BEGUN if case in longer else NOT_REACHED
+            metric = metric_of(name, unit, None, False)
+            found.append(Comparison(case, metric, Verdict.UNDECIDED, (why,), critical=critical, unreached=True))
+    return found
+
+
 def confirming_rounds(comparison: Comparison) -> int:
     """Rounds a side that confirming the comparison takes, by its spread and the change that counts."""
     counts_from = comparison.counts_from or comparison.threshold
@@ -291,6 +420,8 @@ def confirming_rounds(comparison: Comparison) -> int:
     if comparison.ratio is not None:  # of what is far beyond, a third of the way would be enough
         apart = max(apart, (abs(math.log(comparison.ratio)) - math.log1p(counts_from)) / 3)
     fewest = FEWEST if comparison.pairs is None else FEWEST_PAIRS
+    if comparison.ratio is not None and _far(comparison) >= EXTREME:
+        fewest = LOOKS[0]
     return max(fewest, min(MOST, math.ceil(2 * (POWER_Z * comparison.spread / apart) ** 2)))
 
 
@@ -302,6 +433,32 @@ def deciding_rounds(comparison: Comparison) -> int:
         return confirming_rounds(comparison)
     room = math.log1p(comparison.counts_from or comparison.threshold) - abs(math.log(comparison.ratio))
     return max(FEWEST, math.ceil(2 * (INTERVAL_Z * comparison.spread / room) ** 2))
+
+
+def _that_matter(standings: Iterable[Standing]) -> list[Standing]:
+    """Those that are to be confirmed in what gates."""
+    return [each for each in standings if each.state is State.SUSPECT and each.matters]
+
+
+def _that_fit(standings: Iterable[Standing], left_s: float, kept_back_s: Callable[[Standing], float]) -> list[Standing]:
+    """Those whose next looks there is time for, in this order; after each so much is to be left as is kept back for it."""
+    chosen = []
+    for each in standings:
+        if each.look_s + kept_back_s(each) <= left_s:
+            left_s -= each.look_s
+            chosen.append(each)
+    return chosen
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = list(values)
+    return math.fsum(found) / len(found) if found else 0.0
+
+
+def _far(comparison: Comparison) -> float:
+    """How many changes that count it is from unchanged."""
+    assert comparison.ratio is not None
+    return abs(math.log(comparison.ratio)) / math.log1p(comparison.counts_from or comparison.threshold)
 
 
 def _suspicious(comparison: Comparison) -> bool:
@@ -337,10 +494,12 @@ def _screened(comparison: Comparison, level: float, settings: Settings) -> Compa
     confirmation would have seen, at the level that one more case would have been tested with."""
     if comparison.p is None:
         return comparison
-    unconfirmed = ("large, but not confirmed before measuring ended", *comparison.reasons)
+    reasons = comparison.reasons
+    if comparison.verdict in CLAIMS:
+        reasons = ("large, but not confirmed before measuring ended", *reasons)
     if not comparison.gates:
         claims = comparison.verdict in CLAIMS
-        return replace(comparison, verdict=Verdict.UNDECIDED, reasons=unconfirmed) if claims else comparison
+        return replace(comparison, verdict=Verdict.UNDECIDED, reasons=reasons) if claims else comparison
     rounds = confirming_rounds(comparison)
     error, freedom = comparison.spread * math.sqrt(2 / rounds), 2 * rounds - 2
     if comparison.pairs is not None:
@@ -349,13 +508,11 @@ def _screened(comparison: Comparison, level: float, settings: Settings) -> Compa
     counts_from = comparison.counts_from or comparison.threshold
     detectable = min_detectable(error, freedom, comparison.threshold, alpha=level, floor=counts_from)
     told = replace(comparison, noise=noise, min_detectable=detectable)
-    reasons = comparison.reasons
-    if comparison.verdict in CLAIMS:
-        reasons = unconfirmed
-    elif comparison.verdict is not Verdict.UNDECIDED:
+    if comparison.verdict not in (*CLAIMS, Verdict.UNDECIDED):
         return told
+    regressed = comparison.verdict is Verdict.REGRESSED
     hint = f"about {deciding_rounds(comparison)} rounds a side would decide"
-    return replace(told, verdict=Verdict.UNDECIDED, reasons=(*reasons, hint))
+    return replace(told, verdict=Verdict.UNDECIDED, reasons=(*reasons, hint), unconfirmed=regressed)
 
 
 def _confirmed(comparison: Comparison) -> Comparison:
@@ -374,9 +531,10 @@ def _with_exact_values(confirming: Sequence[Round], all_rounds: Iterable[Round])
     return [replace(each, values={**values, **each.values}) for each, values in zip(confirming, padded, strict=False)]
 
 
-def _batch(chosen: Sequence[Standing], rounds: int) -> Batch:
-    title = f"look {_looks(rounds) + 1} of {len(LOOKS)}, {len(chosen)} undecided" if rounds else "measuring"
-    return Batch({name: each.next_look - rounds for each in chosen for name in each.names}, rounds, title)
+def _batch(looks: Mapping[Standing, int], rounds: int) -> Batch:
+    """From so many rounds a side to those of the next look."""
+    title = f"look {_looks(rounds) + 1} of {len(LOOKS)}, {len(looks)} undecided" if rounds else "measuring"
+    return Batch({name: look - rounds for each, look in looks.items() for name in each.names}, rounds, title)
 
 
 def _looks(rounds: int) -> int:

@@ -77,6 +77,10 @@ class Comparison:
     """Smallest change that would have been significant, as a relative change (0.006 is 0.6 %)."""
     min_detectable: float | None = None
     critical: bool = False
+    unreached: bool = False
+    """There was no time to measure it on both sides."""
+    unconfirmed: bool = False
+    """What was seen of it has regressed, and there was no time to confirm that. It is undecided, and counts."""
     pairs: Pairs | None = None
     """Where the sides took windows in turn."""
     base_failure: Failure | None = None
@@ -110,7 +114,8 @@ class Comparison:
         """What it alone makes of a check: 1 regressed, 3 fails on head, 4 undecided where that counts, else 0.
 
         `strict` adds what fails on both sides to 3, and every undecided case to 4. A critical case has to be shown not to be
-        worse: it fails on both sides, or is undecided, where the head gave no number, or none that can be judged.
+        worse: it fails on both sides, or is undecided, where the head gave no number, or none that can be judged. What looked
+        worse and could not be confirmed is undecided where it counts, too.
         """
         if not self.alarms:
             return 0
@@ -120,7 +125,7 @@ class Comparison:
             return 3
         if self.critical and (self.head_failure is not None or self.verdict in _SHOW_NOTHING):
             return 4
-        return 4 if self.verdict is Verdict.UNDECIDED and strict else 0
+        return 4 if self.verdict is Verdict.UNDECIDED and (strict or self.unconfirmed) else 0
 
 
 @dataclass(frozen=True)

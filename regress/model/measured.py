@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -215,10 +216,13 @@ class Spread:
 
 @dataclass(frozen=True)
 class Batch:
-    """What is measured next: of each case so many rounds a side, numbered from `first`."""
+    """What is measured next: of each case so many rounds a side, numbered from `first`. What nobody has visited yet gets its
+    unmeasured visits before; of no rounds these alone."""
 
     rounds: Mapping[Case, int]
     first: int = 0
     title: str = "measuring"
     afresh: bool = False
     """From processes that are started anew on both sides, which change places."""
+    visits_s: float = math.inf
+    """Seconds after which no further case gets its unmeasured visits."""

@@ -140,6 +140,8 @@ class Report:
     remark: str = ""
     """What the last line says in place of the counts where nothing had to be judged: "nothing affected"."""
     cases: int = 0
+    covered: tuple[int, int] | None = None
+    """Cases that are decided, of those that were to be compared, where some were not reached or most are undecided."""
     geomean: tuple[float, float, float, int] | None = None
     """Geometric mean of the gating time ratios with its 95 % interval, and over how many cases."""
     noise_floor: tuple[float, float, str] | None = None

@@ -83,7 +83,8 @@ class Settings:
     clock_tolerance: float = 0.01
     """Sides whose SM clocks differ by more than this, relatively, are not told apart by their times."""
     budget_s: float = 600.0
-    """Seconds after which a check in steps measures nothing more; what is undecided then is reported so."""
+    """Seconds after which a check in steps measures nothing more, its unmeasured visits included; what is undecided then is
+    reported so."""
     # measuring
     device: str = "auto"
     """auto, cuda, cpu, or fake (the scripted device)."""

@@ -84,6 +84,8 @@ def verdict(report: Report, style: Style) -> list[str]:
         return []
     cases = "1 case" if report.cases == 1 else f"{report.cases} cases"
     words = "" if _all_measured(report) else counts(report)
+    if report.covered is not None:
+        cases = f"covered {report.covered[0]} of {cases if report.cases == report.covered[1] else report.covered[1]}"
     parts = [f"{cases}: {words}" if report.cases and words else words or cases]
     if report.drift:
         worse = sum(each.exit_code() == 1 for each in report.drift)
@@ -121,7 +123,9 @@ def questions(report: Report) -> str:
     if report.command != "gate" or report.error is not None:
         return ""
     worse = sum(each.exit_code() == 1 for each in report.drift)
-    beside = sum(each.exit_code() != 0 for each in report.comparisons)
+    drift_alone = any(each.exit_code(report.strict) == 4 for each in report.drift)
+    undecided = not drift_alone and not {4, 5}.isdisjoint(report.exit_codes)
+    beside = undecided or any(each.exit_code() != 0 for each in report.comparisons)
     asked = {"side by side": beside, "open in the history": len(report.changes)}
     if report.drift_since:
         asked[f"drift since {visible(report.drift_since)}"] = worse

@@ -37,6 +37,8 @@ LISTS = (Verdict.FAILED.value, Verdict.SKIPPED.value)
 _QUIET = (Verdict.UNCHANGED, Verdict.SKIPPED)
 """Verdicts on what is acknowledged that nobody has to be told of."""
 
+_UNREACHED = "not reached before measuring ended"
+
 Section = tuple[str, Sequence[Comparison]]
 """A title and what stands below it."""
 
@@ -104,7 +106,7 @@ def _unknown(report: Report) -> list[Comparison]:
 
 
 def _of(comparisons: Sequence[Comparison], verdict: Verdict, verbose: bool) -> list[Comparison]:
-    found = [each for each in comparisons if each.verdict is verdict]
+    found = [each for each in comparisons if each.verdict is verdict and not each.unreached]
     if verdict is Verdict.REGRESSED:
         return [each for each in found if each.gates]
     if verdict is Verdict.FAILED or (verdict in _WITHOUT_NUMBERS and not verbose):
@@ -153,10 +155,13 @@ def _regressed(comparison: Comparison) -> bool:
 
 
 def _folded(report: Report) -> list[Section]:
-    """Significant changes to the worse that fail no check, by title: "slower, below 5 %", "larger, under the floor"."""
+    """Significant changes to the worse that fail no check, by title: "slower, below 5 %", "larger, under the floor"; and what
+    there was no time for."""
     alpha = report.policy.get("alpha")
     found: dict[str, list[Comparison]] = {}
     for each in report.comparisons:
+        if each.unreached and each.gates:
+            found.setdefault(_UNREACHED, []).append(each)
         worse = _worse_word(each)
         tested = isinstance(alpha, float) and each.p_adjusted is not None and each.p_adjusted < alpha
         if each.verdict is Verdict.UNCHANGED and each.alarms and worse and (each.exact or tested):
@@ -168,6 +173,8 @@ def _folded_line(title: str, found: Sequence[Comparison], report: Report) -> str
     """How many are folded under that title, and what of it moved together: that is one change, however small."""
     groups = [each for each in gathered(found, report.comparisons) if isinstance(each, Together)]
     words = "; ".join(f"{visible(each.name)}, {changes_of(each)}" for each in groups)
+    if title == _UNREACHED and (critical := sum(each.critical for each in found)):
+        words = f"{critical} critical"
     return f"  {len(found)} {title} (-v lists them){': ' if words else ''}{words}"
 
 

@@ -1,4 +1,5 @@
-"""Rounds of all sides: discover, settle a protocol for each case in an unmeasured visit, then visit in turn.
+"""Rounds of all sides: discover, then batch after batch settle a protocol for each new case in an unmeasured visit, and visit
+in turn.
 
 Every round is handed on the moment it arrives.
 """
@@ -8,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import math
 import re
 import statistics
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +33,7 @@ from regress.run.lanes import Lane, Lanes, at_once
 from regress.run.problems import apart, problems_of
 from regress.run.turns import Turns
 from regress.run.unmatched import nothing_matches, unmatched
+from regress.run.visits import TimeIsOver
 
 __all__ = ["Job", "Measured", "Sink", "Steps", "Watcher", "discover", "execute", "nothing_selected"]
 
@@ -44,19 +48,19 @@ def discover(job: Job, side: Prepared) -> SuiteMessage:
 
 
 def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) -> Measured:
-    """Measure the job, in these steps or with its rounds. Ctrl-C ends it early: what arrived is returned, with `interrupted`
-    set.
+    """Measure the job, in these steps or with its rounds. The time of the steps ends it early, and so does Ctrl-C: what arrived
+    is returned, after Ctrl-C with `interrupted` set.
 
     Raises NothingMeasured where no case is selected, the suite has none, or the wrong code was imported.
     """
-    measured, lanes = Measured(), Lanes(job)
+    steps = steps or plan.FixedRounds(job.rounds)
+    measured, lanes = Measured(), Lanes(job, steps.end_s)
     with tempfile.TemporaryDirectory(prefix="caches-", dir=scratch(), ignore_cleanup_errors=True) as folder:
         run = _Execution(job, measured, lanes, sink, watcher, Path(folder))
         try:
             run.select()
             if not measured.unaffected:
-                run.settle()
-                run.measure(steps or plan.FixedRounds(job.rounds))
+                run.measure(steps)
         except KeyboardInterrupt:
             measured.interrupted = True
         finally:
@@ -73,6 +77,10 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
         firsts, betweens, cases = zip(*overheads, strict=True)
         measured.overhead = statistics.median(firsts), sum(betweens) / sum(cases)
     return measured
+
+
+def _rank_of(job: Job, benchmarks: Mapping[str, Benchmark], case: Case) -> int:
+    return job.rank(case, benchmarks[case.name])
 
 
 def _import_for_deciding() -> None:
@@ -144,12 +152,14 @@ class _Execution:
         self._protocols: dict[tuple[str, Case], Protocol] = {}
         self._in_turn: set[Case] = set()
         """Cases whose sides take windows of the host's clock in turn."""
-        self._caches: dict[tuple[Lane, str, str], str] = {}
-        """Folder of each (lane, side, setup_cache key); empty where it failed."""
+        self._caches: dict[tuple[Lane, str, str], str | Failure] = {}
+        """Folder of each (lane, side, setup_cache key), or why it failed."""
         self._counters: dict[tuple[str, Case], dict[str, Value]] = {}
         """What the unmeasured visits counted, until a round has taken it along."""
         self._dead: set[tuple[str, Case]] = set()
         """Cases that failed before the first round of a side."""
+        self._visited: set[tuple[str, Case]] = set()
+        """Cases that have had their unmeasured visit on a side, or never get one."""
         self._unimportable: dict[tuple[str, str], Failure] = {}
         """By side and name: benchmarks that worked before, and cannot be imported there."""
         self._failures: dict[tuple[str, Case], int] = {}
@@ -176,8 +186,9 @@ class _Execution:
             if name in job.only:
                 cases = [case for case in cases if case in job.only[name]]
             names = {case.name for case in cases}
-            self._cases[name] = cases
-            measured.benchmarks[name] = {each.name: each for each in found.benchmarks if each.name in names}
+            by_name = {each.name: each for each in found.benchmarks if each.name in names}
+            measured.benchmarks[name] = by_name
+            self._cases[name] = sorted(cases, key=functools.partial(_rank_of, job, by_name))
         measured.problems = problems_of(problems)
         asked = [each for found in suites.values() for each in found.benchmarks]
         measured.warnings += plan.complaints(asked, job.selection)
@@ -227,44 +238,72 @@ class _Execution:
         return {lane: those for lane, those in own.items() if those}
 
     def _each_lane(self, cases: Sequence[Case], work: Callable[[Lane, set[Case], Turns], None]) -> None:
-        """Have the cases worked on: all lanes at once that have some which need not be alone, then lane after lane the others.
-        `work` gets the cases of the lane, and the turns of the lanes that are at it."""
+        """Have the cases worked on while there is time: all lanes at once that have some which need not be alone, then lane
+        after lane the others. `work` gets the cases of the lane, and the turns of the lanes that are at it."""
         own = self._by_lane(cases)
         beside = [lane for lane, those in own.items() if those - self._alone]
+
+        def in_time(lane: Lane, turns: Turns) -> None:
+            with contextlib.suppress(TimeIsOver):
+                work(lane, own[lane], turns)
+
         turns = Turns(len(beside), {case for lane in beside for case in own[lane] & self._alone})
-        at_once(beside, lambda lane: work(lane, own[lane], turns))
+        at_once(beside, lambda lane: in_time(lane, turns))
         for each in (lane for lane in own if lane not in beside):
-            at_once([each], lambda lane: work(lane, own[lane], Turns()))
+            at_once([each], lambda lane: in_time(lane, Turns()))
 
-    def settle(self) -> None:
-        """The unmeasured visit to every case on each side, and the one protocol for both, where it is the same benchmark."""
-        cases = [case for cases in self._cases.values() for case in cases]
-        self._watcher.start(len(cases), "first visits")
-        self._each_lane(cases, self._first_visits)
+    def _settle(self, batch: Batch) -> None:
+        """The unmeasured visit to what is new in the batch on each side, and the one protocol for both, where it is the same
+        benchmark."""
+        new = [
+            case
+            for name, cases in self._cases.items()
+            for case in cases
+            if case in batch.rounds and (name, case) not in self._visited
+        ]
+        if new:
+            self._watcher.start(len(new), "first visits")
+            self._each_lane(new, functools.partial(self._first_visits, batch))
 
-    def _first_visits(self, lane: Lane, cases: set[Case], turns: Turns) -> None:
-        job, proposals = self._job, dict[Case, dict[str, Proposal]]()
-        for side in job.sides:
+    def _first_visits(self, batch: Batch, lane: Lane, cases: set[Case], turns: Turns) -> None:
+        """Side after side, each until its part of the time is over; what one side has visited the others visit too."""
+        job, proposals, began_s = self._job, dict[Case, dict[str, Proposal]](), time.monotonic()
+        for number, side in enumerate(job.sides, 1):
             name, benchmarks = side.side.name, self._measured.benchmarks[side.side.name]
-            own = [case for case in self._cases[name] if case in cases]
+            until_s = began_s + batch.visits_s * number / len(job.sides)
+            own = self._unvisited(name, cases)
             self._refuse(lane, name, own)
-            self._setup_caches(lane, side, own)
-            tasks = [self._task(lane, case, side) for case in own if (name, case) not in self._dead]
+            self._setup_caches(lane, side, [case for case in own if case in proposals])
+            self._setup_caches(lane, side, own, until_s)
+            tasks = [self._task(lane, case, side) for case in own if self._can_be_visited(lane, case, name)]
+            asked = {Case(task.name, tuple(task.params)) for task in tasks} & proposals.keys()
             with contextlib.closing(lane.visit(side, tasks, benchmarks, turns)) as replies:
                 for task, reply in replies:
                     assert isinstance(reply, Proposal)
                     case = Case(task.name, tuple(task.params))
                     proposals.setdefault(case, {})[name] = reply
                     self._proposed(lane, case, name, reply)
+                    asked.discard(case)
+                    if not asked and time.monotonic() > until_s:
+                        break
             with self._lock:
                 self._watcher.advance("", len(own) - len(tasks))
         lane.preload(job.sides)
         with self._lock:
             self._settle_protocols(lane, proposals)
 
+    def _unvisited(self, side: str, cases: Collection[Case]) -> list[Case]:
+        """Those of the cases that the side is to visit, first those that a side before it has visited; what these have not come
+        to is left for another time."""
+        before = list(self._cases)[: list(self._cases).index(side)]
+        been = {case for name, case in self._visited if name in before}
+        left = {case for name in before for case in self._cases[name]} - been
+        own = [case for case in self._cases[side] if case in cases and (side, case) not in self._visited]
+        return sorted((case for case in own if case not in left), key=lambda case: case not in been)
+
     def _proposed(self, lane: Lane, case: Case, side: str, found: Proposal) -> None:
         with self._lock:
-            self._measured.costs[case] = self._measured.costs.get(case, 0.0) + found.seconds
+            self._been(case, side, found.seconds)
             self._counters[side, case] = found.values
             if found.failure is not None:
                 self._bury(lane, case, side, found.failure, found)
@@ -316,36 +355,53 @@ class _Execution:
             if failure is not None:
                 self._bury(lane, case, side, failure)
 
-    def _setup_caches(self, lane: Lane, side: Prepared, cases: Iterable[Case]) -> None:
-        """Run each setup_cache of the cases once; what depends on a failed one fails with its reason."""
+    def _setup_caches(self, lane: Lane, side: Prepared, cases: Iterable[Case], until_s: float = math.inf) -> None:
+        """Run each setup_cache of the cases once, after that time of the monotonic clock the first one only; what depends on a
+        failed one fails with its reason."""
         name, benchmarks = side.side.name, self._measured.benchmarks[side.side.name]
         by_key: dict[str, list[Case]] = {}
         for case in cases:
             key = benchmarks[case.name].setup_cache_key
             if key is not None and (name, case) not in self._dead:
                 by_key.setdefault(key, []).append(case)
-        for key, dependent in by_key.items():
-            directory = Path(tempfile.mkdtemp(dir=self._scratch))
-            failure = lane.setup_cache(side, benchmarks[dependent[0].name], directory)
-            self._caches[lane, name, key] = str(directory) if failure is None else ""
-            if failure is not None:
+        for number, (key, dependent) in enumerate(by_key.items()):
+            if (lane, name, key) not in self._caches and (not number or time.monotonic() < until_s):
+                directory = Path(tempfile.mkdtemp(dir=self._scratch))
+                made = lane.setup_cache(side, benchmarks[dependent[0].name], directory)
+                self._caches[lane, name, key] = str(directory) if made is None else made
+            failure = self._caches.get((lane, name, key))
+            if isinstance(failure, Failure):
                 for case in dependent:
                     self._bury(lane, case, name, failure)
+
+    def _can_be_visited(self, lane: Lane, case: Case, side: str) -> bool:
+        key = self._measured.benchmarks[side][case.name].setup_cache_key
+        return (side, case) not in self._dead and (key is None or (lane, side, key) in self._caches)
+
+    def _been(self, case: Case, side: str, seconds: float = 0.0) -> None:
+        """The case has had its unmeasured visit on this side, which took so long."""
+        self._visited.add((side, case))
+        self._measured.costs[case] = self._measured.costs.get(case, 0.0) + seconds
 
     def _bury(self, lane: Lane, case: Case, side: str, failure: Failure, found: Proposal | None = None) -> None:
         """The case fails on this side before anything is measured."""
         self._dead.add((side, case))
+        if (side, case) not in self._visited:
+            self._been(case, side)
         self._keep(lane, plan.failed_round(case.name, case.params, side, failure, found=found))
 
     # -- measuring -------------------------------------------------------------------------------------------------------
 
     def measure(self, steps: Steps) -> None:
         """Batch after batch, until the steps have enough."""
-        while (batch := steps.next(self._measured)) is not None:
+        while time.monotonic() < steps.end_s and (batch := steps.next(self._measured)) is not None:
+            self._settle(batch)
             self._batch(batch)
 
     def _batch(self, batch: Batch) -> None:
-        wanted = [case for cases in self._cases.values() for case in cases if case in batch.rounds]
+        wanted = [case for cases in self._cases.values() for case in cases if batch.rounds.get(case)]
+        if not wanted:
+            return
         if batch.afresh:
             at_once(list(self._by_lane(wanted)), lambda lane: lane.begin_afresh(self._job.sides))
         self._planned = batch.first + max(batch.rounds.values())
@@ -434,6 +490,7 @@ class _Execution:
 
     def _task(self, lane: Lane, case: Case, side: Prepared, order: int = -1, protocol: Protocol | None = None) -> Task:
         benchmark = self._measured.benchmarks[side.side.name][case.name]
+        cache = self._caches.get((lane, side.side.name, benchmark.setup_cache_key or ""), "")
         return Task(
             case.name,
             list(case.params),
@@ -441,7 +498,7 @@ class _Execution:
             order,
             protocol,
             memory=0 <= order < self._job.settings.memory_rounds,
-            cache_dir=self._caches.get((lane, side.side.name, benchmark.setup_cache_key or ""), ""),
+            cache_dir=cache if isinstance(cache, str) else "",
             quick=self._job.quick,
             timeout_s=plan.timeout_of(benchmark, self._job.default_timeout_s),
         )

@@ -59,10 +59,12 @@ class _Windows:
 
 
 class Group:
-    """One process of each side. Use it as a context manager: leaving it ends them."""
+    """One process of each side. Use it as a context manager: leaving it ends them. `within` bounds what is waited for."""
 
-    def __init__(self, processes: Processes, sides: Sequence[Prepared], order: int) -> None:
-        self._origin = processes.origin(order)
+    def __init__(
+        self, processes: Processes, sides: Sequence[Prepared], order: int, within: Callable[[float], float]
+    ) -> None:
+        self._origin, self._within = processes.origin(order), within
         self._seats = {side.side.name: number for number, side in enumerate(sides)}
         self._commits = {side.side.name: side.side.full_label for side in sides}
         self.servers: dict[str, Server] = {}
@@ -158,7 +160,7 @@ class Group:
         for server in reversed(names):  # the one that begins is told last: then the others are waiting
             server.send(TakeWindows(order))
         failed = None
-        for server, taken in arriving(list(names), limit_s):
+        for server, taken in arriving(list(names), self._within(limit_s)):
             if isinstance(taken, Taken):
                 found[names[server]].add(taken)
                 if protocol.pinned and taken.busy > BUSY:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,7 +38,7 @@ class Measured:
     cases: dict[str, list[Case]] = field(default_factory=dict)
     """By side: the cases that were selected, as that side names them."""
     costs: dict[Case, float] = field(default_factory=dict)
-    """Seconds that the unmeasured visits to a case have taken, all sides together."""
+    """Seconds that the unmeasured visits to a case have taken, all sides together; only of what was visited."""
     rounds: list[Round] = field(default_factory=list)
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By side: the facts of its first process."""
@@ -55,6 +56,11 @@ class Measured:
 
 class Steps(Interface):
     """Who says what is measured next, from what has been measured so far; None where it is enough."""
+
+    @property
+    def end_s(self) -> float:
+        """When measuring ends, by the monotonic clock; infinite for no bound. A visit that is under way then counts for
+        nothing."""
 
     def next(self, found: Measured) -> Batch | None: ...
 
@@ -80,6 +86,8 @@ class Job:
     """By side: the cases that are measured of it, where those are not all that are wanted."""
     gpus: tuple[Gpu, ...] = ()
     """What to measure on, ordered by UUID, all of them at once; none: on the one that the sides' processes see first."""
+    rank: Callable[[Case, Benchmark], int] = lambda case, benchmark: 0
+    """How little a case is wanted: where there is no time for all, the smaller ones come first."""
     had: Callable[[str], Mapping[str, Benchmark]] = lambda side: {}
     """By name: the benchmarks that gave a number before the commit of that side. What of them cannot be imported has failed."""
 
@@ -88,6 +96,6 @@ class Job:
         uuids = ",".join(each.uuid for each in visible)
         return Processes(self.suite, self.start_file, self.settings, self.own_suites, uuids)
 
-    def visits(self, visible: Sequence[Gpu] = ()) -> Visits:
-        """Visits by such processes."""
-        return Visits(self.processes(visible), self.default_timeout_s)
+    def visits(self, visible: Sequence[Gpu] = (), end_s: float = math.inf) -> Visits:
+        """Visits by such processes, until the monotonic clock says `end_s`."""
+        return Visits(self.processes(visible), self.default_timeout_s, end_s)

@@ -143,14 +143,14 @@ class Lanes:
     """The lanes of a job: one for each of its GPUs, or a single one where it names none; and those for what is measured while
     nothing else is, by the number of GPUs that they see, which are not kept to any processors."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, job: Job, end_s: float) -> None:
+        self._job, self._end_s = job, end_s
         self.all: list[Lane] = []
         self.beside = [self._opened((gpu,), gpu.cpus) for gpu in job.gpus] or [self._opened(())]
         self._alone: dict[int, Lane] = {}
 
     def _opened(self, gpus: tuple[Gpu, ...], cpus: frozenset[int] = frozenset()) -> Lane:
-        lane = Lane(self._job.visits(gpus), gpus, cpus, others=self.all)
+        lane = Lane(self._job.visits(gpus, self._end_s), gpus, cpus, others=self.all)
         self.all.append(lane)
         return lane
 

@@ -266,16 +266,17 @@ def complaints(benchmarks: Iterable[Benchmark], selection: Selection) -> list[st
 
 
 class FixedRounds:
-    """The same number of rounds for every case."""
+    """The same number of rounds for every case, as far as there is time until `end_s` of the monotonic clock."""
 
-    def __init__(self, rounds: int) -> None:
-        self._rounds, self._asked = rounds, False
+    def __init__(self, rounds: int, end_s: float = math.inf) -> None:
+        self.rounds, self.end_s = rounds, end_s
+        self._asked = False
 
     def next(self, found: HasCases) -> Batch | None:
         """All rounds of all cases, once."""
         cases = {case for side in found.cases.values() for case in side}
         asked, self._asked = self._asked, True
-        return None if asked or not cases else Batch(dict.fromkeys(cases, self._rounds))
+        return None if asked or not cases else Batch(dict.fromkeys(cases, self.rounds))
 
 
 def hopeless(failures: int, planned: int, good_share: float) -> bool:

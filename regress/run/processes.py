@@ -76,6 +76,8 @@ class Processes:
     _suites: Mapping[str, SuiteMessage] = field(default_factory=dict)
     _late: dict[str, dict[str, None]] = field(default_factory=dict)
     """By side: modules of frameworks that its visits have imported, in their order."""
+    _preloaded: set[str] = field(default_factory=set)
+    """Those of them that what processes are forked from has been told to import."""
     _proven: bool = False
     """Whether forks from sides that share a zygote were tried, and work."""
     _reaper: Reaper = field(default_factory=Reaper)
@@ -187,8 +189,10 @@ class Processes:
     def preload(self, sides: Sequence[Prepared], device: bool) -> None:
         """Have what processes are forked from import what the unmeasured visits have imported late (compilers, mostly), so that
         rounds do not. Where a fork does not work after that, it is started again without it."""
-        if self.kind == "fresh" or not any(self._late.values()):
+        late = {name for each in self._late.values() for name in each}
+        if self.kind == "fresh" or late <= self._preloaded:
             return
+        self._preloaded = late
         if any(origin.zygote is not None for origin in self._origins):
             if not self._with_zygotes(sides, device):
                 self._late.clear()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -51,12 +53,18 @@ class _GaveUp(Exception):
         super().__init__(failure.message)
 
 
+class TimeIsOver(Exception):
+    """The time that there was for measuring has ended; what was under way counts for nothing."""
+
+
 @dataclass
 class Visits:
-    """Asks processes of any side about the suite and its cases."""
+    """Asks processes of any side about the suite and its cases. What asks about cases raises TimeIsOver at `end_s`."""
 
     processes: Processes
     default_timeout_s: float = 60.0
+    end_s: float = math.inf
+    """By the monotonic clock."""
     interpreters: dict[str, str] = field(default_factory=dict)
     """By side: the version of the Python that imported the suite."""
     overheads: list[Overhead] = field(default_factory=list)
@@ -117,8 +125,9 @@ class Visits:
         try:
             with self.processes.get(side) as server:
                 server.send(SetupCache(benchmark.name, str(directory)))
-                ready = server.receive(limit_s)
+                ready = server.receive(self._within(limit_s))
         except TimedOut:
+            self._end_if_over()
             return Failure("timeout", f"setup_cache took longer than {limit_s:.3g} s")
         except Died as died:
             return Failure("signal" if died.returncode < 0 else "error", f"setup_cache: {died.reason}", detail=died.log)
@@ -156,6 +165,15 @@ class Visits:
         return found if isinstance(found, Recorded) else Recorded(failure=found.failure)
 
     # -- cases -----------------------------------------------------------------------------------------------------------
+
+    def _within(self, timeout_s: float) -> float:
+        """The timeout, or what time is left where that is less. Raises TimeIsOver where there is none."""
+        self._end_if_over()
+        return min(timeout_s, self.end_s - time.monotonic())
+
+    def _end_if_over(self) -> None:
+        if time.monotonic() >= self.end_s:
+            raise TimeIsOver
 
     def visit(
         self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark], turns: Turns | None = None
@@ -206,9 +224,13 @@ class Visits:
         """Replies to cases that share a group, and another one wherever something ends it."""
         left = list(cases)
         while left:
+            self._end_if_over()
             spent, done, order = Spent(), 0, left[0][0].order
             try:
-                with turns.working(self.processes.interrupt), Group(self.processes, sides, order) as group:
+                with (
+                    turns.working(self.processes.interrupt),
+                    Group(self.processes, sides, order, self._within) as group,
+                ):
                     for tasks in left:
                         with turns.taken(turns.alone(tasks[0]), self.processes.interrupt):
                             replies = self._in_turn(group, sides, tasks, references, spent)
@@ -218,6 +240,7 @@ class Visits:
             except (Parted, _GaveUp, TimedOut, Died) as error:
                 if isinstance(error, TimedOut):
                     self.processes.release_locks()
+                self._end_if_over()
                 if done == len(left):
                     return
                 yield from self._parted(sides, left[done], benchmarks, turns, str(error))
@@ -285,6 +308,7 @@ class Visits:
     ) -> Iterator[tuple[Task, Proposal | Round]]:
         """Replies to as many of the tasks as one process lives for; the one that kills it gets the failure as its reply."""
         limits = [plan.timeout_of(benchmarks[task.name], self.default_timeout_s) for task in tasks]
+        self._end_if_over()
         current, spent, metric = 0, Spent(), benchmarks[tasks[0].name].metric
         try:
             cold, alone = metric == "cold_time", metric in plan.ALONE
@@ -308,6 +332,7 @@ class Visits:
                 yield tasks[current], plan.unanswered(tasks[current], ended.failure)
         except TimedOut:
             self.processes.release_locks()
+            self._end_if_over()
             if current < len(tasks):
                 yield (
                     tasks[current],
@@ -323,7 +348,7 @@ class Visits:
     ) -> Proposal | Round | Ready:
         """What the process answers to the task, which comes next. Raises _GaveUp in place of that."""
         begun, kind = False, Proposal if task.protocol is None else Round
-        while not isinstance(message := server.receive(timeout_s), (Proposal, Round, Ready)):
+        while not isinstance(message := server.receive(self._within(timeout_s)), (Proposal, Round, Ready)):
             if isinstance(message, WrongCode):
                 raise _wrong_code(side, message)
             if isinstance(message, Broken):
@@ -347,7 +372,7 @@ class Visits:
 
     def _note_end(self, side: Prepared, server: Server, spent: Spent) -> None:
         """Take note of what all cases together have done. Raises _GaveUp where the last one was too much for the process."""
-        end = server.receive(groups.GRACE_S)
+        end = server.receive(self._within(groups.GRACE_S))
         if isinstance(end, Broken):
             raise _GaveUp(end.failure, begun=False)
         if not isinstance(end, End):

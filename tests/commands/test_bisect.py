@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from regress.commands.bisect.case import one_case
 from regress.commands.bisect.ledger import FILE, NAME, Judged, Ledger, Probed
 from regress.commands.bisect.line import line_between, merged_by
+from regress.commands.bisect.search import Line
 from regress.commands.session import Request, Session
 from regress.commands.sweep import _next as after_sweep
 from regress.compare.ends import Pair
@@ -22,7 +25,7 @@ from regress.errors import NothingMeasured, RegressError, RevisionError
 from regress.git import open_repository
 from regress.model import METRICS, Case, Changed, ChangePoint, Commit, Contrast, Verdict
 from tests.commands.test_check import document
-from tests.conftest import Project, Result, start
+from tests.conftest import Project, Result, inside, start
 from tests.report.test_json import validate
 
 pytestmark = pytest.mark.slow
@@ -412,13 +415,24 @@ def test_a_bisection_that_was_stopped_goes_on(project: Callable[..., Project], h
 def test_a_budget_ends_it_and_restart_forgets(project: Callable[..., Project]) -> None:
     p = project()
     shas = filled(p, [50e-6] * 10 + [60e-6] * 6)
-    result, report = bisected(p, CASE, shas[0], "HEAD", "--budget", "0.01s")
+    none, report = bisected(p, CASE, shas[0], "HEAD", "--budget", "0.01s")
+    assert (none.code, report["verdict"]) == (5, "NOTHING")
+    really = Line.measure_ends
+
+    def ends_alone(line: Line, metric: str = "") -> Judged | None:
+        bound, line._end_s = line._end_s, math.inf
+        found, line._end_s = really(line, metric), bound
+        return found
+
+    with patch.object(Line, "measure_ends", ends_alone):
+        result = inside(p, "bisect", CASE, shas[0], "HEAD", "--budget", "0.01s", "--format", "json")
+    report = document(result)
     assert (result.code, report["verdict"]) == (4, "UNDECIDED")
-    assert len(report["bisection"]["found"]) == 15, "the ends are measured in any case"
+    assert len(report["bisection"]["found"]) == 15, "the ends alone were measured"
     (suggestion,) = report["suggestions"]
     assert suggestion["command"] == f"regress bisect {CASE} {shas[0]} HEAD"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CUDA_VISIBLE_DEVICES", "scripted-1")
+    with pytest.MonkeyPatch.context() as another:
+        another.setenv("CUDA_VISIBLE_DEVICES", "scripted-1")
         other = p.regress("bisect", CASE, shas[0], "HEAD", "--budget", "0.01s")
     assert "going on" not in other.err, "rounds of another card are not those of this one"
     same = p.regress("bisect", CASE, shas[0], "HEAD", "--budget", "0.01s")

@@ -7,10 +7,12 @@ import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
-from tests.conftest import Project, interrupted, start
+from regress.compare import Steps
+from tests.conftest import Project, inside, interrupted, start
 from tests.profiling.exports import export
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +36,16 @@ class Skipping:
 """
 CRITICAL = SUITE + "cudatime_other.critical = True\n"
 
+NOISY = """
+def track_noisy():
+    from pathlib import Path
+    mark = Path({mark!r})
+    seen = len(mark.read_text()) if mark.exists() else 0
+    mark.write_text("x" * (seen + 1))
+    return 100.0 + 30 * (seen % 2)
+"""
+"""Two values in turn, both of them on both sides."""
+
 Make = Callable[..., Project]
 Run = Callable[[Make], int]
 
@@ -54,6 +66,13 @@ def two(make: Make, base: str = FAST, head: str = FAST, suite: str = SUITE, **se
     p = make(**{"check_rounds": 2, "run_rounds": 2, **settings})
     p.commit({"proj/__init__.py": base, "benchmarks/b.py": suite})
     p.commit({"proj/__init__.py": head})
+    return p
+
+
+def noisy(make: Make, suite: str) -> Project:
+    """A project of two commits whose last benchmark stays undecided."""
+    p = two(make, suite=suite)
+    p.commit({"benchmarks/c.py": NOISY.format(mark=str(p.root.parent / "mark"))})
     return p
 
 
@@ -86,9 +105,42 @@ def _(make: Make) -> int:
     return code(two(make, FAILING, FAILING), "check")
 
 
-@row("`check`: a benchmark is undecided")
+@row("`check`: a benchmark is undecided, and no more than half of them are")
+def _(make: Make) -> int:
+    p = noisy(make, SUITE)
+    assert '"undecided": 1' in p.regress("check", "--format", "json").out
+    return code(p, "check")
+
+
+@row("`check --quick`: it decides nothing")
 def _(make: Make) -> int:
     return code(two(make), "check", "--quick")
+
+
+@row("`check`: most benchmarks are undecided, or were not reached in time")
+def _(make: Make) -> int:
+    p = noisy(make, SUITE)
+    found = p.regress("check", "-b", "noisy")
+    assert "UNDECIDED  covered 0 of 1 case: 1 undecided" in found.out
+    return found.code
+
+
+@row("`check`: what looked worse could not be confirmed before the budget ended")
+def _(make: Make) -> int:
+    p = two(make, head=SLOW, check_rounds=0)
+    with patch.object(Steps, "_confirmable", lambda steps, suspects: []):
+        found = inside(p, "check", "HEAD~1", "HEAD")
+    assert "large, but not confirmed before measuring ended" in found.out
+    assert "UNDECIDED  2 cases: 1 undecided, 1 unchanged" in found.out
+    return found.code
+
+
+@row("`check`: nothing was reached before the budget ended")
+def _(make: Make) -> int:
+    found = two(make, check_rounds=0).regress("check", "--budget", "0.01")
+    assert "  2 not reached before measuring ended (-v lists them)" in found.out
+    assert "NOTHING  covered 0 of 2 cases: 2 undecided" in found.out
+    return found.code
 
 
 @row("`check --affected`: nothing affected")
@@ -170,7 +222,7 @@ def _(make: Make) -> int:
 
 @row("`check --prove`: a benchmark was not shown in time not to be slower")
 def _(make: Make) -> int:
-    return code(two(make, check_rounds=0), "check", "--prove", "--budget", "0.01")
+    return code(noisy(make, SUITE), "check", "--prove")
 
 
 @row("`check`: a critical benchmark is undecided")
@@ -333,6 +385,14 @@ def _(make: Make) -> int:
     return bisected(p, "HEAD~2", "HEAD")
 
 
+@row("`bisect`: the budget ended before both ends were measured")
+def _(make: Make) -> int:
+    found = two(make, head=SLOW).regress("bisect", "cudatime_work", "HEAD~1", "HEAD", "--budget", "0.01")
+    assert "ended before both ends were measured" in found.out
+    assert "go on" in found.out
+    return found.code
+
+
 @row("`bisect`: GOOD and BAD do not differ")
 def _(make: Make) -> int:
     return bisected(two(make), "HEAD~1", "HEAD")
@@ -421,6 +481,13 @@ def _(make: Make) -> int:
     p = two(make)
     p.commit({"benchmarks/broken.py": "import nowhere\n"})
     return code(p, "sweep", "ALL")
+
+
+@row("`sweep`: the budget ended before a commit gave a number")
+def _(make: Make) -> int:
+    found = two(make).regress("sweep", "ALL", "--budget", "0.01")
+    assert "ended before a commit had given a number" in found.err + found.out
+    return found.code
 
 
 @row("`sweep`: nothing could be measured")

@@ -74,6 +74,7 @@ def test_a_wrong_memory_costs_a_look_and_no_verdict() -> None:
     """The rounds themselves say how noisy a case is; after three it goes on to where it would have been looked at first."""
     known = {str(ADD): Spread(0.0, 60)}
     check = Check({ADD: 1.0}, Machine(7, Noise(round_sd=0.05)), SETTINGS, remembered=known)
+    check.costs = {ADD: 0.2}
     steps = Steps(check.settings, lambda: 0.0, known)
     looks: list[tuple[int, int, str]] = []
     while (batch := steps.next(check)) is not None and len(looks) < 2:
@@ -104,7 +105,7 @@ def test_a_change_is_claimed_on_fresh_rounds_alone(ratio: float, verdict: Verdic
 
 
 def test_a_fluke_of_the_screening_is_not_confirmed() -> None:
-    check = Check({ADD: 1.0}, Machine(7, QUIET))
+    check = Check({ADD: 1.0}, Machine(7, QUIET), costs={ADD: 0.2})
     steps = Steps(check.settings, lambda: 0.0)
     for order in range(steps.next(check).rounds[ADD]):  # type: ignore[union-attr]
         check.measure(ADD, "base", order)
@@ -154,38 +155,97 @@ def test_the_spread_says_how_many_rounds_confirm() -> None:
 
 
 def test_without_time_a_large_change_is_not_claimed() -> None:
-    check, found = checked(1.09, budget_s=1.0)  # four rounds of two sides take 0.8 s
+    check, found = checked(1.09, budget_s=1.2)  # visits and four rounds of two sides take 1.0 s
     assert len(rounds_of(check, ADD)) == LOOKS[0]
     assert (found.verdict, found.reasons[0]) == (Verdict.UNDECIDED, "large, but not confirmed before measuring ended")
+    assert (found.unconfirmed, found.exit_code()) == (True, 4)
+    assert (faster := checked(0.9, budget_s=1.2)[1]).verdict is Verdict.UNDECIDED
+    assert (faster.unconfirmed, faster.exit_code()) == (False, 0)
 
 
 def test_critical_cases_come_first_and_what_is_not_reached_says_so() -> None:
-    check = Check({ADD: 1.0, MUL: 1.0}, Machine(7, QUIET), replace(SETTINGS, budget_s=1.0), critical={MUL.name})
+    check = Check({MUL: 1.0, ADD: 1.0}, Machine(7, QUIET), replace(SETTINGS, budget_s=1.5), critical={MUL.name})
     found = {each.case: each for each in check.in_steps()}
     assert (rounds_of(check, ADD), len(rounds_of(check, MUL))) == ([], LOOKS[0])
     assert found[MUL].verdict is Verdict.UNCHANGED
-    assert (found[ADD].verdict, found[ADD].reasons) == (Verdict.UNDECIDED, ("not reached before measuring ended",))
-    assert found[ADD].metric.name == "gpu_time"
+    not_begun = "not begun: its rounds take longer than there was time left"
+    assert (found[ADD].verdict, found[ADD].reasons) == (Verdict.UNDECIDED, (not_begun,))
+    assert (found[ADD].metric.name, found[ADD].unreached, found[ADD].critical) == ("gpu_time", True, False)
+
+
+def test_a_critical_case_that_is_not_reached_has_not_passed() -> None:
+    check = Check(
+        {ADD: 1.0, MUL: 1.0}, Machine(7, QUIET), replace(SETTINGS, budget_s=1.5), critical={ADD.name, MUL.name}
+    )
+    found = {each.case: each for each in check.in_steps()}
+    assert [found[case].exit_code() for case in (ADD, MUL)] == [0, 4]
 
 
 def test_with_two_gpus_as_much_again_fits_into_the_budget() -> None:
-    settings = replace(SETTINGS, budget_s=1.0)  # four rounds of two sides take 0.8 s
+    settings = replace(SETTINGS, budget_s=1.5)  # visits and four rounds of two sides take 1.0 s
     for gpus, measured in ((1, [LOOKS[0], 0]), (2, [LOOKS[0]] * 2)):
         check = Check({ADD: 1.0, MUL: 1.0}, Machine(7, QUIET), settings, gpus=gpus)
         check.in_steps()
         assert [len(rounds_of(check, case)) for case in (ADD, MUL)] == measured
 
 
-def test_the_very_first_case_is_measured_whatever_it_costs() -> None:
-    check, found = checked(1.0, budget_s=0.1)
-    assert len(rounds_of(check, ADD)) == LOOKS[0]
-    assert found.verdict is Verdict.UNCHANGED
+def test_what_is_longer_than_the_time_that_is_left_is_not_begun() -> None:
+    check, found = checked(1.0, budget_s=0.3)
+    assert check.rounds == []
+    assert found.reasons == ("not begun: its rounds take longer than there was time left",)
+
+
+def test_a_case_that_is_too_long_leaves_the_time_to_those_after_it() -> None:
+    long = {ADD: 4.0}
+    check = Check({ADD: 1.0, MUL: 1.0}, Machine(7, QUIET), replace(SETTINGS, budget_s=14.0), longer=long)
+    found = {each.case: each.verdict for each in check.in_steps()}
+    assert (found, check.now_s <= 14.0) == ({ADD: Verdict.UNDECIDED, MUL: Verdict.UNCHANGED}, True)
+
+
+@pytest.mark.parametrize(("budget_s", "reached"), [(20.0, 12), (40.0, 30), (200.0, 100)])
+def test_a_budget_that_is_too_short_for_the_visits_covers_the_front_of_the_suite(budget_s: float, reached: int) -> None:
+    """A hundred cases of 0.2 s a visit and of 0.8 s a look."""
+    cases = {Case(f"ops.cudatime_{number:03}"): 1.0 for number in range(100)}
+    check = Check(cases, Machine(7, QUIET), replace(SETTINGS, budget_s=budget_s))
+    found = check.in_steps()
+    assert check.now_s <= budget_s + 1e-9
+    done = [each.case for each in found if not each.unreached]
+    assert done == list(cases)[: len(done)]
+    assert len(done) >= reached
+
+
+def test_a_suite_that_is_slow_to_visit_is_measured_by_what_its_rounds_take() -> None:
+    """It compiles for ten seconds, once."""
+    cases = {Case(f"ops.cudatime_{number}"): 1.0 for number in range(5)}
+    check = Check(cases, Machine(7, QUIET), replace(SETTINGS, budget_s=120.0), visit_s=10.0)
+    assert not any(each.unreached for each in check.in_steps())
+
+
+def test_what_is_farthest_from_unchanged_is_confirmed_first() -> None:
+    """In the order of the suite MUL would come first; there is time to confirm one."""
+    check = Check({MUL: 1.15, ADD: 20.0}, Machine(7, QUIET), replace(SETTINGS, budget_s=3.6))
+    found = {each.case: each for each in check.in_steps()}
+    assert (found[ADD].verdict, found[MUL].verdict) == (Verdict.REGRESSED, Verdict.UNDECIDED)
+    assert found[MUL].unconfirmed
+
+
+def test_it_says_how_long_the_whole_would_take() -> None:
+    cases = {Case(f"ops.cudatime_{number:03}"): 1.2 if number < 3 else 1.0 for number in range(40)}
+    check = Check(cases, Machine(7, QUIET), replace(SETTINGS, budget_s=15.0))
+    steps = Steps(check.settings, lambda: check.now_s)
+    short = steps.short(check, check.in_steps(steps))
+    assert short is not None
+    assert (short.cases, 0 < short.unreached < 40) == (40, True)
+    assert short.whole_s is not None
+    again = Check(cases, Machine(8, QUIET), replace(SETTINGS, budget_s=short.whole_s))
+    steps = Steps(again.settings, lambda: again.now_s)
+    assert steps.short(again, again.in_steps(steps)) is None
 
 
 def test_the_time_that_confirming_takes_is_kept_back() -> None:
     """MUL would need more rounds, but there is time for the confirmation of ADD only."""
     noise = {ADD: QUIET, MUL: Noise(round_sd=0.1)}
-    check = Check({ADD: 1.09, MUL: 1.0}, Machine(7, QUIET), replace(SETTINGS, budget_s=8.5), noise=noise)
+    check = Check({ADD: 1.09, MUL: 1.0}, Machine(7, QUIET), replace(SETTINGS, budget_s=3.4), noise=noise)
     found = {each.case: each for each in check.in_steps()}
     assert found[ADD].verdict is Verdict.REGRESSED
     assert len(rounds_of(check, MUL)) == LOOKS[0]
@@ -199,7 +259,11 @@ class SoFar:
     benchmarks: dict[str, dict[str, Benchmark]]
     cases: dict[str, list[Case]]
     rounds: list[Round] = field(default_factory=list)
-    costs: dict[Case, float] = field(default_factory=dict)
+
+    @property
+    def costs(self) -> dict[Case, float]:
+        """All are visited, in no time."""
+        return {case: 0.0 for cases in self.cases.values() for case in cases}
 
 
 def one_round(name: str, side: str, order: int, **values: Measured) -> Round:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -13,11 +14,11 @@ from typing import Any
 import pytest
 
 from regress.errors import NothingMeasured
-from regress.model import Case, Commit, Failure, Round, Settings, Side
+from regress.model import Batch, Case, Commit, Failure, Round, Settings, Side
 from regress.run import groups
 from regress.run.environments import Prepared
 from regress.run.execute import Job, Measured, execute
-from regress.run.plan import Selection
+from regress.run.plan import FixedRounds, Selection
 from regress.run.ship import ship
 
 COMMIT = Commit("a" * 40, "subject", "Ada", 0.0)
@@ -860,3 +861,37 @@ def test_one_process_that_imports_nothing_of_the_project_is_no_warning(bench: Be
     bench.write("def track_here():\n    import proj\n    return 1\ndef peakmem_alone(): pass\n")
     assert not any(text in each for each in bench.run().warnings)
     assert any(text in each for each in bench.run(patterns=("alone",)).warnings)
+
+
+class Passes:
+    """First visits alone, a pass at a time, each over at once; what was visited after each."""
+
+    end_s = math.inf
+
+    def __init__(self, passes: int) -> None:
+        self.left, self.visited = passes, list[set[str]]()
+
+    def next(self, found: Measured) -> Batch | None:
+        self.visited.append({case.name for case in found.costs})
+        self.left -= 1
+        return Batch(dict.fromkeys(found.cases["head"], 0), visits_s=0.0) if self.left >= 0 else None
+
+
+def test_first_visits_go_as_far_as_there_is_time_by_how_much_a_case_is_wanted_the_same_on_all_sides(
+    bench: Bench,
+) -> None:
+    suite = "".join(f"def track_{name}(): return 5\n" for name in "abc")
+    cached = "class Own:\n    def setup_cache(self): return 2\n    def track_d(self, two): return two\n"
+    bench.write(suite + cached, base="", head="")
+    order = ["b.Own.track_d", "b.track_c", "b.track_a", "b.track_b"]
+    steps = Passes(4)
+    measured = bench.run(steps=steps, rank=lambda case, benchmark: order.index(case.name))
+    assert steps.visited == [set(order[:number]) for number in range(5)]
+    assert measured.rounds == []
+
+
+def test_when_time_is_over_what_is_under_way_counts_for_nothing(bench: Bench) -> None:
+    """The first visit would take an hour; nothing has failed, and nothing was measured."""
+    bench.write("import time\ndef time_for_ever(): time.sleep(3600)\n")
+    measured = bench.run(steps=FixedRounds(2, time.monotonic() + 4.0))
+    assert (measured.rounds, measured.costs, measured.interrupted) == ([], {}, False)

@@ -31,6 +31,7 @@ from regress.history import keep_confirmed
 from regress.model import Bisection, Case, Commit, Contrast, Report
 from regress.run.execute import Watcher, discover, where_searched
 from regress.run.plan import cases_of
+from regress.units import format_duration
 
 FOUND, UNDECIDED, NOTHING, INTERRUPTED = 0, 4, 5, 130
 STATES = {FOUND: "FOUND", UNDECIDED: "UNDECIDED", NOTHING: "NOTHING", INTERRUPTED: "INTERRUPTED"}
@@ -74,7 +75,8 @@ def bisect(
     if code in (FOUND, NOTHING):
         run.forget()
     found, options = run.found, run.options
-    over = code == UNDECIDED and not run.found.confirmed and time.monotonic() > start + budget_s
+    unmeasured = code == NOTHING and found.change is None
+    over = (code == UNDECIDED or unmeasured) and not found.confirmed and time.monotonic() > start + budget_s
     return Report(
         command="bisect",
         exit_codes=(code,),
@@ -85,7 +87,9 @@ def bisect(
         device=run.meter.device,
         plan=", ".join(filter(None, [run.plan, run.recorded])),
         bisection=found,
-        remark=remark(found, interrupted=code == INTERRUPTED),
+        remark=f"the budget of {format_duration(budget_s)} ended before both ends were measured"
+        if over and unmeasured
+        else remark(found, interrupted=code == INTERRUPTED),
         warnings=tuple(run.meter.warnings),
         suggestions=tuple(_suggestions(found, code, [str(found.case), good, bad], options, run.again, over=over)),
         options=tuple(options),

@@ -83,17 +83,20 @@ class Meter:
 
 
 class Pairs:
-    """Steps that ask for as many pairs of rounds as `more` says, which is told what was measured so far."""
+    """Steps that ask for as many pairs of rounds as `more` says, which is told what was measured so far, until `end_s` of the
+    monotonic clock."""
 
     def __init__(
         self,
         case: Case,
         first: int,
         more: Callable[[Measured], int],
+        end_s: float,
         title: str = "measuring",
         *,
         afresh: bool = False,
     ) -> None:
+        self.end_s = end_s
         self._case, self._at, self._more, self._title, self._afresh = case, first, more, title, afresh
 
     def next(self, found: Measured) -> Batch | None:

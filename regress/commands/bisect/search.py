@@ -117,16 +117,17 @@ class Line:
     # -- measuring -------------------------------------------------------------------------------------------------------
 
     def measure_ends(self, metric: str = "") -> Judged | None:
-        """Whether the ends differ, and how; None after Ctrl-C. `metric`: what to look at, empty for the worst that gates."""
+        """Whether the ends differ, and how; None where time was over before that was known, and after Ctrl-C. `metric`: what to
+        look at, empty for the worst that gates."""
         if self.ends is not None:
             return self.ends
         ready, good_s = self.meter.prepare(self.good, "base")
         self._ready = ready
         bad, bad_s = self.meter.prepare(self.commits[-1], "head")
-        steps, began = Ends(self.meter.settings, metric), time.monotonic()
+        steps, began = Ends(self.meter.settings, metric, self._end_s), time.monotonic()
         found = self.meter.measure(ready, bad, steps)
         self.interrupted = found.interrupted
-        if found.interrupted:
+        if found.interrupted or not steps.enough:
             return None
         comparison = steps.comparison(found)
         if comparison is None:
@@ -175,16 +176,18 @@ class Line:
             return ask.pairs if ask is not None and wanted else 0
 
         try:
-            found = self.meter.probe(self._good_ready(), commit, Pairs(self.meter.case, self._first(), more))
+            found = self.meter.probe(
+                self._good_ready(), commit, Pairs(self.meter.case, self._first(), more, self._end_s)
+            )
             self.interrupted = found.interrupted
             new = self._pairs(found)
             if new:
                 self._ledger.probe(commit.sha, Probed((*before, *new)))
-            elif not (self.interrupted or before):
+            elif not (self.interrupted or self.is_over or before):
                 raise Skipped(self._why_not(found))
         except Skipped as skipped:
             self._ledger.probe(commit.sha, Probed(skipped=str(skipped)))
-        if not self.interrupted:
+        if not self.interrupted and commit.sha in self.probes:
             self._told(self, commit)
 
     def _verify(self, search: Search) -> bool:
@@ -199,7 +202,9 @@ class Line:
         first = FRESH + self._first() if kind == "noisy" else 0
         base, _ = self.meter.prepare(good, "base")
         told = f"verifying: {bad.short} against {good.short}"
-        steps = Pairs(self.meter.case, first, lambda found: 0 if found.rounds else rounds, told, afresh=True)
+        steps = Pairs(
+            self.meter.case, first, lambda found: 0 if found.rounds else rounds, self._end_s, told, afresh=True
+        )
         try:
             found = self.meter.probe(base, bad, steps)
         except Skipped as skipped:
@@ -207,7 +212,8 @@ class Line:
             self._ledger.verified(Judged(nothing, (), good=good.sha, bad=bad.sha))
             return True
         self.interrupted = found.interrupted
-        if not found.interrupted:
+        cut = self.is_over and sum(each.side == "head" for each in found.rounds) < rounds
+        if not (found.interrupted or cut):
             least = math.expm1(abs(search.sought) * SHARE) if kind == "noisy" else self.meter.settings.change_threshold
             comparison = self._of_metric(judged(found, self.meter.settings, least))
             pairs = tuple(self._pairs(found))

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from regress.commands.check import compared, policy, rounds_words
+from regress.commands.check import policy, rounds_words, short, verdicts
 from regress.commands.checkout import Checkout
 from regress.commands.session import Request, Session, counted, device_line, device_uuid, quoted, require_values
 from regress.compare import Overall, fineness, overall, summed_up
-from regress.compare.overall import COMPARED
 from regress.compare.rule import CLAIMS
 from regress.errors import StoreError
 from regress.history import keep_aa
@@ -22,8 +21,8 @@ from regress.run.environments import Prepared, identity_of
 from regress.run.execute import Job, Measured, Watcher, execute
 from regress.units import format_percent
 
-NOTHING, FALSE_ALARM, INTERRUPTED = 5, 1, 130
-STATES = {0: "PASS", FALSE_ALARM: "FAIL", NOTHING: "NOTHING"}
+NOTHING, FALSE_ALARM, UNDECIDED, INTERRUPTED = 5, 1, 4, 130
+STATES = {0: "PASS", FALSE_ALARM: "FAIL", UNDECIDED: "UNDECIDED", NOTHING: "NOTHING"}
 
 
 def check_itself(request: Request, watcher: Watcher) -> Report:
@@ -35,14 +34,14 @@ def check_itself(request: Request, watcher: Watcher) -> Report:
     prepared = tuple(session.prepare(side, watcher) for side in (replace(head, name="base"), head))
     settings = session.config.settings
     job, checkout = session.job(prepared, settings.check_rounds), Checkout(session, prepared)
-    steps = None if job.rounds else session.steps()
     with session.device(watcher) as locked:
+        steps = session.steps(job)
         measured = execute(job, _let_go, watcher, steps)
     require_values(measured)
-    comparisons = steps.verdicts(measured) if steps is not None else compared(measured, settings)
+    comparisons = verdicts(steps, measured, settings)
     session.remember(comparisons)
     report = _report(session, job, measured, comparisons, locked)
-    warnings = [*report.warnings, *checkout.warnings()]
+    warnings = [*short(session, steps, measured, comparisons), *report.warnings, *checkout.warnings()]
     kept = ""
     if report.aa is not None and report.exit_code in (0, FALSE_ALARM):
         try:
@@ -91,9 +90,10 @@ def _report(session: Session, job: Job, measured: Measured, comparisons: tuple[C
 
 
 def _code(found: SelfCheck, summed: Overall) -> int:
-    if not COMPARED & summed.counts.keys():
+    if NOTHING in summed.exit_codes:
         return NOTHING
-    return FALSE_ALARM if found.false_alarms else 0
+    undecided = UNDECIDED if UNDECIDED in summed.exit_codes else 0
+    return FALSE_ALARM if found.false_alarms else undecided
 
 
 def _named(side: Prepared, facts: Mapping[str, Any]) -> Side:

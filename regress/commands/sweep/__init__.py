@@ -33,6 +33,7 @@ from regress.commands.sweep.measuring import Sweep
 from regress.errors import NothingMeasured, RegressError
 from regress.model import Breakage, Changed, Report, Side, Verdict, outside
 from regress.run.execute import Watcher
+from regress.units import format_duration
 
 STATES = {0: "PASS", 1: "FAIL", 5: "NOTHING", 130: "INTERRUPTED"}
 
@@ -72,15 +73,22 @@ def sweep(
         return _nothing(session, chosen, f"{chosen.words}: there are none", start)
     if chosen.after:
         mark.write(chosen.after)
-    run = Sweep(session, chosen, watcher, recorded, environment=environment, retry=retry)
+    end_s = start + budget_s
+    run = Sweep(session, chosen, watcher, recorded, environment=environment, retry=retry, end_s=end_s)
     if not run.left and not run.failed:
         report = _nothing(session, chosen, _all_done(chosen), start)
     else:
         before = events_on(session, chosen.line, run.names, session.machine.name)
-        run.measure(start + budget_s)
+        run.measure()
         if not run.measured and run.failed:
             what, why, fix = next(iter(run.failed.values()))
             raise NothingMeasured(what, why=why, fix=fix)
+        if not run.measured and run.is_over:
+            raise NothingMeasured(
+                f"the budget of {format_duration(budget_s)} ended before a commit had given a number",
+                why=f"a commit is {counted(len(run.cases), 'case')}, each with an unmeasured visit before its rounds",
+                fix="give it a longer --budget, or a part of the suite with -b",
+            )
         found = marked_new(before, events_on(session, chosen.line, run.names, session.machine.name))
         changes = with_manners(session, found.changes)
         found = replace(found, changes=changes, shifts=shifts_in(session, chosen.line, changes))

@@ -110,9 +110,10 @@ class Done:
 
 
 class Missing:
-    """The rounds that commits lack, once."""
+    """The rounds that commits lack, once, as far as there is time until `end_s` of the monotonic clock."""
 
-    def __init__(self, missing: Mapping[Case, int], rounds: int) -> None:
+    def __init__(self, missing: Mapping[Case, int], rounds: int, end_s: float) -> None:
+        self.end_s = end_s
         self._missing, self._first, self._asked = missing, rounds - max(missing.values()), False
 
     def next(self, found: Measured) -> Batch | None:

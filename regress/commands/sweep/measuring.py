@@ -38,7 +38,7 @@ Failed = tuple[str, str, str]
 
 
 class Sweep:
-    """One sweep. Attributes say how far it came."""
+    """One sweep, which ends when the monotonic clock says `end_s`. Attributes say how far it came."""
 
     def __init__(
         self,
@@ -49,8 +49,10 @@ class Sweep:
         *,
         environment: str,
         retry: bool,
+        end_s: float = math.inf,
     ) -> None:
         self._session, self._chosen, self._watcher, self._recorded = session, chosen, watcher, recorded
+        self._end_s = end_s
         self._environment, self._retry = environment, retry
         self._place = {each.sha: at for at, each in enumerate(chosen.line)}
         self.rounds = session.config.settings.sweep_rounds
@@ -144,11 +146,16 @@ class Sweep:
 
     # -- group after group -----------------------------------------------------------------------------------------------
 
-    def measure(self, ends: float = math.inf) -> None:
-        """Until nothing is left, another group would not be over by that time of the monotonic clock, or Ctrl-C."""
+    @property
+    def is_over(self) -> bool:
+        """Whether there is no time left."""
+        return time.monotonic() >= self._end_s
+
+    def measure(self) -> None:
+        """Until nothing is left, another group would not be over in time, or Ctrl-C."""
         slowest_s = 0.0
         try:
-            while (group := self._next_group()) and (not self.measured or time.monotonic() + slowest_s <= ends):
+            while time.monotonic() + slowest_s < self._end_s and (group := self._next_group()):
                 began = time.monotonic()
                 self._measure(group, self._anchors(group))
                 slowest_s = max(slowest_s, time.monotonic() - began)
@@ -262,7 +269,9 @@ class Sweep:
             self.measured.append(commit)
         beside = {Case(each.name, tuple(each.params)) for each in found.rounds if each.failure is not None}
         lacking = [each for each in left if each not in beside]  # what fails on one side is visited once on the others
-        if lacking and not self.interrupted:  # rounds that were not kept, or gave nothing: not again in this sweep
+        if lacking and not (
+            self.interrupted or self.is_over
+        ):  # rounds that were not kept, or gave nothing: not again in this sweep
             lost = lacking[0]
             others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
             why = "not all rounds were kept, or gave a value"
@@ -284,7 +293,7 @@ class Sweep:
             job = replace(job, selection=Selection(tuple(map(str, missing)), known=True))
         recorder = Recorder(session, session.config.results_dir, sides)
         with session.device(self._watcher):
-            found = execute(job, recorder.take, self._watcher, Missing(missing, self.rounds))
+            found = execute(job, recorder.take, self._watcher, Missing(missing, self.rounds, self._end_s))
         recorder.finish(found)
         require_values(found)
         self.machine = recorder.machine
