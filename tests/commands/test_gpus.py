@@ -105,8 +105,8 @@ def test_ctrl_c_keeps_what_the_lanes_have_measured(p: Project, tmp_path: Path) -
     def setup(self, n):
         import pathlib, os
         count = pathlib.Path({str(tmp_path)!r}) / f"visits-{{n}}"
-        with open(count, "a") as file: file.write("x")
-        if os.path.getsize(count) > 5: pathlib.Path({str(mark)!r}).touch()
+        with open(count, "a") as file: file.write(f"{{os.getpid()}} ")
+        if len(set(count.read_text().split())) > 5: pathlib.Path({str(mark)!r}).touch()
 """
     p.commit({"benchmarks/b.py": SUITE + waits})
     p.commit({})

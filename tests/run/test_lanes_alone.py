@@ -54,9 +54,9 @@ def around(name):
     return setup, lambda: note("end", name)
 
 def visits(name):
-    "How many visits to the case have begun, this one too."
+    "How many visits to the case have begun, this one too: each has its process, and the first one some setups."
     with open(LOG) as file:
-        return file.read().count(f"begin {{name}}\\n")
+        return len({{line.split()[0] for line in file if line.endswith(f"begin {{name}}\\n")}})
 
 DOES = {{}}
 # By case: what else its setup does.
@@ -201,10 +201,11 @@ def test_ctrl_c_ends_who_is_alone_and_who_waits_for_it(bench: Bench) -> None:
     before = {f"begin {hangs}": SECOND_ROUND, **{f"end {name}": 1 for name in ALONE}}
 
     def press() -> None:
-        text = ""
-        while any(text.count(words + "\n") < number for words, number in before.items()):
+        lines: list[list[str]] = []
+        while any(len({pid for pid, *said in lines if said == words.split()}) < n for words, n in before.items()):
             time.sleep(0.02)
-            text = (bench.root / "log").read_text() if (bench.root / "log").exists() else ""
+            log = bench.root / "log"
+            lines = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=press, daemon=True).start()
