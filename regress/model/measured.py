@@ -121,7 +121,7 @@ def near_names(words: str, names: Iterable[str], most: int = 3) -> list[str]:
     for name in every:
         for form in _forms(name.lower()):
             forms.setdefault(form, []).append(name)
-    found = [name for name in every if wanted and wanted in name.lower()]
+    found = [name for name in every if re.search(r"\w", wanted) and wanted in name.lower()]
     found += [name for form in difflib.get_close_matches(wanted, forms, most) for name in forms[form]]
     return list(dict.fromkeys(found))[:most]
 
