@@ -105,18 +105,6 @@ def test_from_and_to_zero(before: float, after: float, verdict: Verdict | None) 
         )
 
 
-def test_where_zeros_end_at_another_level_there_is_one_change() -> None:
-    """From zero: what came before the zeros has a ratio to what comes after, and lies no commit away."""
-    levels = [0.003] * 9 + [0.0] * 9 + [3.0] * 9
-    sides = [tracked(noisy(level, at), unit="s") for at, level in enumerate(levels)]
-    (series,) = series_of(history(*(recorded_as(each, TRACKED) for each in sides)), SETTINGS)
-    found = changes_of(series, SETTINGS)
-    assert [(int(each.first, 16), each.before == 0, each.after == 0) for each in found] == [
-        (9, False, True),
-        (18, True, False),
-    ]
-
-
 def test_a_zero_now_and_then_is_no_change() -> None:
     values = [0.0 if at % 3 == 0 else noisy(3.0, at)[0] for at in range(2 * COMMITS)]
     sides = [tracked([value], unit="s") for value in values]
