@@ -106,8 +106,8 @@ class Classified:
     def check_s(self, rounds: int, cases: int | None = None) -> float:
         """What a check of two sides would take of all cases, or of so many: a first visit and so many rounds a side.
 
-        One call tells what a case costs at least, and those that were measured in full how long one of them is sampled; what was
-        not tried is as they are.
+        One call tells what a case costs at least, and those that were measured in full how long one of them is sampled;
+        what was not tried is as they are.
         """
         first_s, between_s = self.measured.overhead or (0.0, 0.0)
         sampled_s = statistics.median([each.duration_s for each in self.measured.rounds] or [0.0])
