@@ -212,7 +212,7 @@ def _next(session: Session, seen: Classified, rounds: int) -> tuple[tuple[str, s
     check_s, run_s = seen.check_s(rounds), seen.check_s(session.config.settings.run_rounds) / 2
     return (
         *more,
-        ("try", quoted("regress", "check", "-b", one) + _about(check_s / seen.cases)),
+        ("try", quoted("regress", "check", "-b", one) + _about(seen.check_s(rounds, 1))),
         ("then", quoted("regress", "check", *asked) + _about(check_s)),
         ("keep", quoted("regress", "run", *asked) + _about(run_s)),
     )

@@ -103,13 +103,16 @@ class Classified:
         others = {case.name for case in self.kinds} - names
         return sorted({units[name] for name in names}), covering(names, others)
 
-    def check_s(self, rounds: int) -> float:
-        """What a check of two sides would take: a first visit and so many rounds a side. One call tells what a case costs at
-        least, and those that were measured in full how long one of them is sampled; what was not tried is as they are."""
+    def check_s(self, rounds: int, cases: int | None = None) -> float:
+        """What a check of two sides would take of all cases, or of so many: a first visit and so many rounds a side.
+
+        One call tells what a case costs at least, and those that were measured in full how long one of them is sampled;
+        what was not tried is as they are.
+        """
         first_s, between_s = self.measured.overhead or (0.0, 0.0)
         sampled_s = statistics.median([each.duration_s for each in self.measured.rounds] or [0.0])
         costs = [max(each.duration_s, sampled_s) + between_s for each in self.rounds]
-        return 2 * (1 + rounds) * (first_s + statistics.fmean(costs or [0.0]) * self.cases)
+        return 2 * (1 + rounds) * (first_s + statistics.fmean(costs or [0.0]) * (cases or self.cases))
 
 
 FULL = 6
