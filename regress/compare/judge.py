@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from regress.model import (
     Against,
     Comparison,
     Failure,
+    Metric,
     Pairs,
     Round,
     Settings,
@@ -208,7 +209,7 @@ def _tested(subject: Subject, draft: Draft, base: tuple[float, ...], head: tuple
     if against := subject.pairs(draft.comparison.metric.name):
         pinned = all(each.protocol is None or each.protocol.pinned for each in subject.head.good)
         return _paired(draft, against, sides, settings, pinned)
-    found = welch(base, head, settings.confidence, subject.clock_step_s(draft.comparison.metric.name))
+    found = welch(base, head, settings.confidence, _step(subject, draft.comparison.metric, (*base, *head)))
     draft = _moded(draft, two_modes(base, head), found.ratio)
     if draft.comparison.gates and (alike := follows(base, head)) is not None:
         draft = draft.noted(drifting(alike))
@@ -217,6 +218,14 @@ def _tested(subject: Subject, draft: Draft, base: tuple[float, ...], head: tuple
         return draft.settled(Verdict.UNDECIDED, f"n = 1 on {' and '.join(single)}", ratio=found.ratio)
     test = Test(found.ratio, found.low, found.high, found.p, found.df, found.standard_error, *sides)
     return replace(draft, test=test)
+
+
+def _step(subject: Subject, metric: Metric, values: Iterable[float]) -> float:
+    """The smallest difference that the values can show. That all rounds of a side agree on a whole number is no proof that it
+    has no noise: what was rounded to it may have had. A number that repeats is declared `exact`."""
+    if metric.kind == "tracked" and all(value == int(value) for value in values):
+        return 1.0
+    return subject.clock_step_s(metric.name)
 
 
 def _paired(

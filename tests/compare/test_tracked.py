@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import replace
 
 import pytest
 
+from regress.compare import compare
 from regress.model import Round, Verdict, direction_of
 
 from .rounds import SETTINGS, benchmark, one, rounds, scaled, tracked
@@ -45,6 +47,25 @@ def test_a_number_tracked_in_setup_cache_is_one_value_however_many_rounds_repeat
     assert found.base.n == 1
     varied = one(tracked(scaled(0.91), "s"), tracked(scaled(1.35), "s"), declared)
     assert varied.verdict is Verdict.REGRESSED
+
+
+def test_two_equal_whole_numbers_are_no_proof_that_there_is_no_noise() -> None:
+    """Sixty numbers that are 9 or 10 by chance, twice a side, and real ones that differ by more than rounding can."""
+    dice = random.Random(1)
+    base, head = (
+        [
+            replace(each, params=[str(at)])
+            for at in range(60)
+            for each in tracked([9.0 + dice.randrange(2) for _ in "ab"])
+        ]
+        for _ in ("base", "head")
+    )
+    found = compare(base, head, None, SETTINGS)
+    assert {each.verdict for each in found} <= {Verdict.UNDECIDED, Verdict.UNCHANGED}
+    assert one(tracked([9.0] * 2), tracked([10.0] * 2)).verdict is Verdict.UNDECIDED
+    assert one(tracked([9.0] * 5), tracked([10.0] * 5)).verdict is Verdict.CHANGED
+    assert one(tracked([900.0] * 2), tracked([1000.0] * 2)).verdict is Verdict.CHANGED
+    assert one(tracked([0.9] * 2), tracked([1.0] * 2)).verdict is Verdict.CHANGED, "no whole number repeats by rounding"
 
 
 def test_a_tracked_number_that_says_it_is_exact_needs_no_second_round() -> None:
