@@ -114,7 +114,7 @@ def test_a_repository_without_a_suite_gets_one_that_runs(repository: Callable[..
     quick = regress(root, "run", "--quick")
     assert quick.code == 0, quick.out + quick.err
     check = regress(root, "check", "-b", "time_", "--rounds", "2", "-q")
-    assert check.code == 0, check.out + check.err
+    assert check.code in (0, 4), check.out + check.err  # two rounds of a real clock may decide nothing
     names = {".gitignore", "asv.conf.json", "benchmarks/__init__.py", "benchmarks/example.py"}
     assert {line[3:] for line in untracked(root)} == names, "what runs leave behind is ignored"
 
