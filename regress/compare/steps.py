@@ -51,7 +51,7 @@ POWER_AT, POWER_Z = 1.4, 2.4
 """A change of so many thresholds is estimated so many standard errors above the threshold."""
 INTERVAL_Z = 2.0
 """Standard errors from an estimate to the end of its interval, with as many rounds as a noisy case needs."""
-VISITING = 0.2
+VISITING = 0.4
 """Of the time that is left, what unmeasured visits may take before what was visited is looked at."""
 NOT_REACHED = "not reached before measuring ended"
 NOT_BEGUN = "not begun: its rounds take longer than there was time left"

@@ -19,7 +19,7 @@ from typing import Any, Callable, Iterator, List, Optional, Tuple, TypeVar
 from .awaited import Awaited
 from .backend import Backend, DeviceError
 from .declared import Call, bound, number, renew, reset_of
-from .windows import LEAST_S, LONG_CALL_S, HostWindows, undisturbed
+from .windows import LEAST_S, LONG_CALL_S, HostWindows, several_threads, undisturbed
 
 T = TypeVar("T")
 
@@ -90,11 +90,15 @@ class _Look:
         """Seconds of the calls right after a setup that were looked at last."""
 
     def unlike(self, late: bool = False) -> bool:
-        """Whether repeated calls, as they are by now, take another time than those right after a setup."""
+        """Whether repeated calls, as they are by now, take another time than those right after a setup. Of several threads that
+        work for a call nobody can tell: each call waits for the slowest of them."""
         with undisturbed(pinned=False):
             if late:
                 self._look_at_several()
+            all_s, own_s = time.process_time(), time.thread_time()
             low, high = self._alike(late)
+            if several_threads(time.process_time() - all_s, time.thread_time() - own_s):
+                return False
             if self.first_s >= CERTAIN_S and low <= self.first_s <= high:
                 return False
             if self._fresh and all(low <= one_s <= high for one_s in self._fresh):

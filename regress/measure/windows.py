@@ -277,10 +277,15 @@ def timed(windows: HostWindows) -> Timed:
         calls.append(windows.take().wall_s)
         takes.append(now() - start)
     all_s, own_s = time.process_time() - all_s, time.thread_time() - own_s
-    threads = all_s > SEVERAL_THREADS * own_s
+    threads = several_threads(all_s, own_s)
     quiet = 0 if threads else len(calls) // 4  # few windows of several threads are not disturbed
     call_s, take_s = (max(sorted(each)[quiet], LEAST_S) for each in (calls, takes))
     return Timed(call_s, max(take_s - (windows.calls - 1) * call_s, call_s), threads)
+
+
+def several_threads(all_s: float, own_s: float) -> bool:
+    """Whether others than this thread have worked, by the seconds of a processor that the process has had, and this thread."""
+    return all_s > SEVERAL_THREADS * own_s
 
 
 def calls_of_window(found: Timed) -> int:
