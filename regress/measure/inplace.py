@@ -82,10 +82,10 @@ class _Look:
     """Takes calls right after a setup, and repeated ones."""
 
     def __init__(self, benchmark: Any, backend: Backend, limit_s: float) -> None:
-        call, self._until = bound(benchmark), time.monotonic() + limit_s
-        self._repeat = _ByHost(benchmark, call, backend)
+        self._call, self._until = bound(benchmark), time.monotonic() + limit_s
+        self._repeat = _ByHost(benchmark, self._call, backend)
         self.first_s = self._repeat()
-        self._afresh = _ByHost(benchmark, call, backend, lambda: renew(benchmark))
+        self._afresh = _ByHost(benchmark, self._call, backend, lambda: renew(benchmark))
         self._fresh: List[float] = []
         """Seconds of the calls right after a setup that were looked at last."""
 
@@ -95,9 +95,8 @@ class _Look:
         with undisturbed(pinned=False):
             if late:
                 self._look_at_several()
-            all_s, own_s = time.process_time(), time.thread_time()
             low, high = self._alike(late)
-            if several_threads(time.process_time() - all_s, time.thread_time() - own_s):
+            if self._threads_work():
                 return False
             if self.first_s >= CERTAIN_S and low <= self.first_s <= high:
                 return False
@@ -125,6 +124,16 @@ class _Look:
             self._repeat.calls *= 4
         if self._repeat.calls > 1:
             self._afresh.calls, self._fresh = self._repeat.calls, []
+
+    def _threads_work(self) -> bool:
+        """Whether several threads work for a call."""
+        all_s, own_s, began = time.process_time(), time.thread_time(), time.monotonic()
+        for _ in range(REPEATED):
+            self._call()
+            if time.monotonic() - began > REPEATED_S:
+                break
+        all_s, own_s = time.process_time() - all_s, time.thread_time() - own_s
+        return self._repeat.clock.real_clock and all_s - own_s > SEEN_S and several_threads(all_s, own_s)
 
     def works_afresh(self) -> bool:
         """Whether a call right after a setup raises nothing."""

@@ -202,7 +202,7 @@ def test_a_case_that_is_too_long_leaves_the_time_to_those_after_it() -> None:
     assert (found, check.now_s <= 14.0) == ({ADD: Verdict.UNDECIDED, MUL: Verdict.UNCHANGED}, True)
 
 
-@pytest.mark.parametrize(("budget_s", "reached"), [(20.0, 12), (40.0, 30), (200.0, 100)])
+@pytest.mark.parametrize(("budget_s", "reached"), [(20.0, 12), (40.0, 28), (200.0, 100)])
 def test_a_budget_that_is_too_short_for_the_visits_covers_the_front_of_the_suite(budget_s: float, reached: int) -> None:
     """A hundred cases of 0.2 s a visit and of 0.8 s a look."""
     cases = {Case(f"ops.cudatime_{number:03}"): 1.0 for number in range(100)}

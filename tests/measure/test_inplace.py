@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gc
 import random
+import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from asv_runner.benchmarks.time import TimeBenchmark
 
+from regress.measure.backend import Backend
 from regress.measure.backend.fake import FakeBackend
 from regress.measure.declared import redone_setup
 from regress.measure.inplace import settled
@@ -40,7 +43,7 @@ class Suite:
         self._work(since, calls)
 
 
-def looked_at(device: FakeBackend, suite: Suite) -> bool:
+def looked_at(device: Backend, suite: Suite) -> bool:
     """Whether the suite's benchmark is measured with a setup before each sample."""
     benchmark: Any = TimeBenchmark("b.time_x", suite.time_x, [suite.time_x, suite])
     benchmark.do_setup()
@@ -104,3 +107,20 @@ def test_a_long_call_that_changes_nothing_is_not_set_up_again() -> None:
     suite = Suite(lambda *_: device.host(0.2))
     assert not looked_at(device, suite)
     assert suite.setups == 1
+
+
+def test_a_call_that_several_threads_work_for_is_not_set_up_again() -> None:
+    """Each of its calls waits for the slowest thread, so that calls differ by more than a changed input makes."""
+    helper = ThreadPoolExecutor(1)
+
+    def busy(since: int, _: int) -> None:
+        other = helper.submit(_compute, 20 if since == 0 else 1)
+        _compute(20 if since == 0 else 1)
+        other.result()
+
+    with helper:
+        assert not looked_at(Backend(), Suite(busy))
+
+
+def _compute(megabytes: int) -> None:
+    zlib.crc32(b"x" * (megabytes << 20))  # it lets go of the interpreter
