@@ -223,7 +223,8 @@ def _tested(subject: Subject, draft: Draft, base: tuple[float, ...], head: tuple
 def _step(subject: Subject, metric: Metric, values: Iterable[float]) -> float:
     """The smallest difference that the values can show. That all rounds of a side agree on a whole number is no proof that it
     has no noise: what was rounded to it may have had. A number that repeats is declared `exact`."""
-    if metric.kind == "tracked" and all(value == int(value) for value in values):
+    different = set(values)
+    if metric.kind == "tracked" and len(different) > 1 and all(value == int(value) for value in different):
         return 1.0
     return subject.clock_step_s(metric.name)
 

@@ -62,6 +62,7 @@ def test_two_equal_whole_numbers_are_no_proof_that_there_is_no_noise() -> None:
     )
     found = compare(base, head, None, SETTINGS)
     assert {each.verdict for each in found} <= {Verdict.UNDECIDED, Verdict.UNCHANGED}
+    assert one(tracked([9.0] * 2), tracked([9.0] * 2)).verdict is Verdict.UNCHANGED
     assert one(tracked([9.0] * 2), tracked([10.0] * 2)).verdict is Verdict.UNDECIDED
     assert one(tracked([9.0] * 5), tracked([10.0] * 5)).verdict is Verdict.CHANGED
     assert one(tracked([900.0] * 2), tracked([1000.0] * 2)).verdict is Verdict.CHANGED
