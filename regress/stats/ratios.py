@@ -32,7 +32,7 @@ def values_from(ratios: Iterable[Ratio]) -> dict[int, tuple[float, int]]:
         return {}
     items = sorted({item for each in every for item in (each.item, each.to)})
     place = {item: at for at, item in enumerate(items)}
-    ends = numpy.array([(place[each.item], place[each.to]) for each in every])
+    ends = numpy.array([(place[each.item], place[each.to]) for each in every], dtype=numpy.int32)
     logs, weights = (numpy.array([each[column] for each in every]) for column in (2, 3))
     shape = len(items), len(items)
     linked = coo_array((weights, (ends[:, 0], ends[:, 1])), shape=shape)
