@@ -109,9 +109,8 @@ class _Look:
                     return False
                 one_s = self._afresh()
                 self._fresh.append(one_s)
-                if (
-                    not late
-                ):  # a second call is a repeated one, and met the same machine; of what grows slowly it is none
+                if not late:
+                    # A second call is a repeated one, and met the same machine; of what grows slowly it is none.
                     next_s = self._repeat()
                     low, high = min(low, next_s / UNLIKE), max(high, next_s * UNLIKE)
                 below, above = below + (one_s < low), above + (one_s > high)

@@ -269,9 +269,8 @@ class Sweep:
             self.measured.append(commit)
         beside = {Case(each.name, tuple(each.params)) for each in found.rounds if each.failure is not None}
         lacking = [each for each in left if each not in beside]  # what fails on one side is visited once on the others
-        if lacking and not (
-            self.interrupted or self.is_over
-        ):  # rounds that were not kept, or gave nothing: not again in this sweep
+        if lacking and not self.interrupted and not self.is_over:
+            # Rounds that were not kept, or gave nothing: not again in this sweep.
             lost = lacking[0]
             others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
             why = "not all rounds were kept, or gave a value"
