@@ -14,12 +14,12 @@ import gc
 import time
 import zlib
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Iterator, List, Optional, Tuple, TypeVar
 
 from .awaited import Awaited
 from .backend import Backend, DeviceError
 from .declared import Call, bound, number, renew, reset_of
-from .windows import LEAST_S, LONG_CALL_S, HostWindows, Window, several_threads, undisturbed
+from .windows import LEAST_S, LONG_CALL_S, HostWindows, others_s, several_threads, undisturbed
 
 T = TypeVar("T")
 
@@ -96,8 +96,8 @@ class _Look:
         with undisturbed(pinned=False):
             if late:
                 self._look_at_several()
-            low, high = self._alike(late)
-            if self._repeat.threads_work:
+            low, high, several = self._alike(late)
+            if several:
                 return False
             if self.first_s >= CERTAIN_S and low <= self.first_s <= high:
                 return False
@@ -134,17 +134,20 @@ class _Look:
             return False
         return True
 
-    def _alike(self, late: bool) -> Tuple[float, float]:
-        """The least and the most that a call takes which does the work of a repeated one."""
-        began, found = time.monotonic(), [self._repeat()]
+    def _alike(self, late: bool) -> Tuple[float, float, bool]:
+        """The least and the most that a call takes which does the work of a repeated one, and whether several threads work."""
+        began, of_others_s, found = time.monotonic(), others_s(), [self._repeat()]
         while len(found) < REPEATED and time.monotonic() - began < REPEATED_S:
             found.append(self._repeat())
+        of_others_s = others_s() - of_others_s
+        several = of_others_s > SEEN_S and several_threads(sum(found) * self._repeat.calls, of_others_s)
         found.sort()
         outer = int(len(found) == REPEATED)
         low, high = found[outer], found[-1 - outer]
         unlike = UNLIKE_LATE if late else min(max(UNLIKE, high / max(low, LEAST_S)), UNLIKE_LATE)
         seen_s = SEEN_S / self._repeat.calls
-        return min(low / unlike, low - seen_s), max(high * unlike, high + seen_s)
+        several &= self._repeat.clock.real_clock
+        return min(low / unlike, low - seen_s), max(high * unlike, high + seen_s), several
 
 
 class _ByHost(HostWindows):
@@ -153,27 +156,13 @@ class _ByHost(HostWindows):
     def __init__(self, benchmark: Any, call: Call, clock: Backend, renewed: Optional[Call] = None) -> None:
         super().__init__(call, clock, 1, before=renewed)
         self._benchmark = benchmark
-        self._all_s = self._own_s = 0.0
 
     def __call__(self) -> float:
         return self.take().net_s
 
-    @property
-    def threads_work(self) -> bool:
-        """Whether several threads have worked for the calls."""
-        others_s = self._all_s - self._own_s
-        return self.clock.real_clock and others_s > SEEN_S and several_threads(self._all_s, self._own_s)
-
     def _begin(self) -> None:
         if self.clock.real_clock:
             _read(_made_by(self._benchmark))
-        self._all_s -= time.process_time()
-        self._own_s -= time.thread_time()
-
-    def _over(self, mark: Sequence[int], wall_s: float) -> Window:
-        self._all_s += time.process_time()
-        self._own_s += time.thread_time()
-        return super()._over(mark, wall_s)
 
 
 # -- what setup has made -------------------------------------------------------------------------------------------------
