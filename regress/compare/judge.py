@@ -95,7 +95,7 @@ def _drafts(subject: Subject) -> Iterator[Draft]:
         return
     primary, why = _primary(subject)
     yield _metric_draft(subject, primary, why, primary=True).noted(
-        *skew_changes(base, head), *counter_changes(base, head), *doubts
+        *skew_changes(base, head, primary), *counter_changes(base, head), *doubts
     )
     both, either = base.metrics() & head.metrics(), base.metrics() | head.metrics()
     # A device time that only one side has is what `why` speaks of.

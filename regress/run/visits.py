@@ -312,7 +312,7 @@ class Visits:
         self._end_if_over()
         current, spent = 0, Spent()
         try:
-            with self._process(side, benchmarks[tasks[0].name], tasks[0].order) as server:
+            with self._process(side, benchmarks[tasks[0].name], tasks[0]) as server:
                 spent.pause()
                 for step in turns.steps(tasks):
                     with turns.taken(step.alone, self.processes.interrupt):
@@ -341,12 +341,15 @@ class Visits:
                 kind = "signal" if died.returncode < 0 else "error"
                 yield tasks[current], plan.unanswered(tasks[current], Failure(kind, died.reason, detail=died.log))
 
-    def _process(self, side: Prepared, benchmark: Benchmark, order: int) -> Server | Ranks:
-        """What visits cases like those of the benchmark."""
-        alone, (ranks, _) = benchmark.metric in plan.ALONE, plan.ranks_of(benchmark)
+    def _process(self, side: Prepared, benchmark: Benchmark, task: Task) -> Server | Ranks:
+        """What visits cases like this one."""
+        cold = benchmark.metric == "cold_time"
+        # Whether a cold start works at all is seen in any process: a fresh one takes seconds to import a framework.
+        alone = benchmark.metric in plan.ALONE and not (cold and task.protocol is None)
+        ranks, _ = plan.ranks_of(benchmark)
         if ranks > 1:
-            return self.processes.ranks(side, ranks, max(plan.gpus_of(benchmark)[0], 1), alone, order)
-        return self.processes.get(side, benchmark.metric == "cold_time", alone, order)
+            return self.processes.ranks(side, ranks, max(plan.gpus_of(benchmark)[0], 1), alone, task.order)
+        return self.processes.get(side, cold and alone, alone, task.order)
 
     def _reply(
         self, side: Prepared, server: Server | Ranks, task: Task, timeout_s: float, spent: Spent
