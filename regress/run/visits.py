@@ -310,9 +310,11 @@ class Visits:
         limits = [plan.timeout_of(benchmarks[task.name], self.default_timeout_s) for task in tasks]
         self._end_if_over()
         current, spent, metric = 0, Spent(), benchmarks[tasks[0].name].metric
+        cold = metric == "cold_time"
+        # Whether a cold start works at all is seen in any process: a fresh one takes seconds to import a framework.
+        alone = metric in plan.ALONE and not (cold and tasks[0].protocol is None)
         try:
-            cold, alone = metric == "cold_time", metric in plan.ALONE
-            with self.processes.get(side, cold, alone, tasks[0].order) as server:
+            with self.processes.get(side, cold and alone, alone, tasks[0].order) as server:
                 spent.pause()
                 for step in turns.steps(tasks):
                     with turns.taken(step.alone, self.processes.interrupt):
