@@ -110,6 +110,14 @@ def _count(side: Evidence, name: str) -> float | None:
     return known.pop() if len(known) == 1 else None
 
 
+def skewed(side: Evidence, metric: str) -> str:
+    """That one rank of several is late; empty where none is. The metric is the time of a call."""
+    found = _skew(side, metric)
+    if found is None or found.share < SKEWED:
+        return ""
+    return f"skew {found.seconds * 1e6:.3g} us a call: rank {found.rank} works longest"
+
+
 def skew_changes(base: Evidence, head: Evidence, metric: str) -> list[str]:
     """That one rank of several is late on one side and not on the other: "skew 0.2 -> 52 us a call: rank 1 works longest". The
     metric is the time of a call."""

@@ -341,15 +341,14 @@ class Visits:
                 kind = "signal" if died.returncode < 0 else "error"
                 yield tasks[current], plan.unanswered(tasks[current], Failure(kind, died.reason, detail=died.log))
 
-    def _process(self, side: Prepared, benchmark: Benchmark, task: Task) -> Server | Ranks:
-        """What visits cases like this one."""
-        cold = benchmark.metric == "cold_time"
+    def _process(self, side: Prepared, benchmark: Benchmark, first: Task) -> Server | Ranks:
+        """What visits cases like those of the benchmark, from the first one on."""
+        cold, (ranks, _) = benchmark.metric == "cold_time", plan.ranks_of(benchmark)
         # Whether a cold start works at all is seen in any process: a fresh one takes seconds to import a framework.
-        alone = benchmark.metric in plan.ALONE and not (cold and task.protocol is None)
-        ranks, _ = plan.ranks_of(benchmark)
+        alone = benchmark.metric in plan.ALONE and not (cold and first.protocol is None)
         if ranks > 1:
-            return self.processes.ranks(side, ranks, max(plan.gpus_of(benchmark)[0], 1), alone, task.order)
-        return self.processes.get(side, cold and alone, alone, task.order)
+            return self.processes.ranks(side, ranks, max(plan.gpus_of(benchmark)[0], 1), alone, first.order)
+        return self.processes.get(side, cold and alone, alone, first.order)
 
     def _reply(
         self, side: Prepared, server: Server | Ranks, task: Task, timeout_s: float, spent: Spent

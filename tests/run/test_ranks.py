@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from regress.commands.run import measurements
 from regress.compare.judge import compare
 from regress.measure import ranks as measuring
 from regress.measure.wire import Meeting, Meets, Proposal, Rank
@@ -125,6 +126,9 @@ class It(Together):
     (reason,) = [each for each in by_name["b.It.cudatime_late"].reasons if "skew" in each]
     assert reason.endswith("us a call: rank 1 works longest")
     assert not [each for each in by_name["b.It.cudatime_collective"].reasons if "skew" in each]
+    rows = measurements(measured.of("head"), measured.benchmarks["head"], Settings())
+    told = {row.case.name for row in rows if any(flag.endswith("rank 1 works longest") for flag in row.flags)}
+    assert told == {"b.It.cudatime_late"}, "of one side too"
 
 
 # -- failures ------------------------------------------------------------------------------------------------------------
