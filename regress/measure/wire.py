@@ -506,6 +506,8 @@ class Round:
     """Doubts about the values, in words for the reader."""
     against: List[Against] = nested(Against, many=True, default_factory=list)
     """What was measured in turn with rounds of other sides that have the same order."""
+    run: str = ""
+    """The run of regress that recorded it, which is a session of the machine; empty while nothing has."""
 
 
 @dataclass(frozen=True)
