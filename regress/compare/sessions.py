@@ -1,8 +1,8 @@
 """What of a metric's recorded values are draws of their own: rounds of one session of a machine are alike, whatever the code.
 
 A session is a run of regress, which a round names. Another one may be another hour, job or boot, or another host of the same
-name: levels have been seen 26 % apart that within a session agree to 0.3 %. So rounds of a run that measured both sides are
-compared by themselves. Where none did, all rounds of a session are one value; a side that is from one session only does not
+name, and how far apart their levels are no round of one of them shows. So rounds of a run that measured both sides are compared
+by themselves. Where none did, all rounds of a session are one value; a side that is from one session only does not
 show how far sessions are apart, and with it no change is claimed.
 """
 

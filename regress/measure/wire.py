@@ -498,6 +498,7 @@ class Round:
     `leaves`             names of the state of the process that the case changed and did not put back
     `project_files`      where the project's packages were imported from, a file each, named from the side's own folder; among
                          the facts of the process where that had imported them before the round
+    `trend`              logarithm of the last samples over the first ones on the same stream
     `output`             shape and type of what the call returns: "float32[4096, 4096]"
     `bytes`, `flops`     work of one call as the benchmark declares it
     `beside`             how many GPUs were measured on at once, where several were: `host_time`, `wall_time` are left out
