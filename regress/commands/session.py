@@ -22,7 +22,7 @@ from regress.config import Config
 from regress.errors import NothingMeasured, RegressError, StoreError
 from regress.errors import quoted as quoted
 from regress.git import Clone, Repository, open_repository
-from regress.history import remember_noise, remembered_noise, this_machine
+from regress.history import new_run, remember_noise, remembered_noise, this_machine
 from regress.measure.wire import Ceilings
 from regress.model import Benchmark, Case, Commit, Comparison, Machine, Round, Side
 
@@ -73,6 +73,8 @@ class Session:
         loaded = configuration.load(request.config_file, request.start)
         self.config: Config = configuration.with_overrides(loaded, **request.overrides)
         self.cache = configuration.cache_dir(self.config)
+        self.run = new_run()
+        """What tells the rounds that it records from those of other runs."""
 
     @cached_property
     def repository(self) -> Repository:

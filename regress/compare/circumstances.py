@@ -19,6 +19,9 @@ SKEWED, SKEW_TIMES = 0.03, 2.0
 COUNTED = {"launches": "kernel launches"}
 """Words for counters that are more than their names."""
 
+FEWEST_TRENDS, LEAST_TREND, SURE_TREND = 6, 0.01, 5.0
+"""Rounds of both sides together that have to tell of one; how large their mean has to be, and in how many standard errors."""
+
 
 def conditions(rounds: Sequence[Round]) -> Conditions:
     """What the device was like while these rounds were taken."""
@@ -92,6 +95,19 @@ def is_bimodal(reason: str) -> bool:
 def drifting(autocorrelation: float) -> str:
     """That rounds are like the ones before them, which makes their interval look narrower than it is."""
     return f"drifting: a round is like the one before it (autocorrelation {autocorrelation:.2g})"
+
+
+def trending(base: Evidence, head: Evidence) -> str:
+    """That a call takes longer, or less long, from the first samples of a round to the last: its value depends on when sampling
+    ends. Empty where that is little, or may be chance."""
+    told = [each.facts.get("trend") for side in (base, head) for each in side.good]
+    known = [each for each in told if isinstance(each, float) and math.isfinite(each)]
+    if len(known) < FEWEST_TRENDS:
+        return ""
+    mean, error = statistics.fmean(known), statistics.stdev(known) / math.sqrt(len(known))
+    if abs(mean) < LEAST_TREND or abs(mean) <= SURE_TREND * error:
+        return ""
+    return f"drifting within a round: its last samples are {100 * math.expm1(mean):+.2g} % off its first"
 
 
 def counter_changes(base: Evidence, head: Evidence) -> list[str]:

@@ -143,6 +143,8 @@ class Commit:
     author: str
     date: float
     parents: tuple[str, ...] = ()
+    beside: bool = field(default=False, compare=False)
+    """In a history: it lies on a branch that was merged when the line of the history had gone on without it."""
 
     @property
     def short(self) -> str:
