@@ -27,6 +27,7 @@ from regress.compare.rule import better_of
 from regress.errors import RevisionError
 from regress.model import Benchmark, Case, Failure, Measurement, Report, Round, Settings, Side, metric_of
 from regress.run.execute import Measured, Watcher, execute
+from regress.run.plan import needing_several
 from regress.stats.summary import summarize
 
 
@@ -63,6 +64,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
         warnings.append(f"the tree has uncommitted changes: the results are not recorded as {side.commit.short}")
     own = "with its own suite" if job.own_suites else ""
     gpus = f"on {len(job.gpus)} GPUs at once" if len(job.gpus) > 1 else ""
+    several = needing_several(measured, measured.benchmarks)
     warnings += recorder.warnings()
     others = dict.fromkeys(words for each in measured.rounds for words in each.facts.get("foreign_processes", ()))
     if others:
@@ -76,7 +78,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
         machine=recorder.machine,
         device=device_line(measured.facts.get("head", {}), measured.rounds),
         plan=", ".join(
-            filter(None, [counted(len(cases), "case"), counted(job.rounds, "round"), own, gpus, locked]),
+            filter(None, [counted(len(cases), "case"), counted(job.rounds, "round"), own, gpus, *several, locked]),
         ),
         measurements=rows,
         implementations=implementations(measured.rounds, benchmarks, session.config.settings),
