@@ -5,7 +5,7 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 BIN := .venv/bin
 
-.PHONY: check test test-all lint browser docs oldest gpu acceptance clean
+.PHONY: check test test-all lint schemas browser docs oldest gpu acceptance clean
 
 check: .venv/ready
 	@$(BIN)/regress check HEAD~1 --budget 90s; code=$$?; \
@@ -37,6 +37,10 @@ docs: .venv/docs
 .venv/docs: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	touch $@
+
+# The schemas of the JSON documents, from the types that they are written from
+schemas: .venv/ready
+	$(BIN)/python -m regress.report.schema
 
 # The tests of what other packages do for us, with the oldest version of each that pyproject.toml allows; `test` has the newest
 OLDEST := build/oldest/bin
