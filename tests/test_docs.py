@@ -7,14 +7,20 @@ shown, the rows that cannot vary (changes, verdicts, settings, names) must come 
 from __future__ import annotations
 
 import gzip
+import http.server
+import json
 import os
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import ClassVar
 
 import click
 import pytest
@@ -24,9 +30,11 @@ from regress.commands.demo import create
 from regress.commands.session import Request, Session
 from regress.history.noise import FILE as NOISE_FILE
 from regress.model import Settings
+from regress.report import Style, render
 from tests.profiling.nsys_export import two_calls
 from tests.profiling.test_nsys_stats import API, COPIES, KERNELS, SIZES
 from tests.profiling.test_recorded import RECORDED
+from tests.report.sample import sweep
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -100,6 +108,57 @@ def test_commands_print_what_is_shown(page: Path, demo: Path) -> None:
         for row in rows:
             cut = re.sub(r"( \d+ months ago.*|A/A \d+ s ago)", "", row)
             assert any(cut in line for line in printed), f"{command}: {cut!r} is not in\n" + "\n".join(printed)
+
+
+class Heard(http.server.BaseHTTPRequestHandler):
+    """Keeps what is posted to it."""
+
+    bodies: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        self.bodies.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def webhook() -> Iterator[str]:
+    Heard.bodies.clear()
+    with http.server.HTTPServer(("127.0.0.1", 0), Heard) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+
+
+@pytest.mark.skipif(not (shutil.which("jq") and shutil.which("curl")), reason="the recipes take jq and curl")
+def test_the_recipes_tell_what_is_new(tmp_path: Path, webhook: str) -> None:
+    """Those of docs/nightly.md, by a `gh` and a `mail` that write down what they are given."""
+    for kind, text in blocks(ROOT / "docs" / "nightly.md"):
+        if " file=" in kind:
+            (tmp_path / kind.partition(" file=")[2]).write_text(text)
+    for name in ("gh", "mail"):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{{ printf '%s\\n' \"$@\"; cat; }} > {name}.said\n")
+        (tmp_path / name).chmod(0o755)
+    said = render(sweep(), Style(), "json")
+    env = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "WEBHOOK": webhook}
+    for name in ("issue", "webhook", "mail"):
+        words = ["sh", f"tell-{name}.sh"]
+        done = subprocess.run(words, cwd=tmp_path, env=env, input=said, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+    issue, mail = ((tmp_path / f"{name}.said").read_text() for name in ("gh", "mail"))
+    subject, _, rest = json.loads(Heard.bodies[0])["text"].partition("\n\n")
+    assert subject == sweep().remark
+    assert f"--title\n{subject}\n--label\nperformance\n" in issue
+    assert mail.startswith(f"-s\nregress: {subject}\nperf@example.org\n")
+    assert issue.strip().endswith(rest)
+    assert mail.strip().endswith(rest)
+    lines = rest.splitlines()
+    assert len(lines) == 8, "two regressions, four of one benchmark, and two cases without a number"
+    assert "one of 2 commits up to 9d41e770" in lines[0]
+    assert "peak_memory: +25 %, 3f2c1ab0" in lines[1]
 
 
 def test_every_setting_is_documented_with_its_default() -> None:
