@@ -110,9 +110,10 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why there is no value. `kind`: error, timeout, oom, signal, skipped."""
+    """Why there is no value."""
 
     kind: str
+    """error, timeout, oom, signal or skipped."""
     message: str
     where: str = ""
     """`file:line` of the innermost frame that is not ours."""
