@@ -422,6 +422,8 @@ class Proposal:
     failure: Optional[Failure] = nested(Failure, default=None)
     seconds: float = 0.0
     """What the visit took; a measure for what a round will take."""
+    setup_s: float = 0.0
+    """Of these, for which the case was set up."""
     flags: List[str] = field(default_factory=list)
     values: Dict[str, Measured] = nested(Measured, many=True, default_factory=dict)
     """Counters of one call: exact, and too dear to take while timing. The driver puts them into the side's first round."""
@@ -483,6 +485,8 @@ class Round:
     started_at: float = 0.0
     """Seconds since the epoch."""
     duration_s: float = 0.0
+    setup_s: float = 0.0
+    """Of these, for which the case was set up; kept in no file."""
     protocol: Optional[Protocol] = nested(Protocol, default=None)
     values: Dict[str, Measured] = nested(Measured, many=True, default_factory=dict)
     failure: Optional[Failure] = nested(Failure, default=None)

@@ -8,6 +8,7 @@
     Group       one process of each side, alive at once, that take windows of the host's clock in turn on one core
     Pair        two rounds of a group, of unlike sides: its value is the logarithm of the ratio of their windows (`Against`)
     Summary     centre, interval and spread of the round values of one side
+    Duration    where the time of a benchmark has gone: setups, setup_cache, first visits, rounds
     Comparison  one case and metric, base against head, with a verdict and its reasons
     Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
     Conditions  what the device was like while rounds were taken: its clock, whether it slowed itself down, who else was on it
@@ -97,6 +98,8 @@ from regress.model.measured import (
     Better,
     Case,
     Commit,
+    Duration,
+    Durations,
     Machine,
     Measurement,
     Metric,
@@ -185,6 +188,8 @@ __all__ = [
     "Corrected",
     "Crossover",
     "DiffKind",
+    "Duration",
+    "Durations",
     "Environment",
     "Explained",
     "Explanation",

@@ -206,6 +206,37 @@ class Measurement:
 
 
 @dataclass(frozen=True)
+class Duration:
+    """Where the time of a benchmark has gone, in seconds: all its cases, visits and rounds together."""
+
+    name: str
+    cases: int = 0
+    setup_cache_s: float = 0.0
+    """Of benchmarks that share one, it is the first one's."""
+    setup_s: float = 0.0
+    first_visits_s: float = 0.0
+    """Without its setups, as in `rounds_s`."""
+    rounds_s: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        return self.setup_cache_s + self.setup_s + self.first_visits_s + self.rounds_s
+
+
+@dataclass(frozen=True)
+class Durations:
+    """Where the time of a run has gone."""
+
+    slowest: tuple[Duration, ...]
+    """The benchmarks that took longest, the slowest first."""
+    of: int
+    """How many there are."""
+    build_s: float
+    beside_s: float
+    """All else: processes that start and import the suite, the device that is opened."""
+
+
+@dataclass(frozen=True)
 class Spread:
     """How much round values of a case scatter: standard deviation of their logarithms, estimated with so many degrees of
     freedom."""

@@ -26,6 +26,7 @@ from regress.model import (
     Comparison,
     Contender,
     Contrast,
+    Durations,
     Explained,
     Explanation,
     Failure,
@@ -133,7 +134,17 @@ def _explain(report: Report) -> dict[str, Any]:
 
 
 def _run(report: Report) -> dict[str, Any]:
-    return _fastest(report) | {"benchmarks": [_measurement(report, each) for each in report.measurements]}
+    return _fastest(report) | {
+        "benchmarks": [_measurement(report, each) for each in report.measurements],
+        "durations": _durations(report.durations),
+    }
+
+
+def _durations(found: Durations | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    slowest = [{**dataclasses.asdict(each), "seconds": each.seconds} for each in found.slowest]
+    return {"slowest": slowest, "of": found.of, "build_s": found.build_s, "beside_s": found.beside_s}
 
 
 def _fastest(report: Report) -> dict[str, Any]:
