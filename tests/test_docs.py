@@ -11,6 +11,7 @@ import http.server
 import json
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -21,8 +22,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import ClassVar
 
+import click
 import pytest
 
+from regress.cli import regress
 from regress.commands.demo import create
 from regress.commands.session import Request, Session
 from regress.history.noise import FILE as NOISE_FILE
@@ -86,7 +89,9 @@ def demo(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "```console" in page.read_text()], ids=lambda page: page.name
+)
 def test_commands_print_what_is_shown(page: Path, demo: Path) -> None:
     for kind, text in blocks(page):
         if " file=" in kind:
@@ -172,6 +177,56 @@ def test_every_setting_is_documented_with_its_default() -> None:
             f"{value:g}" if isinstance(value, float) else "",
             "[]" if value == () else str(value),
         ), name
+
+
+def test_the_page_of_commands_has_every_command_and_option() -> None:
+    text = runpy.run_path(str(ROOT / "docs" / "conf.py"))["commands"]()
+    for name, command in regress.commands.items():
+        _, found, own = text.partition(f"### regress {name}\n")
+        assert found, name
+        own = own.partition("\n### ")[0]
+        for option in (each for each in command.params if isinstance(each, click.Option) and not each.hidden):
+            assert f"{option.opts[-1]} " in own.replace("`", " ").replace(",", " "), (name, option.opts)
+
+
+# -- asv -----------------------------------------------------------------------------------------------------------------
+
+
+def rows_of(title: str) -> list[str]:
+    """The names in the first column of the table under a heading of the page about asv."""
+    section = (ROOT / "docs" / "asv.md").read_text().partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    return [name for row in rows for name in re.findall(r"`([\w-]+)`", row)]
+
+
+def test_every_key_of_asv_is_on_its_page() -> None:
+    from asv.config import Config
+
+    unread_by_its_config = ["version", "build_cache_size"]
+    assert sorted(rows_of("Keys of asv.conf.json")) == sorted([*vars(Config()), *unread_by_its_config])
+
+
+def test_every_command_of_asv_is_on_its_page() -> None:
+    from asv import main  # noqa: F401  # registers what its plugins add
+    from asv.commands import make_argparser
+
+    assert sorted(rows_of("Commands")) == sorted(make_argparser()[1].choices)
+
+
+def test_every_attribute_of_asv_is_on_its_page() -> None:
+    import asv_runner
+
+    assert asv_runner.__file__ is not None
+    texts = [path.read_text() for path in Path(asv_runner.__file__).parent.rglob("*.py")]
+    asked = {
+        name
+        for text in texts
+        for name in re.findall(r'_get_(?:first_attr|all_attrs)\(\s*\[?[\w.]+\]?,\s*"(\w+)"', text)
+    }
+    assert {"setup", "number", "timeout", "env"} <= asked, "asv_runner asks in another way than it did"
+    of_functions = {"benchmark_name", "pretty_name", "pretty_source"}
+    assert all(any(name in text for text in texts) for name in of_functions)
+    assert sorted(rows_of("Attributes of benchmarks")) == sorted(asked | of_functions)
 
 
 def test_links_lead_somewhere() -> None:

@@ -183,7 +183,8 @@ class HostWindows:
             return self._taken()
 
     def _taken(self) -> Window:
-        for _ in range(self._warm_calls):
+        ranks = self.clock.ranks
+        for _ in range(max(self._warm_calls, ranks.several)):  # a call before the window, with which the ranks meet
             self._ready()
             self._call()
         self._ready()
@@ -192,7 +193,7 @@ class HostWindows:
         call = self._call
         found = call.enter(self._awaited(call)) if isinstance(call, AwaitedCall) else self._window()
         self.clock.synchronize()
-        return found
+        return Window(*ranks.most("a window", *found))
 
     def rest(self) -> None:
         """Wait until others can have their windows: until no thread of the call is at work any more."""
@@ -285,12 +286,13 @@ def timed(windows: HostWindows) -> Timed:
     own_s, of_others_s = time.thread_time(), others_s()
     calls: List[float] = []
     takes: List[float] = []
-    while len(calls) < CALL_WINDOWS and (not calls or now() - began < CALL_BUDGET_S):
+    ranks = windows.clock.ranks
+    while len(calls) < CALL_WINDOWS and (not calls or ranks.longest("timing", now() - began) < CALL_BUDGET_S):
         start = now()
         calls.append(windows.take().wall_s)
-        takes.append(now() - start)
+        takes.append(ranks.longest("timing", now() - start))
     own_s, of_others_s = time.thread_time() - own_s, others_s() - of_others_s
-    threads = several_threads(own_s, of_others_s)
+    threads = ranks.any("its threads", several_threads(own_s, of_others_s))
     quiet = 0 if threads else len(calls) // 4  # few windows of several threads are not disturbed
     call_s, take_s = (max(sorted(each)[quiet], LEAST_S) for each in (calls, takes))
     return Timed(call_s, max(take_s - (windows.calls - 1) * call_s, call_s), threads)
@@ -338,14 +340,15 @@ def short_windows(
 
 
 @contextlib.contextmanager
-def undisturbed(pinned: bool) -> Iterator[None]:
-    """Let this thread run on one core, the last one that it may use, and let no garbage be collected meanwhile."""
+def undisturbed(pinned: bool, rank: int = 0) -> Iterator[None]:
+    """Let this thread run on one core, the last one that it may use, and let no garbage be collected meanwhile. Each rank has a
+    core of its own, as far as there are some."""
     collecting, before = gc.isenabled(), _processors() if pinned else set()
     gc.collect()
     gc.disable()
     try:
         if len(before) > 1:
-            _keep_to({max(before)})
+            _keep_to({sorted(before)[-1 - rank % len(before)]})
         yield
     finally:
         if len(before) > 1:
@@ -438,8 +441,9 @@ def wall_samples(
 
 
 def window_s(call: Call, backend: Backend, calls: int, before: Optional[Call] = None) -> float:
-    """Seconds of one window of so many calls, by the host's clock."""
-    return wall_samples(call, backend, calls, before, lambda samples: True)[0] * calls
+    """Seconds of one window of so many calls, by the host's clock; of ranks, of the slowest."""
+    taken_s = wall_samples(call, backend, calls, before, lambda samples: True)[0] * calls
+    return backend.ranks.longest("a window", taken_s)
 
 
 def cpu_calls(call: Call, backend: Backend, least_s: float) -> int:
@@ -464,7 +468,7 @@ def cpu_calls(call: Call, backend: Backend, least_s: float) -> int:
 def warm_cpu(call: Call, backend: Backend, calls: int, limit_s: float, before: Optional[Call] = None) -> bool:
     """Windows until two in a row agree within 2 %, or for `limit_s`. True when they agreed."""
     start, previous = backend.now(), 0.0
-    while backend.now() - start < limit_s:
+    while backend.ranks.longest("warming up", backend.now() - start) < limit_s:
         taken = window_s(call, backend, calls, before)
         if previous and abs(taken - previous) <= WARM_AGREE * previous:
             return True

@@ -29,6 +29,10 @@ class Listed:
     needs_device: bool
     tags: tuple[str, ...] = ()
     cost_s: float | None = None
+    gpus: int = 1
+    """How many it needs where it needs a device."""
+    ranks: int = 1
+    """How many processes visit it together."""
 
 
 @dataclass(frozen=True)

@@ -599,6 +599,8 @@ def _listed(each: Listed) -> dict[str, Any]:
         "needs_device": each.needs_device,
         "tags": each.tags,
         "cost_s": each.cost_s,
+        "gpus": each.gpus,
+        "ranks": each.ranks,
     }
 
 
