@@ -147,7 +147,8 @@ def _rows(case: Case, rounds: list[Round], benchmark: Benchmark | None, settings
         metric = metric_of(name, next(iter(sorted(values.units))), better, values.exact)
         summary = summarize(values.values, settings.confidence)
         said = (*doubts, *flags, *evidence.ways())
-        yield Measurement(case, metric, summary, None, said, primary=name == primary)
+        samples = evidence.samples_of(name)
+        yield Measurement(case, metric, summary, None, said, primary=name == primary, samples=samples)
 
 
 def counts(rows: Iterable[Measurement]) -> dict[str, int]:

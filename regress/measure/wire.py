@@ -121,6 +121,16 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Ends:
+    """The least and the largest of so many samples, and what 95 of 100 do not exceed."""
+
+    n: int
+    low: float
+    p95: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Measured:
     """The samples of one metric in one round, in the order taken, and the round's value."""
 
@@ -131,6 +141,8 @@ class Measured:
     """Samples that were not stored: negative, zero or NaN."""
     exact: bool = False
     """A value that repeats exactly when the code is the same: no test is needed to tell two of them apart."""
+    ends: Optional[Ends] = nested(Ends, default=None)
+    """Of samples that were taken and not kept."""
 
 
 @dataclass(frozen=True)

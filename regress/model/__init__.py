@@ -8,6 +8,7 @@
     Group       one process of each side, alive at once, that take windows of the host's clock in turn on one core
     Pair        two rounds of a group, of unlike sides: its value is the logarithm of the ratio of their windows (`Against`)
     Summary     centre, interval and spread of the round values of one side
+    Samples     the least, the largest and the 95th percentile of the samples of all rounds
     Duration    where the time of a benchmark has gone: setups, setup_cache, first visits, rounds
     Comparison  one case and metric, base against head, with a verdict and its reasons
     Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
@@ -67,6 +68,7 @@ from regress.measure.wire import (
     SYNCHRONIZES,
     Against,
     Benchmark,
+    Ends,
     Failure,
     Measured,
     Protocol,
@@ -103,11 +105,13 @@ from regress.model.measured import (
     Machine,
     Measurement,
     Metric,
+    Samples,
     Side,
     Spread,
     Throughput,
     declared_words,
     direction_of,
+    ends_of,
     metric_of,
     near_names,
     old_names,
@@ -190,6 +194,7 @@ __all__ = [
     "DiffKind",
     "Duration",
     "Durations",
+    "Ends",
     "Environment",
     "Explained",
     "Explanation",
@@ -223,6 +228,7 @@ __all__ = [
     "Report",
     "Reviewed",
     "Round",
+    "Samples",
     "SelfCheck",
     "Series",
     "Setting",
@@ -242,6 +248,7 @@ __all__ = [
     "Way",
     "declared_words",
     "direction_of",
+    "ends_of",
     "from_json",
     "metric_of",
     "near_names",

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from regress.measure.wire import Benchmark, Failure
-from regress.stats.summary import Summary
+from regress.measure.wire import Benchmark, Ends, Failure, Measured
+from regress.stats.summary import Summary, percentile
 
 
 @dataclass(frozen=True, order=True)
@@ -203,6 +203,27 @@ class Measurement:
     primary: bool = True
     """The metric the case is about; others are shown with -v."""
     throughput: Throughput | None = None
+    samples: Samples | None = None
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What a time was in the single samples of all rounds, each of them the mean over `calls` calls in a row."""
+
+    n: int
+    calls: int
+    low: float
+    p95: float
+    """The median over the rounds of what 95 of 100 samples of a round do not exceed."""
+    high: float
+
+
+def ends_of(measured: Measured) -> Ends | None:
+    """Of the samples of a time, as far as they are known; None where there are not several."""
+    samples = measured.samples
+    if measured.unit != "s" or measured.exact or len(samples) < 2 or not all(map(math.isfinite, samples)):
+        return measured.ends
+    return Ends(len(samples), min(samples), percentile(samples, 0.95), max(samples))
 
 
 @dataclass(frozen=True)

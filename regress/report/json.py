@@ -41,6 +41,7 @@ from regress.model import (
     ProfiledSide,
     Report,
     Reviewed,
+    Samples,
     SelfCheck,
     Shift,
     Side,
@@ -375,6 +376,8 @@ def _comparison(report: Report, each: Comparison) -> dict[str, Any]:
         "noise": each.noise,
         "min_detectable": each.min_detectable,
         "pairs": dataclasses.asdict(each.pairs) if each.pairs is not None else None,
+        "base_samples": _samples(each.base_samples),
+        "head_samples": _samples(each.head_samples),
         "throughput": _throughputs(each.base_throughput, each.head_throughput),
         "repro": again(report, each.case),
         "acknowledged": _acknowledgement(each.acknowledged),
@@ -508,6 +511,7 @@ def _measurement(report: Report, each: Measurement) -> dict[str, Any]:
         "value": each.summary.center if each.summary else None,
         "summary": _summary(each.summary),
         "n": each.summary.n if each.summary else 0,
+        "samples": _samples(each.samples),
         "throughput": _throughput(each.throughput),
         "primary": each.primary,
         "flags": each.flags,
@@ -581,6 +585,10 @@ def _summary(summary: Summary | None) -> dict[str, Any] | None:
     if summary is None:
         return None
     return {"low": summary.low, "high": summary.high, "confidence": summary.confidence, "spread": summary.spread}
+
+
+def _samples(samples: Samples | None) -> dict[str, Any] | None:
+    return None if samples is None else dataclasses.asdict(samples)
 
 
 def _throughputs(base: Throughput | None, head: Throughput | None) -> dict[str, Any] | None:
