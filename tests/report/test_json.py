@@ -161,6 +161,8 @@ def test_a_comparison_in_full() -> None:
         "gates": True,
         "critical": True,
         "threshold": 0.05,
+        "base_samples": None,
+        "head_samples": None,
         "throughput": None,
         "acknowledged": None,
         "noise": 0.008,
