@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from typing import Protocol as Interface
 
-from regress.model import Batch, Benchmark, Case, Round, Settings, SuiteProblem
+from regress.model import Batch, Benchmark, Case, Duration, Round, Settings, SuiteProblem
 from regress.run.environments import Prepared
 from regress.run.gpus import Gpu
 from regress.run.plan import Selection
@@ -46,6 +46,8 @@ class Measured:
     warnings: list[str] = field(default_factory=list)
     overhead: tuple[float, float] | None = None
     """Seconds that a process needs until it can measure (the median), and that a case takes beside that (the mean)."""
+    durations: dict[str, Duration] = field(default_factory=dict)
+    """By benchmark: where its time has gone."""
     unaffected: bool = False
     """Nothing was measured, because no benchmark covers what was changed."""
     interrupted: bool = False
