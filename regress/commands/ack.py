@@ -14,7 +14,7 @@ from regress.commands.acknowledging import recorded_cases, review
 from regress.commands.metrics import check_metric
 from regress.commands.regressed import Regressed, regressed
 from regress.commands.session import Request, Session, counted, quoted
-from regress.commands.sweep.changes import events_on
+from regress.commands.sweep.changes import by_event, events_on
 from regress.config import acks_file
 from regress.errors import RegressError
 from regress.history import last_verdicts
@@ -88,11 +88,10 @@ def ack_all_open(request: Request, reason: str, link: str = "") -> Report:
     if not opened:
         raise RegressError("no regression is open", why="neither on this machine nor on another", fix="regress report")
     seen = max(place[each.point.blamed[-1]] for each in opened)
+    events = sum(any(each in opened for each in own) for own in by_event(found, line))
     entry = Acknowledgement(EVERYTHING, "known", reason, seen=line[seen].sha[:SHA_DIGITS], until=LIFTED, link=link)
     _change(path, lambda text: _with_entries(text, [entry], path.name))
-    remark = (
-        f"{counted(len(opened), 'regression')} up to {line[seen].short} known, in {path.name}; what comes later alarms"
-    )
+    remark = f"{counted(events, 'regression')} up to {line[seen].short} known, in {path.name}; what comes later alarms"
     return _written(session, path, [Reviewed(entry, "active")], remark)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 from regress.model import (
     Acknowledgement,
     AnchorCheck,
+    Bisection,
     Breakage,
     Built,
     CallProfile,
@@ -108,6 +109,11 @@ def _environment(report: Report, _: Report) -> str | None:
     """Of the head; of the base where there is no head."""
     side = report.head or report.base
     return side.environment if side else None
+
+
+def _bisections(report: Report, _: Report) -> tuple[Bisection, ...]:
+    """With --bisect: the searches for the commits of what is new."""
+    return tuple(found for found, _ in report.bisected)
 
 
 def _remark(report: Report, _: Report) -> str | None:
@@ -323,7 +329,9 @@ DOCUMENTS: dict[str, dict[str, Source]] = {
     "run": _FASTEST | {"benchmarks": "measurements"},
     "fastest": _FASTEST,
     "gate": _JUDGED | _same("drift", "drift_since", "changes"),
-    "sweep": _VERDICT | _same("machine", "device", "cases", "changes", "shifts", "breakages", "anchors"),
+    "sweep": _VERDICT
+    | _same("machine", "device", "cases", "changes", "shifts", "breakages", "anchors")
+    | {"bisections": _bisections},
     "bisect": _VERDICT | _same("base", "head", "machine", "device", "bisection"),
     "list": {"benchmarks": "listed"},
     "doctor": {"checks": "checks", "aa": _itself},
