@@ -76,7 +76,7 @@ from regress.measure.wire import (
 )
 from regress.model.acknowledged import ACK_KINDS, LIFTED, NEXT_TAG, AckKind, Acknowledgement, Reviewed
 from regress.model.bisection import Bisection, Contrast, Probe
-from regress.model.compared import Comparison, Fineness, Pairs, SelfCheck, Verdict
+from regress.model.compared import Comparison, Fineness, Pairs, SelfCheck, Verdict, VerdictTraits
 from regress.model.explained import (
     Cause,
     Confidence,
@@ -234,6 +234,7 @@ __all__ = [
     "Throughput",
     "Totals",
     "Verdict",
+    "VerdictTraits",
     "Way",
     "declared_words",
     "direction_of",
