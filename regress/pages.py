@@ -26,6 +26,25 @@ from typing import Any, NamedTuple
 
 from regress.model import Explained, Samples
 
+STATUSES = {
+    "failed": ("✕", "worse"),
+    "regressed": ("▲", "worse"),
+    "tentative": ("△", "unsure"),
+    "changed": ("◆", "moved"),
+    "acknowledged": ("✓", ""),
+    "improved": ("▼", "better"),
+    "recovered": ("↩", ""),
+    "undecided": ("?", ""),
+    "gone": ("–", ""),
+    "new": ("+", ""),
+    "incomparable": ("≠", "unsure"),
+    "skipped": ("–", ""),
+    "unchanged": ("", ""),
+    "open": ("▲", "worse"),
+    "confirmed": ("", ""),
+}
+"""The words for how a row, a case or an event stands, the worst first, each with its sign and tone: never a colour alone."""
+
 At = int
 """Index of a commit."""
 

@@ -44,7 +44,6 @@ from regress.model import (
 
 SLACK = 1e-4
 """A level is written with some digits."""
-_FROM_NUMBERS = frozenset({Verdict.REGRESSED, Verdict.IMPROVED, Verdict.UNCHANGED, Verdict.UNDECIDED, Verdict.CHANGED})
 
 
 def acknowledged(
@@ -182,7 +181,7 @@ class Review:
         entry = self.match(comparison.case, comparison.metric, self._of_sides)
         if entry is None:
             return self._expired(comparison)
-        if entry.kind == "quarantine" or (entry.kind == "noise" and comparison.verdict in _FROM_NUMBERS):
+        if entry.kind == "quarantine" or (entry.kind == "noise" and comparison.verdict.traits.compared):
             return replace(comparison, acknowledged=entry)
         if entry.kind == "noise" or comparison.verdict is not Verdict.REGRESSED:
             return comparison

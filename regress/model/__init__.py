@@ -79,7 +79,7 @@ from regress.measure.wire import (
 )
 from regress.model.acknowledged import ACK_KINDS, LIFTED, NEXT_TAG, AckKind, Acknowledgement, Reviewed
 from regress.model.bisection import Bisection, Contrast, Probe
-from regress.model.compared import Comparison, Fineness, Pairs, SelfCheck, Verdict
+from regress.model.compared import Comparison, Fineness, Pairs, SelfCheck, Verdict, VerdictTraits
 from regress.model.explained import (
     Cause,
     Confidence,
@@ -245,6 +245,7 @@ __all__ = [
     "Throughput",
     "Totals",
     "Verdict",
+    "VerdictTraits",
     "Way",
     "declared_words",
     "direction_of",

@@ -20,9 +20,10 @@ from regress.model import (
     Report,
     Reviewed,
     Setting,
+    Verdict,
 )
 from regress.report.failures import failure_lines
-from regress.report.rows import MARKS, metric_words
+from regress.report.rows import metric_words
 from regress.report.style import Style, paint, visible
 from regress.report.table import Layout, Row
 from regress.report.throughput import throughput_words
@@ -98,11 +99,12 @@ def unmeasured(report: Report, style: Style) -> Iterator[tuple[str, list[list[st
     for each in report.measurements:
         if each.failure is not None:
             failed.setdefault(each.case, each.failure)
-    for title, mark, color, skipped in (("failed", "!", "bold red", False), ("skipped", "/", "dim", True)):
+    for verdict, skipped in ((Verdict.FAILED, False), (Verdict.SKIPPED, True)):
+        mark, color = verdict.look
         found = {case: failure for case, failure in failed.items() if (failure.kind == "skipped") is skipped}
         if found:
             yield (
-                title,
+                verdict.value,
                 [
                     [f"{paint(mark, color, style)} {visible(str(case))}", *failure_lines([("", failure)], style)]
                     for case, failure in found.items()
@@ -224,7 +226,7 @@ def _check(check: Check) -> Row:
 
 
 def _fineness(each: Fineness) -> Row:
-    mark, color = MARKS[each.verdict]
+    mark, color = each.verdict.look
     spread = "exact" if each.spread is None else format_percent(each.spread)
     limits = ("" if value is None else format_percent(value) for value in (each.noise, each.min_detectable))
     name = visible(str(each.case))

@@ -6,9 +6,8 @@ from __future__ import annotations
 import datetime
 import shlex
 
-from regress.model import Case, Report, Side, SuiteProblem
+from regress.model import Case, Report, Side, SuiteProblem, Verdict
 from regress.report.style import Style, cut, paint, visible
-from regress.report.verdicts import ORDER
 from regress.units import format_ago, format_change, format_duration, format_interval, format_percent
 
 __all__ = [
@@ -134,7 +133,7 @@ def questions(report: Report) -> str:
 
 def counts(report: Report) -> str:
     """Cases by verdict: "2 regressed, 16 unchanged"."""
-    order = [MEASURED, *(each.value for each in ORDER)]
+    order = [MEASURED, *(each.value for each in Verdict)]
     words = [word for word in order if report.counts.get(word)]
     words += sorted(word for word, count in report.counts.items() if count and word not in order)
     return ", ".join(f"{report.counts[word]} {visible(word)}{_known(report, word)}" for word in words)
