@@ -442,6 +442,7 @@ def _broken(each: Breakage) -> dict[str, Any]:
         "blamed": [_commit(one) for one in each.blamed],
         "failure": _failure(each.failure),
         "new": each.new,
+        "acknowledged": _acknowledgement(each.acknowledged),
     }
 
 
