@@ -5,17 +5,17 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 BIN := .venv/bin
 
-.PHONY: check test test-all lint browser oldest gpu acceptance clean
+.PHONY: check test test-all lint browser docs oldest gpu acceptance clean
 
 check: .venv/ready
 	@$(BIN)/regress check HEAD~1 --budget 90s; code=$$?; \
 	case $$code in 0|1|4) echo "regress check works here (exit code $$code is its verdict)" ;; *) exit $$code ;; esac
 
-test: .venv/ready browser lint
+test: .venv/ready browser lint docs
 	$(BIN)/pytest -n 2 --dist loadgroup -m "not gpu and not slow"
 
 # Those too that start many real processes
-test-all: .venv/ready browser lint
+test-all: .venv/ready browser lint docs
 	$(BIN)/pytest -n 2 --dist loadgroup -m "not gpu"
 
 # What the pages of the report are looked at with; where it cannot be installed, those tests are skipped and say so.
@@ -29,6 +29,14 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The site of docs/ as files that open without a server or a network: build/site/index.html. A link that leads nowhere fails it.
+docs: .venv/docs
+	$(BIN)/sphinx-build -W --keep-going -q -d build/doctrees docs build/site
+
+.venv/docs: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	touch $@
 
 # The tests of what other packages do for us, with the oldest version of each that pyproject.toml allows; `test` has the newest
 OLDEST := build/oldest/bin

@@ -69,12 +69,12 @@ def taken(side: str, cases: int, count: int = 5) -> list[Round]:
 
 
 class Judging:
-    """A large suite: 1,000 cases with five rounds a side."""
+    """200 cases with five rounds a side."""
 
     repeat = 3
 
     def setup(self) -> None:
-        self.base, self.head = taken("base", 1000), taken("head", 1000)
+        self.base, self.head = taken("base", 200), taken("head", 200)
 
     def time_compare(self) -> tuple[Comparison, ...]:
         return compare(self.base, self.head, None, Settings())
@@ -84,7 +84,7 @@ class Terminal:
     """What is printed of it, every case in a row."""
 
     def setup(self) -> None:
-        comparisons = compare(taken("base", 1000), taken("head", 1000), None, Settings())
+        comparisons = compare(taken("base", 200), taken("head", 200), None, Settings())
         self.report = Report("compare", comparisons=comparisons)
 
     def time_render(self) -> str:
@@ -92,17 +92,17 @@ class Terminal:
 
 
 class History:
-    """The record of a commit: 200 cases with five rounds each."""
+    """The record of a commit: 40 cases with five rounds each."""
 
     def setup(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.store = Store(Path(self.folder.name))
         self.side = Side("head", Commit("3f2c1ab9" * 5, "Fuse the epilogue", "Ada", 1.7e9), "HEAD")
         self.machine = Machine("here")
-        self.taken = taken("head", 200)
+        self.taken = taken("head", 40)
         for each in self.taken:
             self.append(each)
-        axis = [str(case) for case in range(200)]
+        axis = [str(case) for case in range(40)]
         known = Benchmark(NAME, "time", "seconds", [axis], ["case"], "1", "gpu_time", True)
         self.store.finish(self.side, self.machine, "env", python="3", benchmarks={NAME: known})
 

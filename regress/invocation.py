@@ -176,10 +176,26 @@ def _columns(terminal: TextIO) -> int | None:
 def finish(report: Report, options: dict[str, Any]) -> None:
     """Print the report, write the files, and exit. What cannot be delivered must not look like a verdict."""
     with _errors(options):
+        report = _notified(report)
         failed = _delivered(report, options)
         if failed is not None:
             raise failed
     sys.exit(report.exit_code)
+
+
+def _notified(report: Report) -> Report:
+    """The report, after the command is told that wants to be; with a warning where that failed."""
+    if not report.notify:
+        return report
+    from regress.commands.notifying import tell
+    from regress.report import render
+    from regress.report.style import Style
+
+    wrong = tell(report.notify, render(report, Style(), "json"))
+    if not wrong:
+        return report
+    fix = "try it with the document that --output json=FILE writes"
+    return replace(report, warnings=(*report.warnings, f'nobody was told: "notify_command": {wrong}; fix: {fix}'))
 
 
 def _delivered(report: Report, options: dict[str, Any], *, said: bool = False) -> RegressError | None:

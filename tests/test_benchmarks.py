@@ -36,6 +36,10 @@ SMALL = 64
 """Sizes are cut down to this on the CPU."""
 NEEDS_DRIVER = {
     "transfers.Pinned": "the CUDA driver pins memory",
+    **dict.fromkeys(
+        ("collectives." + name for name in ("AllReduce", "AllGather", "ReduceScatter", "Broadcast", "PeerToPeer")),
+        "a collective needs several ranks",
+    ),
     "graph": "a CUDA graph is captured from a device's stream",
     "triton": "Triton compiles for a device",
 }

@@ -8,14 +8,16 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from regress.invocation import _explained, write_table
+from regress.invocation import _explained, finish, write_table
 from regress.options import FORMATS
 from regress.report import RENDERERS
 from tests.conftest import Project, interrupted, regress, start, with_this_checkout
+from tests.report import sample
 from tests.report.readers import assert_harmless, commands, junit
 
 SUITE = "import proj\ndef cudatime_work(): proj.work()\n"
@@ -50,6 +52,21 @@ def test_every_format_goes_to_a_file_of_its_own(p: Project, tmp_path: Path, monk
     added = summary.read_text().removeprefix("# from an earlier command\n")
     assert "| regressed |" in added, "-q is for the output, not for the summary"
     assert_harmless(added)
+
+
+@pytest.mark.parametrize(("command", "wrong"), [("cat > told.json", ""), ("echo no >&2; exit 7", "exit code 7: no")])
+def test_who_is_to_be_told_gets_the_document_and_changes_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, wrong: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    report = replace(sample.sweep(), notify=command)
+    with pytest.raises(SystemExit) as ended:
+        finish(report, {})
+    assert ended.value.code == 1
+    said = [line for line in capsys.readouterr().out.splitlines() if "nobody was told" in line]
+    assert [f'"notify_command": {wrong}' in line for line in said] == [True] * bool(wrong)
+    if not wrong:
+        assert json.loads((tmp_path / "told.json").read_text())["remark"] == report.remark
 
 
 @pytest.mark.parametrize("form", [form for form in FORMATS if form != "github"])

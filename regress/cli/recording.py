@@ -66,6 +66,14 @@ def run(revision: str | None, rounds: int | None, environment: str, **options: A
     "--budget", type=Duration(), metavar="TIME", help="Begin nothing that would end later: 90m, 5h [no bound]."
 )
 @click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
+@click.option(
+    "--bisect", "bisects", is_flag=True, help="Then find the commit of what is new, where several may have done it."
+)
+@click.option(
+    "--notify-command",
+    metavar="CMD",
+    help="Run that where something is new that is worse or fails, with the JSON document on stdin.",
+)
 @click.option("--retry", is_flag=True, help="Also what did not build, or failed, in an earlier sweep.")
 def sweep(
     commits: str,
@@ -75,6 +83,8 @@ def sweep(
     rounds: int | None,
     budget: float | None,
     environment: str,
+    bisects: bool,
+    notify_command: str | None,
     retry: bool,
     **options: Any,
 ) -> None:
@@ -93,6 +103,8 @@ def sweep(
     \b
     Examples:
       regress sweep --budget 5h                 every night
+      regress sweep --budget 5h --bisect        and what is left of it names the commit, where that is a range
+      regress sweep --notify-command ./tell.sh  and somebody is told
       regress sweep v1.0..main --steps 30       a first overview
       regress sweep v1.4..v1.5 -b softmax       when did that happen?
 
@@ -108,7 +120,7 @@ def sweep(
         from regress.commands.sweep import sweep as command
 
         report = command(
-            request({"sweep_rounds": rounds}),
+            request({"sweep_rounds": rounds, "notify_command": notify_command}),
             commits,
             progress,
             since=since,
@@ -117,6 +129,7 @@ def sweep(
             environment=environment,
             budget_s=budget or float("inf"),
             retry=retry,
+            bisects=bisects,
         )
     finish(report, options)
 

@@ -14,7 +14,7 @@ from regress.commands.acknowledging import recorded_cases, review
 from regress.commands.metrics import check_metric
 from regress.commands.regressed import Regressed, regressed
 from regress.commands.session import Request, Session, counted, quoted
-from regress.commands.sweep.changes import events_on
+from regress.commands.sweep.changes import by_event, events_on
 from regress.config import acks_file
 from regress.errors import RegressError
 from regress.history import last_verdicts
@@ -95,7 +95,8 @@ def ack_all_open(request: Request, reason: str, link: str = "") -> Report:
     seen = max([place[each.point.blamed[-1]] for each in opened] + [place[each.first.sha] for each in broken])
     entry = Acknowledgement(EVERYTHING, "known", reason, seen=line[seen].sha[:SHA_DIGITS], until=LIFTED, link=link)
     _change(path, lambda text: _with_entries(text, [entry], path.name))
-    words = [counted(len(opened), "regression")] * bool(opened)
+    regressions = sum(any(each in opened for each in own) for own in by_event(found, line))
+    words = [counted(regressions, "regression")] * bool(regressions)
     words += [f"{counted(len(broken), 'case')} without a number"] * bool(broken)
     remark = f"{' and '.join(words)} up to {line[seen].short} known, in {path.name}; what comes later alarms"
     return _written(session, path, [Reviewed(entry, "active")], remark)

@@ -8,7 +8,7 @@ from regress.commands.session import Request, Session
 from regress.history import Store
 from regress.model import Benchmark, Case, Listed, Report, Side, declared_words
 from regress.run.execute import Watcher, discover, nothing_selected
-from regress.run.plan import select
+from regress.run.plan import gpus_of, ranks_of, select
 from regress.run.problems import apart
 from regress.run.unmatched import unmatched
 
@@ -50,4 +50,6 @@ def _costs(session: Session, side: Side) -> dict[Case, float]:
 
 
 def _listed(case: Case, benchmark: Benchmark, cost_s: float | None) -> Listed:
-    return Listed(case, benchmark.metric, benchmark.needs_device, declared_words(benchmark, "tags"), cost_s)
+    (gpus, _), (ranks, _) = gpus_of(benchmark), ranks_of(benchmark)
+    tags = declared_words(benchmark, "tags")
+    return Listed(case, benchmark.metric, benchmark.needs_device, tags, cost_s, gpus, ranks)

@@ -5,6 +5,7 @@ An anchor that moved between then and now shows that the machine did; `drifting`
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -88,20 +89,45 @@ def _by_commit(series: Series) -> dict[str, tuple[float, ...]]:
 def with_confirmations(
     found: Sequence[ChangePoint], series: Series, known: Sequence[Confirmation]
 ) -> tuple[ChangePoint, ...]:
-    """The change points; a tentative one is confirmed where two commits on its sides were measured in turn, with no other
-    change point between them, and moved the same way."""
+    """The change points, with what two commits that were measured in turn and moved the same way say of them.
+
+    Within the range that may be to blame they leave what lies between them, if they have most of the change. On the sides of a
+    tentative one, with no other change point between them, they confirm it.
+    """
     place = {sha: at for at, sha in enumerate(series.commits)}
     starts = [0, *(place[each.first] for each in found), len(place)]
     done = list(found)
     for at, point in enumerate(found, 1):
-        if point.state != "tentative":
-            continue
+        low, high = place[point.good], place[point.blamed[-1]]
+        told: list[tuple[int, float, Confirmation]] = []
         for each in known:
             base, head = place.get(each.base, -1), place.get(each.head, -1)
-            around = starts[at - 1] <= base <= place[point.good] and place[point.blamed[-1]] <= head < starts[at + 1]
-            if around and each.verdict is point.moved:
-                done[at - 1] = replace(point, state="confirmed", reasons=(*point.reasons, _confirmed_words(each)))
+            inside = low <= base < head <= high and head - base < high - low and _has_most_of(point, each)
+            around = starts[at - 1] <= base <= low and high <= head < starts[at + 1] and point.state == "tentative"
+            if each.verdict is point.moved and (inside or around):
+                told.append((base - head, each.date, each))
+        if told:
+            nearest = max(told, key=lambda each: each[:2])[2]
+            done[at - 1] = _confirmed(point, nearest, series.commits, place)
     return tuple(done)
+
+
+def _confirmed(point: ChangePoint, by: Confirmation, commits: Sequence[str], place: Mapping[str, int]) -> ChangePoint:
+    low, high = max(place[point.good], place[by.base]), min(place[point.blamed[-1]], place[by.head])
+    return replace(
+        point,
+        first=commits[min(max(place[point.first], low + 1), high)],
+        good=commits[low],
+        blamed=tuple(commits[low + 1 : high + 1]),
+        state="confirmed" if point.state == "tentative" else point.state,
+        reasons=(*point.reasons, _confirmed_words(by)),
+    )
+
+
+def _has_most_of(point: ChangePoint, each: Confirmation) -> bool:
+    if not point.ratio or not each.ratio:
+        return point.ratio == each.ratio
+    return abs(math.log(each.ratio)) >= abs(math.log(point.ratio)) / 2
 
 
 def _confirmed_words(each: Confirmation) -> str:

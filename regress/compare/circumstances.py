@@ -13,6 +13,8 @@ from regress.compare.evidence import Evidence
 from regress.model import METRICS, Conditions, Round, Settings
 from regress.stats.modes import Modes
 
+SKEWED, SKEW_TIMES = 0.03, 2.0
+"""Ranks whose own work differs by less are alike, and so are sides whose skews differ by less than this factor."""
 COUNTED = {"launches": "kernel launches"}
 """Words for counters that are more than their names."""
 
@@ -121,6 +123,29 @@ def _count(side: Evidence, name: str) -> float | None:
     values = side.values_of(name, every_round=False)
     known = set(values.values) if values is not None and values.exact and values.failure is None else set()
     return known.pop() if len(known) == 1 else None
+
+
+def skew_changes(base: Evidence, head: Evidence) -> list[str]:
+    """That one rank of several is late on one side and not on the other: "skew 0.2 -> 52 us a call: rank 1 works longest"."""
+    one, other = _skew(base), _skew(head)
+    if one is None or other is None or max(one[0], other[0]) < SKEWED:
+        return []
+    (_, base_s, first), (_, head_s, second) = one, other
+    if max(base_s, head_s) < SKEW_TIMES * min(base_s, head_s):
+        return []
+    who = second if head_s > base_s else first
+    side = "" if head_s > base_s else " on the base"
+    return [f"skew {base_s * 1e6:.3g} -> {head_s * 1e6:.3g} us a call: rank {who} works longest{side}"]
+
+
+def _skew(side: Evidence) -> tuple[float, float, int] | None:
+    """As a share of what the slowest rank works itself, in seconds a call, and which rank that is: medians over the rounds."""
+    own = [each.facts["own_s"] for each in side.good if "own_s" in each.facts]
+    if not own or len({len(each) for each in own}) > 1:
+        return None
+    by_rank = [statistics.median(each) for each in zip(*own, strict=True)]
+    slowest, skew_s = max(by_rank), max(by_rank) - min(by_rank)
+    return (skew_s / slowest if slowest > 0 else 0.0), skew_s, by_rank.index(slowest)
 
 
 def _clocks_apart(base: Conditions, head: Conditions, tolerance: float, sides: tuple[str, str]) -> str:

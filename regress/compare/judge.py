@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from regress.compare.circumstances import bimodal, counter_changes, drifting, trending, unlike_devices
+from regress.compare.circumstances import bimodal, counter_changes, drifting, skew_changes, trending, unlike_devices
 from regress.compare.draft import ALSO_GATING, Draft, Subject, Test
 from regress.compare.evidence import Evidence
 from regress.compare.pairing import Benchmarks, Suites, unlike
@@ -96,7 +96,9 @@ def _drafts(subject: Subject) -> Iterator[Draft]:
         return
     primary, why = _primary(subject)
     trend = [trending(base, head)] if primary == "gpu_time" else []
-    yield _metric_draft(subject, primary, why, primary=True).noted(*counter_changes(base, head), *trend, *doubts)
+    yield _metric_draft(subject, primary, why, primary=True).noted(
+        *skew_changes(base, head), *counter_changes(base, head), *trend, *doubts
+    )
     both, either = base.metrics() & head.metrics(), base.metrics() | head.metrics()
     # A device time that only one side has is what `why` speaks of.
     others = (both | (either & ALSO_GATING)) - {primary, subject.own}

@@ -8,7 +8,7 @@ this is a proof, as code may be about one device only, so a shift says what was 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from regress.model import ChangePoint, Series
@@ -65,17 +65,20 @@ def shifts_of(moved: Sequence[Moved]) -> list[Shifted]:
     by_place: dict[Where, dict[int, Range]] = {}
     for at, each in enumerate(moved):
         by_place.setdefault(each.place, {})[at] = each.range
-    groups = ((place, *group) for place, own in by_place.items() for group in _at_one_commit(own))
+    groups = ((place, *group) for place, own in by_place.items() for group in at_one_commit(own))
     return [found for group in groups if (found := _shifted(*group, moved)) is not None]
 
 
-def _at_one_commit(ranges: Mapping[int, Range]) -> list[tuple[list[int], Range]]:
-    """Which of them one commit may be to blame for, and what their ranges have in common."""
+def at_one_commit(
+    ranges: Mapping[int, Range], whose: Callable[[int], object] = lambda at: at
+) -> list[tuple[list[int], Range]]:
+    """Which of them one commit may be to blame for, and what their ranges have in common; of those that are `whose` the same, a
+    series' for one, there is one in a group."""
     groups: list[tuple[list[int], Range]] = []
     for at, (low, high) in sorted(ranges.items(), key=lambda each: each[1][::-1]):
         for index, (members, (lowest, highest)) in enumerate(groups):
             common = max(lowest, low), min(highest, high)
-            if common[0] < common[1]:
+            if common[0] < common[1] and whose(at) not in map(whose, members):
                 groups[index] = [*members, at], common
                 break
         else:
@@ -107,7 +110,7 @@ def _shifted(place: Where, group: Sequence[int], common: Range, moved: Sequence[
 def _taken_back(group: Sequence[int], moved: Sequence[Moved]) -> tuple[list[int], Range | None]:
     """Those that took back what one commit had moved, and where that was; nothing unless most did, and are unrelated."""
     ranges = {at: undoes for at in group if (undoes := moved[at].undoes) is not None}
-    taken, common = max(_at_one_commit(ranges), key=lambda each: len(each[0]), default=([], None))
+    taken, common = max(at_one_commit(ranges), key=lambda each: len(each[0]), default=([], None))
     own, every = _names(taken, moved), _names(group, moved)
     return (taken, common) if _unrelated(own) and len(own) >= LEAST_BACK * len(every) else ([], None)
 

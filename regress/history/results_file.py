@@ -158,7 +158,7 @@ def parse_results(data: bytes) -> ResultsFile:
         raise FormatError(f"it has no {error}", RESTORE) from None
     except (AttributeError, TypeError, ValueError):
         raise FormatError("its results are no table of rows", RESTORE) from None
-    named = isinstance(found.commit_hash, str) and isinstance(found.env_name, str)
+    named = isinstance(found.commit_hash, str) and bool(found.commit_hash) and isinstance(found.env_name, str)
     if not named or not isinstance(found.params, dict) or not _is_time(found.date):
         raise FormatError("its commit, its environment or its machine is malformed", RESTORE)
     return found

@@ -153,9 +153,10 @@ def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str
     except (OSError, ValueError, msgspec.DecodeError, RecursionError):  # the slow way says what is wrong
         return _asv_file_slowly(state, skipped)
     usual = file.version == RESULTS_VERSION and tuple(file.result_columns[: len(COLUMNS)]) == COLUMNS
+    usual = usual and not set(COLUMNS).intersection(file.result_columns[len(COLUMNS) :])  # the last of a name counts
     usual = usual and NUMBERS.keys().isdisjoint((file.commit_hash, file.env_name, *file.result_columns))
     whole = are_usual(file.results.values()) and _can_be_read(data) and is_seconds((file.date or 0) / 1000)
-    if not usual or not whole or file.params.machine != state.machine:
+    if not usual or not whole or not file.commit_hash or file.params.machine != state.machine:
         return _asv_file_slowly(state, skipped)
     return file.commit_hash, (file.date or 0) / 1000, file.env_name, file.results
 

@@ -177,8 +177,8 @@ class Store:
             return found
         runs = dict.fromkeys(each.round.run for each in unknown)
         suite = [benchmarks[name] for name in dict.fromkeys(each.round.name for each in unknown)]
-        data, _ = sidecar.suite_lines(header, list(runs), suite, found.ids)
-        disk.append(path, data)
+        data, new = sidecar.suite_lines(header, list(runs), suite, found.ids)
+        self._seen[path] = disk.append(path, data), found.ids | new
         return self._sidecar(path, header)
 
     def _results(self, path: Path, header: Header) -> ResultsFile:

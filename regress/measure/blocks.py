@@ -160,8 +160,11 @@ class Blocks:
             self._prepare()
         backend.synchronize()
         backend.hold_stream()
+        backend.ranks.meet("a block")
         backend.spin(spin_s)
         backend.record(gate)
+        if backend.ranks.several:
+            self._call_untimed()
         start = backend.now()
         for index in range(samples):
             if self._reset is not None:
@@ -169,21 +172,31 @@ class Blocks:
             if self._cold:
                 backend.flush()
             host.append(self.window(2 * index, 2 * index + 1, calls))
-            if index == 0 and backend.passed(gate):
+            # Ranks enqueue the block to its end: the others count on it.
+            if index == 0 and not backend.ranks.several and backend.passed(gate):
                 backend.synchronize()
                 return host[0] * calls
         taken_s = backend.now() - start
-        starved = backend.passed(gate)
+        ran_dry = backend.passed(gate)
         backend.synchronize()
-        self._host_call_s = statistics.median(host)
-        self._around_s = max(AROUND_CALLS_S, (taken_s - calls * sum(host)) / samples)
-        if starved:
-            return host[0] * calls
+        around_s = (taken_s - calls * sum(host)) / samples
         times = [
             (backend.elapsed(2 * index, 2 * index + 1) - backend.window_overhead_s) / calls for index in range(samples)
         ]
+        starved, first_s, self._host_call_s, around_s, *times = backend.ranks.most(
+            "the end of a block", ran_dry, host[0], statistics.median(host), around_s, *times
+        )
+        self._around_s = max(AROUND_CALLS_S, around_s)
+        if starved:
+            return first_s * calls
         good = [time for time in times if valid(time)]
         return DeviceSamples(good, [0] * len(good), len(times) - len(good), 0, backend.clocks_hz())
+
+    def _call_untimed(self) -> None:
+        """Enqueue a call that is no sample: the spins of the ranks do not end at one moment, and with this call they meet."""
+        if self._reset is not None:
+            self._reset()
+        self._call()
 
     def window(self, start: int, end: int, calls: int) -> float:
         """Enqueue one window between two events; the host's seconds a call."""

@@ -19,7 +19,7 @@ from typing import Any, Callable, Iterator, List, Optional, Tuple, TypeVar
 from .awaited import Awaited
 from .backend import Backend, DeviceError
 from .declared import Call, bound, number, renew, reset_of
-from .windows import LEAST_S, LONG_CALL_S, HostWindows, several_threads, undisturbed
+from .windows import LEAST_S, LONG_CALL_S, HostWindows, others_s, several_threads, undisturbed
 
 T = TypeVar("T")
 
@@ -37,9 +37,10 @@ REPEATED, REPEATED_S = 5, 50e-3
 """Repeated calls to compare with: so many, or what fits this time. The highest and the lowest of so many do not count."""
 LOOKS = 2
 """Of what takes longer than this part of the limit there is no look: the visit has to end in time."""
-UNLIKE_SETUPS, UNLIKE_LONG, ALIKE_SETUPS = 4, 2, 2
-"""After so many setups calls have to be unlike repeated ones, all in the same direction; of long calls after fewer. After so
-many they have to be alike."""
+UNLIKE_SETUPS, ALIKE_SETUPS = 4, 2
+UNLIKE_LONG, ALIKE_LONG = 2, 1
+"""After so many setups calls have to be unlike repeated ones, all in the same direction, or alike; of long calls after
+fewer."""
 MOST_OBJECTS, MOST_BYTES = 10_000, 32 << 20
 """What is read at most of that which setup has made."""
 NO_DATA = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)
@@ -95,27 +96,28 @@ class _Look:
         with undisturbed(pinned=False):
             if late:
                 self._look_at_several()
-            low, high = self._alike(late)
-            if self._threads_work():
+            low, high, several = self._alike(late)
+            if several:
                 return False
             if self.first_s >= CERTAIN_S and low <= self.first_s <= high:
                 return False
             if self._fresh and all(low <= one_s <= high for one_s in self._fresh):
                 return False
-            self._fresh, needed = [], UNLIKE_LONG if self.first_s > LONG_CALL_S else UNLIKE_SETUPS
+            self._fresh, long = [], self.first_s > LONG_CALL_S
+            needed, enough = (UNLIKE_LONG, ALIKE_LONG) if long else (UNLIKE_SETUPS, ALIKE_SETUPS)
             alike = below = above = 0
-            while alike < ALIKE_SETUPS and max(below, above) < needed:
+            while alike < enough and max(below, above) < needed:
                 if time.monotonic() > self._until:
                     return False
                 one_s = self._afresh()
                 self._fresh.append(one_s)
-                if not late:
+                if not late and not low <= one_s <= high:
                     # A second call is a repeated one, and met the same machine; of what grows slowly it is none.
                     next_s = self._repeat()
                     low, high = min(low, next_s / UNLIKE), max(high, next_s * UNLIKE)
                 below, above = below + (one_s < low), above + (one_s > high)
                 alike = len(self._fresh) - below - above
-            return alike < ALIKE_SETUPS
+            return alike < enough
 
     def _look_at_several(self) -> None:
         """Look at so many calls together that coldness is not what they take."""
@@ -123,16 +125,6 @@ class _Look:
             self._repeat.calls *= 4
         if self._repeat.calls > 1:
             self._afresh.calls, self._fresh = self._repeat.calls, []
-
-    def _threads_work(self) -> bool:
-        """Whether several threads work for a call."""
-        all_s, own_s, began = time.process_time(), time.thread_time(), time.monotonic()
-        for _ in range(REPEATED):
-            self._call()
-            if time.monotonic() - began > REPEATED_S:
-                break
-        all_s, own_s = time.process_time() - all_s, time.thread_time() - own_s
-        return self._repeat.clock.real_clock and all_s - own_s > SEEN_S and several_threads(all_s, own_s)
 
     def works_afresh(self) -> bool:
         """Whether a call right after a setup raises nothing."""
@@ -142,17 +134,20 @@ class _Look:
             return False
         return True
 
-    def _alike(self, late: bool) -> Tuple[float, float]:
-        """The least and the most that a call takes which does the work of a repeated one."""
-        began, found = time.monotonic(), [self._repeat()]
+    def _alike(self, late: bool) -> Tuple[float, float, bool]:
+        """The least and the most that a call takes which does the work of a repeated one, and whether several threads work."""
+        began, of_others_s, found = time.monotonic(), others_s(), [self._repeat()]
         while len(found) < REPEATED and time.monotonic() - began < REPEATED_S:
             found.append(self._repeat())
+        of_others_s = others_s() - of_others_s
+        several = of_others_s > SEEN_S and several_threads(sum(found) * self._repeat.calls, of_others_s)
         found.sort()
         outer = int(len(found) == REPEATED)
         low, high = found[outer], found[-1 - outer]
         unlike = UNLIKE_LATE if late else min(max(UNLIKE, high / max(low, LEAST_S)), UNLIKE_LATE)
         seen_s = SEEN_S / self._repeat.calls
-        return min(low / unlike, low - seen_s), max(high * unlike, high + seen_s)
+        several &= self._repeat.clock.real_clock
+        return min(low / unlike, low - seen_s), max(high * unlike, high + seen_s), several
 
 
 class _ByHost(HostWindows):

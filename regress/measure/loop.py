@@ -57,7 +57,7 @@ class DeviceLoop(Blocks):
         """Call until the first call's compilation and the clocks are over: at least 3 calls, and until a block agrees
         within 2 % with one of the four before it, with no memory taken from the device and nothing compiled in between. False
         when that did not happen within `limit_s`."""
-        backend = self._backend
+        backend, ranks = self._backend, self._backend.ranks
         self.once()
         backend.synchronize()
         start = backend.now()
@@ -67,19 +67,20 @@ class DeviceLoop(Blocks):
             self._host_call_s = self.once()
             backend.synchronize()
             walls.append(backend.now() - before_s)
+        self._host_call_s, *walls = ranks.most("the first calls", self._host_call_s, *walls)
         self._wall_call_s = min(walls)
         if self._wall_call_s > LONG_CALL_S:  # two blocks of it would take longer than they can tell
             return abs(walls[-1] - walls[-2]) <= WARM_AGREE * walls[-2]
         levels: Deque[float] = deque(maxlen=WARM_BLOCKS)
         grown = growth()
-        while backend.now() - start < limit_s:
+        while ranks.longest("warming up", backend.now() - start) < limit_s:
             block = self.block(WARM_CALLS, 1)
             if self._waits:
                 return True  # nothing to settle: it will be timed by the host's clock
             before, grown = grown, growth()
             if isinstance(block, Starved):
                 continue
-            if grown != before:
+            if ranks.any("what has grown", grown != before):
                 levels.clear()
             if block.device:
                 level = statistics.median(block.device)
@@ -112,7 +113,7 @@ class DeviceLoop(Blocks):
     def _lanes_for(self, call_s: float, protocol: Protocol) -> int:
         """Lanes that one sample each fits the budget of, where the call's work goes to the current stream, whichever it is."""
         wanted = min(LANES, protocol.samples_min, int(protocol.window_budget_s / (call_s * protocol.calls)))
-        lanes = self._backend.lanes(wanted)
+        lanes = self._backend.lanes(1 if self._backend.ranks.several else wanted)
         if wanted < 2 or len(lanes) < wanted or self._streams:
             return 1
         try:
@@ -151,8 +152,9 @@ class DeviceLoop(Blocks):
             # Work that the stream waits for, but that did not wait for it, was over before the spin of a block was.
             ahead_s = window_s - host_s - calls * call_s
             late = left_s > max(ESCAPED_S, ESCAPED_SHARE * window_s)
-            early = ahead_s > max(AHEAD_S, AHEAD_SHARE * window_s)
-            if not late and not early:
+            # Behind nothing, a rank that comes early waits for the others, which looks the same.
+            early = not backend.ranks.several and ahead_s > max(AHEAD_S, AHEAD_SHARE * window_s)
+            if not backend.ranks.any("whether work escapes", late or early):
                 return False
         return True
 

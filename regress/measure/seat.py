@@ -12,7 +12,7 @@ import time
 from typing import List, Sequence, Tuple
 
 from .channel import Channel, moved
-from .windows import HostWindows, Window
+from .windows import HostWindows, Window, others_s
 from .wire import Enough, Ready, Taken, TakeWindows
 
 LEAST_WAITED_S = 5e-3
@@ -59,10 +59,10 @@ class Seat:
             if whose != self._number:
                 continue
             if place and order[place - 1] != self._number:
-                start, others_s = time.perf_counter(), time.process_time() - time.thread_time()
+                start, before_s = time.perf_counter(), others_s()
                 os.read(self._turn, 1)
                 waited_s += time.perf_counter() - start
-                computed_s += time.process_time() - time.thread_time() - others_s
+                computed_s += others_s() - before_s
             found.append(windows.take())
             if place + 1 < len(order) and order[place + 1] != self._number:
                 windows.rest()

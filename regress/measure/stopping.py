@@ -18,7 +18,7 @@ LONG_CALL_S = 0.5
 KNOWN_TO, KNOWN_BESIDE = 0.007, 0.01
 """Standard error of a pair's difference, or of a round's value, with which it is known: pairs differ by as much. The second
 one is for what is measured beside device time, and gates nothing."""
-TIMES_LONGER, TIMES_BESIDE = 4, 3
+TIMES_LONGER, TIMES_BESIDE = 4, 8
 """How many times its windows are taken at most while that is not so."""
 PATIENCE = 0.8
 """No sample is begun that may not end within this share of the case's timeout."""

@@ -28,6 +28,7 @@ DECIDING = (
     "clock",
     "cache",
     "gpus",
+    "ranks",
     "critical",
     "tags",
     "covers",

@@ -22,11 +22,12 @@ from .memory import forget_peak_rss, peak_rss
 from .methods import Visited, measured
 from .precision import flags as precision_flags
 from .precision import restored_flags
+from .ranks import leave_process_group, own_seconds
 from .seat import Seat
 from .state import forget_compilations, restored, seed
 from .suite import Suite, choose_params, load_cache, metric_of, needs_device
 from .threads import at_work
-from .wire import Failure, Once, Proposal, Ran, Record, Recorded, Round, Task
+from .wire import HOST_METRICS, Failure, Once, Proposal, Ran, Record, Recorded, Round, Task
 
 T = TypeVar("T")
 By = Callable[[Any, Task, float], T]
@@ -204,11 +205,15 @@ class Visitor:
         finally:
             if not tolerant:
                 self._backend.synchronize()  # an error of this case must not surface in the next
+                if self._backend.ranks.several:
+                    leave_process_group()  # where one has failed, the others may never leave it: their processes are ended
 
     def _by_method(self, benchmark: Any, task: Task, started: float) -> Visited:
         metric, backend = metric_of(benchmark), self._backend
         if task.protocol is not None:
             benchmark._setup_each = task.protocol.setup_each
+        if backend.ranks.several:
+            benchmark._setup_each = False  # a process group is opened once a round
         if metric == "gpu_time" and not self._calibrated:
             assert isinstance(backend, DeviceBackend)
             start = time.perf_counter()
@@ -223,10 +228,12 @@ class Visitor:
         def by_method() -> Visited:
             return measured(benchmark, bound(benchmark), task, backend, metric, started, self._seat)
 
-        if task.protocol is None and _is_timed(benchmark):
+        if task.protocol is None and _is_timed(benchmark) and not backend.ranks.several:
             visited = settled(benchmark, backend, by_method, task.timeout_s / LOOKING)
         else:
             visited = by_method()
+        if backend.ranks.several and task.protocol is not None and metric in ("gpu_time", *HOST_METRICS):
+            visited.facts["own_s"] = own_seconds(bound(benchmark), backend, ready(benchmark))
         visited.device_share = backend.taken_share() if needs_device(benchmark) else 0.0
         declared, doubts = _work(benchmark)
         visited.facts.update(declared)

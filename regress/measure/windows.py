@@ -16,7 +16,7 @@ import statistics
 import threading
 import time
 from dataclasses import dataclass, replace
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
 
 from .awaited import AwaitedCall
 from .backend import Backend, DeviceBackend, DeviceError
@@ -30,8 +30,10 @@ LONG_CALL_S, LONG_TAKE_S, LONG_WINDOWS = 50e-3, 0.4, 2
 """From so long a call, or setup and call, up, as many windows as this time has room for, but so many at least."""
 WARM_CALLS = ((1e-3, 3), (5e-3, 1))
 """Up to so long a call, so many calls before a window; none before longer ones."""
-SEVERAL_THREADS = 1.1
-"""Of a thread's own seconds of a processor: what the process has in all where others work for it."""
+SEVERAL_THREADS = 0.1
+"""Of a thread's own seconds of a processor: what other threads have where several work for it."""
+THREADS_CLOCK = 6
+"""What makes a clock of a thread's number, as in pthread_getcpuclockid(3)."""
 SEVERAL_WINDOW_S = 50e-6
 KEPT_WAITING = 0.05
 """Of a window of several threads, what any of them may have been kept waiting for a core."""
@@ -99,25 +101,36 @@ class Preemptions:
                     self._fds[name] = os.open(f"/proc/self/task/{name}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
 
     def _waited_ns(self) -> int:
-        return sum(waited for _, waited in self._read())
-
-    def _read(self) -> Iterator[Tuple[int, int]]:
-        """Nanoseconds for which each thread has run, and waited for a core."""
+        waited_ns = 0
         for fd in self._fds.values():
             with contextlib.suppress(OSError):  # it has ended
-                ran, waited, _ = os.pread(fd, 64, 0).split()
-                yield int(ran), int(waited)
+                _, waited, _ = os.pread(fd, 64, 0).split()
+                waited_ns += int(waited)
+        return waited_ns
 
     def rest(self) -> None:
         """Wait until no thread of this process computes or wants to: a pool goes on looking for work for some milliseconds."""
         until = time.perf_counter() + LONGEST_REST_S
-        before = sum(map(sum, self._read()))
+        before_s = others_s() + self._waited_ns() * 1e-9
         while self._fds and time.perf_counter() < until:
             time.sleep(REST_STEP_S)
-            now = sum(map(sum, self._read()))
-            if (now - before) * 1e-9 <= RESTING * REST_STEP_S:
+            now_s = others_s() + self._waited_ns() * 1e-9
+            if now_s - before_s <= RESTING * REST_STEP_S:
                 return
-            before = now
+            before_s = now_s
+
+
+def others_s() -> float:
+    """Seconds of a processor that the other threads of this process have had.
+
+    The time of a thread that runs is brought up to date when it is asked for, else at the core's next tick, up to 4 ms later;
+    the process's own clock asks none of the others. So each is asked first.
+    """
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc/self/task"):
+            with contextlib.suppress(OSError):  # it has ended
+                time.clock_gettime(~int(name) << 3 | THREADS_CLOCK)
+    return time.process_time() - time.thread_time()
 
 
 class HostWindows:
@@ -170,7 +183,8 @@ class HostWindows:
             return self._taken()
 
     def _taken(self) -> Window:
-        for _ in range(self._warm_calls):
+        ranks = self.clock.ranks
+        for _ in range(max(self._warm_calls, ranks.several)):  # a call before the window, with which the ranks meet
             self._ready()
             self._call()
         self._ready()
@@ -179,7 +193,7 @@ class HostWindows:
         call = self._call
         found = call.enter(self._awaited(call)) if isinstance(call, AwaitedCall) else self._window()
         self.clock.synchronize()
-        return found
+        return Window(*ranks.most("a window", *found))
 
     def rest(self) -> None:
         """Wait until others can have their windows: until no thread of the call is at work any more."""
@@ -269,23 +283,24 @@ class Timed:
 def timed(windows: HostWindows) -> Timed:
     """What a call and a window take undisturbed: the lower quartiles of some."""
     now, began = windows.clock.now, windows.clock.now()
-    all_s, own_s = time.process_time(), time.thread_time()
+    own_s, of_others_s = time.thread_time(), others_s()
     calls: List[float] = []
     takes: List[float] = []
-    while len(calls) < CALL_WINDOWS and (not calls or now() - began < CALL_BUDGET_S):
+    ranks = windows.clock.ranks
+    while len(calls) < CALL_WINDOWS and (not calls or ranks.longest("timing", now() - began) < CALL_BUDGET_S):
         start = now()
         calls.append(windows.take().wall_s)
-        takes.append(now() - start)
-    all_s, own_s = time.process_time() - all_s, time.thread_time() - own_s
-    threads = several_threads(all_s, own_s)
+        takes.append(ranks.longest("timing", now() - start))
+    own_s, of_others_s = time.thread_time() - own_s, others_s() - of_others_s
+    threads = ranks.any("its threads", several_threads(own_s, of_others_s))
     quiet = 0 if threads else len(calls) // 4  # few windows of several threads are not disturbed
     call_s, take_s = (max(sorted(each)[quiet], LEAST_S) for each in (calls, takes))
     return Timed(call_s, max(take_s - (windows.calls - 1) * call_s, call_s), threads)
 
 
-def several_threads(all_s: float, own_s: float) -> bool:
-    """Whether others than this thread have worked, by the seconds of a processor that the process has had, and this thread."""
-    return all_s > SEVERAL_THREADS * own_s
+def several_threads(own_s: float, of_others_s: float) -> bool:
+    """Whether several threads work for calls, by the seconds of a processor that this one has had for them, and the others."""
+    return of_others_s > SEVERAL_THREADS * own_s
 
 
 def calls_of_window(found: Timed) -> int:
@@ -325,14 +340,15 @@ def short_windows(
 
 
 @contextlib.contextmanager
-def undisturbed(pinned: bool) -> Iterator[None]:
-    """Let this thread run on one core, the last one that it may use, and let no garbage be collected meanwhile."""
+def undisturbed(pinned: bool, rank: int = 0) -> Iterator[None]:
+    """Let this thread run on one core, the last one that it may use, and let no garbage be collected meanwhile. Each rank has a
+    core of its own, as far as there are some."""
     collecting, before = gc.isenabled(), _processors() if pinned else set()
     gc.collect()
     gc.disable()
     try:
         if len(before) > 1:
-            _keep_to({max(before)})
+            _keep_to({sorted(before)[-1 - rank % len(before)]})
         yield
     finally:
         if len(before) > 1:
@@ -425,22 +441,23 @@ def wall_samples(
 
 
 def window_s(call: Call, backend: Backend, calls: int, before: Optional[Call] = None) -> float:
-    """Seconds of one window of so many calls, by the host's clock."""
-    return wall_samples(call, backend, calls, before, lambda samples: True)[0] * calls
+    """Seconds of one window of so many calls, by the host's clock; of ranks, of the slowest."""
+    taken_s = wall_samples(call, backend, calls, before, lambda samples: True)[0] * calls
+    return backend.ranks.longest("a window", taken_s)
 
 
 def cpu_calls(call: Call, backend: Backend, least_s: float) -> int:
     """Calls that fill a window of `least_s` by the host's clock; warms the call up on the way.
 
     The first call is left out, and a count stands only when a second window confirms it: a lazy import or one preemption
-    would otherwise decide how the case is measured for good. A call that fills the window by itself is not called again.
+    would otherwise decide how the case is measured for good. A first call of half a second is not called again.
     """
     calls, first = 1, window_s(call, backend, 1)
     if first >= LONG_FIRST_CALL_S:
         return 1
     while True:
         taken = window_s(call, backend, calls)
-        if taken >= least_s:
+        if least_s <= taken < LONG_CALL_S:  # a preemption is shorter
             taken = min(taken, window_s(call, backend, calls))
         if taken >= least_s or calls >= MOST_CALLS:
             return calls
@@ -451,7 +468,7 @@ def cpu_calls(call: Call, backend: Backend, least_s: float) -> int:
 def warm_cpu(call: Call, backend: Backend, calls: int, limit_s: float, before: Optional[Call] = None) -> bool:
     """Windows until two in a row agree within 2 %, or for `limit_s`. True when they agreed."""
     start, previous = backend.now(), 0.0
-    while backend.now() - start < limit_s:
+    while backend.ranks.longest("warming up", backend.now() - start) < limit_s:
         taken = window_s(call, backend, calls, before)
         if previous and abs(taken - previous) <= WARM_AGREE * previous:
             return True

@@ -13,10 +13,11 @@ import dataclasses
 import functools
 import json
 import math
+import signal
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Type, TypeVar, Union, get_args, get_origin, get_type_hints
 
-WIRE_VERSION = 3
+WIRE_VERSION = 4
 """Version of this file's messages; both ends are shipped together, so a difference means a broken installation."""
 
 HARNESS_VERSION = 1
@@ -53,6 +54,9 @@ CALL_MARK = "regress.call"
 CALLS_SKIPPED = 1
 """How many marked calls at the start of a trace do not count: in the first one a profiler asks for its buffers, which took
 2.3 ms on an H200."""
+
+STACK_SIGNAL = getattr(signal, "SIGRTMIN", signal.SIGUSR2)
+"""To a rank: print where every thread is."""
 
 T = TypeVar("T")
 
@@ -162,6 +166,17 @@ class Benchmark:
 
 
 @dataclass(frozen=True)
+class Rank:
+    """Which of the processes that visit a case together one is. They meet each other at the `port` of this host, and us
+    through the driver; `gpus` of the visible devices are shared out among them."""
+
+    number: int = 0
+    size: int = 1
+    port: int = 0
+    gpus: int = 1
+
+
+@dataclass(frozen=True)
 class SuiteProblem:
     """A module or class of the suite that gave no benchmark. `fatal`: an import failed; else a line for the user."""
 
@@ -221,6 +236,7 @@ class Open:
     path as well."""
     driver: int = 0
     """Process id of the driver: what descends from it is no stranger on the device."""
+    rank: Rank = nested(Rank, default=Rank())
     wire: int = WIRE_VERSION
 
 
@@ -314,6 +330,13 @@ class TakeWindows:
 
     order: List[int]
     """Seats."""
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """To a rank that `Meets` the others: all have come; what each of them has said, by their numbers."""
+
+    values: List[List[float]]
 
 
 @dataclass(frozen=True)
@@ -443,6 +466,15 @@ class Ready:
 
 
 @dataclass(frozen=True)
+class Meets:
+    """A rank has come to where it meets the others, with these values, and waits for the `Meeting`."""
+
+    where: str
+    """What it has come to, in words that are the same for all of them."""
+    values: List[float]
+
+
+@dataclass(frozen=True)
 class Taken:
     """Seconds a call of each window, in the order taken: by the clock, and less those for which others had the core."""
 
@@ -501,6 +533,9 @@ class Round:
     `trend`              logarithm of the last samples over the first ones on the same stream
     `output`             shape and type of what the call returns: "float32[4096, 4096]"
     `bytes`, `flops`     work of one call as the benchmark declares it
+    `ranks`              how many processes have visited the case together; the values are those of the slowest
+    `own_s`              seconds a call for which each rank worked itself, and not waited for the others
+    `skew_s`             how far these are apart: a rank that is late, where a collective itself has not become slower
     `beside`             how many GPUs were measured on at once, where several were: `host_time`, `wall_time` are left out
     """
     flags: List[str] = field(default_factory=list)
@@ -576,6 +611,7 @@ MESSAGES = {
         Once,
         Visit,
         TakeWindows,
+        Meeting,
         Enough,
         Opened,
         Importing,
@@ -590,6 +626,7 @@ MESSAGES = {
         Begin,
         Proposal,
         Ready,
+        Meets,
         Taken,
         Round,
         Recorded,

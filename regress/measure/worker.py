@@ -25,6 +25,7 @@ from .channel import Channel
 from .company import Company
 from .failures import failure_of
 from .project import ProjectCode
+from .ranks import Ranks, join
 from .seat import Seat
 from .state import GENERATORS, AtImport, seed
 from .suite import Suite
@@ -70,9 +71,12 @@ class Worker:
         self._channel = channel
         self._seed = opening.seed
         seed(self._seed)
-        self._backend: Backend = imported.backend or choose(opening.device)
+        self._backend: Backend = imported.backend or choose(opening.device, opening.rank.number % opening.rank.gpus)
+        if opening.rank.size > 1:
+            self._backend.ranks = Ranks(opening.rank, channel)
         self._suite = imported.suite
-        company = Company(self._backend, opening.driver, 1 if seat is None else 1 + seat.others)
+        ours = opening.rank.size if seat is None else 1 + seat.others
+        company = Company(self._backend, opening.driver, ours)
         self._visitor = Visitor(self._suite, self._backend, opening.seed, os.getcwd(), company, seat)
         self._code = ProjectCode(opening.import_roots, self._suite.package, opening.named_in)
         self._roots = opening.import_roots
@@ -216,6 +220,7 @@ def facts(backend: Backend) -> Dict[str, Any]:
 def converse(channel: Channel, opening: Open, imported: Optional[Imported] = None, seat: Sequence[int] = ()) -> int:
     """Answer until the driver closes the pipe; the exit code. A forked worker has its suite already; one in a group has a
     `seat`: its number, and the descriptors of its pipes."""
+    join(opening.rank)
     try:
         place = Seat(channel, seat[0], seat[1], seat[2:]) if seat else None
         worker = Worker(channel, opening, imported or Imported(opening), place)

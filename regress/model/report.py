@@ -29,6 +29,10 @@ class Listed:
     needs_device: bool
     tags: tuple[str, ...] = ()
     cost_s: float | None = None
+    gpus: int = 1
+    """How many it needs where it needs a device."""
+    ranks: int = 1
+    """How many processes visit it together."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,8 @@ class Report:
     """The recorded history's newest results against the release `drift_since`: what all steps since then add up to."""
     drift_since: str = ""
     bisection: Bisection | None = None
+    bisected: tuple[tuple[Bisection, str], ...] = ()
+    """What a sweep has bisected, and what came of each in words."""
     listed: tuple[Listed, ...] = ()
     checks: tuple[Check, ...] = ()
     builds: tuple[Built, ...] = ()
@@ -162,6 +168,8 @@ class Report:
     warnings: tuple[str, ...] = ()
     suggestions: tuple[tuple[str, str], ...] = ()
     """Pairs of a word and a command to run next: ("again", "regress check 3f2c1ab 9d41e77 -b softmax")."""
+    notify: str = ""
+    """The command that is to be told, as there is something new."""
     policy: dict[str, Any] = field(default_factory=dict)
     options: tuple[str, ...] = ()
     """Words that the command to measure a case again needs beside the sides and the case: "--suite", "own"."""

@@ -135,6 +135,8 @@ class Settings:
     report_dir: str = "report"
     report_url: str = ""
     """Address under which the report is published; the links of its feed begin with it."""
+    notify_command: str = ""
+    """Shell command that is run once where a sweep found something new, with the JSON document on its stdin."""
     acks: str = "regress-acks.toml"
     """The acknowledgement file, from the folder of the configuration."""
 

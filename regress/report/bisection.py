@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from regress.model import Bisection, Contrast, Probe, Report
 from regress.report.rows import MARKS, metric_words
-from regress.report.style import Style, cut, visible
-from regress.report.table import Layout, Row
+from regress.report.style import Style, cut, paint, visible
+from regress.report.table import Layout, Row, align
 from regress.units import format_change, format_interval, format_pair
 
-__all__ = ["bisection"]
+__all__ = ["bisected", "bisection"]
 
 _ALIGNS = "lrrrlrll"
 _SUBJECT_LIMIT = 50
@@ -40,6 +40,17 @@ def bisection(report: Report, style: Style) -> list[str]:
     layout = Layout.of([row for table in tables for row in table], _ALIGNS, style)
     lines = [line for table in tables for line in (*(one for row in table for one in layout.lines(row, style)), "")]
     return [*lines, *_notes(found, style)]
+
+
+def bisected(report: Report, style: Style) -> list[str]:
+    """What a sweep has bisected, a line each: the case, in which metric, and the commit or what else came of it."""
+    rows = [(f"  {visible(str(found.case))}", _metric(found), visible(words)) for found, words in report.bisected]
+    lines = align(rows) if rows else []
+    return [f"  {paint('bisected', 'bold', style)}", *lines, ""] if lines else []
+
+
+def _metric(found: Bisection) -> str:
+    return metric_words(found.change.metric.name) if found.change is not None else ""
 
 
 def _heading(title: str, *titles: str) -> Row:

@@ -151,6 +151,7 @@ def _sweep(report: Report) -> dict[str, Any]:
         "shifts": [_shift(each) for each in report.shifts],
         "breakages": [_broken(each) for each in report.breakages],
         "anchors": [_anchor(each) for each in report.anchors],
+        "bisections": [_bisection(found) for found, _ in report.bisected],
     }
 
 
@@ -588,6 +589,8 @@ def _listed(each: Listed) -> dict[str, Any]:
         "needs_device": each.needs_device,
         "tags": each.tags,
         "cost_s": each.cost_s,
+        "gpus": each.gpus,
+        "ranks": each.ranks,
     }
 
 

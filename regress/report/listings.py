@@ -186,7 +186,8 @@ def _measurement(measurement: Measurement) -> Row:
 
 
 def _listed(each: Listed) -> Row:
-    device = "GPU" if each.needs_device else "CPU"
+    device = "CPU" if not each.needs_device else "GPU" if each.gpus == 1 else f"{each.gpus} GPUs"
+    device += f", {each.ranks} ranks" if each.ranks > 1 else ""
     cost = "" if each.cost_s is None else (format_time if each.cost_s < 1 else format_duration)(each.cost_s)
     tags = ", ".join(visible(tag) for tag in each.tags)
     return Row((visible(str(each.case)), metric_words(each.metric), device, cost, tags))

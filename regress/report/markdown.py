@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from regress.model import Comparison, Report, Verdict
 from regress.report import anchors, changes, explained, implementations, listings, summary, verdicts
-from regress.report.bisection import bisection
+from regress.report.bisection import bisected, bisection
 from regress.report.calls import call_profiles
 from regress.report.failures import without_values
 from regress.report.gfm import Part, code, fence, fit, fold, table, words
@@ -207,6 +207,7 @@ def _listings(report: Report) -> Iterator[Part]:
         listings.fineness,
         profile,
         bisection,
+        bisected,
         call_profiles,
         metered,
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from regress.errors import RegressError
 from regress.model import Report
 from regress.report import anchors, listings, summary, verdicts
-from regress.report.bisection import bisection
+from regress.report.bisection import bisected, bisection
 from regress.report.calls import call_profiles
 from regress.report.changes import changes
 from regress.report.explained import explained, sentences
@@ -67,6 +67,7 @@ def render(report: Report, style: Style) -> str:
             *verdicts.sections(report, style),
             *explained(report, style),
             *changes(report, style),
+            *bisected(report, style),
             *listings.fineness(report, style),
             *_problems(report, style),
             *_anchors(report, style),

@@ -331,7 +331,8 @@ class _Execution:
 
     def _settle_turns(self, lane: Lane, case: Case, protocol: Protocol, alike: Mapping[str, Proposal]) -> None:
         """Whether the sides take their windows in turn: where there are some, and both fit the memory at once."""
-        if len(alike) < 2 or not protocol.windows or self._job.quick or not self._job.settings.in_turn:
+        ranks = max(plan.ranks_of(self._measured.benchmarks[name][case.name])[0] for name in alike)
+        if len(alike) < 2 or ranks > 1 or not protocol.windows or self._job.quick or not self._job.settings.in_turn:
             return
         why = plan.parted(protocol, alike.values(), plan.free_memory())
         if why:

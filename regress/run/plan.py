@@ -29,6 +29,9 @@ HOST_SHARE, DEVICE_SHARE = 0.6, 0.9
 ALONE = {"peak_rss", "cold_time"}
 """Metrics that need a process of their own: everything else in the process would count, or would have warmed it up."""
 
+OF_RANKS = {"gpu_time", "wall_time", "value", "peak_rss"}
+"""Metrics of benchmarks that several processes may visit together."""
+
 
 class HasCases(Interface):
     """What says which cases there are."""
@@ -235,12 +238,28 @@ def unanswered(task: Task, failure: Failure) -> Proposal | Round:
     return failed_round(task.name, task.params, task.side, failure, task.order)
 
 
+def ranks_of(benchmark: Benchmark) -> tuple[int, str]:
+    """How many processes visit the benchmark together (`ranks`), and what is wrong with a value that is no such number."""
+    value = benchmark.declared.get("ranks", 1)
+    if type(value) is not int or value < 1:  # exactly: True is an int too
+        return 1, f"{benchmark.name}: the declared ranks {value!r} is no number of processes, so one measures it"
+    if value > 1 and (benchmark.metric not in OF_RANKS or benchmark.type == "timeraw"):
+        return (
+            1,
+            f"{benchmark.name}: ranks are for cudatime_*, time_*, track_* and peakmem_*, so one process measures it",
+        )
+    return value, ""
+
+
 def gpus_of(benchmark: Benchmark) -> tuple[int, str]:
-    """How many GPUs a benchmark declares that it needs (`gpus`), and what is wrong with a value that is no such number."""
-    value = benchmark.declared.get("gpus", 1)
-    if type(value) is int and value >= 0:  # exactly: True is an int too
+    """How many GPUs a benchmark needs, and what is wrong with a value that is no such number: what it declares (`gpus`), or one
+    for each rank where it works on a device."""
+    ranks = ranks_of(benchmark)[0] if benchmark.needs_device else 1
+    value = benchmark.declared.get("gpus", ranks)
+    if type(value) is int and value >= 0:
         return value, ""
-    return 1, f"{benchmark.name}: the declared gpus {value!r} is no number of GPUs, so it is measured with one"
+    measured_with = f"it is measured with {'one' if ranks == 1 else ranks}"
+    return ranks, f"{benchmark.name}: the declared gpus {value!r} is no number of GPUs, so {measured_with}"
 
 
 def refusal(benchmark: Benchmark, named: int = 1) -> Failure | None:
@@ -252,12 +271,25 @@ def refusal(benchmark: Benchmark, named: int = 1) -> Failure | None:
     return Failure("skipped", f"needs {gpus} GPUs: {given}")
 
 
+def refusal_by_itself(benchmark: Benchmark, named: int = 1) -> Failure | None:
+    """Why a benchmark cannot run in a single process; None where it can."""
+    ranks, _ = ranks_of(benchmark)
+    if ranks > 1:
+        return Failure("skipped", f"it has {ranks} ranks, and this runs one process")
+    return refusal(benchmark, named)
+
+
+def has_process_of_its_own(benchmark: Benchmark) -> bool:
+    """Whether each of its cases is visited by processes that visit no other."""
+    return benchmark.metric in ALONE or ranks_of(benchmark)[0] > 1
+
+
 def complaints(benchmarks: Iterable[Benchmark], selection: Selection) -> list[str]:
     """What the reader should know about declarations that decide what is measured; each once."""
     by_name = {each.name: each for each in benchmarks}
     names = dict.fromkeys(case.name for case in select(by_name.values(), replace(selection, changed=None)))
     wanted = [by_name[name] for name in names]
-    said = [complaint for each in wanted if (complaint := gpus_of(each)[1])]
+    said = [complaint for each in wanted for _, complaint in (ranks_of(each), gpus_of(each)) if complaint]
     silent = sum(not declared_words(each, "covers") for each in wanted)
     if selection.changed is not None and silent:
         left = f"{silent} of {len(wanted)} benchmarks declare no `covers`"

@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 
 from regress.errors import NothingMeasured, quoted
 from regress.files import scratch
-from regress.measure.wire import Broken, Discover, Open, Probe, Trying, Works
+from regress.measure.wire import Broken, Discover, Open, Probe, Rank, Trying, Works
 from regress.measure.wire import Suite as SuiteMessage
 from regress.model import Settings
 from regress.run import caches
 from regress.run.environments import Prepared
 from regress.run.origins import WITH_ZYGOTE, WITHOUT, Common, Origin, common, own_variables
+from regress.run.ranks import Ranks
 from regress.run.servers import (
     Died,
     ForkServer,
@@ -104,12 +105,21 @@ class Processes:
         alone: bool = False,
         order: int = 0,
         place: Place | None = None,
+        rank: Rank = Rank(),  # noqa: B008  # frozen
     ) -> Server:
         """A process of the side, forked where that was found to work and it is not to be alone from the start; with `cold` its
-        compile caches are empty, and nobody else's. `order` is that of its round, `place` its seat in a group."""
+        compile caches are empty, and nobody else's. `order` is that of its round, `place` its seat in a group, `rank` which of
+        the processes it is that visit a case together."""
         if self.kind != "fresh" and not alone:
-            return self._forked(side, self._origin(order), place)
-        return self._known(side, self._started(side, _fresh_server(place), cold))
+            return self._forked(side, self._origin(order), place, rank)
+        return self._known(side, self._started(side, _fresh_server(place), cold, rank))
+
+    def ranks(self, side: Prepared, size: int, gpus: int, alone: bool, order: int) -> Ranks:
+        """So many such processes, which visit a case together."""
+        suite = self.own_suites.get(side.side.name, self.suite)
+        started = Ranks(lambda rank: self.get(side, alone=alone, order=order, rank=rank), size, gpus, suite)
+        self.facts = started.servers[0].opened.facts
+        return started
 
     def origin(self, order: int) -> tuple[str, bool]:
         """What the processes of rounds of that order are forked from, and whether the sides share a zygote there; an origin of
@@ -139,7 +149,12 @@ class Processes:
             variables["CUDA_VISIBLE_DEVICES"] = self.visible
         return variables
 
-    def opening(self, side: Prepared, variables: Mapping[str, str] = MappingProxyType({})) -> Open:
+    def opening(
+        self,
+        side: Prepared,
+        variables: Mapping[str, str] = MappingProxyType({}),
+        rank: Rank = Rank(),  # noqa: B008  # frozen
+    ) -> Open:
         """What a process of the side is told first; `variables` for one that forks and was forked."""
         return Open(
             suite_dir=str(self.own_suites.get(side.side.name, self.suite)),
@@ -153,6 +168,7 @@ class Processes:
             one_thread=self._one_thread,
             variables=dict(variables),
             driver=os.getpid(),
+            rank=rank,
         )
 
     def release_locks(self) -> None:
@@ -311,16 +327,22 @@ class Processes:
 
     # -- started and forked ----------------------------------------------------------------------------------------------
 
-    def _forked(self, side: Prepared, origin: Origin, place: Place | None = None) -> Server:
+    def _forked(
+        self,
+        side: Prepared,
+        origin: Origin,
+        place: Place | None = None,
+        rank: Rank = Rank(),  # noqa: B008  # frozen
+    ) -> Server:
         """A fork of the process that has imported the side's suite, which is started anew where something has ended it."""
-        parent = origin.parents[side.side.name]
+        parent, opening = origin.parents[side.side.name], self.opening(side, rank=rank)
         try:
-            return self._known(side, Server(parent.forking(place), self.opening(side), self._reaper, self.interrupt))
+            return self._known(side, Server(parent.forking(place), opening, self._reaper, self.interrupt))
         except (Died, TimedOut):
             pass
         parent = self._restart(side, origin)
         try:
-            return self._known(side, Server(parent.forking(place), self.opening(side), self._reaper, self.interrupt))
+            return self._known(side, Server(parent.forking(place), opening, self._reaper, self.interrupt))
         except (Died, TimedOut) as error:
             raise _not_started(side, error) from None
 
@@ -357,11 +379,17 @@ class Processes:
         root = Path(self._caches.name)
         return caches.compile_caches(Path(tempfile.mkdtemp(dir=root)) if cold else root / side.side.name)
 
-    def _started(self, side: Prepared, kind: Callable[..., T], cold: bool = False) -> T:
+    def _started(
+        self,
+        side: Prepared,
+        kind: Callable[..., T],
+        cold: bool = False,
+        rank: Rank = Rank(),  # noqa: B008  # frozen
+    ) -> T:
         """A `Server` or `ForkServer` with an interpreter of its own."""
-        variables = {**self.variables(side), **self._compile_caches(side, cold)}
+        variables, opening = {**self.variables(side), **self._compile_caches(side, cold)}, self.opening(side, rank=rank)
         try:
-            return kind(self.start_file, side.python, variables, self.opening(side), self._reaper, self.interrupt)
+            return kind(self.start_file, side.python, variables, opening, self._reaper, self.interrupt)
         except (Died, TimedOut) as error:
             raise _not_started(side, error) from None
 

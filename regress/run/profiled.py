@@ -43,7 +43,7 @@ def profiled(
     A case that fails, crashes or hangs has a failure and no trace. Raises NothingMeasured where no process can be started, or
     the project was imported from elsewhere.
     """
-    failure = plan.refusal(benchmark, len(job.gpus))
+    failure = plan.refusal_by_itself(benchmark, len(job.gpus))
     if failure is not None:
         return Profiled(case, None, failure=failure)
     folder.mkdir(parents=True, exist_ok=True)

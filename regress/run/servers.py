@@ -67,18 +67,21 @@ for group, home in left.items():
 
 class Died(Exception):
     """The worker ended without an answer. `returncode` is negative for a signal, as in subprocess; `log` is its end,
-    `importing` the module that it was importing."""
+    `importing` the module that it was importing; `who` says which of several it was, `others` what became of those."""
 
-    def __init__(self, returncode: int, log: str) -> None:
+    def __init__(self, returncode: int, log: str, who: str = "", others: str = "") -> None:
         self.returncode, self.log, self.importing = returncode, log, ""
+        self._who, self._others = who, others
         super().__init__(self.reason)
 
     @property
     def reason(self) -> str:
         if self.returncode < 0:
             known = {each.value: f", {each.name}" for each in signal.Signals}
-            return f"failed (signal {-self.returncode}{known.get(-self.returncode, '')})"
-        return f"ended without a result (exit code {self.returncode})"
+            how = f"failed (signal {-self.returncode}{known.get(-self.returncode, '')})"
+        else:
+            how = f"ended without a result (exit code {self.returncode})"
+        return self._who + how + self._others
 
     @property
     def last_line(self) -> str:
@@ -88,10 +91,12 @@ class Died(Exception):
 
 
 class TimedOut(Exception):
-    """The worker gave no answer in time; it has been killed. `importing` is the module that it was importing."""
+    """The worker gave no answer in time; it has been killed. `importing` is the module that it was importing. Of several,
+    `where` says where they were, and `stacks` how they came there."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, where: str = "", stacks: str = "") -> None:
         self.seconds, self.importing = seconds, ""
+        self.where, self.stacks = where, stacks
         super().__init__(f"no answer within {seconds:.3g} s")
 
 
@@ -355,6 +360,11 @@ class Server:
         log = self.log()
         self.kill()
         return Died(0 if returncode is None else returncode, log)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was ended, or found to be."""
+        return self._killed
 
     def log(self) -> str:
         """The end of what the worker printed."""

@@ -1,4 +1,4 @@
-"""Shell commands of the user's: a build, or the fetching of a wheel."""
+"""Shell commands of the user's: a build, the fetching of a wheel, or who is told of what is new."""
 
 from __future__ import annotations
 
@@ -10,14 +10,22 @@ from pathlib import Path
 from typing import BinaryIO
 
 
-def shell(command: str, folder: Path, variables: dict[str, str], out: BinaryIO, timeout_s: float) -> str:
-    """Run a command line. Returns what went wrong, or nothing. Late or interrupted, all that it started is ended."""
+def shell(
+    command: str,
+    folder: Path,
+    variables: dict[str, str],
+    out: BinaryIO,
+    timeout_s: float,
+    given: BinaryIO | None = None,
+) -> str:
+    """Run a command line, with `given` on its stdin. Returns what went wrong, or nothing. Late or interrupted, all that it
+    started is ended."""
     process = subprocess.Popen(
         command,
         shell=True,
         cwd=folder,
         env=variables,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL if given is None else given,
         stdout=out,
         stderr=subprocess.STDOUT,
         start_new_session=True,

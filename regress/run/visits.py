@@ -34,6 +34,7 @@ from regress.run.environments import Prepared
 from regress.run.groups import Group, Parted
 from regress.run.overhead import Overhead, Spent
 from regress.run.processes import Processes
+from regress.run.ranks import Ranks
 from regress.run.servers import Died, Server, TimedOut, discovered
 from regress.run.turns import Turns
 
@@ -181,7 +182,7 @@ class Visits:
         """Each task and its reply. Tasks that need a process of their own come last: by their metric, or because the benchmark
         was found to change what others in its process would notice. Of the others those come last that take a turn alone."""
         turns = turns or Turns()
-        own = {task.name for task in tasks if benchmarks[task.name].metric in plan.ALONE} | self._leaving
+        own = {task.name for task in tasks if plan.has_process_of_its_own(benchmarks[task.name])} | self._leaving
         together = sorted((task for task in tasks if task.name not in own), key=turns.alone)
         with turns.working(self.processes.interrupt):
             yield from self._group(side, together, benchmarks, turns)
@@ -309,10 +310,9 @@ class Visits:
         """Replies to as many of the tasks as one process lives for; the one that kills it gets the failure as its reply."""
         limits = [plan.timeout_of(benchmarks[task.name], self.default_timeout_s) for task in tasks]
         self._end_if_over()
-        current, spent, metric = 0, Spent(), benchmarks[tasks[0].name].metric
+        current, spent = 0, Spent()
         try:
-            cold, alone = metric == "cold_time", metric in plan.ALONE
-            with self.processes.get(side, cold, alone, tasks[0].order) as server:
+            with self._process(side, benchmarks[tasks[0].name], tasks[0]) as server:
                 spent.pause()
                 for step in turns.steps(tasks):
                     with turns.taken(step.alone, self.processes.interrupt):
@@ -330,21 +330,28 @@ class Visits:
         except _GaveUp as ended:
             if ended.begun or not current:
                 yield tasks[current], plan.unanswered(tasks[current], ended.failure)
-        except TimedOut:
+        except TimedOut as error:
             self.processes.release_locks()
             self._end_if_over()
             if current < len(tasks):
-                yield (
-                    tasks[current],
-                    plan.unanswered(tasks[current], Failure("timeout", f"took longer than {limits[current]:.3g} s")),
-                )
+                late = f"took longer than {limits[current]:.3g} s" + (f": {error.where}" if error.where else "")
+                yield tasks[current], plan.unanswered(tasks[current], Failure("timeout", late, detail=error.stacks))
         except Died as died:
             if current < len(tasks):
                 kind = "signal" if died.returncode < 0 else "error"
                 yield tasks[current], plan.unanswered(tasks[current], Failure(kind, died.reason, detail=died.log))
 
+    def _process(self, side: Prepared, benchmark: Benchmark, first: Task) -> Server | Ranks:
+        """What visits cases like those of the benchmark, from the first one on."""
+        cold, (ranks, _) = benchmark.metric == "cold_time", plan.ranks_of(benchmark)
+        # Whether a cold start works at all is seen in any process: a fresh one takes seconds to import a framework.
+        alone = benchmark.metric in plan.ALONE and not (cold and first.protocol is None)
+        if ranks > 1:
+            return self.processes.ranks(side, ranks, max(plan.gpus_of(benchmark)[0], 1), alone, first.order)
+        return self.processes.get(side, cold and alone, alone, first.order)
+
     def _reply(
-        self, side: Prepared, server: Server, task: Task, timeout_s: float, spent: Spent
+        self, side: Prepared, server: Server | Ranks, task: Task, timeout_s: float, spent: Spent
     ) -> Proposal | Round | Ready:
         """What the process answers to the task, which comes next. Raises _GaveUp in place of that."""
         begun, kind = False, Proposal if task.protocol is None else Round
@@ -370,7 +377,7 @@ class Visits:
         spent.measuring_s += message.seconds if isinstance(message, Proposal) else message.duration_s
         return message
 
-    def _note_end(self, side: Prepared, server: Server, spent: Spent) -> None:
+    def _note_end(self, side: Prepared, server: Server | Ranks, spent: Spent) -> None:
         """Take note of what all cases together have done. Raises _GaveUp where the last one was too much for the process."""
         end = server.receive(self._within(groups.GRACE_S))
         if isinstance(end, Broken):

@@ -289,6 +289,15 @@ def test_all_that_is_open_is_known_and_what_comes_later_alarms(project: Callable
     assert p.regress("ack", "--all-open", "--reason", "x").code == 2
 
 
+def test_all_that_is_open_is_counted_as_in_the_report(tmp_path: Path) -> None:
+    """An event is one, on however many machines."""
+    made = Made(tmp_path / "p", 24)
+    for machine in ("a", "b", "c"):
+        made.record({name: noisy((12, 1e-3), (12, 1.2e-3)) for name in ("x.time_f", "y.time_g")}, machine=machine)
+    assert len(made.index().open) == 2
+    assert ack_all_open(Request(made.root), "before we looked").remark.startswith("2 regressions up to ")
+
+
 def test_what_is_open_at_commits_that_change_nothing_is_what_the_report_shows(tmp_path: Path) -> None:
     """Merges that are like one of their parents, or commits of a list of versions: asv has measured them."""
     made = Made(tmp_path / "p", 24).record({"x.time_f": noisy((12, 1e-3), (12, 1.2e-3))})

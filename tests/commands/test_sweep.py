@@ -19,6 +19,7 @@ import pytest
 
 from regress.commands.session import Request, Session
 from regress.commands.sweep import _remark
+from regress.commands.sweep.bisecting import wanted
 from regress.commands.sweep.changes import Events, events_on, shifts_in
 from regress.commands.sweep.choosing import choose
 from regress.commands.sweep.done import TRIES
@@ -26,6 +27,7 @@ from regress.commands.sweep.measuring import Sweep
 from regress.history import Store
 from regress.history.disk import LOCK_NAME
 from regress.history.sidecar import ENDING
+from regress.model import METRICS, Breakage, Case, Changed, ChangePoint, Commit, Failure, Verdict
 from tests.commands.report.made import Made, noisy
 from tests.commands.test_check import code, document
 from tests.conftest import Project, inside, interrupted, start
@@ -191,6 +193,58 @@ def test_what_a_check_has_confirmed_is_confirmed_in_the_next_sweep(project: Call
     (change,) = document(p.regress("sweep", "--format", "json"))["changes"]
     assert change["state"] == "confirmed"
     assert change["reason"].startswith(f"confirmed by check of {shas[5][:8]} {shas[6][:8]} on ")
+
+
+def test_a_sweep_that_bisects_names_the_commit_of_a_range(project: Callable[..., Project]) -> None:
+    p, shas = filled(project, [50e-6] * 6 + [60e-6] * 6)
+    words = (f"{shas[0]}..", "--steps", "6", "--bisect", "--format", "json")
+    result = p.regress("sweep", *words, "--notify-command", "cat > ../told.json")
+    report = document(result)
+    assert json.loads((p.root.parent / "told.json").read_text()) == report
+    (p.root.parent / "told.json").unlink()
+    (change,) = report["changes"]
+    assert (result.code, change["first"], [each["sha"] for each in change["blamed"]]) == (1, shas[6], [shas[6]])
+    assert change["reason"].startswith(f"confirmed by bisect of {shas[5][:8]} {shas[6][:8]} on ")
+    (search,) = report["bisections"]
+    assert (search["confirmed"], search["found"][0]["sha"], search["candidates"] > 1) == (True, shas[6], True)
+    validate(report)
+    again = swept(p, f"{shas[0]}..", "--steps", "6", "--retry", "--bisect", "--notify-command", "cat > ../told.json")
+    assert again["bisections"] == [], "nothing is new"
+    assert not (p.root.parent / "told.json").exists()
+
+
+def test_what_is_bisected_is_new_and_a_range_and_the_worst_first() -> None:
+    line = [Commit(f"{at:040x}", f"change {at}", "Ada", at) for at in range(9)]
+
+    def found(name: str, ratio: float, commits: range, **more: Any) -> Changed:
+        blamed = tuple(line[at] for at in commits)
+        point = ChangePoint(
+            blamed[0].sha, tuple(each.sha for each in blamed), line[commits[0] - 1].sha, 1.0, ratio, ratio, ratio, ratio,
+            Verdict.REGRESSED if ratio > 1 else Verdict.IMPROVED, large=more.get("large", True), threshold=0.05,
+            state=more.get("state", "confirmed"), way=(),
+        )  # fmt: skip
+        case = Case(name, more.get("params", ()))
+        return Changed(case, METRICS["gpu_time"], "box", "env", "", point, blamed, more.get("new", True))
+
+    changes = (
+        found("maybe", 1.9, range(2, 6), state="tentative"),
+        found("a", 1.1, range(2, 6), params=("1",)),
+        found("a", 1.2, range(3, 7), params=("2",)),
+        found("b", 1.3, range(2, 6)),
+        found("one", 1.5, range(3, 4)),
+        found("known", 1.5, range(2, 6), new=False),
+        found("small", 1.02, range(2, 6), large=False),
+        found("better", 0.5, range(2, 6)),
+    )
+    failure = Failure("error", "boom")
+    broken = Breakage(Case("gone"), "box", "env", "", failure, line[2].sha, (line[3], line[4]), new=True)
+    asked = list(wanted(Events(changes, (broken,)), line))
+    assert [(str(each.case), each.good, each.last, each.metric) for each in asked] == [
+        ("b", line[1].sha, line[5].sha, "gpu_time"),
+        ("a(2)", line[2].sha, line[6].sha, "gpu_time"),
+        ("gone", line[2].sha, line[4].sha, ""),
+        ("maybe", line[1].sha, line[5].sha, "gpu_time"),
+    ]
 
 
 def test_a_budget_measures_the_ends_and_middles_first_and_the_rest_later(project: Callable[..., Project]) -> None:

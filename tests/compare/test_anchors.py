@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from regress.compare import Anchors, anchor_check, changes_of, with_anchors
+from regress.compare.anchors import with_confirmations
 from regress.history import confirmed_in, keep_confirmed
 from regress.model import METRICS, Anchor, AnchorCheck, Case, ChangePoint, Commit, Confirmation, Verdict
 
@@ -157,6 +159,41 @@ def test_what_was_confirmed_for_the_same_pair_is_no_longer_tentative(
     assert (change.state, change.is_open) == (state, state == "confirmed")
     words = f"confirmed by check of {given.commits[base][:8]} {given.commits[head][:8]} on 2025-06-15, +30.0 %"
     assert change.reasons == ((words,) if state == "confirmed" else ())
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "ratio", "blamed"),
+    [
+        (21, 22, 1.1, [22]),
+        (16, 19, 1.08, [17, 18, 19]),
+        (21, 22, 1.01, range(16, 25)),  # a small part of it only
+        (14, 25, 1.1, range(16, 25)),  # on both sides of the range, which is known
+        (15, 24, 1.1, range(16, 25)),
+        (22, 27, 1.1, range(16, 25)),  # which of both ranges is right, nobody knows
+    ],
+)
+def test_what_was_confirmed_within_the_range_leaves_what_lies_between_to_blame(
+    base: int, head: int, ratio: float, blamed: Sequence[int]
+) -> None:
+    (change,) = changes_of(STEP, SETTINGS)
+    wide = replace(change, good=STEP.commits[15], blamed=STEP.commits[16:25])
+    said = Confirmation(STEP.commits[base], STEP.commits[head], Verdict.REGRESSED, ratio, "bisect", 1.75e9)
+    (found,) = with_confirmations([wide], STEP, [said])
+    assert [STEP.commits.index(each) for each in found.blamed] == list(blamed)
+    assert (found.first in found.blamed, found.good) == (True, STEP.commits[blamed[0] - 1])
+    assert bool(found.reasons) == (len(blamed) < 9)
+
+
+def test_the_narrowest_of_what_was_confirmed_counts_and_then_the_newest() -> None:
+    (change,) = changes_of(STEP, SETTINGS)
+    wide = replace(change, good=STEP.commits[15], blamed=STEP.commits[16:25])
+    pairs = [(19, 20), (20, 21), (16, 24)]
+    known = [
+        Confirmation(STEP.commits[base], STEP.commits[head], Verdict.REGRESSED, 1.1, "check", 1.75e9 + at)
+        for at, (base, head) in enumerate(pairs)
+    ]
+    (found,) = with_confirmations([wide], STEP, known)
+    assert found.blamed == (STEP.commits[21],)
 
 
 def test_a_confirmation_counts_for_its_machine_case_and_metric_alone(tmp_path: Path) -> None:

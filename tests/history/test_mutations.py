@@ -9,7 +9,7 @@ import copy
 import json
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -159,8 +159,8 @@ def _listed(values: Any) -> list[str] | None:
     )
 
 
-@pytest.mark.parametrize("seeds", SEEDS)
-def test_files_of_results(tmp_path: Path, seeds: range) -> None:
+@pytest.mark.parametrize("seeds", [*SEEDS, pytest.param((2827, 5273), id="a column twice, no commit")])
+def test_files_of_results(tmp_path: Path, seeds: Iterable[int]) -> None:
     box = folder(tmp_path)
     path = box / f"{OTHER_SHA[:8]}-asv.json"
     good = path.read_bytes()

@@ -436,6 +436,34 @@ def changed(
     return Changed(case, METRICS[metric], "gpu-box", "worktree-py3.12", "GPU-1", point, commits, new)
 
 
+BROKEN = Commit("deadbeef" + "3" * 32, "Half a\tchange", "Zoë Bäcker", NOW - 9_000.0)
+MERGE = Commit("0a1b2c3d" + "4" * 32, "Merge branch 'fuse' \x1b[2J", "Zoë Bäcker", NOW - 800.0)
+SEARCH = Bisection(
+    case=SOFTMAX,
+    good=BASE.commit,
+    bad=HEAD.commit,
+    candidates=64,
+    change=Contrast(METRICS["gpu_time"], Verdict.REGRESSED, 27.4e-6, 30.0e-6, 1.094, 1.088, 1.101, rounds=6),
+    probes=(
+        Probe(BASE.commit, "good", 0.999, 0.994, 1.004, 4, 32),
+        Probe(BROKEN, "skipped", left=32, reason="head deadbeef does not build: make: exit code 2"),
+        Probe(MERGE, "between", 1.04, 1.03, 1.05, 8, 20),
+        Probe(HEAD.commit, "bad", 1.095, 1.09, 1.1, 2, 1),
+        Probe(BROKEN, "unclear", 1.05, 0.98, 1.12, 40, 1),
+    ),
+    found=(HEAD.commit,),
+    parent=BASE.commit,
+    step=Contrast(
+        METRICS["gpu_time"], Verdict.REGRESSED, 27.4e-6, 29.9e-6, 1.092, 1.085, 1.1, rounds=6, reasons=("drifting",)
+    ),
+    confirmed=True,
+    confidence=0.9987,
+    merges=(MERGE,),
+    reasons=("the change came in several steps, of which this is the largest that was met",),
+)
+"""Down to one commit inside a merge, with a probe of each kind."""
+
+
 def sweep() -> Report:
     memory = changed(ATTENTION, "peak_memory", 512e6, 640e6, BASE.commit, new=True, low=1.25, high=1.25)
     tentative = changed(WIDE, "wall_time", 2.0e-3, 2.3e-3, HEAD.commit, new=True, state="tentative")
@@ -487,6 +515,10 @@ def sweep() -> Report:
                 drifted=True,
             ),
             AnchorCheck(RELEASE, BASE.commit, "", None, 0, None),
+        ),
+        bisected=(
+            (SEARCH, "9d41e770 Fuse max+sum pass (李 雷), 99.8 % sure, confirmed"),
+            (Bisection(HOSTILE, BASE.commit, HEAD.commit, 3, SEARCH.change), "nothing to bisect: unchanged"),
         ),
         remark="2 cases give no number any more, 2 new regressions, 1 new tentative change (5 of 7 commits measured, "
         "1 failed); 1 regression open; 1 case without a number from before",
@@ -556,10 +588,6 @@ def gate() -> Report:
 
 
 def bisect() -> Report:
-    """Down to one commit inside a merge, with a probe of each kind."""
-    broken = Commit("deadbeef" + "3" * 32, "Half a\tchange", "Zoë Bäcker", NOW - 9_000.0)
-    merge = Commit("0a1b2c3d" + "4" * 32, "Merge branch 'fuse' \x1b[2J", "Zoë Bäcker", NOW - 800.0)
-    time = METRICS["gpu_time"]
     return Report(
         command="bisect",
         state="FOUND",
@@ -568,29 +596,7 @@ def bisect() -> Report:
         machine=MACHINE,
         device=DEVICE,
         plan="64 commits: about 6 builds and 40 rounds, about 3 min",
-        bisection=Bisection(
-            case=SOFTMAX,
-            good=BASE.commit,
-            bad=HEAD.commit,
-            candidates=64,
-            change=Contrast(time, Verdict.REGRESSED, 27.4e-6, 30.0e-6, 1.094, 1.088, 1.101, rounds=6),
-            probes=(
-                Probe(BASE.commit, "good", 0.999, 0.994, 1.004, 4, 32),
-                Probe(broken, "skipped", left=32, reason="head deadbeef does not build: make: exit code 2"),
-                Probe(merge, "between", 1.04, 1.03, 1.05, 8, 20),
-                Probe(HEAD.commit, "bad", 1.095, 1.09, 1.1, 2, 1),
-                Probe(broken, "unclear", 1.05, 0.98, 1.12, 40, 1),
-            ),
-            found=(HEAD.commit,),
-            parent=BASE.commit,
-            step=Contrast(
-                time, Verdict.REGRESSED, 27.4e-6, 29.9e-6, 1.092, 1.085, 1.1, rounds=6, reasons=("drifting",)
-            ),
-            confirmed=True,
-            confidence=0.9987,
-            merges=(merge,),
-            reasons=("the change came in several steps, of which this is the largest that was met",),
-        ),
+        bisection=SEARCH,
         remark="9d41e770 Fuse max+sum pass (李 雷), 99.8 % sure, confirmed",
         warnings=("the device is scripted: times are stated by the code, not measured",),
         suggestions=(("again", "regress check 3f2c1ab0 9d41e770 -b softmax"),),

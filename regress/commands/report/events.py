@@ -4,6 +4,7 @@ case and the place."""
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from regress.commands.acknowledging import REASON
 from regress.commands.report.branch import MOST_SUSPECTS, Branch
 from regress.commands.report.lines import Levelled, change_of
 from regress.commands.session import quoted
-from regress.compare.shifts import stood
+from regress.compare.shifts import Range, at_one_commit, stood
 from regress.model import ChangePoint, Verdict
 from regress.pages import SHA_DIGITS, Change, Event
 
@@ -39,37 +40,44 @@ def events_of(
     for each in lines:
         alike.setdefault(each[0].series.metric.name, []).append(each)
     return tuple(
-        _event(name, members, alike[metric], branch, commands)
+        _event(name, members, to_blame, alike[metric], branch, commands)
         for (metric, _), group in groups.items()
-        for members in _together(group)
+        for members, to_blame in _together(group)
     )
 
 
-def _together(members: Iterable[_Member]) -> list[list[_Member]]:
+def _together(members: Sequence[_Member]) -> list[tuple[list[_Member], Range]]:
     """Members by what their blamed ranges have in common; a case has one change of a kind in an event."""
-    clusters: list[tuple[int, int, list[_Member]]] = []
-    for member in sorted(members, key=lambda each: (each.change.last, each.change.good)):
-        low, high = member.change.good, member.change.last
-        for index, (lowest, highest, own) in enumerate(clusters):
-            apart = max(lowest, low) >= min(highest, high)
-            if not apart and all(each.found is not member.found for each in own):
-                clusters[index] = max(lowest, low), min(highest, high), [*own, member]
-                break
-        else:
-            clusters.append((low, high, [member]))
-    return [own for _, _, own in clusters]
+    ranges = {at: (each.change.good, each.change.last) for at, each in enumerate(members)}
+    groups = at_one_commit(ranges, lambda at: id(members[at].found))
+    return [(own := [members[at] for at in group], _to_blame(own, common)) for group, common in groups]
+
+
+def _to_blame(members: Iterable[_Member], common: Range) -> Range:
+    """What all ranges have in common, up to the likeliest commit of each: each range misses its commit now and then, so what is
+    left of many may be the answer of none."""
+    low, high = common
+    for each in members:
+        likeliest, measured = each.change.first, each.found.measured
+        before = measured[bisect_left(measured, likeliest) - 1]
+        if before >= common[1]:
+            high = max(high, likeliest)
+        elif likeliest <= common[0]:
+            low = min(low, before)
+    return low, high
 
 
 def _event(
     name: str,
     members: Sequence[_Member],
+    to_blame: Range,
     lines: Sequence[tuple[Levelled, int]],
     branch: Branch,
     commands: frozenset[str],
 ) -> Event:
     worst = max(members, key=_size)
     point, change, series = worst.point, worst.change, worst.found.series
-    good, last = max(each.change.good for each in members), min(each.change.last for each in members)
+    good, last = to_blame
     first = min(max(change.first, good + 1), last)
     suspects = branch.suspects(branch.commits[good].sha, branch.commits[last].sha)
     ratios = [each.change.ratio for each in members if each.change.ratio is not None]

@@ -6,6 +6,7 @@ order      which of them are measured next
 done       what is measured already, and what cannot be
 measuring  group after group
 changes    the change points of what is recorded, which of them are new, and what the anchors show
+bisecting  the commits of what is new and may be due to several
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from dataclasses import replace
 
 from regress.commands.acknowledging import accept, accept_failing, complaints, is_whole, review
 from regress.commands.session import Request, Session, counted, quoted
+from regress.commands.sweep.bisecting import Bisected, bisect_new
 from regress.commands.sweep.changes import (
     Events,
     anchors_beside,
+    by_event,
     events_on,
     marked_new,
     shifts_in,
@@ -49,8 +52,10 @@ def sweep(
     environment: str = "",
     budget_s: float = math.inf,
     retry: bool = False,
+    bisects: bool = False,
 ) -> Report:
-    """Measure and record the commits that `words` name and that are not measured yet, until all are or the budget ends.
+    """Measure and record the commits that `words` name and that are not measured yet, until all are or the budget ends; with
+    `bisects` spend what is left of it on new events that several commits may be to blame for.
 
     `words`: a range, a commit, NEW, ALL, TAGS or EXISTING; `since`, `steps` and `only` choose among them, see `choose`. With
     `retry` also what did not build or failed before. Where a sweep was killed the next one goes on.
@@ -89,14 +94,25 @@ def sweep(
                 why=f"a commit is {counted(len(run.cases), 'case')}, each with an unmeasured visit before its rounds",
                 fix="give it a longer --budget, or a part of the suite with -b",
             )
-        found = marked_new(before, events_on(session, chosen.line, run.names, session.machine.name))
-        changes = with_manners(session, found.changes)
-        found = replace(found, changes=changes, shifts=shifts_in(session, chosen.line, changes))
-        options = _words(request, words, since, steps, only, environment)
-        report = _report(session, chosen, run, found, options, start)
+        found = _found(session, chosen, run, before)
+        bisected = Bisected()
+        if bisects and not run.interrupted:
+            bisected = bisect_new(request, found, chosen.line, watcher, environment=environment, end_s=end_s)
+            found = (
+                _found(session, chosen, run, before) if bisected.found else found
+            )  # what is confirmed is known by now
+        options = [*_words(request, words, since, steps, only, environment), *(["--bisect"] if bisects else [])]
+        report = _report(session, chosen, run, found, bisected, options, start)
     if words == NEW and not run.left and not run.failed and not run.interrupted:
         mark.write(chosen.line[-1].sha)
     return report
+
+
+def _found(session: Session, chosen: Chosen, run: Sweep, before: Events) -> Events:
+    """What the history says by now, and what of it nobody knew before."""
+    found = marked_new(before, events_on(session, chosen.line, run.names, session.machine.name))
+    changes = with_manners(session, found.changes)
+    return replace(found, changes=changes, shifts=shifts_in(session, chosen.line, changes))
 
 
 def _words(request: Request, words: str, since: str | None, steps: int, only: str, environment: str) -> list[str]:
@@ -136,17 +152,24 @@ def _nothing(session: Session, chosen: Chosen, remark: str, start: float) -> Rep
 
 
 def _report(
-    session: Session, chosen: Chosen, run: Sweep, found: Events, options: Sequence[str], start: float
+    session: Session,
+    chosen: Chosen,
+    run: Sweep,
+    found: Events,
+    bisected: Bisected,
+    options: Sequence[str],
+    start: float,
 ) -> Report:
     opened = [each for each in found.changes if each.new and each.point.is_open]
     broken = with_failures(session, found.breakages)
     fails = run.failed or any(each.new for each in broken) or any(each.fatal for each in run.problems)
-    codes = [130] if run.interrupted else []
+    codes = [130] if run.interrupted or bisected.interrupted else []
     codes += [1] if opened else []
     codes += [3] if fails else []
     warnings = [
         *run.warnings,
         *(f"{sha[:8]} was left out: {what}: {why}" for sha, (what, why, _) in run.failed.items()),
+        *bisected.warnings,
     ]
     warnings += _never(found)
     anchors = []
@@ -155,7 +178,8 @@ def _report(
     if is_whole(session):
         head = Side("head", chosen.line[-1], "")
         warnings += complaints(session, review(session, head).entries_of(run.cases))
-    single = [each for each in outside(found.changes, found.shifts) if each.new]
+    new = [each for each in outside(found.changes, found.shifts) if each.new]
+    single = [min(own, key=lambda each: len(each.blamed)) for own in by_event(new, chosen.line)]
     tentative = [each for each in single if each.point.state == "tentative"]
     suggestions = [_again(each.changes[0]) for each in found.shifts if each.new]
     suggestions += [_next(each) for each in [*tentative[:2], *(each for each in single if each.point.is_open)][:3]]
@@ -181,6 +205,10 @@ def _report(
         shifts=found.shifts,
         breakages=broken,
         anchors=tuple(anchors),
+        bisected=bisected.found,
+        notify=session.config.settings.notify_command
+        if opened or run.failed or any(each.new for each in broken)
+        else "",
         remark=_remark(run, found),
         cases=len(run.cases),
         problems=tuple(run.problems),

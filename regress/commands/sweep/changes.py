@@ -12,7 +12,7 @@ from regress.commands.session import Session
 from regress.compare import Anchors, anchor_check, anchors_of, breakages_of, key_of, numberless, past_of
 from regress.compare.gating import gating, that_gate
 from regress.compare.manner import Manners
-from regress.compare.shifts import FEWEST, Moved, Shifted, Where, reasons, shifts_of, stood
+from regress.compare.shifts import FEWEST, Moved, Shifted, Where, at_one_commit, reasons, shifts_of, stood
 from regress.history import Store, confirmed_in
 from regress.model import (
     Anchor,
@@ -223,6 +223,20 @@ def with_manners(session: Session, changes: Sequence[Changed]) -> tuple[Changed,
             each = replace(each, point=replace(each.point, reasons=said))
         done.append(each)
     return tuple(done)
+
+
+def by_event(changes: Sequence[Changed], line: Sequence[Commit]) -> list[list[Changed]]:
+    """The changes that a report counts as one, together: of one metric of a benchmark, one way, at one commit, in whatever case
+    and place."""
+    place, groups = {each.sha: at for at, each in enumerate(line)}, dict[object, list[Changed]]()
+    for each in changes:
+        groups.setdefault((each.case.name, each.metric.name, each.point.moved), []).append(each)
+    found = []
+    for own in groups.values():
+        ranges = {at: (place[each.point.good], place[each.point.blamed[-1]]) for at, each in enumerate(own)}
+        series = list(map(_series, own))
+        found += [[own[at] for at in members] for members, _ in at_one_commit(ranges, series.__getitem__)]
+    return found
 
 
 def _series(changed: Changed) -> tuple[object, ...]:

@@ -36,18 +36,19 @@ def imported_by_suites(kind: str, seed: int = 0, side: str = "") -> Optional[Bac
     return fake
 
 
-def choose(kind: str) -> Backend:
-    """The backend of that kind; `auto` is cuda where a CUDA device answers, torch where torch drives an AMD device, else cpu,
-    with the reasons kept. Raises DeviceError where the kind that is asked for is not to be had."""
+def choose(kind: str, ordinal: int = 0) -> Backend:
+    """The backend of that kind, for the visible device of that number; `auto` is cuda where a CUDA device answers, torch where
+    torch drives an AMD device, else cpu, with the reasons kept. Raises DeviceError where the kind that is asked for is not to
+    be had."""
     if kind == "cpu":
         return Backend()
     from .cuda import CudaBackend
     from .torch_events import TorchBackend, amd_backend
 
     if kind != "auto":
-        return TorchBackend() if kind == "torch" else CudaBackend()
+        return TorchBackend() if kind == "torch" else CudaBackend(ordinal)
     reasons = []
-    for device in (CudaBackend, amd_backend):
+    for device in (lambda: CudaBackend(ordinal), amd_backend):
         try:
             found = device()
         except DeviceError as error:

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from ..ranks import ALONE, Ranks
 from .nvml import Foreign
 from .recording import Profiler, TorchProfiler
 
@@ -146,6 +147,8 @@ class Backend:
     why_no_device = "the device is set to cpu"
     real_clock = True
     """Whether `now` is the time that passes; else nobody can take the core from it."""
+    ranks: Ranks = ALONE
+    """The processes that measure together with this one, for whoever decides on the next call."""
 
     def now(self) -> float:
         """Host clock in seconds; only differences mean anything."""

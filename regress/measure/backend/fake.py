@@ -317,8 +317,9 @@ class FakeBackend(DeviceBackend):
         return {"temperature_c": 40, "power_w": 100.0, "reasons": [self._reasons.pop(0)] if self._reasons else []}
 
     def facts(self) -> Dict[str, Any]:
-        first = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0]
-        return {"gpu": "scripted device", "gpu_uuid": first if first in UUIDS else UUIDS[0], "scripted": True}
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        own = visible[self.ranks.number % len(visible)]
+        return {"gpu": "scripted device", "gpu_uuid": own if own in UUIDS else UUIDS[0], "scripted": True}
 
     def _enqueue(self, kind: str, name: str, seconds: float, stream: Optional[int] = None, nbytes: int = 0) -> None:
         asked_s, stream = self.host_s, self._stream if stream is None else stream

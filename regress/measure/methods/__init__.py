@@ -35,6 +35,8 @@ def measured(
     if metric == "gpu_time":
         assert isinstance(backend, DeviceBackend)
         if is_jax(benchmark, call):
+            if backend.ranks.several:
+                raise TypeError("a call that returns arrays of JAX cannot be measured on several ranks")
             return on_jax(benchmark, call, task, seat)
         return on_device(benchmark, call, task, backend, seat)
     if hasattr(benchmark, "_timeraw_env"):

@@ -39,7 +39,8 @@ def by_the_host(metric: str, windows: HostWindows, visited: Visited, task: Task,
 
     Raises RuntimeError where the clock stands still."""
     protocol = visited.protocol
-    with windows, undisturbed(protocol.pinned):
+    ranks = windows.clock.ranks
+    with windows, undisturbed(protocol.pinned, ranks.number):
         if task.in_turn and seat is not None:
             found = seat.windows(metric, windows)
         else:
@@ -57,7 +58,7 @@ def _alone(windows: HostWindows, protocol: Protocol, limit_s: float) -> List[Win
     while True:
         for _ in range(protocol.windows):
             found.append(windows.take())
-            spent_s = time.perf_counter() - start
+            spent_s = windows.clock.ranks.longest("time spent", time.perf_counter() - start)
             if spent_s + spent_s / len(found) > limit_s:
                 return found
         net = [math.log(each.net_s) for each in found if valid(each.net_s)]
@@ -68,7 +69,7 @@ def _alone(windows: HostWindows, protocol: Protocol, limit_s: float) -> List[Win
 def probe_memory(call: Call, task: Task, backend: Backend, reset: Optional[Call], visited: Visited) -> None:
     """Memory of a call and what it returns, where the task asks for it and the allocator in use can be read."""
     probe = backend.memory() if task.memory else None
-    if probe is None:
+    if backend.ranks.any("memory", probe is None) or probe is None:
         return
     visited.values.update(memory_of_call(call, backend, probe, reset))
     if reset is not None:

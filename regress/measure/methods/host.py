@@ -8,6 +8,7 @@ from typing import Any, Callable, Optional
 from .. import counters
 from ..backend import Backend, DeviceBackend
 from ..declared import number, ready, redone_setup, renew, sampling
+from ..ranks import Ranks
 from ..runner import first_attr, wall_timer
 from ..seat import Seat
 from ..stopping import PATIENCE
@@ -39,9 +40,9 @@ def on_host(benchmark: Any, call: Call, task: Task, backend: Backend, seat: Opti
     protocol = task.protocol
     warm_cpu(call, backend, protocol.calls, protocol.warmup_s, before)
     timer = first_attr(benchmark._attr_sources, "timer", wall_timer)
-    clock = backend if timer is wall_timer else _CustomClock(timer)
+    clock = backend if timer is wall_timer else _CustomClock(timer, backend.ranks)
     visited = Visited(protocol)
-    renewed = (lambda: renew(benchmark)) if benchmark._setups and before is None else None
+    renewed = (lambda: renew(benchmark)) if benchmark._setups and before is None and not backend.ranks.several else None
     calls, warm_calls, several_threads = protocol.calls, protocol.warm_calls, not protocol.pinned
     windows = HostWindows(call, clock, calls, warm_calls, before, "last", several_threads, renewed)
     by_the_host("wall_time", windows, visited, task, seat)
@@ -89,8 +90,8 @@ class _CustomClock(Backend):
 
     real_clock = False
 
-    def __init__(self, timer: Callable[[], float]) -> None:
-        self._timer = timer
+    def __init__(self, timer: Callable[[], float], ranks: Ranks) -> None:
+        self._timer, self.ranks = timer, ranks
 
     def now(self) -> float:
         return self._timer()

@@ -192,6 +192,23 @@ def test_what_moved_at_other_times_or_in_another_direction_is_another_event() ->
         ("regressed", 10, "open"), ("regressed", 16, "open"), ("improved", 10, "confirmed")]  # fmt: skip
 
 
+def ranged(first: int, good: int, last: int, param: str) -> Levelled:
+    """A step whose commit is `first` most likely, and one after `good` up to `last` for certain."""
+    found = told(series(steps((first, 1e-3), (N - first, 1.2e-3)), params=(param,)))
+    (change,) = found.changes
+    return replace(found, changes=(replace(change, good=SHAS[good], blamed=tuple(SHAS[good + 1 : last + 1])),))
+
+
+def test_what_may_be_to_blame_for_an_event_has_the_likeliest_commit_of_each_case() -> None:
+    """Each of many ranges misses its commit now and then: what all have in common may be no case's own answer."""
+    lines = [(ranged(10, 8, 12, "1"), 0), (ranged(13, 10, 14, "2"), 0)]
+    (event,) = events_of("f", lines, branch(), frozenset())
+    assert (event.good, event.last, event.suspects_n, event.cases) == (9, 13, 4, 2)
+    assert event.good < event.first <= event.last
+    (narrow,) = events_of("f", [*lines[:1], (ranged(10, 9, 11, "2"), 0)], branch(), frozenset())
+    assert (narrow.good, narrow.last) == (9, 11), "both likeliest commits are among what they share"
+
+
 def test_a_recovered_regression_is_not_open() -> None:
     given = told(series(steps((8, 1e-3), (8, 1.2e-3), (8, 1e-3))))
     assert [(each.moved, each.state) for each in events_of("f", [(given, 0)], branch(), frozenset())] == [

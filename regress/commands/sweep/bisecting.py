@@ -1,0 +1,84 @@
+"""What is new in a sweep and may be due to several commits, bisected one after the other."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from regress.commands.bisect import INTERRUPTED, bisect
+from regress.commands.session import Request
+from regress.commands.sweep.changes import Events, by_event
+from regress.errors import RegressError
+from regress.model import Bisection, Case, Changed, Commit, outside
+from regress.run.execute import Watcher
+
+
+class Wanted(NamedTuple):
+    """One bisection; without a metric it is of a case that gives no number any more."""
+
+    case: Case
+    good: str
+    last: str
+    metric: str = ""
+
+
+class Bisected(NamedTuple):
+    """What came of all bisections."""
+
+    found: tuple[tuple[Bisection, str], ...] = ()
+    """Each, and what it found in words."""
+    warnings: tuple[str, ...] = ()
+    interrupted: bool = False
+
+
+def bisect_new(
+    request: Request, events: Events, line: Sequence[Commit], watcher: Watcher, *, environment: str, end_s: float
+) -> Bisected:
+    """Bisect until `end_s` of the monotonic clock, what hurts most first. What cannot be bisected is a warning."""
+    plain = replace(request, patterns=(), tags=(), affected=False)
+    found: list[tuple[Bisection, str]] = []
+    warnings: list[str] = []
+    for case, good, last, metric in wanted(events, line):
+        left_s = end_s - time.monotonic()
+        if left_s <= 0:
+            break
+        watcher.note(f"bisecting {case} between {good[:8]} and {last[:8]}")
+        try:
+            report = bisect(
+                plain, str(case), good, last, watcher, metric=metric, environment=environment, budget_s=left_s
+            )
+        except RegressError as error:
+            warnings.append(f"{case} could not be bisected: {error.what}" + (f": {error.why}" if error.why else ""))
+            continue
+        if report.bisection is not None and report.bisection.change is not None:
+            found.append((report.bisection, report.remark))
+        warnings += report.warnings
+        if INTERRUPTED in report.exit_codes:
+            return Bisected(tuple(found), tuple(warnings), interrupted=True)
+    return Bisected(tuple(found), tuple(warnings))
+
+
+def wanted(events: Events, line: Sequence[Commit]) -> Iterator[Wanted]:
+    """One for each event that is new: regressions, what gives no number any more, then what is tentative; of several cases the
+    one that moved most. What many benchmarks did at once says too little of a commit."""
+    new = [each for each in outside(events.changes, events.shifts) if each.new and each.point.large]
+    largest = [max(own, key=_size) for own in by_event(new, line)]
+    largest.sort(key=_size, reverse=True)
+    ranged = [each for each in largest if len(each.blamed) > 1]
+    for each in ranged:
+        if each.point.is_open:
+            yield Wanted(each.case, each.point.good, each.blamed[-1].sha, each.metric.name)
+    firsts = {(each.case.name, each.blamed): each for each in reversed(events.breakages) if each.new}
+    for broken in reversed(firsts.values()):
+        if len(broken.blamed) > 1:
+            yield Wanted(broken.case, broken.good, broken.first.sha)
+    for each in ranged:
+        if each.point.state == "tentative" and each.point.acknowledged is None:
+            yield Wanted(each.case, each.point.good, each.blamed[-1].sha, each.metric.name)
+
+
+def _size(changed: Changed) -> float:
+    return abs(math.log(changed.point.ratio)) if changed.point.ratio else math.inf

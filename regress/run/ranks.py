@@ -1,0 +1,232 @@
+"""The processes of one visit, one a rank: asked as if they were a single one.
+
+They meet through the driver (see `regress.measure.ranks`), so it knows at any time who has come and who is missing. What
+becomes of one becomes of all: the others may wait in a collective for ever, so they are asked where they are, and ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from regress.measure.wire import STACK_SIGNAL, TRACKED, Broken, Meeting, Meets, Proposal, Rank, WrongCode
+from regress.model import Failure, Measured, Round
+from regress.run.servers import Died, Server, TimedOut, arriving
+
+SETTLE_S = 1.0
+"""For so long the others may still speak for themselves after one rank has failed: mostly all fail alike."""
+STACK_S, STACK_POLL_S = 2.0, 0.05
+STACK = re.compile(r"^(?:Current thread|Thread) 0x\w+.*\(most recent call first\):\n((?:  File .*\n)+)", re.MULTILINE)
+FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
+
+
+@contextlib.contextmanager
+def free_port() -> Iterator[int]:
+    """A port of this host that nobody else is given while the block runs: it is bound, but nobody listens, and it may be bound
+    again by who asks for this very one, as torch's store does."""
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+class Ranks:
+    """Processes that visit a case together. Use it as a context manager: leaving it ends them.
+
+    `start` starts the process of a rank, as many as `size`, which share `gpus` devices; `suite` is the folder of the
+    benchmarks."""
+
+    def __init__(self, start: Callable[[Rank], Server], size: int, gpus: int, suite: Path) -> None:
+        self._suite = suite
+        self.servers: list[Server] = []
+        with contextlib.ExitStack() as ending:
+            port = ending.enter_context(free_port())
+            for number in range(size):
+                self.servers.append(ending.enter_context(start(Rank(number, size, port, gpus))))
+            self._ending = ending.pop_all()
+
+    def __enter__(self) -> Ranks:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ending.__exit__(kind, error, trace)
+
+    def send(self, message: Any) -> None:
+        """Raises Died where one of them has ended."""
+        for number, server in enumerate(self.servers):
+            try:
+                server.send(message)
+            except Died as died:
+                raise self._died(number, died, {}) from None
+
+    def strange(self, written: object) -> Died:
+        """The error where one of them said what is no answer."""
+        return self.servers[0].strange(written)
+
+    def receive(self, timeout_s: float) -> Any:
+        """What all of them say, as one message; `Broken` where they do not say the same. Raises TimedOut and Died, which name
+        the ranks that are missing and what the others do."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            said: dict[int, Any] = {}
+            try:
+                self._hear(said, deadline)
+            except TimedOut:
+                raise TimedOut(timeout_s, *self._standing(said)) from None
+            except Died as died:
+                dead = next(number for number, server in enumerate(self.servers) if server.ended)
+                raise self._died(dead, died, said) from None
+            meets = [message for _, message in sorted(said.items()) if isinstance(message, Meets)]
+            if len(meets) < len(self.servers) or len({each.where for each in meets}) > 1:
+                return self._together(said)
+            self.send(Meeting([each.values for each in meets]))
+
+    # -- one message of each ---------------------------------------------------------------------------------------------
+
+    def _hear(self, said: dict[int, Any], deadline: float) -> None:
+        """By rank, in the order of their coming: what each says next; where one has failed, what others say soon after that."""
+        for server, message in arriving(self.servers, max(0.0, deadline - time.monotonic())):
+            said[self.servers.index(server)] = message
+            if _failure(message) is not None:
+                break
+        rest = [server for number, server in enumerate(self.servers) if number not in said]
+        with contextlib.suppress(TimedOut):
+            for server, message in arriving(rest, SETTLE_S):
+                said[self.servers.index(server)] = message
+
+    def _together(self, said: Mapping[int, Any]) -> Any:
+        """One message for what each of them has said."""
+        failed = [number for number in said if _failure(said[number]) is not None]
+        alike = len({type(message) for message in said.values()}) == 1 and len(said) == len(self.servers)
+        if not failed and alike and not isinstance(said[0], Meets):
+            return merged([said[number] for number in sorted(said)])
+        if not failed:
+            where, stacks = self._standing(said)
+            return Broken(Failure("error", f"its ranks have parted: {where}", detail=stacks))
+        first, failure = said[failed[0]], _failure(said[failed[0]])
+        assert failure is not None
+        everywhere = {getattr(_failure(message), "message", None) for message in said.values()} == {failure.message}
+        if isinstance(first, WrongCode) or failure.kind == "skipped" or (alike and everywhere):
+            return first if isinstance(first, WrongCode) else Broken(failure)
+        where, stacks = self._standing(said, failed[0])
+        return Broken(
+            Failure(
+                failure.kind, f"rank {failed[0]}: {failure.message}; {where}", failure.where, failure.detail + stacks
+            )
+        )
+
+    def _died(self, number: int, died: Died, said: Mapping[int, Any]) -> Died:
+        where, stacks = self._standing(said, number)
+        return Died(died.returncode, died.log + stacks, f"rank {number} ", f"; {where}")
+
+    # -- where the others are --------------------------------------------------------------------------------------------
+
+    def _standing(self, said: Mapping[int, Any], without: int | None = None) -> tuple[str, str]:
+        """Where each rank is, but for one: in a few words, and the stacks of those that are at work."""
+        words, stacks = [], []
+        for number, server in enumerate(self.servers):
+            if number == without:
+                continue
+            message = said.get(number)
+            failure = _failure(message)
+            if isinstance(message, Meets):
+                words.append(f"rank {number} waits for the others ({message.where})")
+            elif failure is not None:
+                words.append(f"rank {number}: {failure.message}")
+            elif message is not None:
+                words.append(f"rank {number} has ended its visit")
+            else:
+                stack = stack_of(server)
+                words.append(f"rank {number} {_innermost(stack, self._suite)}")
+                stacks.append(f"\nrank {number}, most recent call first:\n{stack}" if stack else "")
+        return ", ".join(words), "".join(stacks)
+
+
+def stack_of(server: Server) -> str:
+    """Where the main thread of a rank is, as its interpreter tells it, the innermost frame first; empty where it does not."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(server.opened.pid, STACK_SIGNAL)
+    deadline, before = time.monotonic() + STACK_S, ""
+    while time.monotonic() < deadline and not server.ended:
+        time.sleep(STACK_POLL_S)
+        found = STACK.findall(text := server.log())
+        if found and text == before:
+            return str(found[-1])
+        before = text
+    return ""
+
+
+def _innermost(stack: str, suite: Path) -> str:
+    """The function that it is in, and the line of the suite from which that was called."""
+    frames = FRAME.findall(stack)
+    if not frames:
+        return "does not say where it is"
+    own = next(((file, line) for file, line, _ in frames if Path(file).is_relative_to(suite)), frames[0][:2])
+    return f"is in {frames[0][2]} ({Path(own[0]).name}:{own[1]})"
+
+
+def _failure(message: Any) -> Failure | None:
+    """Why a rank cannot go on; None where it can."""
+    if isinstance(message, WrongCode):
+        return Failure("error", message.module)
+    found: Failure | None = getattr(message, "failure", None)
+    return found
+
+
+# -- one message of many -------------------------------------------------------------------------------------------------
+
+
+def merged(said: Sequence[Any]) -> Any:
+    """What messages of one kind, in the order of the ranks, say together: the values of the slowest, and how far they are
+    apart. A number that the benchmark has returned is the first rank's."""
+    first = said[0]
+    if isinstance(first, (Proposal, Round)):
+        flags = list(dict.fromkeys(flag for each in said for flag in each.flags))
+        first = replace(first, values=_largest([each.values for each in said]), flags=flags)
+    if isinstance(first, Proposal):
+        leaves = list(dict.fromkeys(name for each in said for name in each.leaves))
+        return replace(
+            first,
+            seconds=max(each.seconds for each in said),
+            leaves=leaves,
+            host_bytes=sum(each.host_bytes for each in said),
+            device_share=max(each.device_share for each in said),
+        )
+    if isinstance(first, Round):
+        return replace(
+            first, duration_s=max(each.duration_s for each in said), facts=_facts([each.facts for each in said])
+        )
+    return first
+
+
+def _largest(values: Sequence[Mapping[str, Measured]]) -> dict[str, Measured]:
+    """By metric, what all have measured."""
+    names = [name for name in values[0] if all(name in each for each in values)]
+    return {
+        name: values[0][name] if name == TRACKED else max((each[name] for each in values), key=lambda each: each.value)
+        for name in names
+    }
+
+
+def _facts(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Those of the first rank, and what is wrong with any device; the slowest clock; what each rank has worked itself."""
+    found: dict[str, Any] = {**facts[0], "ranks": len(facts)}
+    for name in ("throttled", "foreign_processes"):
+        if words := list(dict.fromkeys(word for each in facts for word in each.get(name, ()))):
+            found[name] = words
+    if clocks := [each["sm_clock_hz"] for each in facts if "sm_clock_hz" in each]:
+        found["sm_clock_hz"] = min(clocks)
+    own = [each["own_s"] for each in facts if "own_s" in each]
+    if len(own) == len(facts):
+        found["own_s"], found["skew_s"] = own, max(own) - min(own)
+    return found

@@ -1,0 +1,289 @@
+"""Several processes that visit a case together: what they agree on, and what becomes of the others where one fails."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regress.compare.judge import compare
+from regress.measure import ranks as measuring
+from regress.measure.wire import Meeting, Meets, Proposal, Rank
+from regress.model import Failure, Measured, Round, Settings
+from regress.run import groups, plan, ranks
+from regress.run.gpus import Gpu
+from regress.run.plan import Selection
+from tests.run.test_execute import Bench, alive, failures
+from tests.run.test_plan import declaring
+
+SUITE = """
+import os, time
+import regress_scripted as device
+
+class Together:
+    ranks = 2
+    gpus = 1
+    timeout = 1
+    setup = lambda self: setattr(self, "rank", int(os.environ["RANK"]))
+
+def stuck():
+    while True:
+        time.sleep(0.01)
+"""
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "GRACE_S", 0.2)
+    monkeypatch.setattr(ranks, "SETTLE_S", 0.2)
+
+
+def of(bench: Bench, name: str) -> Round:
+    """The one round of a case."""
+    (found,) = [each for each, _ in bench.kept if each.name == f"b.{name}"]
+    assert found.failure is None, found.failure
+    return found
+
+
+# -- values --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("process", ["auto", "fresh"])
+def test_the_value_is_that_of_the_slowest_rank_and_its_own_work_tells_who_is_late(bench: Bench, process: str) -> None:
+    bench.write(f"""{SUITE}
+class Late(Together):
+    def cudatime_it(self):
+        device.kernel("k", 50e-6 * (1 + 0.1 * self.rank))
+        device.kernel("ncclDevKernel_AllReduce", 20e-6)
+class Alike(Together):
+    def cudatime_it(self):
+        device.kernel("k", 50e-6)
+        device.kernel("ncclDevKernel_AllReduce", 25e-6)
+    def track_rank(self): return 10 * int(os.environ["WORLD_SIZE"]) + self.rank
+    def time_host(self): device.host(1e-3)
+""")
+    bench.run(rounds=1, settings={"process": process})
+    late, alike = of(bench, "Late.cudatime_it"), of(bench, "Alike.cudatime_it")
+    assert late.values["gpu_time"].value == pytest.approx(75e-6, rel=0.02)
+    assert {"host_time", "wall_time", "peak_memory", "launches"} <= set(late.values)
+    assert late.facts["ranks"] == 2
+    assert late.facts["own_s"] == pytest.approx([50e-6, 55e-6], rel=0.02)
+    assert late.facts["skew_s"] == pytest.approx(5e-6, rel=0.2)
+    assert alike.values["gpu_time"].value == pytest.approx(75e-6, rel=0.02)
+    assert alike.facts["skew_s"] == pytest.approx(0.0, abs=1e-6)
+    assert of(bench, "Alike.track_rank").values["value"].value == 20, "the first rank's"
+    assert of(bench, "Alike.time_host").values["wall_time"].value == pytest.approx(1e-3, rel=0.1)
+
+
+def test_ranks_see_the_same_devices_and_each_has_its_own(bench: Bench) -> None:
+    gpus = tuple(Gpu(f"scripted-{number}") for number in (1, 2, 3))
+    bench.write(f"""{SUITE}
+class Both(Together):
+    gpus = 2
+    def track_it(self):
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "scripted-1,scripted-2"
+        return sum(int(os.environ[name]) for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
+""")
+    bench.run(rounds=1, gpus=gpus)
+    assert of(bench, "Both.track_it").values["value"].value == 2
+    assert bench.kept[0][1]["gpu_uuid"] == "scripted-1"
+
+
+def test_a_straggler_is_told_from_a_slower_collective(bench: Bench) -> None:
+    bench.write(
+        f"""{SUITE}
+from proj import LATE, COLLECTIVE
+class It(Together):
+    def cudatime_late(self):
+        device.kernel("k", 50e-6 * (1 + LATE * self.rank))
+        device.kernel("ncclDevKernel_AllReduce", 20e-6)
+    def cudatime_collective(self):
+        device.kernel("k", 50e-6)
+        device.kernel("ncclDevKernel_AllReduce", COLLECTIVE)
+""",
+        base="LATE, COLLECTIVE = 0, 20e-6",
+        head="LATE, COLLECTIVE = 0.2, 30e-6",
+    )
+    measured = bench.run(rounds=6)
+    found = compare(measured.of("base"), measured.of("head"), measured.benchmarks["head"], Settings())
+    by_name = {each.case.name: each for each in found if each.metric.name == "gpu_time"}
+    assert [str(each.verdict) for each in by_name.values()] == ["regressed", "regressed"]
+    (reason,) = [each for each in by_name["b.It.cudatime_late"].reasons if "skew" in each]
+    assert reason.endswith("us a call: rank 1 works longest")
+    assert not [each for each in by_name["b.It.cudatime_collective"].reasons if "skew" in each]
+
+
+# -- failures ------------------------------------------------------------------------------------------------------------
+
+
+def test_one_that_fails_costs_its_round_alone_and_says_what_the_others_did(bench: Bench, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    bench.write(f"""{SUITE}
+import signal
+class It(Together):
+    def setup(self):
+        self.rank = int(os.environ["RANK"])
+        open({str(pids)!r}, "a").write(f"{{os.getpid()}} ")
+    def time_raises(self):
+        if self.rank: raise ValueError("boom")
+        stuck()
+    def time_dies(self):
+        if self.rank: os.kill(os.getpid(), signal.SIGKILL)
+        stuck()
+    def time_hangs(self):
+        stuck() if self.rank else None
+    def time_alike(self): raise ValueError("all of us")
+    def time_works(self): device.host(1e-3)
+class Skips(It):
+    def setup(self): raise NotImplementedError("needs two of something")
+    def time_skips(self): pass
+""")
+    measured = bench.run(rounds=1)
+    line = 1 + SUITE.splitlines().index("        time.sleep(0.01)")
+    found = {name.removeprefix("b."): (each.kind, each.message) for name, each in failures(measured).items()}
+    skipped = {name: found.pop(name) for name in list(found) if name.startswith("Skips")}
+    assert found == {
+        "It.time_raises": ("error", f"rank 1: ValueError: boom; rank 0 is in stuck (b.py:{line})"),
+        "It.time_dies": ("signal", f"rank 1 failed (signal 9, SIGKILL); rank 0 is in stuck (b.py:{line})"),
+        "It.time_hangs": (
+            "timeout",
+            f"took longer than 1 s: rank 0 waits for the others (a window), rank 1 is in stuck (b.py:{line})",
+        ),
+        "It.time_alike": ("error", "ValueError: all of us"),
+    }
+    assert {kind for kind, _ in skipped.values()} == {"skipped"}
+    assert "in time_raises" in failures(measured)["b.It.time_raises"].detail, "the traceback of the one that failed"
+    assert "most recent call first" in failures(measured)["b.It.time_raises"].detail, "and where the other was"
+    assert of(bench, "It.time_works").values["wall_time"].value > 0
+    assert not any(alive(int(pid)) for pid in pids.read_text().split())
+
+
+@pytest.fixture
+def _heard() -> Iterator[None]:
+    """Ctrl-C is heard: a shell starts background jobs with SIGINT ignored, the tests among them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_heard")
+def test_ctrl_c_leaves_no_rank(bench: Bench, tmp_path: Path) -> None:
+    bench.write(f"""{SUITE}
+class It(Together):
+    timeout = 600
+    def time_it(self):
+        open(os.path.join({str(tmp_path)!r}, f"rank-{{self.rank}}"), "w").write(str(os.getpid()))
+        stuck()
+""")
+
+    def press() -> None:
+        while len(list(tmp_path.glob("rank-*"))) < 2:
+            time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press, daemon=True).start()
+    assert bench.run(rounds=1).interrupted
+    pids = [int(each.read_text()) for each in tmp_path.glob("rank-*") if each.read_text()]
+    assert not any(map(alive, pids))
+
+
+# -- where they meet -----------------------------------------------------------------------------------------------------
+
+
+class Driver:
+    """What a rank says, and what it is answered."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.said: list[Any] = []
+        self._answers = list(answers)
+
+    def send(self, message: Any) -> None:
+        self.said.append(message)
+
+    def receive(self) -> Any:
+        return self._answers.pop(0) if self._answers else None
+
+
+def test_ranks_agree_on_the_largest_of_each_value() -> None:
+    driver: Any = Driver(Meeting([[1.0, 5.0], [2.0, 4.0]]), Meeting([[float("nan")], [3.0]]))
+    together = measuring.Ranks(Rank(1, 2), driver)
+    assert together.most("here", 2, 4) == [2.0, 5.0]
+    assert driver.said == [Meets("here", [2.0, 4.0])]
+    assert str(together.longest("there", 3)) == "nan", "what one of them does not know, none does"
+    with pytest.raises(EOFError):
+        together.meet("nowhere")
+    assert measuring.ALONE.most("here", 2, 4) == [2, 4]
+    assert not measuring.ALONE.several
+
+
+def test_nobody_else_gets_the_port_but_who_asks_for_it() -> None:
+    with ranks.free_port() as one, ranks.free_port() as other:
+        assert one != other
+        with socket.socket() as stranger, pytest.raises(OSError) as taken:
+            stranger.bind(("127.0.0.1", one))
+        assert taken.value.errno == errno.EADDRINUSE
+        with socket.socket() as store:
+            store.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            store.bind(("127.0.0.1", one))
+            store.listen()
+
+
+def test_what_several_say_becomes_one() -> None:
+    slow, fast = Measured(2.0, [2.0]), Measured(1.0, [1.0])
+    proposal = Proposal("a", [], "head", values={"launches": fast}, host_bytes=5, device_share=0.25, flags=["x"])
+    other = Proposal("a", [], "head", values={"launches": slow}, host_bytes=7, device_share=0.5, flags=["x", "y"])
+    found = ranks.merged([proposal, other])
+    assert (found.values, found.host_bytes, found.device_share, found.flags) == (
+        {"launches": slow},
+        12,
+        0.5,
+        ["x", "y"],
+    )
+    facts: list[dict[str, Any]] = [
+        {"sm_clock_hz": 2.0, "own_s": 1.0},
+        {"sm_clock_hz": 1.0, "own_s": 4.0, "throttled": ["heat"]},
+    ]
+    rounds = [
+        Round("a", [], "head", 0, values={"wall_time": time_, "value": number}, facts=said, failure=None)
+        for time_, number, said in zip((fast, slow), (slow, fast), facts, strict=True)
+    ]
+    merged = ranks.merged(rounds)
+    assert merged.values == {"wall_time": slow, "value": slow}
+    assert merged.facts == {"ranks": 2, "sm_clock_hz": 1.0, "throttled": ["heat"], "own_s": [1.0, 4.0], "skew_s": 3.0}
+
+
+# -- what is declared ----------------------------------------------------------------------------------------------------
+
+
+def test_ranks_that_work_on_a_device_need_one_each() -> None:
+    two = replace(declaring("two", ranks=2), needs_device=True)
+    assert plan.gpus_of(declaring("two", ranks=2)) == (1, ""), "on the CPU"
+    refused = plan.refusal(two)
+    assert refused == Failure("skipped", "needs 2 GPUs: one is measured on, --gpus names more")
+    assert plan.refusal(two, named=2) is None
+    assert plan.refusal(declaring("two", ranks=2, gpus=1)) is None
+    assert plan.refusal_by_itself(two, named=2) == Failure("skipped", "it has 2 ranks, and this runs one process")
+
+
+@pytest.mark.parametrize("value", ["two", 0, True, 1.5])
+def test_a_number_of_ranks_that_is_none_is_said_and_measured(value: Any) -> None:
+    odd = declaring("odd", ranks=value)
+    said = f"odd: the declared ranks {value!r} is no number of processes, so one measures it"
+    assert plan.ranks_of(odd) == (1, said)
+    assert plan.complaints([odd], Selection()) == [said]
+    timed = replace(declaring("raw", ranks=2), type="timeraw")
+    assert plan.ranks_of(timed)[0] == 1
