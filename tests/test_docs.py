@@ -41,7 +41,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 STABLE = re.compile(
     r"^([-+?!~=] |\d\. |A/A|FAIL|PASS|UNDECIDED|FOUND|mine\.|again |accept |base |head |report/|added to "
     r"|fastest by |bottleneck |of a call |of the program |device |host waiting |host busy |optim\.|scripted::"
-    r"|kernels |copies |(launch|compute)-bound |cuda[A-Z]|gelu |Memcpy |\[CUDA |cutlass_|nvjet_"
+    r"|ok  wrote |kernels |copies |(launch|compute)-bound |cuda[A-Z]|gelu |Memcpy |\[CUDA |cutlass_|nvjet_"
     r"|\S+ +(accepted|noise|quarantine) |[a-z_]+ +\S+ +(default|command line|asv\.conf\.json))"
 )
 TIME = re.compile(r"  \d[\d.:]* ?s?$|(?<=over \d\d)   .*$|(?<=over \d)   .*$")

@@ -97,7 +97,7 @@ def _drafts(subject: Subject) -> Iterator[Draft]:
     primary, why = _primary(subject)
     trend = [trending(base, head)] if primary == "gpu_time" else []
     yield _metric_draft(subject, primary, why, primary=True).noted(
-        *skew_changes(base, head), *counter_changes(base, head), *trend, *doubts
+        *skew_changes(base, head, primary), *counter_changes(base, head), *trend, *doubts
     )
     both, either = base.metrics() & head.metrics(), base.metrics() | head.metrics()
     # A device time that only one side has is what `why` speaks of.

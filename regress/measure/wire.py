@@ -110,9 +110,10 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why there is no value. `kind`: error, timeout, oom, signal, skipped."""
+    """Why there is no value."""
 
     kind: str
+    """error, timeout, oom, signal or skipped."""
     message: str
     where: str = ""
     """`file:line` of the innermost frame that is not ours."""
@@ -425,6 +426,8 @@ class Ceilings:
     copy_bytes_s: float = 0.0
     matmul_flops_s: Dict[str, float] = field(default_factory=dict)
     failure: Optional[Failure] = nested(Failure, default=None)
+    peer_bytes_s: float = 0.0
+    """Bytes moved a second by a large copy to the next device; 0 where the process sees no other."""
 
 
 @dataclass(frozen=True)

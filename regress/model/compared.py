@@ -50,10 +50,8 @@ class Pairs:
 class Comparison:
     """One case and metric, base against head.
 
-    `ratio` is head/base with its 95 % interval `low`, `high`; None where one side has no number or base is zero. `p` is
-    Welch's two-sided p on the logarithms of the round values, or Student's on the differences of `pairs`; `p_adjusted` the same
-    after Holm over the run; both None for exact metrics. `min_detectable` is the smallest regression (as a ratio) this
-    comparison could have called one.
+    `p` is Welch's two-sided p on the logarithms of the round values, or Student's on the differences of `pairs`; `p_adjusted`
+    the same after Holm over the run; both None for exact metrics.
     """
 
     case: Case
@@ -63,6 +61,7 @@ class Comparison:
     base: Summary | None = None
     head: Summary | None = None
     ratio: float | None = None
+    """head/base, with its 95 % interval; None where one side has no number or base is zero."""
     low: float | None = None
     high: float | None = None
     p: float | None = None
@@ -70,12 +69,15 @@ class Comparison:
     gates: bool = True
     """Whether a regression of it fails the check."""
     exact: bool = False
+    """Compared without a test."""
     threshold: float = 0.05
+    """Relative change from which on a change is large."""
     counts_from: float | None = None
     """Smallest relative change that counts here: the threshold, or what makes up the floor where that is more."""
     noise: float | None = None
     """Smallest change that would have been significant, as a relative change (0.006 is 0.6 %)."""
     min_detectable: float | None = None
+    """Smallest regression, as a ratio, that it could have called one."""
     critical: bool = False
     unreached: bool = False
     """There was no time to measure it on both sides."""
@@ -149,6 +151,7 @@ class Fineness:
     spread: float | None
     """Standard deviation of the logarithms of round values, both sides taken together; of pairs, that of their differences."""
     noise: float | None
+    """Smallest relative change that would have been significant."""
     min_detectable: float | None
     """Smallest regression that could have been confirmed, as a relative change."""
 
