@@ -231,7 +231,7 @@ class Broken(NamedTuple):
     message: str = ""
     where: str = ""
     good: At | None = None
-    """Of what gives no number any more: the newest commit at which it gave one."""
+    """Of what gives no number any more, and nobody has acknowledged: the newest commit at which it gave one."""
 
 
 @dataclass(frozen=True)

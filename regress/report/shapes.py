@@ -112,11 +112,6 @@ def _environment(report: Report, _: Report) -> str | None:
     return side.environment if side else None
 
 
-def _bisections(report: Report, _: Report) -> tuple[Bisection, ...]:
-    """With --bisect: the searches for the commits of what is new."""
-    return tuple(found for found, _ in report.bisected)
-
-
 def _remark(report: Report, _: Report) -> str | None:
     """What is said in place of counts where nothing had to be judged: nothing affected."""
     return report.remark or None

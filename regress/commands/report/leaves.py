@@ -137,7 +137,7 @@ class Maker:
                 accounts.of_event(each, places[each.place])
                 for each in events_of(name, lines, self._branch, self._commands)
             ),
-            broken=broken_of([(each, number[place_of(each)]) for each in every], self._branch),
+            broken=broken_of([(each, number[place_of(each)]) for each in every], self._branch, self._review),
         )
         return self._shard(name, found, thresholds, accounts), part
 
