@@ -27,6 +27,7 @@ from regress.compare.rule import better_of
 from regress.errors import RevisionError
 from regress.model import Benchmark, Case, Durations, Failure, Measurement, Report, Round, Settings, Side, metric_of
 from regress.run.execute import Measured, Watcher, execute
+from regress.run.plan import needing_several
 from regress.stats.summary import summarize
 
 
@@ -65,6 +66,7 @@ def run(
         warnings.append(f"the tree has uncommitted changes: the results are not recorded as {side.commit.short}")
     own = "with its own suite" if job.own_suites else ""
     gpus = f"on {len(job.gpus)} GPUs at once" if len(job.gpus) > 1 else ""
+    several = needing_several(measured, measured.benchmarks)
     warnings += recorder.warnings()
     others = dict.fromkeys(words for each in measured.rounds for words in each.facts.get("foreign_processes", ()))
     if others:
@@ -78,7 +80,7 @@ def run(
         machine=recorder.machine,
         device=device_line(measured.facts.get("head", {}), measured.rounds),
         plan=", ".join(
-            filter(None, [counted(len(cases), "case"), counted(job.rounds, "round"), own, gpus, locked]),
+            filter(None, [counted(len(cases), "case"), counted(job.rounds, "round"), own, gpus, *several, locked]),
         ),
         measurements=rows,
         durations=None if durations is None else _durations(measured, prepared[0].build_s, start, durations),

@@ -19,10 +19,10 @@ from .declared import bound, ready, set_up, setup_s, work
 from .failures import failure_of
 from .inplace import settled
 from .memory import forget_peak_rss, peak_rss
-from .methods import Visited, measured
+from .methods import Visited, measured, own_seconds
 from .precision import flags as precision_flags
 from .precision import restored_flags
-from .ranks import leave_process_group, own_seconds
+from .ranks import leave_process_group
 from .seat import Seat
 from .state import forget_compilations, restored, seed
 from .suite import Suite, choose_params, load_cache, metric_of, needs_device

@@ -5,6 +5,8 @@
     Side        what is measured: a commit, or the working tree, in an environment
     Protocol    how a case is measured; fixed once a case, the same for every round of both sides
     Round       one visit to one case on one side; its process takes part in no other (asv's word; a "launch" is a kernel's)
+    Ranks       processes that visit a case together (torchrun's word); a value is that of the slowest, their skew how far apart
+                the ranks' own work is
     Group       one process of each side, alive at once, that take windows of the host's clock in turn on one core
     Pair        two rounds of a group, of unlike sides: its value is the logarithm of the ratio of their windows (`Against`)
     Summary     centre, interval and spread of the round values of one side

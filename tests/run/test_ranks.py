@@ -19,9 +19,10 @@ from regress.commands.run import measurements
 from regress.compare.judge import compare
 from regress.measure import ranks as measuring
 from regress.measure.wire import Meeting, Meets, Proposal, Rank
-from regress.model import Failure, Measured, Round, Settings
+from regress.model import Case, Failure, Measured, Round, Settings
 from regress.run import groups, plan, ranks
 from regress.run.gpus import Gpu
+from regress.run.job import Measured as Everything
 from regress.run.plan import Selection
 from tests.conftest import Project, start
 from tests.run.test_execute import Bench, alive, failures
@@ -281,6 +282,24 @@ def test_ranks_that_work_on_a_device_need_one_each() -> None:
     assert plan.refusal(two, named=2) is None
     assert plan.refusal(declaring("two", ranks=2, gpus=1)) is None
     assert plan.refusal_by_itself(two, named=2) == Failure("skipped", "it has 2 ranks, and this runs one process")
+
+
+def test_the_plan_says_what_needs_several() -> None:
+    found = [
+        declaring("plain"),
+        declaring("gloo", ranks=2),
+        replace(declaring("nccl", ranks=2), needs_device=True),
+        replace(declaring("shared", ranks=4, gpus=1), needs_device=True),
+        replace(declaring("peer", gpus=2), needs_device=True),
+    ]
+    measured = Everything(cases={"head": [Case(each.name) for each in found]})
+    said = plan.needing_several(measured, {"head": {each.name: each for each in found}})
+    assert said == [
+        "1 of them on 2 GPUs",
+        "1 of them with 2 ranks",
+        "1 of them with 2 ranks on 2 GPUs",
+        "1 of them with 4 ranks",
+    ]
 
 
 @pytest.mark.parametrize("value", ["two", 0, True, 1.5])
