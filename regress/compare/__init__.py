@@ -2,6 +2,7 @@
 
 pairing        the rounds of a case on both sides, and whether they were measured alike
 evidence       what of one side can be tested: failed rounds and impossible values sorted out
+sessions       which of its values are draws of their own: rounds of one session of a machine are alike
 circumstances  what forbids to claim a change, and what explains it: clocks, other processes, two modes, counters
 draft          a comparison on its way to a verdict
 judge          tests of all cases, adjusted together

@@ -18,6 +18,8 @@ class Values:
     """The values of one metric on one side, one a round, fit for a test unless `failure` says why not."""
 
     values: tuple[float, ...]
+    runs: tuple[str, ...]
+    """The run of regress that recorded each; empty where nothing says."""
     units: frozenset[str]
     exact: bool
     """Every round calls its value exact; they may still differ."""
@@ -85,7 +87,11 @@ class Evidence:
         if not asked:
             return None
         measured = [each.values.get(metric) for each in asked]
-        good = [each for each in measured if each is not None and not _fault(each)]
+        good = [
+            (each, value)
+            for each, value in zip(asked, measured, strict=True)
+            if value is not None and not _fault(value)
+        ]
         faults = Counter(fault for each in measured if (fault := _fault(each)))
         words = [f"{fault} {metric} in {n} of {_rounds(asked)}" for fault, n in sorted(faults.items())]
         notes = [f"{each} on the {self.side}" for each in words]
@@ -96,7 +102,8 @@ class Evidence:
             failure = Failure("skipped" if set(faults) == {"NaN"} else "error", "; ".join(words))
         present = [each for each in measured if each is not None]
         return Values(
-            values=tuple(each.value for each in good),
+            values=tuple(value.value for _, value in good),
+            runs=tuple(each.run for each, _ in good),
             units=frozenset(each.unit for each in present),
             exact=bool(present) and all(each.exact for each in present),
             failure=failure,

@@ -110,9 +110,10 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why there is no value. `kind`: error, timeout, oom, signal, skipped."""
+    """Why there is no value."""
 
     kind: str
+    """error, timeout, oom, signal or skipped."""
     message: str
     where: str = ""
     """`file:line` of the innermost frame that is not ours."""
@@ -425,6 +426,8 @@ class Ceilings:
     copy_bytes_s: float = 0.0
     matmul_flops_s: Dict[str, float] = field(default_factory=dict)
     failure: Optional[Failure] = nested(Failure, default=None)
+    peer_bytes_s: float = 0.0
+    """Bytes moved a second by a large copy to the next device; 0 where the process sees no other."""
 
 
 @dataclass(frozen=True)
@@ -530,6 +533,7 @@ class Round:
     `leaves`             names of the state of the process that the case changed and did not put back
     `project_files`      where the project's packages were imported from, a file each, named from the side's own folder; among
                          the facts of the process where that had imported them before the round
+    `trend`              logarithm of the last samples over the first ones on the same stream
     `output`             shape and type of what the call returns: "float32[4096, 4096]"
     `bytes`, `flops`     work of one call as the benchmark declares it
     `ranks`              how many processes have visited the case together; the values are those of the slowest
@@ -541,6 +545,8 @@ class Round:
     """Doubts about the values, in words for the reader."""
     against: List[Against] = nested(Against, many=True, default_factory=list)
     """What was measured in turn with rounds of other sides that have the same order."""
+    run: str = ""
+    """The run of regress that recorded it, which is a session of the machine; empty while nothing has."""
 
 
 @dataclass(frozen=True)

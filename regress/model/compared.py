@@ -50,10 +50,8 @@ class Pairs:
 class Comparison:
     """One case and metric, base against head.
 
-    `ratio` is head/base with its 95 % interval `low`, `high`; None where one side has no number or base is zero. `p` is
-    Welch's two-sided p on the logarithms of the round values, or Student's on the differences of `pairs`; `p_adjusted` the same
-    after Holm over the run; both None for exact metrics. `min_detectable` is the smallest regression (as a ratio) this
-    comparison could have called one.
+    `p` is Welch's two-sided p on the logarithms of the round values, or Student's on the differences of `pairs`; `p_adjusted`
+    the same after Holm over the run; both None for exact metrics.
     """
 
     case: Case
@@ -63,6 +61,7 @@ class Comparison:
     base: Summary | None = None
     head: Summary | None = None
     ratio: float | None = None
+    """head/base, with its 95 % interval; None where one side has no number or base is zero."""
     low: float | None = None
     high: float | None = None
     p: float | None = None
@@ -70,19 +69,26 @@ class Comparison:
     gates: bool = True
     """Whether a regression of it fails the check."""
     exact: bool = False
+    """Compared without a test."""
     threshold: float = 0.05
+    """Relative change from which on a change is large."""
     counts_from: float | None = None
     """Smallest relative change that counts here: the threshold, or what makes up the floor where that is more."""
     noise: float | None = None
     """Smallest change that would have been significant, as a relative change (0.006 is 0.6 %)."""
     min_detectable: float | None = None
+    """Smallest regression, as a ratio, that it could have called one."""
     critical: bool = False
     unreached: bool = False
     """There was no time to measure it on both sides."""
     unconfirmed: bool = False
-    """What was seen of it has regressed, and there was no time to confirm that. It is undecided, and counts."""
+    """What was seen of it has regressed, and could not be confirmed: there was no time, or what is recorded does not tell. It
+    is undecided, and counts."""
     pairs: Pairs | None = None
     """Where the sides took windows in turn."""
+    sessions: tuple[int, int] | None = None
+    """Of recorded results: how many sessions of the machine each side is from, where none has enough rounds of both. Each is
+    one value then, but where a side has one alone."""
     base_failure: Failure | None = None
     head_failure: Failure | None = None
     base_throughput: Throughput | None = None
@@ -98,6 +104,11 @@ class Comparison:
             return self.pairs.spread / math.sqrt(2)
         sides = [each.spread for each in (self.base, self.head) if each is not None]
         return math.sqrt(sum(spread * spread for spread in sides) / len(sides))
+
+    @property
+    def alone(self) -> bool:
+        """Whether a side is recorded of one session of its own: no change is claimed then, whatever its rounds say."""
+        return self.sessions is not None and 1 in self.sessions
 
     @property
     def alarms(self) -> bool:
@@ -140,6 +151,7 @@ class Fineness:
     spread: float | None
     """Standard deviation of the logarithms of round values, both sides taken together; of pairs, that of their differences."""
     noise: float | None
+    """Smallest relative change that would have been significant."""
     min_detectable: float | None
     """Smallest regression that could have been confirmed, as a relative change."""
 

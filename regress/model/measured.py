@@ -22,6 +22,7 @@ class Case:
     """One benchmark with one parameter combination. `params` are asv's strings (the repr of each value)."""
 
     name: str
+    """Of the benchmark, without parameters."""
     params: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -36,7 +37,9 @@ class Metric:
     """What a number is. `kind` chooses threshold and floor; `suffix` is appended to the benchmark's name in asv's files."""
 
     name: str
+    """gpu_time, host_time, wall_time, cold_time, peak_memory, ..., or value for a tracked number."""
     unit: str
+    """s, B, count, or the unit that a tracked number declares."""
     kind: Literal["time", "host", "memory", "count", "tracked"]
     better: Better = "lower"
     exact: bool = False
@@ -142,7 +145,10 @@ class Commit:
     subject: str
     author: str
     date: float
+    """The committer's, in seconds since the epoch."""
     parents: tuple[str, ...] = ()
+    beside: bool = field(default=False, compare=False)
+    """In a history: it lies on a branch that was merged when the line of the history had gone on without it."""
 
     @property
     def short(self) -> str:
@@ -160,6 +166,7 @@ class Side:
     """As the user wrote it, or how it was chosen: "HEAD~1", "merge base with main"."""
     environment: str = ""
     dirty: bool = False
+    """Whether uncommitted changes are measured with it."""
     beside: str = ""
     """Of an anchor: the full hash of the commit beside which this one is measured again. Such rounds are not its results."""
 
@@ -200,6 +207,7 @@ class Measurement:
     summary: Summary | None
     failure: Failure | None = None
     flags: tuple[str, ...] = ()
+    """Doubts about the value, in words."""
     primary: bool = True
     """The metric the case is about; others are shown with -v."""
     throughput: Throughput | None = None

@@ -18,6 +18,8 @@
     calls.py      cases that were profiled, side by side or in full
     metered.py    kernels one by one, as Nsight Compute measured them
     json.py       the versioned document of regress.check.schema.json
+    shapes.py     the keys of its objects: where they differ from the fields of the types, and what each command gives
+    schema.py     the schemas from the same types: `make schemas`
     markdown.py   a comment for a pull request
     gfm.py        what is markup there, and how much fits
     xml.py        what XML takes: text from outside, and a whole document

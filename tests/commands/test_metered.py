@@ -22,7 +22,7 @@ from regress.commands.profiled import FOLDER
 from regress.commands.session import Request, Session
 from regress.profiling import ncu_run
 from regress.report.json import schema
-from tests.conftest import with_this_checkout
+from tests.conftest import closed, with_this_checkout
 from tests.profiling import fake_ncu
 
 CASE = "ops.Linear.cudatime_forward(2048)"
@@ -63,14 +63,7 @@ def invoke(*words: str) -> Result:
 
 def document(*words: str) -> dict[str, Any]:
     data: dict[str, Any] = json.loads(invoke(*words, "--format", "json").stdout)
-    jsonschema.Draft202012Validator(schema()).validate(data)
-    described = schema()["$defs"]
-    assert set(data) == set(described["metered"]["properties"]) | set(schema()["properties"])
-    for each in data["metered"]:
-        assert set(each) == set(described["metered_case"]["properties"])
-        for kernel in each["kernels"]:
-            assert set(kernel) == set(described["metered_kernel"]["properties"])
-            assert set(kernel["metrics"]) == set(described["kernel_metrics"]["properties"])
+    jsonschema.Draft202012Validator(closed(schema())).validate(data)
     return data
 
 

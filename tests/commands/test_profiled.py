@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from regress.cli import regress
 from regress.commands.demo import create
 from regress.report.json import schema
+from tests.conftest import closed
 
 CASE = "ops.Linear.cudatime_forward(2048)"
 
@@ -36,11 +37,7 @@ def invoke(*words: str) -> Result:
 def document(*words: str) -> dict[str, Any]:
     done = invoke(*words, "--format", "json")
     data: dict[str, Any] = json.loads(done.stdout)
-    jsonschema.Draft202012Validator(schema()).validate(data)
-    described = schema()["$defs"]
-    assert set(data) == set(described["profiled"]["properties"]) | set(schema()["properties"])
-    for each in data["profiles"]:
-        assert set(each) == set(described["profile"]["properties"])
+    jsonschema.Draft202012Validator(closed(schema())).validate(data)
     return data
 
 
@@ -86,7 +83,6 @@ def test_one_case_against_another() -> None:
     base, head = data["profiles"]
     assert (base["params"], head["params"]) == (["4096"], ["8192"])
     found = data["difference"]
-    assert set(found) == set(schema()["$defs"]["profile_difference"]["properties"])
     assert found["head_s"] - found["base_s"] == pytest.approx(found["kernels_s"] + found["idle_s"], rel=0.01)
     assert {each["matched"] for each in found["kernels"]} == {"name"}
     assert {each["kind"] for each in found["kernels"]} == {"slower"}
