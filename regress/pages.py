@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from regress.model import Explained
+from regress.model import Explained, Samples
 
 At = int
 """Index of a commit."""
@@ -321,6 +321,8 @@ class Line:
     """Where it began to be measured in another way, in words: "driver 570 → 580"."""
     read: tuple[int, ...] = ()
     """A column as well: the values as they were read, where any was corrected."""
+    samples: Samples | None = None
+    """Of its newest value."""
 
 
 @dataclass(frozen=True)

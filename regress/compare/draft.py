@@ -140,6 +140,8 @@ class Subject:
             verdict=Verdict.UNDECIDED,
             base=summarize(base.values, confidence) if base is not None and base.values else None,
             head=summarize(head.values, confidence) if head is not None and head.values else None,
+            base_samples=self.base.samples_of(name),
+            head_samples=self.head.samples_of(name),
             gates=primary or name in ALSO_GATING or also_gates(name, self.case, self.benchmark, self.settings),
             threshold=rule.threshold,
             critical=is_critical(self.case, self.benchmark, self.settings),

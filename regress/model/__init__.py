@@ -8,6 +8,8 @@
     Group       one process of each side, alive at once, that take windows of the host's clock in turn on one core
     Pair        two rounds of a group, of unlike sides: its value is the logarithm of the ratio of their windows (`Against`)
     Summary     centre, interval and spread of the round values of one side
+    Samples     the least, the largest and the 95th percentile of the samples of all rounds
+    Duration    where the time of a benchmark has gone: setups, setup_cache, first visits, rounds
     Comparison  one case and metric, base against head, with a verdict and its reasons
     Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
     Conditions  what the device was like while rounds were taken: its clock, whether it slowed itself down, who else was on it
@@ -66,6 +68,7 @@ from regress.measure.wire import (
     SYNCHRONIZES,
     Against,
     Benchmark,
+    Ends,
     Failure,
     Measured,
     Protocol,
@@ -97,14 +100,18 @@ from regress.model.measured import (
     Better,
     Case,
     Commit,
+    Duration,
+    Durations,
     Machine,
     Measurement,
     Metric,
+    Samples,
     Side,
     Spread,
     Throughput,
     declared_words,
     direction_of,
+    ends_of,
     metric_of,
     near_names,
     old_names,
@@ -185,6 +192,9 @@ __all__ = [
     "Corrected",
     "Crossover",
     "DiffKind",
+    "Duration",
+    "Durations",
+    "Ends",
     "Environment",
     "Explained",
     "Explanation",
@@ -218,6 +228,7 @@ __all__ = [
     "Report",
     "Reviewed",
     "Round",
+    "Samples",
     "SelfCheck",
     "Series",
     "Setting",
@@ -237,6 +248,7 @@ __all__ = [
     "Way",
     "declared_words",
     "direction_of",
+    "ends_of",
     "from_json",
     "metric_of",
     "near_names",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from regress.measure.wire import Failure
 from regress.model.acknowledged import Acknowledgement
-from regress.model.measured import Case, Metric, Throughput
+from regress.model.measured import Case, Metric, Samples, Throughput
 from regress.stats.summary import Summary
 
 
@@ -93,6 +93,8 @@ class Comparison:
     head_failure: Failure | None = None
     base_throughput: Throughput | None = None
     head_throughput: Throughput | None = None
+    base_samples: Samples | None = None
+    head_samples: Samples | None = None
     acknowledged: Acknowledgement | None = None
     """The acknowledgement that keeps it from being an alarm. The verdict is what it is."""
 
