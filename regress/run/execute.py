@@ -54,12 +54,13 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
 
     Raises NothingMeasured where no case is selected, the suite has none, or the wrong code was imported.
     """
-    steps = steps or plan.FixedRounds(job.rounds)
+    steps, began_s = steps or plan.FixedRounds(job.rounds), time.monotonic()
     measured, lanes = Measured(), Lanes(job, steps.end_s)
     with tempfile.TemporaryDirectory(prefix="caches-", dir=scratch(), ignore_cleanup_errors=True) as folder:
         run = _Execution(job, measured, lanes, sink, watcher, Path(folder))
         try:
             run.select()
+            measured.start_s = time.monotonic() - began_s
             if not measured.unaffected:
                 run.measure(steps)
         except KeyboardInterrupt:

@@ -44,6 +44,8 @@ class Measured:
     """By side: the facts of its first process."""
     problems: list[SuiteProblem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    start_s: float = 0.0
+    """Seconds until the first visit: imports of the suite on all sides, and the trial of forks."""
     overhead: tuple[float, float] | None = None
     """Seconds that a process needs until it can measure (the median), and that a case takes beside that (the mean)."""
     durations: dict[str, Duration] = field(default_factory=dict)
