@@ -118,6 +118,7 @@ def _judged(report: Report) -> dict[str, Any]:
     return _measured(report) | {
         "verdict": report.state,
         "remark": report.remark or None,
+        "across": report.across or None,
         "covered": dict(zip(("cases", "of"), report.covered, strict=True)) if report.covered else None,
         "geomean": geomean,
         "noise_floor": noise,
