@@ -82,7 +82,7 @@ def demo(tmp_path: Path) -> Path:
     folder = tmp_path / "d"
     create(folder, scripted=True)
     (folder / ".git" / "info").mkdir(exist_ok=True)
-    (folder / ".git" / "info" / "exclude").write_text("/*.sqlite\n/*.csv\n")
+    (folder / ".git" / "info" / "exclude").write_text("/*.sqlite\n/*.csv\n/*.jq\n/*.sh\n")
     two_calls(folder / "calls.sqlite")
     (folder / "sums.csv").write_text("\n".join((KERNELS, COPIES, SIZES, API)))
     (folder / "kernels.csv").write_bytes(gzip.decompress((RECORDED / "ncu-raw.csv.gz").read_bytes()))

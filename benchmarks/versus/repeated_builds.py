@@ -16,7 +16,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from regress.compare.rule import CLAIMS, Rule
+from regress.compare.rule import Rule
 from regress.model import Settings, metric_of
 from regress.stats.welch import welch
 
@@ -35,7 +35,7 @@ def flagged(values: Sequence[float], rule: Rule, alpha: float) -> bool:
     if found.p is None or found.low is None or found.high is None:
         return False
     verdict, _ = rule.decide(found.ratio, found.low, found.high, significant=found.p < alpha, level=1.0, spread=0.0)
-    return verdict in CLAIMS
+    return verdict.traits.claims
 
 
 def builds(measurements: Path) -> Iterator[list[float]]:

@@ -21,7 +21,6 @@ from regress.history import Store
 from regress.model import Case, Changed, Commit, Comparison, Report, Side, Verdict
 from regress.run.execute import Watcher
 
-_DECIDED = (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.UNCHANGED)
 _RANK = (130, 5, 1, 3, 4)
 """Exit codes, the one that the process exits with first."""
 
@@ -123,7 +122,7 @@ def _drift(
     again = Anchors(Store(config.results_dir).anchors(machine), config.settings)
     wanted = {(each.case, each.metric.name) for each in report.comparisons if each.gates}
     if report.base is not None and report.base.commit.sha == release.commit.sha:
-        wanted -= {(each.case, each.metric.name) for each in report.comparisons if each.verdict in _DECIDED}
+        wanted -= {(each.case, each.metric.name) for each in report.comparisons if each.verdict.decided}
     assert report.head is not None
     entries = review(session, report.head)
     found: list[Comparison] = []

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from regress.compare.acknowledged import Ancestry, Review, acknowledged
 from regress.compare.anchors import Anchors, anchor_check, anchors_of, key_of, with_anchors
-from regress.compare.breakages import Numbers, breakages_of, numbers_before
+from regress.compare.breakages import Numbers, breakages_of, numberless, numbers_before
 from regress.compare.changes import changes_of
 from regress.compare.drifting import drift, drifts
 from regress.compare.implementations import has_implementations, implementations
@@ -65,6 +65,7 @@ __all__ = [
     "has_implementations",
     "implementations",
     "key_of",
+    "numberless",
     "numbers_before",
     "overall",
     "past_of",

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from regress.compare.circumstances import bimodal, disturbances, together
-from regress.compare.rule import CLAIMS, Rule
+from regress.compare.rule import Rule
 from regress.model import ChangePoint, Series, Settings, Verdict, Way
 from regress.stats.changepoints import LEAST, Step, changepoints
 from regress.stats.modes import Modes, two_modes
@@ -145,7 +145,7 @@ def _zero_steps(rounds: Sequence[Sequence[float]], rule: Rule) -> list[Step]:
     steps = []
     for (_, before), (at, after) in itertools.pairwise(runs):
         verdict, _ = rule.decide_zero(summarize(before), summarize(after), exact=False)
-        if verdict in CLAIMS:
+        if verdict.traits.claims:
             brief = at == runs[-1][0] and len(rounds) - at < LEAST
             levels = median(before), median(after)
             steps.append(Step(at, at, at, *levels, math.nan, math.nan, math.nan, brief))
@@ -188,7 +188,7 @@ def _change(commits: Sequence[str], places: Sequence[int], step: Step, rule: Rul
         low=low,
         high=high,
         moved=rule.moved(step.after > step.before),
-        large=verdict in CLAIMS,
+        large=verdict.traits.claims,
         threshold=rule.threshold,
         state="tentative" if step.brief else "confirmed",
         way=way,

@@ -9,7 +9,7 @@ from typing import Any
 from regress.compare.circumstances import conditions, disturbances
 from regress.compare.evidence import Evidence, Values
 from regress.compare.pairing import Suites
-from regress.compare.rule import CLAIMS, Rule, also_gates, better_of, declared_threshold, is_critical
+from regress.compare.rule import Rule, also_gates, better_of, declared_threshold, is_critical
 from regress.model import (
     METRICS,
     Against,
@@ -74,7 +74,7 @@ class Draft:
         found = replace(self.comparison, reasons=self.comparison.reasons + self.doubts + self.notes)
         if found.alone:
             found = replace(found, min_detectable=None, unconfirmed=found.verdict is Verdict.REGRESSED)
-        return replace(found, verdict=Verdict.UNDECIDED) if self.doubts and found.verdict in CLAIMS else found
+        return replace(found, verdict=Verdict.UNDECIDED) if self.doubts and found.verdict.traits.claims else found
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,8 @@ class Subject:
             verdict=Verdict.UNDECIDED,
             base=summarize(base.values, confidence) if base is not None and base.values else None,
             head=summarize(head.values, confidence) if head is not None and head.values else None,
+            base_samples=self.base.samples_of(name),
+            head_samples=self.head.samples_of(name),
             gates=primary or name in ALSO_GATING or also_gates(name, self.case, self.benchmark, self.settings),
             threshold=rule.threshold,
             critical=is_critical(self.case, self.benchmark, self.settings),

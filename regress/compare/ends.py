@@ -15,7 +15,6 @@ from typing import Literal
 from typing import Protocol as Interface
 
 from regress.compare.judge import compare
-from regress.compare.rule import CLAIMS
 from regress.model import Batch, Benchmark, Case, Comparison, Contrast, Round, Settings, Verdict
 
 LOOKS = (6, 12, 24)
@@ -91,7 +90,10 @@ class Ends:
         return [
             f"{each.metric.name} {each.verdict} too: --metric {each.metric.name}"
             for each in every
-            if each.gates and each.verdict in CLAIMS and chosen is not None and each.metric.name != chosen.metric.name
+            if each.gates
+            and each.verdict.traits.claims
+            and chosen is not None
+            and each.metric.name != chosen.metric.name
         ]
 
     def _is_enough(self, found: SoFar) -> bool:
@@ -100,7 +102,7 @@ class Ends:
             return True
         assert comparison.ratio is not None
         pairs = differences(pairs_of(found.rounds, comparison.metric.name), "noisy")
-        if comparison.verdict not in CLAIMS or len(pairs) < 2:
+        if not comparison.verdict.traits.claims or len(pairs) < 2:
             return False
         mean = math.fsum(pairs) / len(pairs)
         error = math.sqrt(math.fsum((each - mean) ** 2 for each in pairs) / (len(pairs) - 1) / len(pairs))
@@ -127,7 +129,7 @@ def _worst(comparison: Comparison) -> tuple[int, float]:
     verdict = comparison.verdict
     rank = _WORST_FIRST.index(verdict) if verdict in _WORST_FIRST else len(_WORST_FIRST)
     size = abs(math.log(comparison.ratio)) if comparison.ratio else math.inf if comparison.ratio is None else 0.0
-    return -rank, size if verdict in CLAIMS else 0.0
+    return -rank, size if verdict.traits.claims else 0.0
 
 
 def judged(found: SoFar, settings: Settings, least: float) -> list[Comparison]:
@@ -149,7 +151,7 @@ def kind_of(comparison: Comparison) -> Kind | None:
     """How the change of both ends can be looked for; None where there is none."""
     if _stopped(comparison):
         return "failing"
-    if comparison.verdict not in CLAIMS:
+    if not comparison.verdict.traits.claims:
         return None
     return "exact" if comparison.exact else "noisy"
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from regress.compare.overall import Overall, most_serious
-from regress.compare.rule import CLAIMS
 from regress.model import Case, Comparison, Fineness, Round, SelfCheck, Verdict
 
 
@@ -15,7 +14,7 @@ def summed_up(comparisons: Sequence[Comparison], summed: Overall, commit: str, d
     """What the comparisons came to. A case with a false alarm is nothing else."""
     gating = [each for each in comparisons if each.gates]
     verdicts = most_serious(gating)
-    alarmed = {each.case for each in gating if each.verdict in CLAIMS}
+    alarmed = {each.case for each in gating if each.verdict.traits.claims}
     others = Counter(verdict for case, verdict in verdicts.items() if case not in alarmed)
     return SelfCheck(
         date=date,

@@ -11,25 +11,6 @@ from regress.model import Case, Comparison, Settings, SuiteProblem, Verdict
 from regress.stats.summary import geomean
 from regress.stats.welch import error_with, min_detectable
 
-SERIOUS_FIRST = (
-    Verdict.REGRESSED,
-    Verdict.FAILED,
-    Verdict.UNDECIDED,
-    Verdict.CHANGED,
-    Verdict.INCOMPARABLE,
-    Verdict.IMPROVED,
-    Verdict.GONE,
-    Verdict.NEW,
-    Verdict.SKIPPED,
-    Verdict.UNCHANGED,
-)
-"""By how much is left for the reader to do: what is undecided in one metric outweighs what improved in another."""
-
-COMPARED = frozenset(
-    {Verdict.REGRESSED, Verdict.IMPROVED, Verdict.UNCHANGED, Verdict.UNDECIDED, Verdict.CHANGED},
-)
-"""Verdicts on numbers of both sides; a run without any of them, and without a failure on head, compared nothing."""
-
 NOTHING, REGRESSED, FAILED, UNDECIDED = 5, 1, 3, 4
 _STATES = {NOTHING: "NOTHING", REGRESSED: "FAIL", FAILED: "FAIL", UNDECIDED: "UNDECIDED", 0: "PASS"}
 
@@ -111,12 +92,13 @@ def finer(comparisons: Iterable[Comparison], settings: Settings) -> tuple[int, f
 
 
 def _counted(verdicts: Collection[Verdict]) -> dict[str, int]:
-    return {str(verdict): n for verdict in SERIOUS_FIRST if (n := sum(each is verdict for each in verdicts))}
+    ranked = sorted(Verdict, key=lambda each: each.traits.severity)
+    return {str(verdict): n for verdict in ranked if (n := sum(each is verdict for each in verdicts))}
 
 
 def _covered(counted: Iterable[Comparison]) -> tuple[int, int]:
     """How many cases are decided, of those that were to be compared and nobody has acknowledged."""
-    asked = [each for each in counted if each.alarms and each.verdict in COMPARED]
+    asked = [each for each in counted if each.alarms and each.verdict.traits.compared]
     return sum(each.verdict is not Verdict.UNDECIDED for each in asked), len(asked)
 
 
@@ -134,7 +116,7 @@ def _most_serious(gating: Iterable[Comparison]) -> dict[Case, Comparison]:
 
 
 def _seriousness(each: Comparison) -> tuple[int, bool]:
-    return SERIOUS_FIRST.index(each.verdict), not each.alarms
+    return each.verdict.traits.severity, not each.alarms
 
 
 def _exit_codes(
@@ -142,7 +124,7 @@ def _exit_codes(
 ) -> Iterable[int]:
     codes = {each.exit_code(strict) for each in gating}
     on_head_only = any(each.fails_on_head and each.base_failure is None for each in gating)
-    if not any(each.verdict in COMPARED and not each.unreached for each in gating) and not on_head_only:
+    if not any(each.verdict.traits.compared and not each.unreached for each in gating) and not on_head_only:
         yield NOTHING
     if REGRESSED in codes:
         yield REGRESSED

@@ -28,9 +28,6 @@ from regress.model import (
     declared_words,
 )
 
-CLAIMS = frozenset({Verdict.REGRESSED, Verdict.IMPROVED, Verdict.CHANGED})
-"""Verdicts that something changed."""
-
 
 def better_of(name: str, benchmark: Benchmark | None, settings: Settings) -> Better | None:
     """Which direction the benchmark of that name declares as the better one, or else the settings do: of several patterns the

@@ -28,7 +28,7 @@ from typing import Protocol as Interface
 
 from regress.compare.judge import compare
 from regress.compare.pairing import Suites
-from regress.compare.rule import CLAIMS, is_critical
+from regress.compare.rule import is_critical
 from regress.model import Batch, Benchmark, Case, Comparison, Round, Settings, Spread, Verdict, metric_of
 from regress.stats.welch import min_detectable, smallest_significant
 
@@ -469,7 +469,7 @@ def _suspicious(comparison: Comparison) -> bool:
 
 def _worth_confirming(comparison: Comparison) -> bool:
     """Whether what gates nothing may be a change: pairs are few when what gates is settled, and their differences quiet."""
-    return comparison.verdict in CLAIMS or (comparison.pairs is not None and _suspicious(comparison))
+    return comparison.verdict.traits.claims or (comparison.pairs is not None and _suspicious(comparison))
 
 
 def spreads_of(comparisons: Iterable[Comparison]) -> dict[str, Spread]:
@@ -495,10 +495,10 @@ def _screened(comparison: Comparison, level: float, settings: Settings) -> Compa
     if comparison.p is None:
         return comparison
     reasons = comparison.reasons
-    if comparison.verdict in CLAIMS:
+    if comparison.verdict.traits.claims:
         reasons = ("large, but not confirmed before measuring ended", *reasons)
     if not comparison.gates:
-        claims = comparison.verdict in CLAIMS
+        claims = comparison.verdict.traits.claims
         return replace(comparison, verdict=Verdict.UNDECIDED, reasons=reasons) if claims else comparison
     rounds = confirming_rounds(comparison)
     error, freedom = comparison.spread * math.sqrt(2 / rounds), 2 * rounds - 2
@@ -508,7 +508,7 @@ def _screened(comparison: Comparison, level: float, settings: Settings) -> Compa
     counts_from = comparison.counts_from or comparison.threshold
     detectable = min_detectable(error, freedom, comparison.threshold, alpha=level, floor=counts_from)
     told = replace(comparison, noise=noise, min_detectable=detectable)
-    if comparison.verdict not in (*CLAIMS, Verdict.UNDECIDED):
+    if not comparison.verdict.traits.claims and comparison.verdict is not Verdict.UNDECIDED:
         return told
     regressed = comparison.verdict is Verdict.REGRESSED
     hint = f"about {deciding_rounds(comparison)} rounds a side would decide"
@@ -516,7 +516,7 @@ def _screened(comparison: Comparison, level: float, settings: Settings) -> Compa
 
 
 def _confirmed(comparison: Comparison) -> Comparison:
-    tested = comparison.p is not None and comparison.verdict in CLAIMS
+    tested = comparison.p is not None and comparison.verdict.traits.claims
     return replace(comparison, reasons=("confirmed", *comparison.reasons)) if tested else comparison
 
 

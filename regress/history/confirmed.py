@@ -26,7 +26,7 @@ Found = tuple[Case, Metric, Verdict, float | None]
 
 def keep_confirmed(folder: Path, machine: str, command: str, base: str, head: str, found: Iterable[Found]) -> None:
     """Keep that a command has confirmed these between two commits, by their full hashes. Raises StoreError."""
-    claims = [each for each in found if each[2] in (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.CHANGED)]
+    claims = [each for each in found if each[2].traits.claims]
     if not claims:
         return
     with changing_kept(folder / FILE, "machines", FORMAT) as machines:

@@ -26,7 +26,7 @@ import msgspec
 
 from regress.history.json_text import loads
 from regress.history.results_file import FormatError, is_seconds, shortened
-from regress.model import DECLARED_SAMPLING, Benchmark, Measured, Protocol, Round
+from regress.model import DECLARED_SAMPLING, Benchmark, Ends, Measured, Protocol, Round, ends_of
 
 FORMAT = 1
 ENDING = ".rounds.jsonl"
@@ -162,6 +162,9 @@ def _measured_line(measured: Measured) -> Line:
     spread = _spread(measured.samples)
     if spread is not None:
         line["spread"] = shortened(spread, 3)
+    ends = ends_of(measured)
+    if ends is not None:
+        line["ends"] = [shortened(value, 4) for value in (ends.low, ends.p95, ends.high)]
     if measured.invalid:
         line["invalid"] = measured.invalid
     if measured.exact:
@@ -343,7 +346,15 @@ def _measured(line: Line) -> Measured:
     value = float(line["value"]) if isinstance(line["value"], str) else line["value"]
     if isinstance(value, bool):
         raise ValueError("a value is a number")
-    return dataclasses.replace(_known(Measured, {**line, "value": value, "samples": []}), value=value)
+    found = _known(Measured, {**line, "value": value, "samples": [], "ends": None})
+    return dataclasses.replace(found, value=value, ends=_ends(line))
+
+
+def _ends(line: Line) -> Ends | None:
+    if "ends" not in line:
+        return None
+    numbers = zip(("low", "p95", "high"), _a(list, line["ends"]), strict=True)
+    return _known(Ends, {"n": line["n"], **dict(numbers)})
 
 
 def _known(kind: type[T], line: Any) -> T:

@@ -22,7 +22,6 @@ from regress.model import Comparison, Side, Verdict
 FILE = "verdicts.json"
 FORMAT = 1
 FORGOTTEN = 30
-_DECIDED = frozenset({Verdict.REGRESSED, Verdict.IMPROVED, Verdict.UNCHANGED})
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ def remember_verdicts(folder: Path, machine: str, base: Side, head: Side, found:
     """Keep what was decided of each case in each metric that gates. Raises StoreError."""
     sides = base.commit.sha, "" if head.dirty else head.commit.sha
     alike = base.environment == head.environment
-    decided = [each for each in found if each.gates and each.verdict in _DECIDED and each.head is not None]
+    decided = [each for each in found if each.gates and each.verdict.decided and each.head is not None]
     if not decided or not alike:
         return
     with changing_kept(folder / FILE, "machines", FORMAT) as machines:

@@ -122,6 +122,16 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Ends:
+    """The least and the largest of so many samples, and what 95 of 100 do not exceed."""
+
+    n: int
+    low: float
+    p95: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Measured:
     """The samples of one metric in one round, in the order taken, and the round's value."""
 
@@ -132,6 +142,8 @@ class Measured:
     """Samples that were not stored: negative, zero or NaN."""
     exact: bool = False
     """A value that repeats exactly when the code is the same: no test is needed to tell two of them apart."""
+    ends: Optional[Ends] = nested(Ends, default=None)
+    """Of samples that were taken and not kept."""
 
 
 @dataclass(frozen=True)
@@ -448,6 +460,8 @@ class Proposal:
     failure: Optional[Failure] = nested(Failure, default=None)
     seconds: float = 0.0
     """What the visit took; a measure for what a round will take."""
+    setup_s: float = 0.0
+    """Of these, for which the case was set up."""
     flags: List[str] = field(default_factory=list)
     values: Dict[str, Measured] = nested(Measured, many=True, default_factory=dict)
     """Counters of one call: exact, and too dear to take while timing. The driver puts them into the side's first round."""
@@ -518,6 +532,8 @@ class Round:
     started_at: float = 0.0
     """Seconds since the epoch."""
     duration_s: float = 0.0
+    setup_s: float = 0.0
+    """Of these, for which the case was set up; kept in no file."""
     protocol: Optional[Protocol] = nested(Protocol, default=None)
     values: Dict[str, Measured] = nested(Measured, many=True, default_factory=dict)
     failure: Optional[Failure] = nested(Failure, default=None)

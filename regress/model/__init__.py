@@ -10,6 +10,8 @@
     Group       one process of each side, alive at once, that take windows of the host's clock in turn on one core
     Pair        two rounds of a group, of unlike sides: its value is the logarithm of the ratio of their windows (`Against`)
     Summary     centre, interval and spread of the round values of one side
+    Samples     the least, the largest and the 95th percentile of the samples of all rounds
+    Duration    where the time of a benchmark has gone: setups, setup_cache, first visits, rounds
     Comparison  one case and metric, base against head, with a verdict and its reasons
     Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
     Conditions  what the device was like while rounds were taken: its clock, whether it slowed itself down, who else was on it
@@ -68,6 +70,7 @@ from regress.measure.wire import (
     SYNCHRONIZES,
     Against,
     Benchmark,
+    Ends,
     Failure,
     Measured,
     Protocol,
@@ -78,7 +81,7 @@ from regress.measure.wire import (
 )
 from regress.model.acknowledged import ACK_KINDS, LIFTED, NEXT_TAG, AckKind, Acknowledgement, Reviewed
 from regress.model.bisection import Bisection, Contrast, Probe
-from regress.model.compared import Comparison, Fineness, Pairs, SelfCheck, Verdict
+from regress.model.compared import Comparison, Fineness, Pairs, SelfCheck, Verdict, VerdictTraits
 from regress.model.explained import (
     Cause,
     Confidence,
@@ -99,14 +102,18 @@ from regress.model.measured import (
     Better,
     Case,
     Commit,
+    Duration,
+    Durations,
     Machine,
     Measurement,
     Metric,
+    Samples,
     Side,
     Spread,
     Throughput,
     declared_words,
     direction_of,
+    ends_of,
     metric_of,
     near_names,
     old_names,
@@ -187,6 +194,9 @@ __all__ = [
     "Corrected",
     "Crossover",
     "DiffKind",
+    "Duration",
+    "Durations",
+    "Ends",
     "Environment",
     "Explained",
     "Explanation",
@@ -220,6 +230,7 @@ __all__ = [
     "Report",
     "Reviewed",
     "Round",
+    "Samples",
     "SelfCheck",
     "Series",
     "Setting",
@@ -236,9 +247,11 @@ __all__ = [
     "Throughput",
     "Totals",
     "Verdict",
+    "VerdictTraits",
     "Way",
     "declared_words",
     "direction_of",
+    "ends_of",
     "from_json",
     "metric_of",
     "near_names",

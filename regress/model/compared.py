@@ -8,30 +8,83 @@ from dataclasses import dataclass
 
 from regress.measure.wire import Failure
 from regress.model.acknowledged import Acknowledgement
-from regress.model.measured import Case, Metric, Throughput
+from regress.model.measured import Case, Metric, Samples, Throughput
 from regress.stats.summary import Summary
 
 
+@dataclass(frozen=True)
+class VerdictTraits:
+    """What is to be known of a verdict, whoever reads it."""
+
+    severity: int
+    """Of several metrics of a case the lowest counts: what is undecided in one outweighs what improved in another."""
+    mark: str
+    """What stands before a row; it says the verdict without the colour."""
+    color: str = ""
+    claims: bool = False
+    """Something changed."""
+    compared: bool = False
+    """It rests on numbers of both sides; a run without any, and without a failure on head, compared nothing."""
+    tells: bool = True
+    """Whether the head is worse is known."""
+    of_case: bool = False
+    """It is on a case rather than on a metric: one row a case says it."""
+    listed: bool = False
+    """Its section is a list of reasons, not a table of numbers."""
+    gating_only: bool = False
+    """A metric that does not gate is shown only if verbose, and is marked."""
+    leads: bool = False
+    """A comment shows its section open."""
+    quiet: bool = False
+    """Nobody has to know of it where it is acknowledged."""
+    skips: bool = False
+    """Where it fails nothing, JUnit has it as skipped."""
+
+
 class Verdict(str, enum.Enum):
-    """The words for an outcome; the same in every output."""
+    """The words for an outcome; the same in every output. They stand in the order in which a reader has to know of them."""
 
     REGRESSED = "regressed"
-    IMPROVED = "improved"
-    UNCHANGED = "unchanged"
-    UNDECIDED = "undecided"
     FAILED = "failed"
+    IMPROVED = "improved"
+    UNDECIDED = "undecided"
+    CHANGED = "changed"
+    INCOMPARABLE = "incomparable"
     NEW = "new"
     GONE = "gone"
     SKIPPED = "skipped"
-    CHANGED = "changed"
-    INCOMPARABLE = "incomparable"
+    UNCHANGED = "unchanged"
+
+    @property
+    def traits(self) -> VerdictTraits:
+        return _TRAITS[self]
+
+    @property
+    def look(self) -> tuple[str, str]:
+        """Its mark and colour."""
+        return self.traits.mark, self.traits.color
+
+    @property
+    def decided(self) -> bool:
+        """Both sides gave numbers, which tell whether the head is worse."""
+        return self.traits.compared and self.traits.tells
 
     def __str__(self) -> str:
         return self.value
 
 
-_SHOW_NOTHING = (Verdict.UNDECIDED, Verdict.GONE, Verdict.INCOMPARABLE, Verdict.CHANGED)
-"""Verdicts that do not tell whether the head is worse."""
+_TRAITS = {
+    Verdict.REGRESSED: VerdictTraits(0, "+", "bold red", claims=True, compared=True, leads=True),
+    Verdict.FAILED: VerdictTraits(1, "!", "bold red", listed=True, leads=True, skips=True),
+    Verdict.IMPROVED: VerdictTraits(5, "-", "green", claims=True, compared=True, gating_only=True, leads=True),
+    Verdict.UNDECIDED: VerdictTraits(2, "?", "yellow", compared=True, tells=False, gating_only=True, skips=True),
+    Verdict.CHANGED: VerdictTraits(3, "~", "cyan", claims=True, compared=True, tells=False),
+    Verdict.INCOMPARABLE: VerdictTraits(4, "~", "yellow", tells=False, of_case=True, skips=True),
+    Verdict.NEW: VerdictTraits(7, "*", "cyan", of_case=True),
+    Verdict.GONE: VerdictTraits(6, "x", "cyan", tells=False, of_case=True, skips=True),
+    Verdict.SKIPPED: VerdictTraits(8, "/", "dim", of_case=True, listed=True, quiet=True, skips=True),
+    Verdict.UNCHANGED: VerdictTraits(9, "=", compared=True, gating_only=True, quiet=True),
+}
 
 
 @dataclass(frozen=True)
@@ -93,6 +146,8 @@ class Comparison:
     head_failure: Failure | None = None
     base_throughput: Throughput | None = None
     head_throughput: Throughput | None = None
+    base_samples: Samples | None = None
+    head_samples: Samples | None = None
     acknowledged: Acknowledgement | None = None
     """The acknowledgement that keeps it from being an alarm. The verdict is what it is."""
 
@@ -134,7 +189,7 @@ class Comparison:
             return 1
         if self.fails_on_head and (strict or self.critical or self.base_failure is None):
             return 3
-        if self.critical and (self.head_failure is not None or self.verdict in _SHOW_NOTHING):
+        if self.critical and (self.head_failure is not None or not self.verdict.traits.tells):
             return 4
         return 4 if self.verdict is Verdict.UNDECIDED and (strict or self.unconfirmed) else 0
 

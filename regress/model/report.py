@@ -12,7 +12,7 @@ from regress.model.bisection import Bisection
 from regress.model.compared import Comparison, Fineness, SelfCheck
 from regress.model.explained import Explained, Explanation
 from regress.model.implementations import Implementations
-from regress.model.measured import Case, Machine, Measurement, Side
+from regress.model.measured import Case, Durations, Machine, Measurement, Side
 from regress.model.metered import Metered
 from regress.model.profiled import CallProfile
 from regress.model.series import AnchorCheck, Breakage, Changed, Shift
@@ -101,9 +101,13 @@ class Report:
     """One line about what was measured on: GPU, driver, framework versions, clock."""
     imported: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By side: the files that the project's packages were imported from, a file each, named from the folder of the side."""
+    across: str = ""
+    """Which two places are compared with each other, in words, where these are no two commits of one."""
     plan: str = ""
     comparisons: tuple[Comparison, ...] = ()
     measurements: tuple[Measurement, ...] = ()
+    durations: Durations | None = None
+    """Where the time has gone, where somebody asked."""
     implementations: tuple[Implementations, ...] = ()
     """Of the benchmarks that have the implementation as a parameter."""
     changes: tuple[Changed, ...] = ()

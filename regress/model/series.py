@@ -240,6 +240,7 @@ class Breakage:
     """The commits that may be to blame, the oldest first: the last one is the first that was measured and gave no number."""
     new: bool = False
     """Whether this report raises the alarm, because nobody could have known of it before."""
+    acknowledged: Acknowledgement | None = None
 
     @property
     def first(self) -> Commit:

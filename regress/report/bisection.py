@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from regress.model import Bisection, Contrast, Probe, Report
-from regress.report.rows import MARKS, metric_words
+from regress.report.rows import metric_words
 from regress.report.style import Style, cut, paint, visible
 from regress.report.table import Layout, Row, align
 from regress.units import format_change, format_interval, format_pair
@@ -63,7 +63,7 @@ def _between(found: Bisection) -> str:
 
 
 def _contrast(name: str, each: Contrast) -> Row:
-    mark, color = MARKS[each.verdict]
+    mark, color = each.verdict.look
     cells = (
         visible(name),
         *format_pair(each.before, each.after, visible(each.metric.unit)),

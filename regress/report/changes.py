@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from regress.model import Breakage, Changed, Report, Shift, Verdict, outside
-from regress.report.rows import MARKS, metric_words
+from regress.report.rows import metric_words
 from regress.report.style import Style, cut, visible
 from regress.report.table import Layout, Row
 from regress.report.together import FEWEST, how_far
@@ -129,7 +129,7 @@ def shift_row(shift: Shift) -> Row:
     change = f"{format_interval(min(ratios), max(ratios))} %" if ratios else ""
     kinds = {each.metric.name for each in shift.changes}
     metric = metric_words(kinds.pop()) if len(kinds) == 1 else ""
-    mark, color = MARKS[most.point.moved]
+    mark, color = most.point.moved.look
     name = f"{len(shift.benchmarks)} benchmarks"
     return Row((name, "", "", change, "", metric, "", ", ".join(words)), mark, color, accent=3)
 
@@ -150,13 +150,14 @@ def _broken_rows(found: Sequence[Breakage], style: Style) -> Iterator[Row]:
 
 def broken_row(broken: Breakage, several: bool = False) -> Row:
     """The cells of a case that gives no number any more; with its place where there are several."""
-    mark, color = MARKS[Verdict.FAILED]
+    mark, color = Verdict.FAILED.look
     failure = broken.failure
     said = visible(failure.message.partition("\n")[0])
     words = (
         _blame(broken),
         said,
         f"at {visible(failure.where)}" if failure.where else "",
+        visible(broken.acknowledged.words) if broken.acknowledged is not None else "",
         _place(broken) if several else "",
     )
     columns = (visible(str(broken.case)), "", "", visible(failure.kind), "", "", "", ", ".join(filter(None, words)))
@@ -166,7 +167,7 @@ def broken_row(broken: Breakage, several: bool = False) -> Row:
 def row(changed: Changed, several: bool = False) -> Row:
     """The cells of one change; with its place where there are several."""
     point, metric = changed.point, changed.metric
-    mark, color = MARKS[point.moved]
+    mark, color = point.moved.look
     interval = format_interval(point.low, point.high) if point.low != point.high else "exact" if point.ratio else ""
     change = format_change(point.ratio) if point.ratio is not None else "from zero" if not point.before else "to zero"
     columns = (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from regress.model import Comparison, Failure, Verdict
-from regress.report.rows import MARKS, reasons_of
+from regress.report.rows import reasons_of
 from regress.report.style import Style, paint, visible
 
 __all__ = ["alike", "failure_lines", "failures_of", "name_of", "reasons_beside", "without_values"]
@@ -17,7 +17,7 @@ def without_values(comparisons: Iterable[Comparison], style: Style) -> list[list
     blocks = []
     for group in alike(comparisons, style.verbose):
         first = group[0]
-        mark, color = MARKS[first.verdict]
+        mark, color = first.verdict.look
         reasons = reasons_beside(first)
         title = f"{paint(mark, color, style)} {paint(visible(name_of(group)), 'bold', style)}"
         blocks.append([f"{title}  {reasons}" if reasons else title, *failure_lines(failures_of(first), style)])

@@ -28,7 +28,6 @@ _DETAILS = 2_000
 _ALL_DETAILS = 5_000_000
 """GitLab reads files of up to 30 MB, and its older versions refuse documents of many elements: what passed is one element."""
 _NARROW = Style(width=80)
-_SKIPPED = (Verdict.UNDECIDED, Verdict.SKIPPED, Verdict.FAILED, Verdict.INCOMPARABLE, Verdict.GONE)
 
 Outcome = Literal["", "failure", "error", "skipped"]
 _SERIOUS = ("error", "failure", "skipped", "")
@@ -88,7 +87,7 @@ def _comparisons(report: Report) -> Iterator[Test]:
         verdict = each.verdict
         failures = failures_of(each)
         values = in_words(row(each, _NARROW).cells)
-        told = (failure.message for _, failure in failures) if verdict in (Verdict.FAILED, Verdict.SKIPPED) else ()
+        told = (failure.message for _, failure in failures) if verdict.traits.listed else ()
         message = "" if verdict is Verdict.UNCHANGED else "; ".join(told) or values
         details = (*failure_lines(failures, Style(verbose=True)), f"again: {summary.again(report, each.case)}")
         outcome = _outcome(each, report.strict)
@@ -106,7 +105,7 @@ def _outcome(comparison: Comparison, strict: bool) -> Outcome:
     code = comparison.exit_code(strict)
     if code in (1, 3):
         return "failure" if code == 1 else "error"
-    return "skipped" if comparison.verdict in _SKIPPED else ""
+    return "skipped" if comparison.verdict.traits.skips else ""
 
 
 def _measurements(report: Report) -> Iterator[Test]:

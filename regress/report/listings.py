@@ -11,6 +11,7 @@ from regress.model import (
     Built,
     Case,
     Check,
+    Duration,
     Failure,
     Fineness,
     Listed,
@@ -19,9 +20,10 @@ from regress.model import (
     Report,
     Reviewed,
     Setting,
+    Verdict,
 )
 from regress.report.failures import failure_lines
-from regress.report.rows import MARKS, metric_words
+from regress.report.rows import metric_words
 from regress.report.style import Style, paint, visible
 from regress.report.table import Layout, Row
 from regress.report.throughput import throughput_words
@@ -33,6 +35,7 @@ __all__ = [
     "block",
     "builds",
     "checks",
+    "durations",
     "fineness",
     "listed",
     "measured",
@@ -57,6 +60,29 @@ def measurements(report: Report, style: Style) -> list[str]:
     return lines
 
 
+def durations(report: Report, style: Style) -> list[str]:
+    """Where the time of a run has gone, the slowest benchmarks first."""
+    found = report.durations
+    if found is None:
+        return []
+    told = len(found.slowest)
+    title = f"slowest {told} of {found.of}" if told < found.of else "slowest"
+    heading = Row((title, "total", "setup_cache", "setup", "first visits", "rounds", "cases"), color="bold", accent=0)
+    lines = _table([heading, *map(_duration, found.slowest)], "lrrrrrr", style)
+    built = f"{_took(found.build_s)} to build, " if found.build_s else ""
+    return [*lines, f"  beside them {built}{_took(found.beside_s)} to start processes and import the suite", ""]
+
+
+def _duration(each: Duration) -> Row:
+    parts = (each.setup_cache_s, each.setup_s, each.first_visits_s, each.rounds_s)
+    seconds = (_took(each.seconds), *(_took(part) if part else "" for part in parts))
+    return Row((visible(each.name), *seconds, str(each.cases)))
+
+
+def _took(seconds: float) -> str:
+    return format_time(seconds) if seconds < 1 else format_duration(seconds)
+
+
 def measured(report: Report, style: Style) -> list[Row]:
     """The rows of values, below their titles; aligned as MEASURED says."""
     values = [each for each in report.measurements if each.summary is not None and (each.primary or style.verbose)]
@@ -73,11 +99,12 @@ def unmeasured(report: Report, style: Style) -> Iterator[tuple[str, list[list[st
     for each in report.measurements:
         if each.failure is not None:
             failed.setdefault(each.case, each.failure)
-    for title, mark, color, skipped in (("failed", "!", "bold red", False), ("skipped", "/", "dim", True)):
+    for verdict, skipped in ((Verdict.FAILED, False), (Verdict.SKIPPED, True)):
+        mark, color = verdict.look
         found = {case: failure for case, failure in failed.items() if (failure.kind == "skipped") is skipped}
         if found:
             yield (
-                title,
+                verdict.value,
                 [
                     [f"{paint(mark, color, style)} {visible(str(case))}", *failure_lines([("", failure)], style)]
                     for case, failure in found.items()
@@ -188,7 +215,7 @@ def _measurement(measurement: Measurement) -> Row:
 def _listed(each: Listed) -> Row:
     device = "CPU" if not each.needs_device else "GPU" if each.gpus == 1 else f"{each.gpus} GPUs"
     device += f", {each.ranks} ranks" if each.ranks > 1 else ""
-    cost = "" if each.cost_s is None else (format_time if each.cost_s < 1 else format_duration)(each.cost_s)
+    cost = "" if each.cost_s is None else _took(each.cost_s)
     tags = ", ".join(visible(tag) for tag in each.tags)
     return Row((visible(str(each.case)), metric_words(each.metric), device, cost, tags))
 
@@ -199,7 +226,7 @@ def _check(check: Check) -> Row:
 
 
 def _fineness(each: Fineness) -> Row:
-    mark, color = MARKS[each.verdict]
+    mark, color = each.verdict.look
     spread = "exact" if each.spread is None else format_percent(each.spread)
     limits = ("" if value is None else format_percent(value) for value in (each.noise, each.min_detectable))
     name = visible(str(each.case))

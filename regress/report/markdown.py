@@ -35,8 +35,6 @@ _WORST = 20
 """Rows of each section that is not folded that are there whatever else is; of what fails, all are."""
 _COMMAND = 1_000
 """Characters of a command."""
-_SHOWN = (Verdict.REGRESSED.value, Verdict.FAILED.value, Verdict.IMPROVED.value)
-"""Sections that are not folded."""
 _NARROW = Style(width=80)
 """Without the columns that a narrow terminal has no room for."""
 
@@ -138,11 +136,13 @@ def _folded(report: Report, style: Style) -> Iterator[Part]:
 
 
 def _shown(report: Report) -> tuple[str, ...]:
-    return (*_SHOWN, verdicts.drifted(report), *((Verdict.UNDECIDED.value,) if 4 in report.exit_codes else ()))
+    """Titles of the sections that are not folded."""
+    leading = [each.value for each in Verdict if each.traits.leads]
+    return (*leading, verdicts.drifted(report), *((Verdict.UNDECIDED.value,) if 4 in report.exit_codes else ()))
 
 
 def _section(title: str, above: str, found: Sequence[Comparison], report: Report, style: Style) -> Part:
-    if title in verdicts.LISTS:
+    if verdicts.is_list(title):
         part = fence(without_values(found, style))
         return _titled(title, part) if above == title else part
     cells = style if style.verbose else _NARROW
@@ -204,6 +204,7 @@ def _listings(report: Report) -> Iterator[Part]:
         listings.merged,
         listings.acknowledgements,
         listings.block,
+        listings.durations,
         listings.fineness,
         profile,
         bisection,

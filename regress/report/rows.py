@@ -14,8 +14,6 @@ from regress.units import format_change, format_interval, format_pair, format_pe
 
 __all__ = [
     "ALIGNS",
-    "MARKS",
-    "ON_NUMBERS",
     "changes_of",
     "heading",
     "in_words",
@@ -25,25 +23,9 @@ __all__ = [
     "titles",
 ]
 
-MARKS = {
-    Verdict.REGRESSED: ("+", "bold red"),
-    Verdict.FAILED: ("!", "bold red"),
-    Verdict.IMPROVED: ("-", "green"),
-    Verdict.UNDECIDED: ("?", "yellow"),
-    Verdict.CHANGED: ("~", "cyan"),
-    Verdict.INCOMPARABLE: ("~", "yellow"),
-    Verdict.NEW: ("*", "cyan"),
-    Verdict.GONE: ("x", "cyan"),
-    Verdict.SKIPPED: ("/", "dim"),
-    Verdict.UNCHANGED: ("=", ""),
-}
-"""Sign and colour of a verdict. The sign says it without the colour, the section's title says it without the sign."""
-
 ALIGNS = "lrrlrlllll"
 _BLANK = ("",) * (len(ALIGNS) - 1)
 _CHANGE, _METRIC = 4, 8
-ON_NUMBERS = (Verdict.IMPROVED, Verdict.UNDECIDED, Verdict.UNCHANGED)
-"""Verdicts of which a metric that does not gate is shown only if verbose, and is marked."""
 
 _ROOMY = 120
 """Columns from which on a terminal has room for rounds and spread; elsewhere they are shown with -v."""
@@ -80,7 +62,7 @@ def changes_of(group: Together) -> str:
 def reasons_of(comparison: Comparison, leave_out: str = "") -> str:
     """Why the verdict is what it is, and what else is to be known."""
     reasons = [visible(reason) for reason in comparison.reasons if reason != leave_out]
-    if comparison.verdict in ON_NUMBERS and not comparison.gates:
+    if comparison.verdict.traits.gating_only and not comparison.gates:
         reasons.append("does not gate")
     if comparison.acknowledged is not None:
         failure = comparison.head_failure or comparison.base_failure
@@ -110,7 +92,7 @@ def titles(report: Report, style: Style) -> tuple[str, ...]:
 
 
 def _comparison(comparison: Comparison, style: Style) -> Row:
-    mark, color = MARKS[comparison.verdict]
+    mark, color = comparison.verdict.look
     change = _change(comparison)
     columns = (
         visible(str(comparison.case)),
@@ -128,7 +110,7 @@ def _comparison(comparison: Comparison, style: Style) -> Row:
 def _together(group: Together) -> Row:
     """What holds for all of them, and the name of the one that moved most, to be measured again."""
     first, farthest = group.moved[0], group.farthest
-    mark, color = MARKS[first.verdict]
+    mark, color = first.verdict.look
     word = "best" if first.verdict is Verdict.IMPROVED else "worst"
     critical = sum(each.critical for each in group.moved)
     notes = ["critical" if critical == len(group.moved) else f"{critical} critical"] if critical else []

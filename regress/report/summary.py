@@ -6,9 +6,8 @@ from __future__ import annotations
 import datetime
 import shlex
 
-from regress.model import Case, Report, Side, SuiteProblem
+from regress.model import Case, Report, Side, SuiteProblem, Verdict
 from regress.report.style import Style, cut, paint, visible
-from regress.report.verdicts import ORDER
 from regress.units import format_ago, format_change, format_duration, format_interval, format_percent
 
 __all__ = [
@@ -104,6 +103,8 @@ def verdict(report: Report, style: Style) -> list[str]:
         ratio, low, high, over = report.geomean
         interval = f" ({format_interval(low, high)})" if style.verbose else ""
         parts.append(f"geomean {format_change(ratio)}{interval} over {over}")
+    if report.across:
+        parts.append(f"{visible(report.across)}: two places, which say nothing of commits")
     if report.command == "run" and report.quick:
         parts.append("not recorded: --quick")
     elif report.command == "run" and report.head is not None and report.head.dirty:
@@ -134,7 +135,7 @@ def questions(report: Report) -> str:
 
 def counts(report: Report) -> str:
     """Cases by verdict: "2 regressed, 16 unchanged"."""
-    order = [MEASURED, *(each.value for each in ORDER)]
+    order = [MEASURED, *(each.value for each in Verdict)]
     words = [word for word in order if report.counts.get(word)]
     words += sorted(word for word, count in report.counts.items() if count and word not in order)
     return ", ".join(f"{report.counts[word]} {visible(word)}{_known(report, word)}" for word in words)

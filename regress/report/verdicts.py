@@ -6,36 +6,13 @@ from collections.abc import Sequence
 
 from regress.model import ACK_KINDS, Case, Comparison, Report, Verdict
 from regress.report.failures import without_values
-from regress.report.rows import ALIGNS, ON_NUMBERS, changes_of, heading, metric_words, row
+from regress.report.rows import ALIGNS, changes_of, heading, metric_words, row
 from regress.report.style import Style, paint, visible
 from regress.report.table import Layout, Row
 from regress.report.together import Together, gathered
 from regress.units import format_percent
 
-__all__ = ["LISTS", "ORDER", "Section", "chosen", "drifted", "rest", "sections", "whole"]
-
-ORDER = (
-    Verdict.REGRESSED,
-    Verdict.FAILED,
-    Verdict.IMPROVED,
-    Verdict.UNDECIDED,
-    Verdict.CHANGED,
-    Verdict.INCOMPARABLE,
-    Verdict.NEW,
-    Verdict.GONE,
-    Verdict.SKIPPED,
-    Verdict.UNCHANGED,
-)
-"""Verdicts by how soon the reader has to know."""
-
-_WITHOUT_NUMBERS = (Verdict.INCOMPARABLE, Verdict.NEW, Verdict.GONE, Verdict.SKIPPED)
-"""Verdicts on a case rather than on a metric: one row a case says it."""
-
-LISTS = (Verdict.FAILED.value, Verdict.SKIPPED.value)
-"""Titles of the sections that are no tables: what counts there is the reason, not a number."""
-
-_QUIET = (Verdict.UNCHANGED, Verdict.SKIPPED)
-"""Verdicts on what is acknowledged that nobody has to be told of."""
+__all__ = ["Section", "chosen", "drifted", "is_list", "rest", "sections", "whole"]
 
 _UNREACHED = "not reached before measuring ended"
 
@@ -48,14 +25,14 @@ def sections(report: Report, style: Style) -> list[str]:
     found_of = chosen(report, style.verbose)
     tables: dict[str, list[Row]] = {}
     for title, found in found_of:
-        if title not in LISTS:
+        if not is_list(title):
             above = heading(title, report, style, columns=not tables)
             shown = found if style.verbose else gathered(found, whole(title, report))
             tables[title] = [above, *(row(each, style) for each in shown)]
     layout = Layout.of([each for table in tables.values() for each in table], ALIGNS, style)
     lines: list[str] = []
     for title, found in found_of:
-        if title in LISTS:
+        if is_list(title):
             lines += [
                 f"  {paint(title, 'bold', style)}",
                 *(line for each in without_values(found, style) for line in each),
@@ -74,7 +51,9 @@ def sections(report: Report, style: Style) -> list[str]:
 
 def chosen(report: Report, verbose: bool = False) -> list[Section]:
     """Titles and comparisons of the sections to show, none of them empty: what a reader has to know, or if verbose all."""
-    found: list[Section] = [(each.value, _of(_unknown(report), each, verbose)) for each in ORDER[:-1]]
+    found: list[Section] = [
+        (each.value, _of(_unknown(report), each, verbose)) for each in Verdict if each is not Verdict.UNCHANGED
+    ]
     found += _not_gating(report.comparisons, verbose)
     found += _acknowledged(report.comparisons, verbose)
     found += [(drifted(report), [each for each in report.drift if verbose or each.exit_code(report.strict)])]
@@ -85,6 +64,11 @@ def chosen(report: Report, verbose: bool = False) -> list[Section]:
 def drifted(report: Report) -> str:
     """The title of what has drifted."""
     return f"drift since {report.drift_since}"
+
+
+def is_list(title: str) -> bool:
+    """Whether the section of that title is no table: what counts there is the reason, not a number."""
+    return any(each.traits.listed for each in Verdict if each.value == title)
 
 
 def whole(title: str, report: Report) -> Sequence[Comparison]:
@@ -109,9 +93,9 @@ def _of(comparisons: Sequence[Comparison], verdict: Verdict, verbose: bool) -> l
     found = [each for each in comparisons if each.verdict is verdict and not each.unreached]
     if verdict is Verdict.REGRESSED:
         return [each for each in found if each.gates]
-    if verdict is Verdict.FAILED or (verdict in _WITHOUT_NUMBERS and not verbose):
+    if verdict is Verdict.FAILED or (verdict.traits.of_case and not verbose):
         return _one_a_case(found)
-    if verdict in ON_NUMBERS and not verbose:
+    if verdict.traits.gating_only and not verbose:
         return [each for each in found if each.gates]
     return found
 
@@ -145,7 +129,7 @@ def _acknowledged(comparisons: Sequence[Comparison], verbose: bool) -> list[Sect
     """What is acknowledged, by kind: what gates and changed, or with -v all of it."""
     found: dict[str, list[Comparison]] = {kind: [] for kind in ACK_KINDS}
     for each in comparisons:
-        if each.acknowledged is not None and (verbose or (each.gates and each.verdict not in _QUIET)):
+        if each.acknowledged is not None and (verbose or (each.gates and not each.verdict.traits.quiet)):
             found[each.acknowledged.kind].append(each)
     return list(found.items())
 

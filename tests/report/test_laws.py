@@ -37,7 +37,6 @@ from regress.model import (
 from regress.report import Style, render
 from regress.report.json import schema
 from regress.report.markdown import LIMIT
-from regress.report.rows import MARKS
 
 from .readers import assert_harmless, commands, junit
 
@@ -234,7 +233,7 @@ def test_a_runner_finds_our_annotations_and_nothing_else(report: Report, style: 
 @given(st.lists(comparisons, min_size=1, max_size=5, unique_by=lambda each: each.case))
 def test_verbose_shows_every_comparison(found: list[Comparison]) -> None:
     report = Report("check", comparisons=tuple(found), policy={"alpha": 0.05})
-    marks = {mark for mark, _ in MARKS.values()}
+    marks = {verdict.traits.mark for verdict in Verdict}
     lines = [line for line in render(report, Style(verbose=True)).split("\n") if line[:1] in marks]
     assert len(lines) == len(found)
 

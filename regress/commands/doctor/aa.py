@@ -12,7 +12,6 @@ from regress.commands.check import policy, rounds_words, short, verdicts
 from regress.commands.checkout import Checkout
 from regress.commands.session import Request, Session, counted, device_line, device_uuid, quoted, require_values
 from regress.compare import Overall, fineness, overall, summed_up
-from regress.compare.rule import CLAIMS
 from regress.errors import StoreError
 from regress.history import keep_aa
 from regress.measure.wire import Ceilings
@@ -103,7 +102,7 @@ def _named(side: Prepared, facts: Mapping[str, Any]) -> Side:
 
 def _suggestions(comparisons: Sequence[Comparison]) -> Iterator[tuple[str, str]]:
     """What to run next after a false alarm: what disturbs the machine, and the worst case again."""
-    alarms = [each for each in comparisons if each.gates and each.verdict in CLAIMS]
+    alarms = [each for each in comparisons if each.gates and each.verdict.traits.claims]
     if alarms:
         worst = max(alarms, key=lambda each: abs(math.log(each.ratio)) if each.ratio else math.inf)
         yield "why", "regress doctor"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from regress.commands.report.spans import Span, spans_of
 from regress.compare.gating import that_gate
-from regress.compare.rule import CLAIMS, Rule
+from regress.compare.rule import Rule
 from regress.model import ChangePoint, Series
 from regress.pages import Change, Level, Line, Measured
 from regress.stats.summary import median, summarize
@@ -100,7 +100,7 @@ def _against(level: Level, before: Level, rule: Rule) -> str:
         verdict, _ = rule.decide(ratio, ratio, ratio, significant=True, level=between, spread=0.0)
     else:
         verdict, _ = rule.decide_zero(summarize([before.value]), summarize([level.value]), exact=True)
-    return str(verdict)[0] if verdict in CLAIMS else "u"
+    return str(verdict)[0] if verdict.traits.claims else "u"
 
 
 def _noise(series: Series, levels: Sequence[Level], inside: Sequence[Sequence[float]]) -> float | None:

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from regress.commands.report.lines import Levelled, measured_of
 from regress.compare.circumstances import is_bimodal
 from regress.model import Verdict
-from regress.pages import SPARK_LETTERS, Level, Row
+from regress.pages import SPARK_LETTERS, STATUSES, Level, Row
 from regress.stats.summary import median
 from regress.units import format_change
 
@@ -17,19 +17,6 @@ FEWEST = 4
 """Results that a change needs to be told from noise."""
 LISTED_KINDS = ("time", "host", "memory", "tracked")
 """Other metrics are listed where they have changed."""
-
-SEVERITY = (
-    "failed",
-    "regressed",
-    "tentative",
-    "changed",
-    "acknowledged",
-    "improved",
-    "recovered",
-    "undecided",
-    "gone",
-)
-"""The worst first; what is none of them is unchanged."""
 
 
 def row_of(found: Levelled, place: int, reference: int, threshold: float, column: int = 0, lost: str = "") -> Row:
@@ -69,7 +56,7 @@ def listed(row: Row, kind: str) -> bool:
 
 def rank(status: str) -> int:
     """Sorts statuses, the worst first."""
-    return SEVERITY.index(status) if status in SEVERITY else len(SEVERITY)
+    return list(STATUSES).index(status)
 
 
 def severity(row: Row) -> tuple[int, float]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from regress.model import Verdict
+from regress.pages import STATUSES
+
 HERE = Path(__file__).parent
 PAGE = "page.html.j2"
+_WORDS = f"Object.assign(regress, {json.dumps({'STATUSES': STATUSES, 'VERDICTS': list(Verdict)})});"
+"""The tables that the pages have from Python."""
 
 SCRIPTS = (
-    "start",
     "text",
     "dom",
     "state",
@@ -47,12 +52,12 @@ SCRIPTS = (
     "theme",
     "main",
 )
-"""Of index.html, in the order in which they run: each uses what stands before it, and main begins."""
+"""Of index.html, in the order in which they run, after `start`: each uses what stands before it, and main begins."""
 STYLES = "style.css account.css implementations.css"
 """Of index.html."""
 
 PROFILE_SCRIPTS = (
-    *("start", "text", "dom", "state", "words", "search", "export", "table", "theme"),
+    *("text", "dom", "state", "words", "search", "export", "table", "theme"),
     *(
         "profile/document",
         "profile/bars",
@@ -68,7 +73,7 @@ PROFILE_SCRIPTS = (
 """Of the page of a profile."""
 
 EXPLAINED_SCRIPTS = (
-    *("start", "text", "dom", "state", "words", "search", "export", "table", "theme"),
+    *("text", "dom", "state", "words", "search", "export", "table", "theme"),
     *("profile/timeline", "account", "explained/main"),
 )
 """Of the page of an explanation."""
@@ -112,7 +117,7 @@ def _parts(styles: str, scripts: Sequence[str]) -> dict[str, str | list[str]]:
         "style": _text("vendor/uPlot.min.css") + style,
         "licence": _text("vendor/uPlot.LICENSE"),
         "library": _text("vendor/uPlot.iife.min.js"),
-        "scripts": [_text(f"js/{name}.js") for name in scripts],
+        "scripts": [_text("js/start.js"), _WORDS, *(_text(f"js/{name}.js") for name in scripts)],
     }
 
 

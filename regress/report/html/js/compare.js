@@ -7,8 +7,7 @@
   const NEAR = 10;
   const BACK = {r: "i", i: "r"};
   const CLAIMS = ["regressed", "improved"];
-  const ORDER = ["failed", "regressed", "tentative", "changed", "improved", "undecided", "gone", "new", "incomparable", "unchanged"];
-  const urgency = each => ORDER.indexOf(each.verdict) + (each.ratio ? 1 / (1 + R.far(each.ratio)) : 1);
+  const urgency = each => R.severity(each.verdict) + (each.ratio ? 1 / (1 + R.far(each.ratio)) : 1);
 
   const levelAt = (row, at) => row.levels.findLastIndex(level => level.first <= at);
   const judge = (row, a, b, valueAt) => {
@@ -222,7 +221,7 @@
               ),
             ]),
       );
-      const words = ORDER.filter(each => count[each]).map(each => `${count[each]} ${each}`);
+      const words = R.statuses.filter(each => count[each]).map(each => `${count[each]} ${each}`);
       out.replaceChildren(
         h("div", {class: "pins"}, told(a), told(b)),
         h(
@@ -243,7 +242,7 @@
           R.chips(
             "Verdict",
             "status",
-            ORDER.filter(each => count[each]),
+            R.statuses.filter(each => count[each]),
             draw,
             each => `${R.sign(each)} ${each}`.trim(),
           ),

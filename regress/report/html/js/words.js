@@ -1,38 +1,10 @@
 // The words of the report, and the sign and colour that go with each: never a colour alone.
 (R => {
-  const STATUS = {
-    regressed: ["▲", "worse"],
-    failed: ["✕", "worse"],
-    tentative: ["△", "unsure"],
-    changed: ["◆", "moved"],
-    improved: ["▼", "better"],
-    acknowledged: ["✓", ""],
-    recovered: ["↩", ""],
-    undecided: ["?", ""],
-    unchanged: ["", ""],
-    gone: ["–", ""],
-    skipped: ["–", ""],
-    new: ["+", ""],
-    incomparable: ["≠", "unsure"],
-    open: ["▲", "worse"],
-    confirmed: ["", ""],
-  };
-  const ORDER = [
-    "failed",
-    "regressed",
-    "tentative",
-    "changed",
-    "acknowledged",
-    "improved",
-    "recovered",
-    "undecided",
-    "unchanged",
-    "gone",
-  ];
+  const ORDER = Object.keys(R.STATUSES);
 
   R.metric = name => (name === "peak_rss" ? "peak RSS" : name.replaceAll("_", " "));
-  R.sign = status => STATUS[status]?.[0] ?? "";
-  R.tone = status => STATUS[status]?.[1] ?? "";
+  R.sign = status => R.STATUSES[status]?.[0] ?? "";
+  R.tone = status => R.STATUSES[status]?.[1] ?? "";
   // Of a direction: what is neither known to be worse nor better has a tone of its own.
   R.toneOf = moved => ({regressed: "worse", improved: "better", changed: "moved"})[moved] ?? "";
   R.severity = status => ORDER.indexOf(status) + 1 || ORDER.length + 1;

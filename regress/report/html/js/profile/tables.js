@@ -1,24 +1,12 @@
 // The tables of the page: verdicts on two sides, the operations, the entries one by one.
 (R => {
   const {h, text} = R;
-  const ORDER = [
-    "regressed",
-    "failed",
-    "improved",
-    "undecided",
-    "changed",
-    "incomparable",
-    "new",
-    "gone",
-    "skipped",
-    "unchanged",
-  ];
   const size = each => Math.abs(Math.log(each.ratio || 1));
 
   const comparison = data => {
     if (!data.comparisons.length) return null;
     const rows = [...data.comparisons].sort(
-      (a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict) || size(b) - size(a),
+      (a, b) => R.VERDICTS.indexOf(a.verdict) - R.VERDICTS.indexOf(b.verdict) || size(b) - size(a),
     );
     const columns = [
       {
