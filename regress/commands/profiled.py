@@ -9,7 +9,7 @@ from typing import Any
 
 from regress.commands.session import Request, Session, counted, device_line
 from regress.commands.throughput import declares_work, throughput, work_of
-from regress.errors import ProfileError, RegressError, RevisionError
+from regress.errors import Exit, ProfileError, RegressError, RevisionError, exits
 from regress.measure.wire import CALL_MARK, CALLS_SKIPPED, Ceilings
 from regress.model import Benchmark, CallProfile, Case, Explanation, Failure, Report, Round, Throughput
 from regress.profiling import chrome
@@ -79,7 +79,7 @@ def profile_cases(
     return Report(
         command="profiled",
         exit_codes=codes,
-        state={0: "PASS", 5: "NOTHING", 130: "INTERRUPTED"}.get(codes[0], "FAIL"),
+        state=codes[0].word,
         head=side,
         machine=session.machine,
         device=device_line(seen.facts, [_round(seen.facts)]),
@@ -187,15 +187,10 @@ def _with_shares(found: list[CallProfile], benchmarks: Mapping[str, Benchmark]) 
     return shared
 
 
-def exit_codes(found: Iterable[CallProfile], interrupted: bool) -> tuple[int, ...]:
-    """130 interrupted, 5 nothing was profiled, 3 something failed."""
+def exit_codes(found: Iterable[CallProfile], interrupted: bool) -> tuple[Exit, ...]:
     found = list(found)
-    codes = [130] if interrupted else []
-    if all(each.totals is None for each in found):
-        codes.append(5)
-    if any(each.failure is not None and each.failure.kind != "skipped" for each in found):
-        codes.append(3)
-    return tuple(codes) or (0,)
+    failed = any(each.failure is not None and each.failure.kind != "skipped" for each in found)
+    return exits(interrupted=interrupted, nothing=all(each.totals is None for each in found), failed=failed)
 
 
 def _round(facts: Mapping[str, Any]) -> Round:

@@ -8,7 +8,6 @@ from .base import MARKER, Activity, Backend, DeviceBackend, DeviceError, MemoryP
 from .recording import NoProfiler
 
 __all__ = [
-    "KINDS",
     "MARKER",
     "Activity",
     "Backend",
@@ -20,8 +19,6 @@ __all__ = [
     "choose",
     "imported_by_suites",
 ]
-
-KINDS = ("auto", "cuda", "torch", "cpu", "fake")
 
 
 def imported_by_suites(kind: str, seed: int = 0, side: str = "") -> Optional[Backend]:
