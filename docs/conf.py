@@ -21,7 +21,7 @@ project = "regress"
 extensions = ["myst_parser"]
 html_theme = "furo"
 html_title = "regress"
-html_show_sphinx = False
+html_show_sphinx = html_show_copyright = False
 html_copy_source = False
 pygments_dark_style = "monokai"
 myst_heading_anchors = 3

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from regress.model import Explained
+from regress.model import Explained, Samples
 
 STATUSES = {
     "failed": ("✕", "worse"),
@@ -231,7 +231,7 @@ class Broken(NamedTuple):
     message: str = ""
     where: str = ""
     good: At | None = None
-    """Of what gives no number any more: the newest commit at which it gave one."""
+    """Of what gives no number any more, and nobody has acknowledged: the newest commit at which it gave one."""
 
 
 @dataclass(frozen=True)
@@ -340,6 +340,8 @@ class Line:
     """Where it began to be measured in another way, in words: "driver 570 → 580"."""
     read: tuple[int, ...] = ()
     """A column as well: the values as they were read, where any was corrected."""
+    samples: Samples | None = None
+    """Of its newest value."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@
     python -m tests.simulator --cases 200     many noisy cases in one run, some of them slower
     python -m tests.simulator --modes         two modes 13 % apart: false claims, with and without looking for modes
     python -m tests.simulator --pairs 0.012   sides that take windows in turn, whose pairs scatter by that
+    python -m tests.simulator --extreme       what looks ten times as far from unchanged as what counts, and what becomes of it
 
 A round's value is the median of its samples. Samples scatter by 1 % and depend on the one before (0.5); one of a hundred is an
 outlier, half as long again. Rounds scatter around the true time of their side by `round_sd`, as processes do. The differences
@@ -18,12 +19,14 @@ import statistics
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 from unittest.mock import patch
 
 import numpy as np
 
 from regress.compare import compare, judge
-from regress.compare.steps import Steps
+from regress.compare.steps import CONFIRMING, EXTREME, LOOKS, Steps
+from regress.compare.steps import _far as changes_off
 from regress.model import (
     Against,
     Batch,
@@ -247,6 +250,54 @@ def bimodal(shares: Sequence[float], repetitions: int, noise: Noise, seed: int) 
             print(f"{words + ', ' + how:44}" + "".join(f"{each:10.2%}" for each in claims), flush=True)
 
 
+class Looked(NamedTuple):
+    """What became of one case in a check."""
+
+    far: float
+    """How far from unchanged it was after the first look, in changes that count."""
+    few: bool
+    """Whether it was taken for extreme, and confirmed by as many rounds as a first look takes."""
+    claimed: bool
+
+
+def looked_at(ratio: float, repetitions: int, noise: Noise, seed: int) -> list[Looked]:
+    """A case of that true ratio, measured in steps so many times."""
+    case, machine, found = Case("ops.cudatime_add"), Machine(seed, noise), []
+    for _ in range(repetitions):
+        check = Check({case: ratio}, machine)
+        (done,) = check.in_steps()
+        base, head = (
+            [each for each in check.rounds if each.side == side and each.order < LOOKS[0]] for side in ("base", "head")
+        )
+        (seen,) = compare(base, head, check.benchmarks["head"], check.settings)
+        confirming = sum(each.side == "head" and each.order >= CONFIRMING for each in check.rounds)
+        claimed = done.verdict in (Verdict.REGRESSED, Verdict.IMPROVED)
+        found.append(Looked(changes_off(seen), confirming == LOOKS[0], claimed))
+    return found
+
+
+def extreme(repetitions: int, seed: int) -> None:
+    """Print what becomes of unchanged cases, by how much they scatter, beside one that is twice as slow: how often they look
+    extreme, come before it, are confirmed by few rounds, and are claimed."""
+    print(
+        f"{'no change, rounds scatter by':30}{'extreme':>10}{'before 2x':>10}{'few':>10}{'claimed':>10}{'2x found':>10}"
+    )
+    for words, scatters, pairs in (
+        ("", (0.015, 0.05, 0.1, 0.2, 0.3, 0.5), False),
+        (", pairs", (0.012, 0.1, 0.3), True),
+    ):
+        for scatter in scatters:
+            noise = Noise(0.15, pair_sd=scatter) if pairs else Noise(scatter)
+            same, twice = (looked_at(ratio, repetitions, noise, seed) for ratio in (1.0, 2.0))
+            quiet = looked_at(2.0, repetitions, Noise(0.15, pair_sd=0.012) if pairs else Noise(), seed + 1)
+            before = sum(one.far > other.far for one, other in zip(same, quiet, strict=True))
+            shares = (sum(each.far >= EXTREME for each in same), before, sum(each.few for each in same))
+            counts = (*shares, sum(each.claimed for each in same), sum(each.claimed for each in twice))
+            print(
+                f"{f'{scatter:.1%}{words}':30}" + "".join(f"{each / repetitions:10.2%}" for each in counts), flush=True
+            )
+
+
 VERDICTS = ("regressed", "improved", "unchanged", "undecided")
 
 
@@ -263,12 +314,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cases", type=int, default=0, help="so many cases in a run, five of them 10 %% slower")
     parser.add_argument("--pairs", type=float, default=0.0, help="the sd of pairs, where windows are taken in turn")
+    parser.add_argument("--extreme", action="store_true", help="what looks far from unchanged")
     parser.add_argument("--modes", action="store_true", help="two modes 13 %% apart")
     parser.add_argument("--changes", type=float, nargs="+", default=[0.0, 0.03, 0.05, 0.07, 0.10])
     chosen = parser.parse_args(arguments)
     noise = Noise(chosen.round_sd, pair_sd=chosen.pairs)
     if chosen.modes:
         bimodal((0.1, 0.2, 0.3, 0.4, 0.5), chosen.repetitions, noise, chosen.seed)
+        return
+    if chosen.extreme:
+        extreme(chosen.repetitions, chosen.seed)
         return
     if chosen.cases:
         runs = many(chosen.cases, 5, 1.10, chosen.repetitions, noise, chosen.seed)

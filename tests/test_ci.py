@@ -1,12 +1,14 @@
-"""The recipes of docs/ci.md: they are what their hosts read, and their commands are run, on the demo."""
+"""The recipes of docs/ci.md, the action, the component: they are what their hosts read, and their commands run, on the demo."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,10 @@ RECIPES = {
 CHECK, COMMENT = ".github/workflows/performance.yml", ".github/workflows/performance-comment.yml"
 GATE = ".github/workflows/release-gate.yml"
 GITLAB, JENKINS, CRON = ".gitlab-ci.yml", "Jenkinsfile", "/srv/bench/check-new.sh"
+ACTION = ROOT / ".github" / "actions" / "regress"
+COMPONENT = ROOT / "templates" / "regress.yml"
+LINTERS = ROOT / "build" / "linters" / "bin"
+"""In an environment of their own, which `make test` sets up: check-jsonschema brings another package that is called regress."""
 
 
 def github(name: str) -> dict[str, Any]:
@@ -41,6 +47,33 @@ def commands_of(job: dict[str, Any]) -> str:
     return str(text)
 
 
+def step(name: str) -> dict[str, Any]:
+    """A step of the action."""
+    steps = yaml.safe_load((ACTION / "action.yml").read_text())["runs"]["steps"]
+    return dict(next(each for each in steps if each["name"] == name))
+
+
+def component() -> dict[str, Any]:
+    """The job of the component, with the defaults of its inputs filled in as GitLab does."""
+    header, text = COMPONENT.read_text().split("\n---\n")
+    given = {name: each["default"] for name, each in yaml.safe_load(header)["spec"]["inputs"].items()}
+    assert set(re.findall(r"\$\[\[ inputs\.(\w+) \]\]", text)) == set(given)
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {filled(name): filled(each) for name, each in value.items()}
+        if isinstance(value, list):
+            return [filled(each) for each in value]
+        if isinstance(value, str) and (whole := re.fullmatch(r"\$\[\[ inputs\.(\w+) \]\]", value)):
+            return given[whole[1]]
+        if isinstance(value, str):
+            return re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda found: str(given[found[1]]), value)
+        return value
+
+    (job,) = filled(yaml.safe_load(text)).values()
+    return dict(job)
+
+
 class Runner:
     """A machine on which the commands of a recipe run: regress is this checkout's, and who would be called is a stub."""
 
@@ -49,9 +82,15 @@ class Runner:
         self.bin = folder / "bin"
         self.bin.mkdir()
         self.program("regress", f'exec {shlex.quote(sys.executable)} -m regress "$@"')
-        create(folder / "origin", scripted=True)
-        self.git(folder / "origin", "checkout", "-q", "-b", "topic")
-        self.git(folder / "origin", "branch", "-f", "main", "HEAD~1")
+
+    @cached_property
+    def origin(self) -> Path:
+        """The demo, with its last commit on a branch of its own."""
+        folder = self.folder / "origin"
+        create(folder, scripted=True)
+        self.git(folder, "checkout", "-q", "-b", "topic")
+        self.git(folder, "branch", "-f", "main", "HEAD~1")
+        return folder
 
     def program(self, name: str, script: str) -> None:
         path = self.bin / name
@@ -63,7 +102,7 @@ class Runner:
         return done.stdout.strip()
 
     def clone(self, *arguments: str) -> Path:
-        self.git(self.folder, "clone", "-q", *arguments, f"file://{self.folder}/origin", "work")
+        self.git(self.folder, "clone", "-q", *arguments, f"file://{self.origin}", "work")
         return self.folder / "work"
 
     def run(self, script: str, folder: Path, shell: str = "bash -e", **variables: str) -> Result:
@@ -91,36 +130,72 @@ def test_all_recipes_are_tested() -> None:
 # -- GitHub --------------------------------------------------------------------------------------------------------------
 
 
-def test_the_workflow_that_runs_foreign_code_can_write_nothing_and_the_other_runs_none() -> None:
+def test_the_workflow_for_forks_runs_nothing_foreign() -> None:
     first, second = (yaml.safe_load(RECIPES[name]) for name in (CHECK, COMMENT))
-    assert first["permissions"] == {"contents": "read"}
     assert first[True] == "pull_request", "YAML 1.1 reads the key `on` as true"
     assert second[True]["workflow_run"]["workflows"] == [first["name"]]
-    assert all("checkout" not in step.get("uses", "") for step in github(COMMENT)["steps"])
-    for name in (CHECK, COMMENT):
-        assert "${{" not in commands_of(github(name)), "the name of a branch would become a part of the script"
-    (checkout,) = [step for step in github(CHECK)["steps"] if "checkout" in step.get("uses", "")]
+    (fetched,) = [each for each in github(COMMENT)["steps"] if "checkout" in each.get("uses", "")]
+    assert set(fetched["with"]) == {"sparse-checkout"}, "with a ref it would be the code of the pull request"
+    (artifact,) = [each for each in github(COMMENT)["steps"] if "download" in each.get("uses", "")]
+    assert artifact["with"]["path"] != ".", "what is in the artifact would replace the script"
+    (checkout,) = [each for each in github(CHECK)["steps"] if "checkout" in each.get("uses", "")]
     assert checkout["with"]["fetch-depth"] == 0
 
 
+def test_what_comes_from_outside_is_no_part_of_a_script() -> None:
+    scripts = [
+        each["run"] for each in yaml.safe_load((ACTION / "action.yml").read_text())["runs"]["steps"] if "run" in each
+    ]
+    assert len(scripts) == 4
+    for script in (*scripts, commands_of(github(COMMENT))):
+        assert "${{" not in script, "the name of a branch would become a part of the script"
+
+
+def check(runner: Runner, work: Path, **variables: str) -> tuple[Result, dict[str, str]]:
+    """The step of the action that checks, and what it hands on."""
+    outputs = runner.folder / "outputs"
+    outputs.unlink(missing_ok=True)
+    inputs = yaml.safe_load((ACTION / "action.yml").read_text())["inputs"]
+    given = {
+        name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda m: inputs[m[1]]["default"], text)
+        for name, text in step("check")["env"].items()
+    }
+    given |= {"RUNNER_TEMP": str(runner.folder / "temporary"), "GITHUB_OUTPUT": str(outputs), **variables}
+    done = runner.run(step("check")["run"], work, "bash --noprofile --norc -e -o pipefail", **given)
+    return done, dict(line.split("=", 1) for line in outputs.read_text().splitlines())
+
+
 def test_the_check_on_github(runner: Runner) -> None:
-    work = runner.clone()
-    temporary, summary = runner.folder / "temporary", runner.folder / "summary"
-    temporary.mkdir()
-    variables = {"RUNNER_TEMP": str(temporary), "GITHUB_STEP_SUMMARY": str(summary)}
-    done = runner.run(commands_of(github(CHECK)), work, **variables)
-    assert done.code == 1, done.err
+    work, summary = runner.clone(), runner.folder / "summary"
+    done, handed = check(runner, work, GITHUB_STEP_SUMMARY=str(summary))
+    assert (done.code, handed["code"]) == (0, "1"), done.err
+    folder = Path(handed["folder"])
     assert [each.name for each in commands(done.out)][:1] == ["error"]
-    assert summary.read_text() == (temporary / "performance" / "comment.md").read_text()
+    assert summary.read_text() == (folder / "comment.md").read_text()
     assert_harmless(summary.read_text())
-    assert len(junit((temporary / "performance" / "check.xml").read_text()).findall(".//failure")) == 2
+    assert len(junit((folder / "check.xml").read_text()).findall(".//failure")) == 2
     assert runner.git(work, "status", "--porcelain") == "", "nothing is left in the workspace"
+    assert runner.run(step("verdict")["run"], work, CODE=handed["code"]).code == 1
+
+
+def test_options_of_the_action_are_quoted_as_in_a_shell(runner: Runner) -> None:
+    runner.program("regress", f'printf "%s\\n" "$@" > {runner.folder}/words; exit 5')
+    _, handed = check(runner, runner.folder, OPTIONS="-b 'Softmax (a|b)' --explain", BASE="$(touch x)")
+    assert handed["code"] == "5"
+    words = (runner.folder / "words").read_text().splitlines()
+    assert words[:6] == ["check", "$(touch x)", "HEAD", "-b", "Softmax (a|b)", "--explain"]
+
+
+def test_the_action_sets_up_what_it_is_told_to(runner: Runner) -> None:
+    done = runner.run(step("set up")["run"], runner.folder, INSTALL="false\ntouch there")
+    assert done.code == 1
+    assert not (runner.folder / "there").exists()
 
 
 def test_the_gate_holds_a_candidate_against_the_last_release(runner: Runner) -> None:
     assert yaml.safe_load(RECIPES[GATE])["permissions"] == {"contents": "read"}
     for name, revision in (("v1.0", "HEAD~9"), ("v1.1", "HEAD~3"), ("v1.2-rc1", "HEAD~2"), ("v1.2-rc2", "HEAD")):
-        runner.git(runner.folder / "origin", "tag", name, revision)
+        runner.git(runner.origin, "tag", name, revision)
     work = runner.clone()
     temporary = runner.folder / "temporary"
     temporary.mkdir()
@@ -133,21 +208,33 @@ def test_the_gate_holds_a_candidate_against_the_last_release(runner: Runner) -> 
 
 @pytest.mark.parametrize("known", ["", "4711"], ids=["first", "again"])
 def test_the_comment_on_github(runner: Runner, known: str) -> None:
-    work = runner.folder / "artifact"
-    work.mkdir()
-    (work / "comment.md").write_text("### FAIL\n" + "x" * 100_000)
-    log = runner.folder / "log"
-    runner.program("gh", f'echo "$@" >> {log}\ncase "$*" in *pulls*) echo 7;; *--jq*) echo {known};; esac')
+    report, log = runner.folder / "comment.md", runner.folder / "log"
+    report.write_text("### FAIL\n" + "x" * 100_000)
+    keep = f'case "$*" in *body=@*) cp "${{6#body=@}}" {runner.folder}/body;; esac'
+    runner.program("gh", f'echo "$@" >> {log}\n{keep}\ncase "$*" in *--jq*) echo {known};; esac')
+    place = {"GITHUB_ACTION_PATH": str(ACTION), "REPOSITORY": "o/r", "NUMBER": "7"}
+    done = runner.run(step("comment")["run"], runner.folder, FILE=str(report), NAME="performance", **place)
+    assert done.code == 0, done.err
+    listed, written = log.read_text().splitlines()
+    assert "repos/o/r/issues/7/comments" in listed
+    method, where = ("PATCH", f"comments/{known}") if known else ("POST", "7/comments")
+    assert written.startswith(f"api -X {method} repos/o/r/issues/{where} -F body=@")
+    body = (runner.folder / "body").read_text()
+    assert body.startswith("<!-- regress: performance -->\n### FAIL\n")
+    assert len(body) < 65_536
+
+
+def test_the_comment_on_a_pull_request_from_a_fork(runner: Runner) -> None:
+    work, log = runner.folder, runner.folder / "log"
+    (work / ".github").symlink_to(ROOT / ".github")
+    (work / "performance").mkdir()
+    (work / "performance" / "comment.md").write_text("### FAIL\n")
+    runner.program("gh", f'echo "$@" >> {log}\ncase "$*" in *pulls*) echo 7;; esac')
     done = runner.run(commands_of(github(COMMENT)), work, REPOSITORY="o/r", HEAD_OWNER="me", HEAD_BRANCH="$(touch x)")
     assert done.code == 0, done.err
-    asked, listed, written = log.read_text().splitlines()
+    asked, _, written = log.read_text().splitlines()
     assert "head=me:$(touch x)" in asked
-    assert "repos/o/r/issues/7/comments" in listed
-    method, place = ("PATCH", f"comments/{known}") if known else ("POST", "7/comments")
-    assert written == f"api -X {method} repos/o/r/issues/{place} -F body=@body.md --silent"
-    body = (work / "body.md").read_text()
-    assert body.startswith("<!-- performance -->\n### FAIL\n")
-    assert len(body) < 65_536
+    assert written.startswith("api -X POST repos/o/r/issues/7/comments ")
     assert not (work / "x").exists()
 
 
@@ -160,13 +247,13 @@ def test_no_comment_on_a_commit_that_is_no_longer_the_newest(runner: Runner) -> 
 
 def test_a_shallow_clone_says_what_is_shown(runner: Runner) -> None:
     work = runner.clone("--depth", "1")
-    done = runner.run(commands_of(github(CHECK)), work, RUNNER_TEMP=str(runner.folder))
-    assert done.code == 2
+    done, handed = check(runner, work)
+    assert handed["code"] == "2"
     shown = re.search(r"(^ +error: .*?)\n\n", PAGE, re.MULTILINE | re.DOTALL)
     assert shown is not None
     lines = [re.sub(r"[0-9a-f]{8}", "SHA", line.strip()) for line in shown[1].splitlines()]
     assert [re.sub(r"[0-9a-f]{8}", "SHA", line) for line in done.err.splitlines()] == lines
-    (error,) = junit((runner.folder / "performance" / "check.xml").read_text()).iter("error")
+    (error,) = junit((Path(handed["folder"]) / "check.xml").read_text()).iter("error")
     assert "no parent in this shallow clone" in error.get("message")
 
 
@@ -174,23 +261,87 @@ def test_a_shallow_clone_says_what_is_shown(runner: Runner) -> None:
 
 
 def test_gitlab(runner: Runner) -> None:
-    (job,) = yaml.safe_load(RECIPES[GITLAB]).values()
-    work = runner.clone()
-    log = runner.folder / "log"
-    runner.program("curl", f'echo "$@" >> {log}')
+    job, work = component(), runner.clone()
     variables = {name: value for name, value in job["variables"].items() if name != "REGRESS_CACHE_DIR"}
     variables["CI_MERGE_REQUEST_DIFF_BASE_SHA"] = runner.git(work, "rev-parse", "HEAD~1")
-    done = runner.run("\n".join(job["script"]), work, **variables)
+    done = runner.run("\n".join([*job["before_script"], *job["script"]]), work, **variables)
     assert done.code == 1, done.err
     assert len(junit((work / job["artifacts"]["reports"]["junit"]).read_text()).findall(".//failure")) == 2
     assert_harmless((work / job["artifacts"]["paths"][0]).read_text())
     assert job["artifacts"]["when"] == "always"
     assert job["variables"]["GIT_DEPTH"] == "0"
-    assert runner.run("\n".join(job["after_script"]), work).code == 0
+
+
+MINE, THEIRS = (
+    {"id": number, "author": {"id": who}, "body": "<!-- regress: performance -->\nold"}
+    for number, who in ((8, 3), (9, 4))
+)
+
+
+@pytest.mark.parametrize(
+    "pages, method, place",
+    [
+        ([[]], "", ""),
+        ([[THEIRS], []], "", ""),
+        ([[THEIRS], [MINE], []], "--request PUT", "/8"),
+    ],
+    ids=["first", "somebody else's", "again"],
+)
+def test_the_comment_on_gitlab(runner: Runner, pages: list[list[object]], method: str, place: str) -> None:
+    (work := runner.folder / "work").mkdir()
+    (work / "performance.md").write_text("### FAIL\n")
+    for number, page in enumerate(pages, 1):
+        (runner.folder / f"page{number}").write_text(json.dumps(page))
+    log = runner.folder / "log"
+    answers = (
+        f'*/user) echo \'{{"id": 3}}\';; *page=*) cat {runner.folder}/page"${{last##*page=}}";; *) echo "$@" >> {log};;'
+    )
+    runner.program("curl", f'for last; do :; done\ncase "$last" in {answers} esac')
+    script = "\n".join(component()["after_script"])
+    assert runner.run(script, work).code == 0
     assert not log.exists(), "without a token there is no comment"
-    api = {"CI_API_V4_URL": "https://x/api", "CI_PROJECT_ID": "3", "CI_MERGE_REQUEST_IID": "5"}
-    assert runner.run("\n".join(job["after_script"]), work, COMMENT_TOKEN="t", **api).code == 0
-    assert log.read_text().endswith("body@performance.md https://x/api/projects/3/merge_requests/5/notes\n")
+    api = {"CI_API_V4_URL": "https://x/api", "CI_PROJECT_ID": "3", "CI_MERGE_REQUEST_IID": "5", "COMMENT_TOKEN": "t"}
+    done = runner.run(script, work, **api)
+    assert done.code == 0, done.err
+    (written,) = log.read_text().splitlines()
+    assert method in written
+    assert written.endswith(f"body@performance-note.md https://x/api/projects/3/merge_requests/5/notes{place}")
+    assert (work / "performance-note.md").read_text() == "<!-- regress: performance -->\n### FAIL\n"
+
+
+def test_an_api_that_does_not_answer_ends_the_comment(runner: Runner) -> None:
+    runner.program("curl", "exit 22")
+    assert runner.run("\n".join(component()["after_script"]), runner.folder, COMMENT_TOKEN="t").code == 1
+
+
+def test_the_recipe_gives_the_component_inputs_that_it_has() -> None:
+    (included,) = yaml.safe_load(RECIPES[GITLAB])["include"]
+    assert ROOT / included["local"].lstrip("/") == COMPONENT
+    assert set(included["inputs"]) <= set(
+        yaml.safe_load(COMPONENT.read_text().partition("\n---\n")[0])["spec"]["inputs"]
+    )
+    (used,) = [each for each in github(CHECK)["steps"] if "actions/regress" in each.get("uses", "")]
+    assert set(used["with"]) <= set(yaml.safe_load((ACTION / "action.yml").read_text())["inputs"])
+
+
+@pytest.mark.skipif(not LINTERS.exists(), reason="make test installs the linters")
+def test_schemas_and_linters_find_nothing(tmp_path: Path) -> None:
+    job = tmp_path / ".gitlab-ci.yml"
+    job.write_text(yaml.safe_dump({"performance": component()}))
+    workflows = [tmp_path / f"{number}.yml" for number in range(3)]
+    for path, name in zip(workflows, (CHECK, COMMENT, GATE), strict=True):
+        path.write_text(RECIPES[name])
+    kinds = {"github-actions": [ACTION / "action.yml"], "github-workflows": workflows, "gitlab-ci": [job]}
+    for kind, paths in kinds.items():
+        command = [str(LINTERS / "check-jsonschema"), "--builtin-schema", f"vendor.{kind}", *map(str, paths)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+    scripts = [ACTION / "comment.sh"]
+    for number, text in enumerate([step("check")["run"], commands_of(github(COMMENT)), *component()["after_script"]]):
+        scripts.append(tmp_path / f"{number}.sh")
+        scripts[-1].write_text(f"#!/bin/bash\n{text}")
+    done = subprocess.run([LINTERS / "shellcheck", *scripts], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 def test_jenkins(runner: Runner) -> None:
@@ -210,11 +361,11 @@ def test_jenkins(runner: Runner) -> None:
 
 
 def test_cron(runner: Runner) -> None:
-    runner.git(runner.folder, "clone", "-q", "-b", "main", f"file://{runner.folder}/origin", "mylib")
+    runner.git(runner.folder, "clone", "-q", "-b", "main", f"file://{runner.origin}", "mylib")
     script = RECIPES[CRON]
     nothing = runner.run(script, runner.folder, "sh")
     assert (nothing.code, nothing.out) == (0, ""), "nothing is new"
-    runner.git(runner.folder / "origin", "branch", "-f", "main", "topic")
+    runner.git(runner.origin, "branch", "-f", "main", "topic")
     done = runner.run(script, runner.folder, "sh")
     assert done.code == 1, done.err
     assert "FAIL" in done.out
@@ -224,8 +375,7 @@ def test_cron(runner: Runner) -> None:
 
 def test_the_exit_code_of_a_recipe_is_that_of_the_check() -> None:
     """The check is the last command of its step: nothing after it decides."""
-    (gitlab,) = yaml.safe_load(RECIPES[GITLAB]).values()
     (jenkins,) = re.findall(r"sh '''(.*?)'''", RECIPES[JENKINS], re.DOTALL)
-    for script in (commands_of(github(CHECK)), "\n".join(gitlab["script"]), jenkins, RECIPES[CRON]):
+    for script in ("\n".join(component()["script"]), jenkins, RECIPES[CRON]):
         last = script.strip().replace("\\\n", " ").splitlines()[-1]
         assert last.strip().startswith("regress check "), last

@@ -41,7 +41,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 STABLE = re.compile(
     r"^([-+?!~=] |\d\. |A/A|FAIL|PASS|UNDECIDED|FOUND|mine\.|again |accept |base |head |report/|added to "
     r"|fastest by |bottleneck |of a call |of the program |device |host waiting |host busy |optim\.|scripted::"
-    r"|kernels |copies |(launch|compute)-bound |cuda[A-Z]|gelu |Memcpy |\[CUDA |cutlass_|nvjet_"
+    r"|ok  wrote |kernels |copies |(launch|compute)-bound |cuda[A-Z]|gelu |Memcpy |\[CUDA |cutlass_|nvjet_"
     r"|\S+ +(accepted|noise|quarantine) |[a-z_]+ +\S+ +(default|command line|asv\.conf\.json))"
 )
 TIME = re.compile(r"  \d[\d.:]* ?s?$|(?<=over \d\d)   .*$|(?<=over \d)   .*$")
@@ -82,7 +82,7 @@ def demo(tmp_path: Path) -> Path:
     folder = tmp_path / "d"
     create(folder, scripted=True)
     (folder / ".git" / "info").mkdir(exist_ok=True)
-    (folder / ".git" / "info" / "exclude").write_text("/*.sqlite\n/*.csv\n")
+    (folder / ".git" / "info" / "exclude").write_text("/*.sqlite\n/*.csv\n/*.jq\n/*.sh\n")
     two_calls(folder / "calls.sqlite")
     (folder / "sums.csv").write_text("\n".join((KERNELS, COPIES, SIZES, API)))
     (folder / "kernels.csv").write_bytes(gzip.decompress((RECORDED / "ncu-raw.csv.gz").read_bytes()))

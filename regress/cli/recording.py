@@ -28,7 +28,15 @@ from regress.options import (
 @stack(selecting, tagging, where, suite, measuring, output)
 @click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case [5].")
 @click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
-def run(revision: str | None, rounds: int | None, environment: str, **options: Any) -> None:
+@click.option(
+    "--durations",
+    type=click.IntRange(min=0),
+    is_flag=False,
+    flag_value=10,
+    metavar="[N]",
+    help="Also what takes how long: the 10 slowest benchmarks, or N; 0 for all.",
+)
+def run(revision: str | None, rounds: int | None, environment: str, durations: int | None, **options: Any) -> None:
     """Measure one side, print it, and record it in results_dir.
 
     REV: any commit; without it the working tree, which is recorded only when nothing is changed in it.
@@ -37,6 +45,7 @@ def run(revision: str | None, rounds: int | None, environment: str, **options: A
     Examples:
       regress run                    this commit
       regress run v1.4 -b softmax    a release, the benchmarks that match
+      regress run --durations=20     and where the time goes
 
     \b
     Exit codes:
@@ -48,7 +57,7 @@ def run(revision: str | None, rounds: int | None, environment: str, **options: A
     with invoked(options) as (request, progress):
         from regress.commands.run import run as command
 
-        report = command(request({"run_rounds": rounds}), revision, progress, environment)
+        report = command(request({"run_rounds": rounds}), revision, progress, environment, durations)
     finish(report, options)
 
 

@@ -44,7 +44,8 @@ class Wanted:
 
 def ack(request: Request, wanted: Wanted) -> Report:
     """Write an entry; of what is accepted, one for each metric that regressed. The level is the one of the last check on this
-    machine that called it regressed, else the one of what is open in the recorded history.
+    machine that called it regressed, else the one of what is open in the recorded history. What has not regressed and gives no
+    number any more is known from now on.
 
     Raises RegressError for a benchmark that is not known, an entry that is there already, and where there is no level.
     """
@@ -71,8 +72,9 @@ def ack(request: Request, wanted: Wanted) -> Report:
 
 
 def ack_all_open(request: Request, reason: str, link: str = "") -> Report:
-    """Write an entry for all regressions of the history that are open: what came up to the newest commit with results is known.
-    Where something is tentative there, up to the commit before that, so that it is told once it is sure.
+    """Write an entry for all regressions of the history that are open, and for what gives no number any more: what came up to
+    the newest commit with results is known. Where something is tentative there, up to the commit before that, so that it is
+    told once it is sure.
 
     Raises RegressError where nothing is open.
     """
@@ -80,18 +82,23 @@ def ack_all_open(request: Request, reason: str, link: str = "") -> Report:
     path = acks_file(session.config)
     line = session.line("HEAD", session.recorded())
     names = {case.name for case in recorded_cases(session)}
-    found = [each for each in events_on(session, line, names, machine=None).changes if each.point.large]
+    events = events_on(session, line, names, machine=None)
+    found = [each for each in events.changes if each.point.large]
     place = {each.sha: at for at, each in enumerate(line)}
     unsure = [place[each.point.good] for each in found if each.point.state == "tentative"]
     up_to = min(unsure, default=len(line) - 1)
     opened = [each for each in found if each.point.is_open and place[each.point.blamed[-1]] <= up_to]
-    if not opened:
-        raise RegressError("no regression is open", why="neither on this machine nor on another", fix="regress report")
-    seen = max(place[each.point.blamed[-1]] for each in opened)
-    events = sum(any(each in opened for each in own) for own in by_event(found, line))
+    broken = [each for each in events.breakages if each.acknowledged is None and place[each.first.sha] <= up_to]
+    if not opened and not broken:
+        what = "no regression is open, and nothing has stopped to give numbers"
+        raise RegressError(what, why="neither on this machine nor on another", fix="regress report")
+    seen = max([place[each.point.blamed[-1]] for each in opened] + [place[each.first.sha] for each in broken])
     entry = Acknowledgement(EVERYTHING, "known", reason, seen=line[seen].sha[:SHA_DIGITS], until=LIFTED, link=link)
     _change(path, lambda text: _with_entries(text, [entry], path.name))
-    remark = f"{counted(events, 'regression')} up to {line[seen].short} known, in {path.name}; what comes later alarms"
+    regressions = sum(any(each in opened for each in own) for own in by_event(found, line))
+    words = [counted(regressions, "regression")] * bool(regressions)
+    words += [f"{counted(len(broken), 'case')} without a number"] * bool(broken)
+    remark = f"{' and '.join(words)} up to {line[seen].short} known, in {path.name}; what comes later alarms"
     return _written(session, path, [Reviewed(entry, "active")], remark)
 
 
@@ -208,6 +215,9 @@ def _with_levels(
     worst: dict[str, Regressed] = {}
     for each in regressed(session, cases, entry.metric, since):
         worst.setdefault(each.metric, each)
+    if not worst and not entry.metric and (broken := _last_breakage(session, cases)):
+        # There is no level to accept: it is known, up to the commit that has it.
+        return [replace(entry, kind="known", seen=broken[:SHA_DIGITS], until=entry.until if wanted.until else LIFTED)]
     if not worst:
         words = [f"in {entry.metric}"] * bool(entry.metric) + [f"since {wanted.since}"] * bool(since)
         what = " ".join([f"{entry.pattern} has not regressed", *words])
@@ -217,6 +227,16 @@ def _with_levels(
             fix=f"{quoted('regress', 'check', '-b', entry.pattern)}, or name it: --level +9% --since REV",
         )
     return [_with_level(session, entry, each) for each in worst.values()]
+
+
+def _last_breakage(session: Session, cases: Collection[str]) -> str:
+    """The newest commit since which one of these cases gives no number any more; empty where all do."""
+    line = session.repository.commits("HEAD")
+    place = {each.sha: at for at, each in enumerate(line)}
+    names = {case.partition("(")[0] for case in cases}
+    found = events_on(session, line, names, machine=None).breakages
+    own = [each.first.sha for each in found if each.acknowledged is None and str(each.case) in cases]
+    return max(own, key=place.__getitem__, default="")
 
 
 def _with_level(session: Session, entry: Acknowledgement, worst: Regressed) -> Acknowledgement:

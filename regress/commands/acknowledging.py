@@ -14,7 +14,7 @@ from regress.config import acks_file
 from regress.errors import StoreError
 from regress.history import last_verdicts, remember_verdicts
 from regress.history.loading import read_benchmarks
-from regress.model import METRICS, Case, Comparison, Metric, Reviewed, Side
+from regress.model import METRICS, Breakage, Case, Comparison, Metric, Reviewed, Side
 
 REVERSALS = 3
 """Verdicts taken back on a case after which it is better kept apart."""
@@ -77,6 +77,11 @@ def _unsteady(comparisons: Sequence[Comparison], reversed_: set[tuple[str, str]]
                 f"{each.case}: {REVERSALS} verdicts or more on its {each.metric.name} were reversed by the next one on the "
                 f"same commits; fix: {quoted('regress', 'ack', str(each.case), '--kind', 'quarantine')} {REASON}"
             )
+
+
+def accept_failing(broken: Sequence[Breakage]) -> list[tuple[str, str]]:
+    """The suggestion to acknowledge that the first of these gives no number any more."""
+    return [("accept", f"{quoted('regress', 'ack', str(broken[0].case))} {REASON}")] if broken else []
 
 
 def accept(regressed: Sequence[tuple[Case, Metric]]) -> list[tuple[str, str]]:

@@ -34,7 +34,7 @@ from regress.history import keep_confirmed, last_aa
 from regress.measure.wire import Ceilings
 from regress.model import Comparison, Report, SelfCheck, Settings, Side, Stopped, Verdict
 from regress.run.execute import Job, Measured, Watcher, execute
-from regress.run.plan import FixedRounds
+from regress.run.plan import FixedRounds, needing_several
 from regress.units import format_duration
 
 
@@ -146,6 +146,7 @@ def _judged(
     base, head = (recorder.named(side) for side in sides)
     own = ", each with its own suite" if job.own_suites else ""
     gpus = f", on {len(job.gpus)} GPUs at once" if len(job.gpus) > 1 else ""
+    gpus += "".join(f", {words}" for words in needing_several(measured, measured.benchmarks))
     warnings = [*told_short, *session.warnings(measured, job, ceilings)]
     if head.dirty:
         warnings.append(f"the head has uncommitted changes: it is not recorded as {head.commit.short}")

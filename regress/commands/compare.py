@@ -12,7 +12,7 @@ from regress.commands.session import Request, Session, counted, quoted, turned_r
 from regress.compare import acknowledged, compare, finer, overall, renames
 from regress.errors import NothingMeasured, RevisionError
 from regress.history import Loaded, Recorded, Store, left_out
-from regress.model import Benchmark, Case, Commit, Report, Round, Side
+from regress.model import Benchmark, Case, Commit, Comparison, Report, Round, Side, Verdict
 from regress.run.plan import Selection, select
 from regress.run.unmatched import names_unmatched, nothing_matches
 
@@ -75,9 +75,20 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
         finer=finer(comparisons, settings),
         warnings=tuple(warnings),
         options=("--environment", environment) if environment else (),
-        suggestions=tuple(suggestions(again, base_side, head_side, comparisons)),
+        suggestions=(
+            *suggestions(again, base_side, head_side, comparisons),
+            *(_telling(base_side, head_side, comparisons) if again == "check" else ()),
+        ),
         policy=policy(settings, request.strict),
     )
+
+
+def _telling(base: Side, head: Side, comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
+    """What measures in turn what looks changed and was recorded in sessions apart."""
+    open_ = {str(each.case) for each in comparisons if each.alone and each.gates and each.verdict is Verdict.UNDECIDED}
+    only = ("-b", *open_) if len(open_) == 1 else ()
+    words = quoted("regress", "check", base.commit.short, head.commit.short, *only)
+    return [("check", words)] if open_ else []
 
 
 def _still_there(session: Session, head: Side, benchmarks: Mapping[str, Benchmark]) -> dict[str, Benchmark]:

@@ -159,8 +159,9 @@ def _record(request: Request, exports: Sequence[Profile], revision: str) -> str:
     machine = replace(session.machine, facts={**session.machine.facts, **told})
     benchmarks = {PREFIX + name: replace(each, name=PREFIX + name) for name, each in benchmarks_of(exports).items()}
     for each in rounds_of("head", exports):
-        name = PREFIX + each.name
-        store.append(side, machine, ENVIRONMENT, replace(each, name=name), each.facts, benchmarks[name])
+        # An export is of a process of its own, and a session however often it is recorded.
+        name, run = PREFIX + each.name, f"{each.started_at:.6f}-{each.process}"
+        store.append(side, machine, ENVIRONMENT, replace(each, name=name, run=run), each.facts, benchmarks[name])
     python = str(facts.get("python", "unknown"))
     store.finish(side, machine, ENVIRONMENT, python=python, benchmarks=benchmarks)
     return str(session.config.results_dir)

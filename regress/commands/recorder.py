@@ -45,6 +45,7 @@ class Recorder:
 
     def __init__(self, session: Session, root: Path, prepared: tuple[Prepared, ...]) -> None:
         self._store = Store(root, session.cache / "samples")
+        self._run = session.run
         self._prepared = {each.side.name: each for each in prepared}
         sides = {each.side.name: each.side for each in prepared if not each.side.dirty}
         self._sides = {} if session.request.quick else sides
@@ -93,7 +94,8 @@ class Recorder:
         if self._checkout.changed_suite():
             self._unfit += 1
         else:
-            self._store.append(side, self._machine, identity.name, round, facts, benchmark)
+            named = replace(round, run=self._run)
+            self._store.append(side, self._machine, identity.name, named, facts, benchmark)
             self._kept = True
 
     def finish(self, measured: Measured) -> None:

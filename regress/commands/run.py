@@ -20,18 +20,22 @@ from regress.commands.session import (
 )
 from regress.commands.throughput import Rates
 from regress.compare import implementations, numbers_before, past_of
+from regress.compare.circumstances import skewed
 from regress.compare.evidence import Evidence
 from regress.compare.pairing import place
 from regress.compare.rule import better_of
 from regress.errors import Exit, RevisionError, exits
-from regress.model import Benchmark, Case, Failure, Measurement, Report, Round, Settings, Side, metric_of
+from regress.model import Benchmark, Case, Durations, Failure, Measurement, Report, Round, Settings, Side, metric_of
 from regress.run.execute import Measured, Watcher, execute
+from regress.run.plan import needing_several
 from regress.stats.summary import summarize
 
 
-def run(request: Request, revision: str | None, watcher: Watcher, environment: str = "") -> Report:
+def run(
+    request: Request, revision: str | None, watcher: Watcher, environment: str = "", durations: int | None = None
+) -> Report:
     """Measure one revision (None: the working tree) in an environment (empty: the usual one), and record it in results_dir
-    unless it has uncommitted changes."""
+    unless it has uncommitted changes. `durations` is how many of the slowest benchmarks are told of, 0 for all."""
     start = time.monotonic()
     if revision is not None and ".." in revision:
         raise RevisionError(
@@ -62,6 +66,7 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
         warnings.append(f"the tree has uncommitted changes: the results are not recorded as {side.commit.short}")
     own = "with its own suite" if job.own_suites else ""
     gpus = f"on {len(job.gpus)} GPUs at once" if len(job.gpus) > 1 else ""
+    several = needing_several(measured, measured.benchmarks)
     warnings += recorder.warnings()
     others = dict.fromkeys(words for each in measured.rounds for words in each.facts.get("foreign_processes", ()))
     if others:
@@ -75,9 +80,10 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
         machine=recorder.machine,
         device=device_line(measured.facts.get("head", {}), measured.rounds),
         plan=", ".join(
-            filter(None, [counted(len(cases), "case"), counted(job.rounds, "round"), own, gpus, locked]),
+            filter(None, [counted(len(cases), "case"), counted(job.rounds, "round"), own, gpus, *several, locked]),
         ),
         measurements=rows,
+        durations=None if durations is None else _durations(measured, prepared[0].build_s, start, durations),
         implementations=implementations(measured.rounds, benchmarks, session.config.settings),
         cases=len(cases),
         counts=counts(rows),
@@ -90,6 +96,15 @@ def run(request: Request, revision: str | None, watcher: Watcher, environment: s
         recorded=recorder.recorded,
         duration_s=time.monotonic() - start,
     )
+
+
+def _durations(measured: Measured, build_s: float, start: float, count: int) -> Durations:
+    """Of the slowest benchmarks, 0 for all."""
+    cases = Counter(case.name for own in measured.cases.values() for case in own)
+    found = [replace(each, cases=cases[each.name]) for each in measured.durations.values()]
+    found.sort(key=lambda each: -each.seconds)
+    beside_s = time.monotonic() - start - build_s - sum(each.seconds for each in found)
+    return Durations(tuple(found[: count or None]), len(found), build_s, max(0.0, beside_s))
 
 
 def _had_before(session: Session, side: Side) -> dict[str, Benchmark]:
@@ -134,8 +149,10 @@ def _rows(case: Case, rounds: list[Round], benchmark: Benchmark | None, settings
             return
         metric = metric_of(name, next(iter(sorted(values.units))), better, values.exact)
         summary = summarize(values.values, settings.confidence)
-        said = (*doubts, *flags, *evidence.ways())
-        yield Measurement(case, metric, summary, None, said, primary=name == primary)
+        late = skewed(evidence, name) if name == primary else ""
+        said = (*doubts, *flags, *evidence.ways(), *filter(None, [late]))
+        samples = evidence.samples_of(name)
+        yield Measurement(case, metric, summary, None, said, primary=name == primary, samples=samples)
 
 
 def counts(rows: Iterable[Measurement]) -> dict[str, int]:

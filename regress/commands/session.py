@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from regress import config as configuration
 from regress.commands.fitness import complaints, without_device
-from regress.commands.throughput import declares_work
+from regress.commands.throughput import declares_work, moves_between
 from regress.compare import Steps, past_of, spreads_of
 from regress.compare.rule import is_critical
 from regress.config import Config
 from regress.errors import NothingMeasured, RegressError, StoreError
 from regress.errors import quoted as quoted
 from regress.git import Clone, Repository, open_repository
-from regress.history import remember_noise, remembered_noise, this_machine
+from regress.history import new_run, remember_noise, remembered_noise, this_machine
 from regress.measure.wire import Ceilings
 from regress.model import Benchmark, Case, Commit, Comparison, Machine, Round, Side
 
@@ -73,6 +73,8 @@ class Session:
         loaded = configuration.load(request.config_file, request.start)
         self.config: Config = configuration.with_overrides(loaded, **request.overrides)
         self.cache = configuration.cache_dir(self.config)
+        self.run = new_run()
+        """What tells the rounds that it records from those of other runs."""
 
     @cached_property
     def repository(self) -> Repository:
@@ -316,15 +318,19 @@ class Session:
         """What the device of the head does at most, where a benchmark declares work to hold against it; none after Ctrl-C."""
         if measured.interrupted or not any(declares_work(each.facts) for each in measured.rounds):
             return Ceilings()
-        return self.device_ceilings(job, measured.facts.get("head", {}))
+        between = any(moves_between(each.facts) and "gpu_time" in each.values for each in measured.rounds)
+        return self.device_ceilings(job, measured.facts.get("head", {}), between and len(job.gpus) > 1)
 
-    def device_ceilings(self, job: Job, facts: Mapping[str, Any]) -> Ceilings:
-        """What the device that these facts of a process name does at most, by a process of the job's last side."""
+    def device_ceilings(self, job: Job, facts: Mapping[str, Any], peer: bool = False) -> Ceilings:
+        """What the device that these facts of a process name does at most, by a process of the job's last side; with `peer` to
+        the next one of the job too."""
         from regress.run.ceilings import ceilings_of
 
-        visits = job.visits([each for each in job.gpus if each.uuid == facts.get("gpu_uuid")])
+        own = [each for each in job.gpus if each.uuid == facts.get("gpu_uuid")]
+        others = [each for each in job.gpus if each not in own][:1] if peer else []
+        visits = job.visits([*own, *others])
         try:
-            return ceilings_of(facts, self.cache.parent, lambda: visits.ceilings(job.sides[-1]))
+            return ceilings_of(facts, self.cache.parent, lambda: visits.ceilings(job.sides[-1]), peer=peer)
         finally:
             visits.close()
 

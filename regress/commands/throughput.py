@@ -38,6 +38,8 @@ class Work:
     """The matrix product to hold the operations against; empty where that is not known."""
     time: str = DEVICE_TIME
     """The metric that says how long it took."""
+    between: bool = False
+    """Whether several ranks move the bytes between their devices: a copy within one is no ceiling of that."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def throughput(seconds: float, work: Work, ceilings: Ceilings) -> Throughput | N
     return Throughput(
         bytes_per_s=moved,
         flops_per_s=computed,
-        share_of_copy=_share(moved, ceilings.copy_bytes_s),
+        share_of_copy=_share(moved, ceilings.peer_bytes_s if work.between else ceilings.copy_bytes_s),
         share_of_matmul=_share(computed, ceilings.matmul_flops_s.get(work.product, 0.0)),
     )
 
@@ -102,7 +104,13 @@ def product_of(case: Case, benchmark: Benchmark | None, precision: object) -> st
 def work_of(case: Case, benchmark: Benchmark | None, facts: Mapping[str, Any], time: str = DEVICE_TIME) -> Work:
     """What a round's facts say of a call's work, to be held against that time."""
     product = product_of(case, benchmark, facts.get("precision"))
-    return Work(_amount(facts, "bytes"), _amount(facts, "flops"), product, time)
+    return Work(_amount(facts, "bytes"), _amount(facts, "flops"), product, time, moves_between(facts))
+
+
+def moves_between(facts: Mapping[str, Any]) -> bool:
+    """Whether the bytes of a round were moved between ranks."""
+    ranks = facts.get("ranks", 1)
+    return isinstance(ranks, int) and ranks > 1
 
 
 def declares_work(facts: Mapping[str, Any]) -> bool:

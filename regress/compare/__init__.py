@@ -2,6 +2,7 @@
 
 pairing        the rounds of a case on both sides, and whether they were measured alike
 evidence       what of one side can be tested: failed rounds and impossible values sorted out
+sessions       which of its values are draws of their own: rounds of one session of a machine are alike
 circumstances  what forbids to claim a change, and what explains it: clocks, other processes, two modes, counters
 draft          a comparison on its way to a verdict
 judge          tests of all cases, adjusted together
@@ -29,7 +30,7 @@ from __future__ import annotations
 
 from regress.compare.acknowledged import Ancestry, Review, acknowledged
 from regress.compare.anchors import Anchors, anchor_check, anchors_of, key_of, with_anchors
-from regress.compare.breakages import Numbers, breakages_of, numbers_before
+from regress.compare.breakages import Numbers, breakages_of, numberless, numbers_before
 from regress.compare.changes import changes_of
 from regress.compare.drifting import drift, drifts
 from regress.compare.implementations import has_implementations, implementations
@@ -64,6 +65,7 @@ __all__ = [
     "has_implementations",
     "implementations",
     "key_of",
+    "numberless",
     "numbers_before",
     "overall",
     "past_of",

@@ -5,6 +5,7 @@ A verdict stays what it is; an acknowledgement that acts on it keeps it from bei
     accepted     acts on a regression up to the accepted level, give or take what counts as large; above it alarms again
     noise        acts on every verdict from numbers: they are listed and prove nothing
     quarantine   acts on everything, failures too
+    known        acts on what a history says up to the commit `seen`: changes, and cases that give no number any more
 
 A level is a ratio to the value at `since`, and a base may have a part of it. One that descends from `seen` has all of it. Of
 any other its own copy of the file tells, as an entry lands together with the change that it is about: what it accepts is in the
@@ -31,6 +32,7 @@ from regress.model import (
     LIFTED,
     NEXT_TAG,
     Acknowledgement,
+    Breakage,
     Case,
     ChangePoint,
     Comparison,
@@ -138,12 +140,13 @@ class Review:
 
     # -- which entry -----------------------------------------------------------------------------------------------------
 
-    def match(self, case: Case, metric: Metric, entries: Iterable[Acknowledgement]) -> Acknowledgement | None:
-        """The entry that is the most about a metric of a case; of equals the first."""
+    def match(self, case: Case, metric: Metric | None, entries: Iterable[Acknowledgement]) -> Acknowledgement | None:
+        """The entry that is the most about a metric of a case, or about all of them (None); of equals the first."""
+        metrics = ("", metric.name) if metric is not None else ("",)
         found = [
             (rank, not each.metric, at, each)
             for at, each in enumerate(entries)
-            if each.metric in ("", metric.name) and (rank := self._rank(case, each.pattern)) is not None
+            if each.metric in metrics and (rank := self._rank(case, each.pattern)) is not None
         ]
         return min(found, key=lambda each: each[:3])[3] if found else None
 
@@ -222,6 +225,19 @@ class Review:
         known = [each for each in self.active if each.kind == "known"]
         before = self.match(series.case, series.metric, known) if known else None
         return tuple(self._with_entry(each, (about, before), series.metric, points) for each in points)
+
+    def of_breakages(self, found: Iterable[Breakage]) -> tuple[Breakage, ...]:
+        """What gives no number any more, each with the entry that acts on it: a quarantine, or what is known up to a commit
+        that has it."""
+        return tuple(replace(each, acknowledged=self._of_breakage(each)) for each in found)
+
+    def _of_breakage(self, broken: Breakage) -> Acknowledgement | None:
+        acting = (
+            each
+            for each in self.active
+            if each.kind == "quarantine" or (each.kind == "known" and self._descends(broken.first.sha, each.seen))
+        )
+        return self.match(broken.case, None, acting)
 
     def _with_entry(
         self,

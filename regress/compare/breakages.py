@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from regress.compare.past import Past
-from regress.model import Benchmark, Breakage, Commit, Failure, Series
+from regress.model import Benchmark, Breakage, Case, Commit, Failure, Series
 
 Numbers = dict[str, tuple[Benchmark, int]]
 """By name: a benchmark as it was recorded last, and the place of the first commit at which it gave a number."""
@@ -48,6 +48,13 @@ def _breakage(series: Series, commits: Sequence[Commit], good: int, first: int, 
         good=commits[good].sha,
         blamed=tuple(commits[good + 1 : first + 1]),
     )
+
+
+def numberless(every: Sequence[Series]) -> set[Case]:
+    """The cases of a benchmark that have never given a number, and failed at the newest commit they were run at."""
+    valued = {each.case for each in every if any(each.rounds)}
+    failing = {each.case for each in every if each.failures and each.failures[-1] not in ("", "skipped")}
+    return failing - valued
 
 
 def numbers_before(past: Past, without: Collection[str]) -> Numbers:

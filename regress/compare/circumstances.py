@@ -8,15 +8,19 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from regress.compare.evidence import Evidence
 from regress.model import METRICS, Conditions, Round, Settings
 from regress.stats.modes import Modes
 
 SKEWED, SKEW_TIMES = 0.03, 2.0
-"""Ranks whose own work differs by less are alike, and so are sides whose skews differ by less than this factor."""
+"""Ranks whose own work differs by less of a call are alike, and so are sides whose skews differ by less than this factor."""
 COUNTED = {"launches": "kernel launches"}
 """Words for counters that are more than their names."""
+
+FEWEST_TRENDS, LEAST_TREND, SURE_TREND = 6, 0.01, 5.0
+"""Rounds of both sides together that have to tell of one; how large their mean has to be, and in how many standard errors."""
 
 
 def conditions(rounds: Sequence[Round]) -> Conditions:
@@ -93,6 +97,19 @@ def drifting(autocorrelation: float) -> str:
     return f"drifting: a round is like the one before it (autocorrelation {autocorrelation:.2g})"
 
 
+def trending(base: Evidence, head: Evidence) -> str:
+    """That a call takes longer, or less long, from the first samples of a round to the last: its value depends on when sampling
+    ends. Empty where that is little, or may be chance."""
+    told = [each.facts.get("trend") for side in (base, head) for each in side.good]
+    known = [each for each in told if isinstance(each, float) and math.isfinite(each)]
+    if len(known) < FEWEST_TRENDS:
+        return ""
+    mean, error = statistics.fmean(known), statistics.stdev(known) / math.sqrt(len(known))
+    if abs(mean) < LEAST_TREND or abs(mean) <= SURE_TREND * error:
+        return ""
+    return f"drifting within a round: its last samples are {100 * math.expm1(mean):+.2g} % off its first"
+
+
 def counter_changes(base: Evidence, head: Evidence) -> list[str]:
     """Counters of one call that are exact on both sides and not equal: "kernel launches 12 -> 14 a call"."""
     found = []
@@ -109,27 +126,45 @@ def _count(side: Evidence, name: str) -> float | None:
     return known.pop() if len(known) == 1 else None
 
 
-def skew_changes(base: Evidence, head: Evidence) -> list[str]:
-    """That one rank of several is late on one side and not on the other: "skew 0.2 -> 52 us a call: rank 1 works longest"."""
-    one, other = _skew(base), _skew(head)
-    if one is None or other is None or max(one[0], other[0]) < SKEWED:
-        return []
-    (_, base_s, first), (_, head_s, second) = one, other
-    if max(base_s, head_s) < SKEW_TIMES * min(base_s, head_s):
-        return []
-    who = second if head_s > base_s else first
-    side = "" if head_s > base_s else " on the base"
-    return [f"skew {base_s * 1e6:.3g} -> {head_s * 1e6:.3g} us a call: rank {who} works longest{side}"]
+def skewed(side: Evidence, metric: str) -> str:
+    """That one rank of several is late; empty where none is. The metric is the time of a call."""
+    found = _skew(side, metric)
+    if found is None or found.share < SKEWED:
+        return ""
+    return f"skew {found.seconds * 1e6:.3g} us a call: rank {found.rank} works longest"
 
 
-def _skew(side: Evidence) -> tuple[float, float, int] | None:
-    """As a share of what the slowest rank works itself, in seconds a call, and which rank that is: medians over the rounds."""
-    own = [each.facts["own_s"] for each in side.good if "own_s" in each.facts]
-    if not own or len({len(each) for each in own}) > 1:
+def skew_changes(base: Evidence, head: Evidence, metric: str) -> list[str]:
+    """That one rank of several is late on one side and not on the other: "skew 0.2 -> 52 us a call: rank 1 works longest". The
+    metric is the time of a call."""
+    one, other = _skew(base, metric), _skew(head, metric)
+    if one is None or other is None or max(one.share, other.share) < SKEWED:
+        return []
+    if max(one.seconds, other.seconds) < SKEW_TIMES * min(one.seconds, other.seconds):
+        return []
+    grown = other.seconds > one.seconds
+    who = f"rank {other.rank} works longest" if grown else f"rank {one.rank} worked longest"
+    return [f"skew {one.seconds * 1e6:.3g} -> {other.seconds * 1e6:.3g} us a call: {who}"]
+
+
+class _Skew(NamedTuple):
+    """How far the ranks' own work is apart: medians over the rounds."""
+
+    seconds: float
+    share: float
+    """Of the time of a call."""
+    rank: int
+    """The one that works longest."""
+
+
+def _skew(side: Evidence, metric: str) -> _Skew | None:
+    rounds = [each for each in side.good if "own_s" in each.facts and metric in each.values]
+    if not rounds or len({each.facts["ranks"] for each in rounds}) > 1:
         return None
-    by_rank = [statistics.median(each) for each in zip(*own, strict=True)]
-    slowest, skew_s = max(by_rank), max(by_rank) - min(by_rank)
-    return (skew_s / slowest if slowest > 0 else 0.0), skew_s, by_rank.index(slowest)
+    own_s = [statistics.median(each) for each in zip(*(each.facts["own_s"] for each in rounds), strict=True)]
+    call_s = statistics.median(each.values[metric].value for each in rounds)
+    apart_s = max(own_s) - min(own_s)
+    return _Skew(apart_s, apart_s / call_s if call_s > 0 else 0.0, own_s.index(max(own_s)))
 
 
 def _clocks_apart(base: Conditions, head: Conditions, tolerance: float, sides: tuple[str, str]) -> str:

@@ -71,10 +71,10 @@ class Draft:
         return replace(self, doubts=self.doubts + doubts)
 
     def done(self) -> Comparison:
-        verdict = self.comparison.verdict
-        if self.doubts and verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
-            verdict = Verdict.UNDECIDED
-        return replace(self.comparison, verdict=verdict, reasons=self.comparison.reasons + self.doubts + self.notes)
+        found = replace(self.comparison, reasons=self.comparison.reasons + self.doubts + self.notes)
+        if found.alone:
+            found = replace(found, min_detectable=None, unconfirmed=found.verdict is Verdict.REGRESSED)
+        return replace(found, verdict=Verdict.UNDECIDED) if self.doubts and found.verdict.traits.claims else found
 
 
 @dataclass(frozen=True)
@@ -110,13 +110,14 @@ class Subject:
     def pairs(self, metric: str) -> list[Against]:
         """How the head's good rounds stand to those of the base with which they took windows in turn; empty where too few did
         to speak for the case."""
-        bases = {each.side for each in self.base.good}, {each.order for each in self.base.good}
-        asked = [each for each in self.head.good if metric in each.values]
+        bases = {(each.run, each.side, each.order) for each in self.base.good}
+        runs = {each.run for each in self.base.good}
+        asked = [each for each in self.head.good if metric in each.values and each.run in runs]
         found = [
             against
             for each in asked
             for against in each.against
-            if against.metric == metric and against.side in bases[0] and each.order in bases[1]
+            if against.metric == metric and (each.run, against.side, each.order) in bases
         ]
         return found if len(found) >= self.settings.good_rounds * len(asked) else []
 
@@ -139,6 +140,8 @@ class Subject:
             verdict=Verdict.UNDECIDED,
             base=summarize(base.values, confidence) if base is not None and base.values else None,
             head=summarize(head.values, confidence) if head is not None and head.values else None,
+            base_samples=self.base.samples_of(name),
+            head_samples=self.head.samples_of(name),
             gates=primary or name in ALSO_GATING or also_gates(name, self.case, self.benchmark, self.settings),
             threshold=rule.threshold,
             critical=is_critical(self.case, self.benchmark, self.settings),

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from regress.model import SET_UP_EACH, SYNCHRONIZES, Failure, Measured, Round
+from regress.model import SET_UP_EACH, SYNCHRONIZES, Failure, Measured, Protocol, Round, Samples, ends_of
+from regress.stats.summary import median
 
 CLOCK_STEP = "clock_step_s"
 """Key of Round.facts: the step of the clock that timed the case's own metric, in seconds a window."""
@@ -18,6 +19,8 @@ class Values:
     """The values of one metric on one side, one a round, fit for a test unless `failure` says why not."""
 
     values: tuple[float, ...]
+    runs: tuple[str, ...]
+    """The run of regress that recorded each; empty where nothing says."""
     units: frozenset[str]
     exact: bool
     """Every round calls its value exact; they may still differ."""
@@ -74,6 +77,20 @@ class Evidence:
         """The coarsest step of the clock behind the case's own metric, a call; 0.0 where no round knows it."""
         return max((_clock_step_s(each) for each in self.good), default=0.0)
 
+    def samples_of(self, metric: str) -> Samples | None:
+        """What the samples of a time are in the good rounds; None where no round has several."""
+        found = [(each, ends) for each in self.good if metric in each.values and (ends := ends_of(each.values[metric]))]
+        if not found:
+            return None
+        every = [ends for _, ends in found]
+        return Samples(
+            n=sum(each.n for each in every),
+            calls=min(_calls(each.protocol, metric) for each, _ in found),
+            low=min(each.low for each in every),
+            p95=median([each.p95 for each in every]),
+            high=max(each.high for each in every),
+        )
+
     def values_of(self, metric: str, *, every_round: bool) -> Values | None:
         """The metric's values in order of the rounds; None where no round has it and none has to.
 
@@ -85,7 +102,11 @@ class Evidence:
         if not asked:
             return None
         measured = [each.values.get(metric) for each in asked]
-        good = [each for each in measured if each is not None and not _fault(each)]
+        good = [
+            (each, value)
+            for each, value in zip(asked, measured, strict=True)
+            if value is not None and not _fault(value)
+        ]
         faults = Counter(fault for each in measured if (fault := _fault(each)))
         words = [f"{fault} {metric} in {n} of {_rounds(asked)}" for fault, n in sorted(faults.items())]
         notes = [f"{each} on the {self.side}" for each in words]
@@ -96,12 +117,21 @@ class Evidence:
             failure = Failure("skipped" if set(faults) == {"NaN"} else "error", "; ".join(words))
         present = [each for each in measured if each is not None]
         return Values(
-            values=tuple(each.value for each in good),
+            values=tuple(value.value for _, value in good),
+            runs=tuple(each.run for each, _ in good),
             units=frozenset(each.unit for each in present),
             exact=bool(present) and all(each.exact for each in present),
             failure=failure,
             notes=tuple(notes),
         )
+
+
+def _calls(protocol: Protocol | None, metric: str) -> int:
+    """Calls a sample."""
+    if protocol is None:
+        return 1
+    beside = {"host_time": protocol.host_calls, "wall_time": protocol.wall_calls}
+    return protocol.calls if metric == protocol.metric else beside.get(metric, 1)
 
 
 def _fault(measured: Measured | None) -> str:

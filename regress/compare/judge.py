@@ -19,10 +19,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from regress.compare.circumstances import bimodal, counter_changes, drifting, skew_changes, unlike_devices
+from regress.compare.circumstances import bimodal, counter_changes, drifting, skew_changes, trending, unlike_devices
 from regress.compare.draft import ALSO_GATING, Draft, Subject, Test
 from regress.compare.evidence import Evidence
 from regress.compare.pairing import Benchmarks, Suites, unlike
+from regress.compare.sessions import Draws, draws_of
 from regress.model import (
     METRICS,
     SYNCHRONIZES,
@@ -94,8 +95,9 @@ def _drafts(subject: Subject) -> Iterator[Draft]:
         yield subject.start_untested().settled(Verdict.INCOMPARABLE, *differences).noted(*doubts)
         return
     primary, why = _primary(subject)
+    trend = [trending(base, head)] if primary == "gpu_time" else []
     yield _metric_draft(subject, primary, why, primary=True).noted(
-        *skew_changes(base, head), *counter_changes(base, head), *doubts
+        *skew_changes(base, head, primary), *counter_changes(base, head), *trend, *doubts
     )
     both, either = base.metrics() & head.metrics(), base.metrics() | head.metrics()
     # A device time that only one side has is what `why` speaks of.
@@ -177,13 +179,21 @@ def _metric_draft(subject: Subject, name: str, why: str = "", *, primary: bool) 
         draft = draft.noted(f"exact values differ between rounds of {' and '.join(torn)}, so they were tested")
     elif base.exact or head.exact:
         draft = draft.noted(f"exact only on the {'base' if base.exact else 'head'}, so it was tested")
-    base_draws, head_draws = _draws(subject, draft, base.values), _draws(subject, draft, head.values)
-    if len(base_draws) < len(base.values) or len(head_draws) < len(head.values):
+    draws = draws_of(base, head) if not subject.pairs(name) else Draws(base.values, head.values)
+    draft = _apart(draft, draws)
+    base_draws, head_draws = _drawn(subject, draft, draws.base), _drawn(subject, draft, draws.head)
+    if len(base_draws) < len(draws.base) or len(head_draws) < len(draws.head):
         draft = draft.noted("every round of a side repeats the value of its one setup_cache")
     return _tested(subject, draft, base_draws, head_draws)
 
 
-def _draws(subject: Subject, draft: Draft, values: tuple[float, ...]) -> tuple[float, ...]:
+def _apart(draft: Draft, draws: Draws) -> Draft:
+    """With what it means that no session has both sides."""
+    draft = draft.settled(Verdict.UNDECIDED, sessions=draws.sessions)
+    return draft.doubted(draws.note) if draft.comparison.alone else draft.noted(draws.note)
+
+
+def _drawn(subject: Subject, draft: Draft, values: tuple[float, ...]) -> tuple[float, ...]:
     """The values that are draws of their own: rounds share a setup_cache, and what was tracked in it is one value."""
     shared = subject.benchmark is not None and subject.benchmark.setup_cache_key is not None
     if draft.comparison.metric.kind == "tracked" and shared and len(set(values)) == 1:
@@ -321,9 +331,15 @@ def _decided(draft: Draft, test: Test, p_adjusted: float, alpha: float, among: A
         spread=max(test.base.spread, test.head.spread) if test.pairs is None else test.pairs.spread,
     )
     level, error = alpha / among.tests, test.standard_error
-    if not significant and rule.counts(test.ratio, middle) and _are_few(test, among.enough, level):
+    if (
+        not significant
+        and not draft.comparison.alone
+        and rule.counts(test.ratio, middle)
+        and _are_few(test, among.enough, level)
+    ):
         others = "" if among.cases == 1 else f" among {among.cases} cases"
-        reason = f"{test.base.n}+{test.head.n} rounds: too few to claim{others}"
+        unit = "rounds" if draft.comparison.sessions is None else "sessions"
+        reason = f"{test.base.n}+{test.head.n} {unit}: too few to claim{others}"
     floor = max(rule.floor, rule.resolution) / test.base.center
     same = error == 0 and significant
     return draft.settled(

@@ -69,7 +69,11 @@ def overall(
 def finer(comparisons: Iterable[Comparison], settings: Settings) -> tuple[int, float] | None:
     """How many rounds a side a run would take, and the median of the smallest regression, as a relative change, that those
     could have confirmed; None where there were as many."""
-    tested = [each for each in comparisons if each.gates and each.p is not None and each.pairs is None]
+    tested = [
+        each
+        for each in comparisons
+        if each.gates and each.p is not None and each.pairs is None and each.sessions is None
+    ]
     sides = [(each, each.base, each.head) for each in tested if each.base is not None and each.head is not None]
     rounds, level = settings.run_rounds, settings.alpha / max(1, len(tested))
     few = [each for each in sides if min(each[1].n, each[2].n) < rounds]

@@ -17,7 +17,7 @@ from regress.compare.series import FACTS, series_from
 from regress.history import Archive, Place, SkippedFile, without_gc
 from regress.model import Benchmark, Commit, Machine, Series, Settings
 
-FORMAT = 3
+FORMAT = 4
 """Of what `series` makes of a history: part of each stamp."""
 
 
@@ -79,7 +79,12 @@ class Past:
             return self._series(name)  # a call of its own: what it has made is gone before the collector looks again
 
     def _series(self, name: str) -> tuple[Series, ...]:
-        return series_from(self._recorded(name), tuple(commit.sha for commit in self.commits), self._settings)
+        found = series_from(self._recorded(name), tuple(commit.sha for commit in self.commits), self._settings)
+        return tuple(replace(each, beside=self._beside) for each in found) if self._beside else found
+
+    @cached_property
+    def _beside(self) -> frozenset[int]:
+        return frozenset(place for place, commit in enumerate(self.commits) if commit.beside)
 
     def benchmark(self, name: str) -> Benchmark | None:
         """The benchmark as it was recorded last; its code is in `asv` where benchmarks.json has the benchmark."""
@@ -136,7 +141,7 @@ class Past:
         found = hashlib.sha256(repr((FORMAT, self._settings)).encode())
         words = []
         for commit in self.commits:
-            found.update(commit.sha.encode())
+            found.update(commit.sha.encode() + b"|" * commit.beside)
             words.append(found.digest())
         return words
 

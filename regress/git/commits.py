@@ -22,6 +22,48 @@ def log(root: Path, *arguments: str, paths: Sequence[str] = ()) -> list[Commit]:
     ]
 
 
+def off_the_line(commits: Sequence[Commit]) -> set[str]:
+    """The commits of a history, given from its beginning, that lie beside its line.
+
+    From each end the line goes on to the first parents. What a merge brings is of the line as well where it begins at the
+    first parent, as if it had been made there; or at what that first parent is like, having brought no more than that itself.
+    """
+    place = {each.sha: at for at, each in enumerate(commits)}
+    parents = [[place[sha] for sha in each.parents if sha in place] for each in commits]
+    if all(len(each) < 2 for each in parents):
+        return set()
+    brought: dict[int, list[int]] = {}
+    for at, (first, *others) in ((at, each) for at, each in enumerate(parents) if len(each) > 1):
+        alike, last = {first}, first
+        while last in brought:
+            last = brought[last][0]
+            alike.add(last)
+        chains = [_first_parents(each, parents, alike) for each in others]
+        if all(chains):
+            brought[at] = [each for chain in chains for each in chain]
+    inner = {parent for each in parents for parent in each}
+    line, waiting = set[int](), [at for at in range(len(commits)) if at not in inner]
+    while waiting:
+        at = waiting.pop()
+        if at not in line:
+            line.add(at)
+            waiting += [*parents[at][:1], *brought.get(at, ())]
+    return {each.sha for at, each in enumerate(commits) if at not in line}
+
+
+def _first_parents(at: int, parents: Sequence[Sequence[int]], until: set[int]) -> list[int]:
+    """The place and those of its first parents down to one of these; empty where none of these is among them."""
+    found: list[int] = []
+    while at > min(until):
+        if at in until:
+            return found
+        found.append(at)
+        if not parents[at]:
+            break
+        at = parents[at][0]
+    return found if at in until else []
+
+
 def exists(root: Path, name: str) -> bool:
     """Whether there is a commit of that name. Raises RegressError where a name is there, and what it names is lost."""
     if attempt(root, "rev-parse", "--verify", "--quiet", name + "^{commit}")[0] == 0:

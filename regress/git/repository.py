@@ -15,7 +15,7 @@ from pathlib import Path
 from regress.errors import NoRepository, RevisionError
 from regress.files import scratch
 from regress.git.clones import Clone
-from regress.git.commits import exists, log, shallow
+from regress.git.commits import exists, log, off_the_line, shallow
 from regress.git.revisions import resolve
 from regress.git.running import attempt, output, text, top
 from regress.git.worktrees import Matters, Worktrees
@@ -100,8 +100,9 @@ class Repository:
     def commits(self, revisions: str | Sequence[str], ignore: Sequence[Path] = (), only: str = "") -> list[Commit]:
         """The commits of a range such as `v1.0..main` (or of all history up to one revision, or several), oldest first.
 
-        The order follows the graph, never the clock: a parent always stands before its children. With `ignore` (folders or
-        files, such as results_dir) without those that are like their parents everywhere else: there is nothing new to measure.
+        The order follows the graph, never the clock: a parent always stands before its children, and commits `beside` the
+        line say so. With `ignore` (folders or files, such as results_dir) without those that are like their parents everywhere
+        else: there is nothing new to measure.
         `only` is empty, "first-parent" (what was merged counts as one with its merge) or "merges".
         """
         asked = [revisions] if isinstance(revisions, str) else list(revisions)
@@ -114,7 +115,11 @@ class Repository:
         paths = [":(top)", *left_out] if left_out else []
         # Without --full-history git follows only the parent that a merge is like, and loses the commits of the other one.
         follow = [f"--{only}"] if only else []
-        return log(self.root, "--topo-order", "--reverse", "--full-history", *follow, *asked, paths=paths)
+        found = log(self.root, "--topo-order", "--reverse", "--full-history", *follow, *asked, paths=paths)
+        if paths:  # what is left out is missing in between
+            return found
+        aside = off_the_line(found)
+        return [replace(each, beside=True) if each.sha in aside else each for each in found] if aside else found
 
     def descendants_between(self, good: Commit, bad: Commit) -> list[Commit]:
         """The commits up to `bad` that descend from `good`, the oldest first; empty where `bad` does not, or is `good`."""

@@ -40,7 +40,7 @@ from regress.history.merging import Merging
 from regress.history.noise import remember_noise, remembered_noise
 from regress.history.reading import NUMBERS, AsvTable, interval_of, is_number
 from regress.history.recorded import CommitResults, LeftOut, Loaded, Recorded, SkippedFile, left_out
-from regress.history.store import Remeasured, Store
+from regress.history.store import Remeasured, Store, new_run
 from regress.history.verdicts import LastVerdict, last_verdicts, remember_verdicts
 
 __all__ = [
@@ -67,6 +67,7 @@ __all__ = [
     "last_aa",
     "last_verdicts",
     "left_out",
+    "new_run",
     "remember_noise",
     "remember_verdicts",
     "remembered_noise",

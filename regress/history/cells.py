@@ -49,7 +49,9 @@ def newest_alike(kept: Iterable[Kept]) -> tuple[dict[str, list[Kept]], list[str]
             unlike += [["protocol"]] * (len(case) - len(of_one_way))
             under_one = _of_one_installation(of_one_way)
             unlike += [["packages installed"]] * (len(of_one_way) - len(under_one))
-            alike[name] += [each for each in under_one if each.round.failure is None or each.run == case[-1].run]
+            alike[name] += [
+                each for each in under_one if each.round.failure is None or each.round.run == case[-1].round.run
+            ]
         if unlike:
             what = ", ".join(dict.fromkeys(word for words in unlike for word in words))
             notes.append(

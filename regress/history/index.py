@@ -26,7 +26,7 @@ from regress.history.reading import AsvRow
 from regress.history.sources import Rounds, Source
 from regress.history.states import State
 
-FORMAT = 4
+FORMAT = 5
 WAIT_S = 2.0
 """For another process that writes; after that what is missing stays in memory."""
 SETTLED_NS = 2 * 10**9

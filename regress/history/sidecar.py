@@ -26,7 +26,7 @@ import msgspec
 
 from regress.history.json_text import loads
 from regress.history.results_file import FormatError, is_seconds, shortened
-from regress.model import DECLARED_SAMPLING, Benchmark, Measured, Protocol, Round
+from regress.model import DECLARED_SAMPLING, Benchmark, Ends, Measured, Protocol, Round, ends_of
 
 FORMAT = 1
 ENDING = ".rounds.jsonl"
@@ -58,11 +58,9 @@ class Header:
 
 @dataclass(frozen=True)
 class Kept:
-    """A round as it was kept: without samples. `run` is who appended it; `benchmark` is what it was taken of, where that is
-    known."""
+    """A round as it was kept: without samples; and what it was taken of, where that is known."""
 
     round: Round
-    run: str
     benchmark: Benchmark | None = None
 
     @property
@@ -94,7 +92,6 @@ class Sidecar:
 def round_lines(
     header: Header,
     round: Round,
-    run: str,
     process_facts: Mapping[str, Any],
     benchmark: Benchmark | None,
     known: Collection[str],
@@ -106,7 +103,7 @@ def round_lines(
     if benchmark is not None:
         shared["benchmark"] = _line_of(_Same(benchmark))
     names = {key: line["id"] for key, line in shared.items()}
-    return _new_lines(header, shared.values(), [_round_line(round, run, names)], known)
+    return _new_lines(header, shared.values(), [_round_line(round, names)], known)
 
 
 def suite_lines(
@@ -142,9 +139,11 @@ def _new_lines(
     return b"".join(_encoded(line) for line in [*new.values(), *lines]), set(new)
 
 
-def _round_line(round: Round, run: str, names: Mapping[str, str]) -> Line:
+def _round_line(round: Round, names: Mapping[str, str]) -> Line:
     line: Line = {"is": "round", "name": round.name, "params": round.params, "side": round.side, "order": round.order}
-    line.update(process=round.process, run=run, started_at=round.started_at, duration_s=shortened(round.duration_s, 6))
+    line.update(
+        process=round.process, run=round.run, started_at=round.started_at, duration_s=shortened(round.duration_s, 6)
+    )
     line.update(names)
     line["values"] = {metric: _measured_line(measured) for metric, measured in round.values.items()}
     if round.failure is not None:
@@ -163,6 +162,9 @@ def _measured_line(measured: Measured) -> Line:
     spread = _spread(measured.samples)
     if spread is not None:
         line["spread"] = shortened(spread, 3)
+    ends = ends_of(measured)
+    if ends is not None:
+        line["ends"] = [shortened(value, 4) for value in (ends.low, ends.p95, ends.high)]
     if measured.invalid:
         line["invalid"] = measured.invalid
     if measured.exact:
@@ -259,8 +261,8 @@ class _Reader:
         self._lines: dict[tuple[str, str], Line] = {}
         """By kind and id."""
         self._benchmarks: dict[str, Benchmark] = {}
-        self._rounds: dict[str, tuple[Round, str, str]] = {}
-        """With their run and the id of their benchmark, by all that their line says."""
+        self._rounds: dict[str, tuple[Round, str]] = {}
+        """With the id of their benchmark, by all that their line says."""
         self._suites: dict[tuple[str, str], str] = {}
         self._unreadable: list[int] = []
         self._doubled: list[int] = []
@@ -295,7 +297,7 @@ class _Reader:
             self._lines[kind, _a(str, line["id"])] = line
 
     def _add_round(self, number: int, line: Line) -> None:
-        found = self._round(line), str(line.get("run", "")), str(line.get("benchmark", ""))
+        found = self._round(line), str(line.get("benchmark", ""))
         key = json.dumps(line, sort_keys=True)
         if key in self._rounds:
             self._doubled.append(number)
@@ -305,14 +307,16 @@ class _Reader:
         shared = self._lines["process", _a(str, line["process_facts"])]["facts"] if "process_facts" in line else {}
         protocol = self._lines["protocol", _a(str, line["protocol"])] if "protocol" in line else None
         facts = {**_a(dict, shared), **_a(dict, line.get("facts", {}))}
-        found = _known(Round, {**line, "protocol": protocol, "values": {}, "facts": facts})
+        run = line.get("run")
+        named = run if isinstance(run, str) else ""
+        found = _known(Round, {**line, "run": named, "protocol": protocol, "values": {}, "facts": facts})
         values = {metric: _measured(_a(dict, measured)) for metric, measured in _a(dict, line["values"]).items()}
         return dataclasses.replace(_dated(found, "started_at", "duration_s"), values=values)
 
     def sidecar(self) -> Sidecar:
         kept = [
-            Kept(round, run, self._benchmarks.get(of or self._suites.get((run, round.name), "")))
-            for round, run, of in self._rounds.values()
+            Kept(round, self._benchmarks.get(of or self._suites.get((round.run, round.name), "")))
+            for round, of in self._rounds.values()
         ]
         return Sidecar(
             self._header,
@@ -342,7 +346,15 @@ def _measured(line: Line) -> Measured:
     value = float(line["value"]) if isinstance(line["value"], str) else line["value"]
     if isinstance(value, bool):
         raise ValueError("a value is a number")
-    return dataclasses.replace(_known(Measured, {**line, "value": value, "samples": []}), value=value)
+    found = _known(Measured, {**line, "value": value, "samples": [], "ends": None})
+    return dataclasses.replace(found, value=value, ends=_ends(line))
+
+
+def _ends(line: Line) -> Ends | None:
+    if "ends" not in line:
+        return None
+    numbers = zip(("low", "p95", "high"), _a(list, line["ends"]), strict=True)
+    return _known(Ends, {"n": line["n"], **dict(numbers)})
 
 
 def _known(kind: type[T], line: Any) -> T:

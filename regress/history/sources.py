@@ -44,7 +44,6 @@ class Rounds(msgspec.Struct, array_like=True):
     """Rounds of a benchmark in a sidecar; `of` is the place of each one's definition among `benchmarks`, -1 where unknown."""
 
     rounds: list[Round]
-    runs: list[str]
     of: list[int]
     benchmarks: list[Benchmark]
 
@@ -58,12 +57,12 @@ class Rounds(msgspec.Struct, array_like=True):
                 benchmarks.append(each.benchmark)
             of.append(benchmarks.index(each.benchmark) if each.benchmark is not None else -1)
         rounds = [_bare(each.round, facts) for each in kept]
-        return cls(rounds, [each.run for each in kept], of, benchmarks)
+        return cls(rounds, of, benchmarks)
 
     def kept(self) -> list[Kept]:
         return [
-            Kept(round, run, self.benchmarks[place] if place >= 0 else None)
-            for round, run, place in zip(self.rounds, self.runs, self.of, strict=True)
+            Kept(round, self.benchmarks[place] if place >= 0 else None)
+            for round, place in zip(self.rounds, self.of, strict=True)
         ]
 
 

@@ -48,6 +48,11 @@ LOCK_TIMEOUT_S = 30.0
 T = TypeVar("T")
 
 
+def new_run() -> str:
+    """A word that no other run of regress has; of two the later one sorts last."""
+    return f"{time.time_ns():x}-{os.getpid():x}"
+
+
 @dataclass(frozen=True)
 class Remeasured:
     """An anchor: what was measured again of a commit, beside the commit of that full hash."""
@@ -57,7 +62,7 @@ class Remeasured:
 
 
 class Store:
-    """Results below `root`; with `journal_root`, all samples below that. One Store is one run: make one for each command.
+    """Results below `root`; with `journal_root`, all samples below that. Rounds that name no run are of one of its own.
 
     Writing is locked, so that several processes of one node may write at once. Every method that writes raises StoreError.
     """
@@ -65,7 +70,7 @@ class Store:
     def __init__(self, root: Path, journal_root: Path | None = None, lock_timeout_s: float = LOCK_TIMEOUT_S) -> None:
         self.root, self.journal_root = root, journal_root
         self._lock_timeout_s = lock_timeout_s
-        self._run = f"{time.time_ns():x}-{os.getpid():x}"
+        self._run = new_run()
         self._seen: dict[Path, tuple[int, frozenset[str]]] = {}
 
     # -- writing ---------------------------------------------------------------------------------------------------------
@@ -87,7 +92,8 @@ class Store:
         path = _path(self.root, header, sidecar.ENDING)
         with disk.locked(self.root, self._lock_timeout_s):
             ids = self._ids(path, header)
-            data, new = sidecar.round_lines(header, round, self._run, process_facts or {}, benchmark, ids)
+            round = replace(round, run=round.run or self._run)
+            data, new = sidecar.round_lines(header, round, process_facts or {}, benchmark, ids)
             self._seen[path] = disk.append(path, data), ids | new
         if self.journal_root is not None:
             raw = gzip.compress(sidecar.raw_line(round))
@@ -169,7 +175,7 @@ class Store:
         unknown = [each for each in found.kept if not each.version and each.round.name in benchmarks]
         if not unknown:
             return found
-        runs = dict.fromkeys(each.run for each in unknown)
+        runs = dict.fromkeys(each.round.run for each in unknown)
         suite = [benchmarks[name] for name in dict.fromkeys(each.round.name for each in unknown)]
         data, new = sidecar.suite_lines(header, list(runs), suite, found.ids)
         self._seen[path] = disk.append(path, data), found.ids | new

@@ -54,6 +54,8 @@ class DeviceSamples:
     clocks_hz: List[float] = field(default_factory=list)
     cut: bool = False
     """Whether sampling ended before its time, because a block could no longer be kept full."""
+    trend: Optional[float] = None
+    """Logarithm of the last samples over the first ones on the same stream."""
 
     def value(self, step_s: float = 0.0, calls: int = 1) -> float:
         """The device time of the round: the mean over the lanes."""

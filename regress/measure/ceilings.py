@@ -43,7 +43,7 @@ def measure(backend: Backend) -> Ceilings:
         return Ceilings(failure=Failure("skipped", backend.why_no_device))
     if backend.name == "fake":
         return Ceilings(failure=Failure("skipped", "the device is scripted: it copies and multiplies nothing"))
-    copy, products = 0.0, {}
+    copy, products, peer = 0.0, {}, 0.0
     try:
         library = _library()
         if library is None:
@@ -53,11 +53,13 @@ def measure(backend: Backend) -> Ceilings:
         copy = _copy(library, backend)
         for dtype in library.dtypes():
             products[dtype] = _matmul(library, dtype, backend)
+        if library.devices() > 1:
+            peer = _peer(library, backend)
     except (
         Exception
     ) as error:  # out of memory, a driver too old, a broken installation: all are reasons, none is a crash
-        return Ceilings(copy, products, failure_of(error, []))
-    return Ceilings(copy, products)
+        return Ceilings(copy, products, failure_of(error, []), peer)
+    return Ceilings(copy, products, peer_bytes_s=peer)
 
 
 def copy_bytes(free: int) -> int:
@@ -80,6 +82,12 @@ def _copy(library: _Library, backend: DeviceBackend) -> float:
     size = copy_bytes(library.free_bytes())
     with library.copying(size) as call:
         return 2 * size / best_s(call, backend)  # each byte is read and written
+
+
+def _peer(library: _Library, backend: DeviceBackend) -> float:
+    size = copy_bytes(library.free_bytes())
+    with library.copying(size, to=1) as call:
+        return size / best_s(call, backend)
 
 
 def _matmul(library: _Library, dtype: str, backend: DeviceBackend) -> float:
@@ -121,8 +129,12 @@ class _Library:
         """Kinds of matrix product that the device has hardware for."""
         raise NotImplementedError
 
-    def copying(self, size: int) -> contextlib.AbstractContextManager[Call]:
-        """A copy of so many bytes from device memory to device memory."""
+    def devices(self) -> int:
+        """How many it can copy between."""
+        return 1
+
+    def copying(self, size: int, to: int = 0) -> contextlib.AbstractContextManager[Call]:
+        """A copy of so many bytes from device memory to that of the device of this number; the first one is the own."""
         raise NotImplementedError
 
     def multiplying(self, dtype: str, size: int) -> contextlib.AbstractContextManager[Call]:
@@ -153,10 +165,13 @@ class _Torch(_Library):
         found = ["float32", "float16"]
         return [*found, "tf32", "bfloat16"] if self._module.cuda.get_device_capability() >= AMPERE else found
 
+    def devices(self) -> int:
+        return int(self._module.cuda.device_count())
+
     @contextlib.contextmanager
-    def copying(self, size: int) -> Iterator[Call]:
+    def copying(self, size: int, to: int = 0) -> Iterator[Call]:
         source = self._module.zeros(size // FLOAT32_BYTES, device="cuda")
-        target = self._module.empty_like(source)
+        target = self._module.empty_like(source, device=f"cuda:{to}")
         yield lambda: target.copy_(source)
 
     @contextlib.contextmanager
@@ -188,7 +203,7 @@ class _CuPy(_Library):
         return ["tf32" if os.environ.get("CUPY_TF32") == "1" else "float32", "float16"]
 
     @contextlib.contextmanager
-    def copying(self, size: int) -> Iterator[Call]:
+    def copying(self, size: int, to: int = 0) -> Iterator[Call]:
         source = self._module.zeros(size // FLOAT32_BYTES, dtype="float32")
         target = self._module.empty_like(source)
         yield lambda: self._module.copyto(target, source)

@@ -6,6 +6,7 @@ where a helper may have that name by chance.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from types import ModuleType
 from typing import Any, Callable, Dict, List, Optional
@@ -115,8 +116,27 @@ def redone_setup(benchmark: Any) -> Optional[Call]:
 
 def renew(benchmark: Any) -> None:
     """Tear the benchmark down and set it up again."""
-    benchmark.do_teardown()
-    benchmark.do_setup()
+    _clocked(benchmark, benchmark.do_teardown)
+    _clocked(benchmark, benchmark.do_setup)
+
+
+def set_up(benchmark: Any) -> bool:
+    """Set the benchmark up; whether it does not apply here."""
+    return bool(_clocked(benchmark, benchmark.do_setup))
+
+
+def _clocked(benchmark: Any, call: Call) -> object:
+    """What the call gives, after its seconds have been added to those of the benchmark's setups."""
+    start = time.perf_counter()
+    try:
+        return call()
+    finally:
+        benchmark._setup_s = setup_s(benchmark) + time.perf_counter() - start
+
+
+def setup_s(benchmark: Any) -> float:
+    """Seconds for which it was set up in this process so far."""
+    return float(getattr(benchmark, "_setup_s", 0.0))
 
 
 def ready(benchmark: Any) -> Optional[Call]:

@@ -48,7 +48,7 @@ class QuietCall:
         try:
             names, self._needed = self._classified()
             self.left_out = [name for index, name in enumerate(names) if index not in self._needed]
-            if self.left_out:
+            if self._backend.ranks.any("synchronizes", bool(self.left_out)):
                 with self._quiet:
                     self._prepared()
         except Exception:  # it ran with them, and fails without: it reads what it waited for
@@ -92,7 +92,8 @@ class QuietCall:
             stretches.end()
             if len(stretches.names) > MOST_WAITS:
                 return stretches.names, range(len(stretches.names))
-            if all(stretches.proven) or spin_s >= LONGEST_SPIN_S:
+            unproven = self._backend.ranks.any("synchronizes", not all(stretches.proven))
+            if not unproven or spin_s >= LONGEST_SPIN_S:
                 return stretches.names, stretches.needed()
             spin_s *= 2
 

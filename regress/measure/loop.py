@@ -7,11 +7,12 @@ queue anew, so a round takes its samples on several streams in turn, and its val
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections import deque
 from dataclasses import replace
-from typing import ContextManager, Deque, List, Optional
+from typing import ContextManager, Deque, List, Optional, Sequence
 
 from .backend import DeviceError
 from .blocks import LAUNCHES_A_BLOCK, Blocks, DeviceSamples, Starved
@@ -188,7 +189,22 @@ class DeviceLoop(Blocks):
                 found.add(block, lane)
             taken = len(found.device) + found.invalid
             if taken >= protocol.samples_max or enough(centred(found.device, found.lanes), protocol):
+                found.trend = self._trend(found, lanes, protocol.calls)
                 return found
+
+    def _trend(self, found: DeviceSamples, lanes: Sequence[ContextManager[object]], calls: int) -> Optional[float]:
+        """How far the call's level has moved since its first samples; None where nobody can tell.
+
+        Each lane has its samples at a time of its own, so a difference of lanes may be one of time: the first lane is measured
+        once more, and those samples count for nothing else."""
+        if len(lanes) == 1:
+            ends = len(found.device) // 4
+            first, last = found.device[:ends], found.device[len(found.device) - ends :]
+        else:
+            first = [each for each, _ in itertools.takewhile(lambda pair: not pair[1], zip(found.device, found.lanes))]
+            block = self._on(lanes[0], max(1, len(first)), calls, first=False)
+            last = [] if isinstance(block, Starved) else block.device
+        return math.log(statistics.median(last) / statistics.median(first)) if first and last else None
 
     def doubt(self, found: DeviceSamples, protocol: Protocol) -> str:
         """Why the samples are no device time of the call, in words; empty where they are."""

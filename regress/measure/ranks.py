@@ -13,16 +13,11 @@ import faulthandler
 import math
 import os
 import sys
-import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from .channel import Channel
 from .wire import STACK_SIGNAL, Meeting, Meets, Rank
 
-OWN_CALLS = 5
-"""Calls over which the own work of a rank is taken."""
-COLLECTIVE = "nccl"
-"""What the names of kernels begin with that wait for other ranks."""
 HOST = "127.0.0.1"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
@@ -99,29 +94,3 @@ def leave_process_group() -> None:
     distributed: Any = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         distributed.destroy_process_group()
-
-
-def own_seconds(call: Callable[[], object], backend: Any, before: Optional[Callable[[], object]]) -> float:
-    """Seconds a call for which this rank has worked itself, and not waited for others: those of its kernels but for the ones of
-    collectives, where the device can be traced and has worked in such; else those for which its thread has had a processor.
-
-    In the time of a call this does not show: a rank that is late makes the others wait, and all of them take as long."""
-    tracer = backend.tracer() if backend.has_device else None
-    traced = tracer is not None and not tracer.start()
-    try:
-        backend.ranks.meet("its own work")
-        began_s = time.thread_time()
-        for _ in range(OWN_CALLS):
-            if before is not None:
-                before()
-            call()
-        backend.synchronize()
-        by_thread_s = (time.thread_time() - began_s) / OWN_CALLS
-        seen = tracer.collect(flush=True) if tracer is not None and traced else []
-    finally:
-        if tracer is not None and traced:
-            tracer.stop()
-    if not backend.ranks.any("its own work", any(each.name.startswith(COLLECTIVE) for each in seen)):
-        return by_thread_s
-    worked = [each.end_s - each.start_s for each in seen if not each.name.startswith(COLLECTIVE)]
-    return float(sum(worked)) / OWN_CALLS

@@ -15,14 +15,14 @@ from .backend import Backend, DeviceBackend, DeviceError, NoProfiler
 from .bench_types import CudaTimeBenchmark
 from .calibration import calibrate
 from .company import Company
-from .declared import bound, ready, work
+from .declared import bound, ready, set_up, setup_s, work
 from .failures import failure_of
 from .inplace import settled
 from .memory import forget_peak_rss, peak_rss
-from .methods import Visited, measured
+from .methods import Visited, measured, own_seconds
 from .precision import flags as precision_flags
 from .precision import restored_flags
-from .ranks import leave_process_group, own_seconds
+from .ranks import leave_process_group
 from .seat import Seat
 from .state import forget_compilations, restored, seed
 from .suite import Suite, choose_params, load_cache, metric_of, needs_device
@@ -61,6 +61,8 @@ class Visitor:
         self._early = set(sys.modules)
         self.at_work: List[str] = []
         """Threads that the last case has left at work: this process can measure nothing more."""
+        self._setup_s = 0.0
+        """Of the visit, for which the case was set up."""
         self.opening_s = 0.0
         """Seconds for which the first case that needed the device waited for it to be opened and calibrated."""
 
@@ -76,6 +78,7 @@ class Visitor:
             protocol=found.protocol if found is not None else None,
             failure=failure,
             seconds=time.perf_counter() - start,
+            setup_s=self._setup_s,
             flags=self._flags(found, leaves),
             values=found.values if found is not None else {},
             leaves=leaves,
@@ -97,6 +100,7 @@ class Visitor:
             process=os.getpid(),
             started_at=started,
             duration_s=time.perf_counter() - start - (self._waited_s() - waited_s),
+            setup_s=self._setup_s,
             protocol=task.protocol,
             values=found.values if found is not None else {},
             failure=failure,
@@ -151,7 +155,7 @@ class Visitor:
         started = self._backend.now()
         leaves: List[List[str]] = []
         found: Optional[T] = None
-        failure = None
+        failure, self._setup_s = None, 0.0
         try:
             # What a module sets when it is imported is the module's, and stays: only the case's own changes are put back.
             seed(self._seed)
@@ -184,15 +188,18 @@ class Visitor:
         forget_compilations()
         seed(self._seed)
         self._backend.begin_case(str(task.name) + repr(task.params), task.order)
+        before_s = setup_s(benchmark)
         with awaiting(benchmark):
             try:
-                if benchmark.do_setup():
+                if set_up(benchmark):
                     raise Skipped("skipped by its setup (NotImplementedError) or by skip_params")
                 found = by(benchmark, task, started)
             except BaseException:
                 # The first error is the cause; what teardown makes of a case that failed half way is not.
                 self._end(benchmark, task, tolerant=True)
                 raise
+            finally:
+                self._setup_s = setup_s(benchmark) - before_s
             self._end(benchmark, task)
         return found
 

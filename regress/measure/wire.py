@@ -122,6 +122,16 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Ends:
+    """The least and the largest of so many samples, and what 95 of 100 do not exceed."""
+
+    n: int
+    low: float
+    p95: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Measured:
     """The samples of one metric in one round, in the order taken, and the round's value."""
 
@@ -132,6 +142,8 @@ class Measured:
     """Samples that were not stored: negative, zero or NaN."""
     exact: bool = False
     """A value that repeats exactly when the code is the same: no test is needed to tell two of them apart."""
+    ends: Optional[Ends] = nested(Ends, default=None)
+    """Of samples that were taken and not kept."""
 
 
 @dataclass(frozen=True)
@@ -426,6 +438,8 @@ class Ceilings:
     copy_bytes_s: float = 0.0
     matmul_flops_s: Dict[str, float] = field(default_factory=dict)
     failure: Optional[Failure] = nested(Failure, default=None)
+    peer_bytes_s: float = 0.0
+    """Bytes moved a second by a large copy to the next device; 0 where the process sees no other."""
 
 
 @dataclass(frozen=True)
@@ -446,6 +460,8 @@ class Proposal:
     failure: Optional[Failure] = nested(Failure, default=None)
     seconds: float = 0.0
     """What the visit took; a measure for what a round will take."""
+    setup_s: float = 0.0
+    """Of these, for which the case was set up."""
     flags: List[str] = field(default_factory=list)
     values: Dict[str, Measured] = nested(Measured, many=True, default_factory=dict)
     """Counters of one call: exact, and too dear to take while timing. The driver puts them into the side's first round."""
@@ -516,6 +532,8 @@ class Round:
     started_at: float = 0.0
     """Seconds since the epoch."""
     duration_s: float = 0.0
+    setup_s: float = 0.0
+    """Of these, for which the case was set up; kept in no file."""
     protocol: Optional[Protocol] = nested(Protocol, default=None)
     values: Dict[str, Measured] = nested(Measured, many=True, default_factory=dict)
     failure: Optional[Failure] = nested(Failure, default=None)
@@ -531,6 +549,7 @@ class Round:
     `leaves`             names of the state of the process that the case changed and did not put back
     `project_files`      where the project's packages were imported from, a file each, named from the side's own folder; among
                          the facts of the process where that had imported them before the round
+    `trend`              logarithm of the last samples over the first ones on the same stream
     `output`             shape and type of what the call returns: "float32[4096, 4096]"
     `bytes`, `flops`     work of one call as the benchmark declares it
     `ranks`              how many processes have visited the case together; the values are those of the slowest
@@ -542,6 +561,8 @@ class Round:
     """Doubts about the values, in words for the reader."""
     against: List[Against] = nested(Against, many=True, default_factory=list)
     """What was measured in turn with rounds of other sides that have the same order."""
+    run: str = ""
+    """The run of regress that recorded it, which is a session of the machine; empty while nothing has."""
 
 
 @dataclass(frozen=True)

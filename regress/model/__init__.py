@@ -5,9 +5,13 @@
     Side        what is measured: a commit, or the working tree, in an environment
     Protocol    how a case is measured; fixed once a case, the same for every round of both sides
     Round       one visit to one case on one side; its process takes part in no other (asv's word; a "launch" is a kernel's)
+    Ranks       processes that visit a case together (torchrun's word); a value is that of the slowest, their skew how far apart
+                the ranks' own work is
     Group       one process of each side, alive at once, that take windows of the host's clock in turn on one core
     Pair        two rounds of a group, of unlike sides: its value is the logarithm of the ratio of their windows (`Against`)
     Summary     centre, interval and spread of the round values of one side
+    Samples     the least, the largest and the 95th percentile of the samples of all rounds
+    Duration    where the time of a benchmark has gone: setups, setup_cache, first visits, rounds
     Comparison  one case and metric, base against head, with a verdict and its reasons
     Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
     Conditions  what the device was like while rounds were taken: its clock, whether it slowed itself down, who else was on it
@@ -66,6 +70,7 @@ from regress.measure.wire import (
     SYNCHRONIZES,
     Against,
     Benchmark,
+    Ends,
     Failure,
     Measured,
     Protocol,
@@ -97,14 +102,18 @@ from regress.model.measured import (
     Better,
     Case,
     Commit,
+    Duration,
+    Durations,
     Machine,
     Measurement,
     Metric,
+    Samples,
     Side,
     Spread,
     Throughput,
     declared_words,
     direction_of,
+    ends_of,
     metric_of,
     near_names,
     old_names,
@@ -185,6 +194,9 @@ __all__ = [
     "Corrected",
     "Crossover",
     "DiffKind",
+    "Duration",
+    "Durations",
+    "Ends",
     "Environment",
     "Explained",
     "Explanation",
@@ -218,6 +230,7 @@ __all__ = [
     "Report",
     "Reviewed",
     "Round",
+    "Samples",
     "SelfCheck",
     "Series",
     "Setting",
@@ -238,6 +251,7 @@ __all__ = [
     "Way",
     "declared_words",
     "direction_of",
+    "ends_of",
     "from_json",
     "metric_of",
     "near_names",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from regress.errors import Exit
 from regress.measure.wire import Failure
 from regress.model.acknowledged import Acknowledgement
-from regress.model.measured import Case, Metric, Throughput
+from regress.model.measured import Case, Metric, Samples, Throughput
 from regress.stats.summary import Summary
 
 
@@ -136,13 +136,19 @@ class Comparison:
     unreached: bool = False
     """There was no time to measure it on both sides."""
     unconfirmed: bool = False
-    """What was seen of it has regressed, and there was no time to confirm that. It is undecided, and counts."""
+    """What was seen of it has regressed, and could not be confirmed: there was no time, or what is recorded does not tell. It
+    is undecided, and counts."""
     pairs: Pairs | None = None
     """Where the sides took windows in turn."""
+    sessions: tuple[int, int] | None = None
+    """Of recorded results: how many sessions of the machine each side is from, where none has enough rounds of both. Each is
+    one value then, but where a side has one alone."""
     base_failure: Failure | None = None
     head_failure: Failure | None = None
     base_throughput: Throughput | None = None
     head_throughput: Throughput | None = None
+    base_samples: Samples | None = None
+    head_samples: Samples | None = None
     acknowledged: Acknowledgement | None = None
     """The acknowledgement that keeps it from being an alarm. The verdict is what it is."""
 
@@ -154,6 +160,11 @@ class Comparison:
             return self.pairs.spread / math.sqrt(2)
         sides = [each.spread for each in (self.base, self.head) if each is not None]
         return math.sqrt(sum(spread * spread for spread in sides) / len(sides))
+
+    @property
+    def alone(self) -> bool:
+        """Whether a side is recorded of one session of its own: no change is claimed then, whatever its rounds say."""
+        return self.sessions is not None and 1 in self.sessions
 
     @property
     def alarms(self) -> bool:

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from regress.measure.wire import Benchmark, Failure
-from regress.stats.summary import Summary
+from regress.measure.wire import Benchmark, Ends, Failure, Measured
+from regress.stats.summary import Summary, percentile
 
 
 @dataclass(frozen=True, order=True)
@@ -147,6 +147,8 @@ class Commit:
     date: float
     """The committer's, in seconds since the epoch."""
     parents: tuple[str, ...] = ()
+    beside: bool = field(default=False, compare=False)
+    """In a history: it lies on a branch that was merged when the line of the history had gone on without it."""
 
     @property
     def short(self) -> str:
@@ -209,6 +211,58 @@ class Measurement:
     primary: bool = True
     """The metric the case is about; others are shown with -v."""
     throughput: Throughput | None = None
+    samples: Samples | None = None
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What a time was in the single samples of all rounds, each of them the mean over `calls` calls in a row."""
+
+    n: int
+    calls: int
+    low: float
+    p95: float
+    """The median over the rounds of what 95 of 100 samples of a round do not exceed."""
+    high: float
+
+
+def ends_of(measured: Measured) -> Ends | None:
+    """Of the samples of a time, as far as they are known; None where there are not several."""
+    samples = measured.samples
+    if measured.unit != "s" or measured.exact or len(samples) < 2 or not all(map(math.isfinite, samples)):
+        return measured.ends
+    return Ends(len(samples), min(samples), percentile(samples, 0.95), max(samples))
+
+
+@dataclass(frozen=True)
+class Duration:
+    """Where the time of a benchmark has gone, in seconds: all its cases, visits and rounds together."""
+
+    name: str
+    cases: int = 0
+    setup_cache_s: float = 0.0
+    """Of benchmarks that share one, it is the first one's."""
+    setup_s: float = 0.0
+    first_visits_s: float = 0.0
+    """Without its setups, as in `rounds_s`."""
+    rounds_s: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        return self.setup_cache_s + self.setup_s + self.first_visits_s + self.rounds_s
+
+
+@dataclass(frozen=True)
+class Durations:
+    """Where the time of a run has gone."""
+
+    slowest: tuple[Duration, ...]
+    """The benchmarks that took longest, the slowest first."""
+    of: int
+    """How many there are."""
+    build_s: float
+    beside_s: float
+    """All else: processes that start and import the suite, the device that is opened."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from regress.model.bisection import Bisection
 from regress.model.compared import Comparison, Fineness, SelfCheck
 from regress.model.explained import Explained, Explanation
 from regress.model.implementations import Implementations
-from regress.model.measured import Case, Machine, Measurement, Side
+from regress.model.measured import Case, Durations, Machine, Measurement, Side
 from regress.model.metered import Metered
 from regress.model.profiled import CallProfile
 from regress.model.series import AnchorCheck, Breakage, Changed, Shift
@@ -104,6 +104,8 @@ class Report:
     plan: str = ""
     comparisons: tuple[Comparison, ...] = ()
     measurements: tuple[Measurement, ...] = ()
+    durations: Durations | None = None
+    """Where the time has gone, where somebody asked."""
     implementations: tuple[Implementations, ...] = ()
     """Of the benchmarks that have the implementation as a parameter."""
     changes: tuple[Changed, ...] = ()

@@ -73,6 +73,9 @@ class Series:
     """By place: the value corrected for what the machine did to it, where windows in turn with other commits tell. It is what
     these say of the commit against the newest one that they link it with, times the value of that one as it was read."""
 
+    beside: frozenset[int] = field(default=frozenset(), compare=False)
+    """Places of commits beside the line that the others make: a level of theirs is followed by none and follows none."""
+
     def __post_init__(self) -> None:
         columns = (self.at, self.rounds, self.ways, self.intervals, self.failures)
         if len({len(column) for column in columns}) > 1:
@@ -93,7 +96,8 @@ class Series:
 
     @cached_property
     def by_way(self) -> dict[Way, list[int]]:
-        """Which items of the columns have values that were measured in that way."""
+        """Which items of the columns have values that were measured in that way. Those beside the line are left out, unless
+        there are no others."""
         found: dict[Way, list[int]] = {}
         before: Way | None = None
         own: list[int] = []
@@ -102,6 +106,10 @@ class Series:
                 if way is not before:  # most are the very object: a long key is not hashed again
                     before, own = way, found.setdefault(way, [])
                 own.append(index)
+        if self.beside:
+            return {
+                way: [each for each in own if self.at[each] not in self.beside] or own for way, own in found.items()
+            }
         return found
 
 
@@ -232,6 +240,7 @@ class Breakage:
     """The commits that may be to blame, the oldest first: the last one is the first that was measured and gave no number."""
     new: bool = False
     """Whether this report raises the alarm, because nobody could have known of it before."""
+    acknowledged: Acknowledgement | None = None
 
     @property
     def first(self) -> Commit:

@@ -157,6 +157,7 @@ def broken_row(broken: Breakage, several: bool = False) -> Row:
         _blame(broken),
         said,
         f"at {visible(failure.where)}" if failure.where else "",
+        visible(broken.acknowledged.words) if broken.acknowledged is not None else "",
         _place(broken) if several else "",
     )
     columns = (visible(str(broken.case)), "", "", visible(failure.kind), "", "", "", ", ".join(filter(None, words)))

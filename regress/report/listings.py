@@ -11,6 +11,7 @@ from regress.model import (
     Built,
     Case,
     Check,
+    Duration,
     Failure,
     Fineness,
     Listed,
@@ -34,6 +35,7 @@ __all__ = [
     "block",
     "builds",
     "checks",
+    "durations",
     "fineness",
     "listed",
     "measured",
@@ -56,6 +58,29 @@ def measurements(report: Report, style: Style) -> list[str]:
     for title, blocks in unmeasured(report, style):
         lines += [f"  {paint(title, 'bold', style)}", *(line for each in blocks for line in each), ""]
     return lines
+
+
+def durations(report: Report, style: Style) -> list[str]:
+    """Where the time of a run has gone, the slowest benchmarks first."""
+    found = report.durations
+    if found is None:
+        return []
+    told = len(found.slowest)
+    title = f"slowest {told} of {found.of}" if told < found.of else "slowest"
+    heading = Row((title, "total", "setup_cache", "setup", "first visits", "rounds", "cases"), color="bold", accent=0)
+    lines = _table([heading, *map(_duration, found.slowest)], "lrrrrrr", style)
+    built = f"{_took(found.build_s)} to build, " if found.build_s else ""
+    return [*lines, f"  beside them {built}{_took(found.beside_s)} to start processes and import the suite", ""]
+
+
+def _duration(each: Duration) -> Row:
+    parts = (each.setup_cache_s, each.setup_s, each.first_visits_s, each.rounds_s)
+    seconds = (_took(each.seconds), *(_took(part) if part else "" for part in parts))
+    return Row((visible(each.name), *seconds, str(each.cases)))
+
+
+def _took(seconds: float) -> str:
+    return format_time(seconds) if seconds < 1 else format_duration(seconds)
 
 
 def measured(report: Report, style: Style) -> list[Row]:
@@ -190,7 +215,7 @@ def _measurement(measurement: Measurement) -> Row:
 def _listed(each: Listed) -> Row:
     device = "CPU" if not each.needs_device else "GPU" if each.gpus == 1 else f"{each.gpus} GPUs"
     device += f", {each.ranks} ranks" if each.ranks > 1 else ""
-    cost = "" if each.cost_s is None else (format_time if each.cost_s < 1 else format_duration)(each.cost_s)
+    cost = "" if each.cost_s is None else _took(each.cost_s)
     tags = ", ".join(visible(tag) for tag in each.tags)
     return Row((visible(str(each.case)), metric_words(each.metric), device, cost, tags))
 

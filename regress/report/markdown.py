@@ -209,6 +209,7 @@ def _listings(report: Report) -> Iterator[Part]:
         listings.merged,
         listings.acknowledgements,
         listings.block,
+        listings.durations,
         listings.fineness,
         profile,
         bisection,

@@ -153,11 +153,13 @@ def _interval(comparison: Comparison) -> str:
 
 
 def _rounds(comparison: Comparison) -> tuple[str, str]:
-    """How many rounds each side has, and its spread: "5+5", "1.5/1.2 %"; or how many pairs, and theirs: "6 pairs", "0.9 %"."""
+    """How many rounds each side has, and its spread: "5+5", "1.5/1.2 %"; or how many pairs, and theirs: "6 pairs", "0.9 %";
+    or how many sessions: "3+4 sessions"."""
     if comparison.pairs is not None:
         pairs = comparison.pairs
         return f"{pairs.n} pair{'s' * (pairs.n != 1)}", format_percent(pairs.spread) if pairs.n > 1 else ""
     sides = [side for side in (comparison.base, comparison.head) if side is not None]
     known = any(side.n > 1 for side in sides)  # one round has none
     spread = "/".join(format_percent(side.spread if side.n > 1 else None).removesuffix(" %") for side in sides)
-    return "+".join(str(side.n) for side in sides), f"{spread} %" if known and not comparison.exact else ""
+    unit = " sessions" if comparison.sessions is not None and not comparison.alone else ""
+    return "+".join(str(side.n) for side in sides) + unit, f"{spread} %" if known and not comparison.exact else ""

@@ -25,6 +25,7 @@ from regress.model import (
     Comparison,
     Contender,
     Contrast,
+    Duration,
     Explained,
     Explanation,
     Failure,
@@ -111,14 +112,14 @@ def _environment(report: Report, _: Report) -> str | None:
     return side.environment if side else None
 
 
-def _bisections(report: Report, _: Report) -> tuple[Bisection, ...]:
-    """With --bisect: the searches for the commits of what is new."""
-    return tuple(found for found, _ in report.bisected)
-
-
 def _remark(report: Report, _: Report) -> str | None:
     """What is said in place of counts where nothing had to be judged: nothing affected."""
     return report.remark or None
+
+
+def _bisections(report: Report, _: Report) -> tuple[Bisection, ...]:
+    """The searches for the commits of what is new, with --bisect."""
+    return tuple(found for found, _ in report.bisected)
 
 
 def _itself(report: Report, _: Report) -> Report | None:
@@ -234,7 +235,7 @@ SHAPES: dict[type, Shape] = {
     Built: Shape(blank=("log", "reason", "fix")),
     Changed: Shape(beside=("point",), blank=("device",)),
     ChangePoint: Shape(renamed={"moved": "verdict"}, without=("way",), blank=("recovered_by", "undoes")),
-    Commit: Shape(without=("parents",)),
+    Commit: Shape(without=("beside", "parents")),
     Comparison: Shape(
         without=(
             *("counts_from", "unreached", "unconfirmed"),
@@ -249,7 +250,7 @@ SHAPES: dict[type, Shape] = {
             "throughput": _throughputs,
             "repro": _repro,
         },
-        labelled={"n": _SIDES, "throughput": _SIDES},
+        labelled={"n": _SIDES, "sessions": _SIDES, "throughput": _SIDES},
     ),
     Contender: Shape(
         renamed={"name": "implementation"},
@@ -257,6 +258,7 @@ SHAPES: dict[type, Shape] = {
         derived={"params": _params, "value": _own_value, "n": _own_rounds},
     ),
     Contrast: Shape(renamed={"rounds": "n"}),
+    Duration: Shape(derived={"seconds": "seconds"}),
     Explained: Shape(
         without=("comparison",),
         derived={"case": "case", "metric": _metric, "sentence": _sentence, "measured_s": "measured_s", "parts": _parts},
@@ -326,7 +328,7 @@ DOCUMENTS: dict[str, dict[str, Source]] = {
     "check": _EXPLAINED,
     "explain": _EXPLAINED,
     "compare": _JUDGED,
-    "run": _FASTEST | {"benchmarks": "measurements"},
+    "run": _FASTEST | {"benchmarks": "measurements"} | _same("durations"),
     "fastest": _FASTEST,
     "gate": _JUDGED | _same("drift", "drift_since", "changes"),
     "sweep": _VERDICT

@@ -59,6 +59,7 @@ def render(report: Report, style: Style) -> str:
             *listings.acknowledgements(report, style),
             *listings.block(report, style),
             *listings.measurements(report, style),
+            *listings.durations(report, style),
             *implementations(report, style),
             *call_profiles(report, style),
             *metered(report, style),

@@ -6,6 +6,7 @@ unmatched     what was named and matches nothing
 ship          the folder with the measuring code that every worker runs
 environments  a side made ready to import: tree, build, interpreter, import path
 servers       a worker process and the pipes to it
+ranks         several that visit a case together, as if they were one
 processes     which process of a side it is: a fresh one, or a fork where that was found to work
 visits        what such processes are asked: the suite, caches, cases
 gpus          the GPUs that were named, and the processors of each

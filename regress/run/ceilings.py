@@ -1,6 +1,6 @@
 """What a device does at most: kept by GPU in one file of the cache, measured by one more worker where it is not there.
 
-    {"format": 1, "devices": {UUID: {"driver", "harness", "copy_bytes_s", "matmul_flops_s": {dtype: ...}}}}
+    {"format": 1, "devices": {UUID: {"driver", "harness", "copy_bytes_s", "matmul_flops_s": {dtype: ...}, "peer_bytes_s"}}}
 
 A value belongs to one card, one driver and one version of the harness. The file is a cache: what cannot be read is measured
 again, and no failure here fails a command.
@@ -22,8 +22,11 @@ FILE = "ceilings.json"
 FORMAT = 1
 
 
-def ceilings_of(facts: Mapping[str, Any], folder: Path, measure: Callable[[], Ceilings]) -> Ceilings:
-    """The ceilings of the device that a worker's facts name: those in the folder, else what `measure` finds, which is kept.
+def ceilings_of(
+    facts: Mapping[str, Any], folder: Path, measure: Callable[[], Ceilings], peer: bool = False
+) -> Ceilings:
+    """The ceilings of the device that a worker's facts name, with `peer` of copies to another one too: those in the folder,
+    else what `measure` finds, which is kept.
 
     Empty without a reason where there is no device to speak of (none, or a scripted one); with one where measuring or keeping
     failed. What was measured only in part is used, and measured again the next time.
@@ -31,7 +34,7 @@ def ceilings_of(facts: Mapping[str, Any], folder: Path, measure: Callable[[], Ce
     if not facts.get("gpu_uuid") or facts.get("scripted"):
         return Ceilings()
     kept = known(folder, facts)
-    if kept is not None:
+    if kept is not None and (kept.peer_bytes_s or not peer):
         return kept
     try:
         found = measure()
@@ -50,7 +53,8 @@ def known(folder: Path, facts: Mapping[str, Any]) -> Ceilings | None:
     copy, products = entry.get("copy_bytes_s"), entry.get("matmul_flops_s")
     if not _is_rate(copy) or not isinstance(products, dict) or not all(map(_is_rate, products.values())):
         return None
-    return Ceilings(copy, products)
+    peer = entry.get("peer_bytes_s")
+    return Ceilings(copy, products, peer_bytes_s=peer if _is_rate(peer) else 0.0)
 
 
 def keep(folder: Path, facts: Mapping[str, Any], found: Ceilings) -> None:
@@ -59,6 +63,7 @@ def keep(folder: Path, facts: Mapping[str, Any], found: Ceilings) -> None:
         **_measured_with(facts),
         "copy_bytes_s": found.copy_bytes_s,
         "matmul_flops_s": found.matmul_flops_s,
+        "peer_bytes_s": found.peer_bytes_s,
     }
     with changing_kept(folder / FILE, "devices", FORMAT) as devices:
         devices[str(facts["gpu_uuid"])] = entry

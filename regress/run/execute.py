@@ -30,6 +30,7 @@ from regress.run.environments import Prepared
 from regress.run.environments.tree import unbuilt
 from regress.run.job import Job, Measured, Sink, Steps, Watcher
 from regress.run.lanes import Lane, Lanes, at_once
+from regress.run.overhead import Clock
 from regress.run.problems import apart, problems_of
 from regress.run.turns import Turns
 from regress.run.unmatched import nothing_matches, unmatched
@@ -53,12 +54,13 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
 
     Raises NothingMeasured where no case is selected, the suite has none, or the wrong code was imported.
     """
-    steps = steps or plan.FixedRounds(job.rounds)
+    steps, began_s = steps or plan.FixedRounds(job.rounds), time.monotonic()
     measured, lanes = Measured(), Lanes(job, steps.end_s)
     with tempfile.TemporaryDirectory(prefix="caches-", dir=scratch(), ignore_cleanup_errors=True) as folder:
         run = _Execution(job, measured, lanes, sink, watcher, Path(folder))
         try:
             run.select()
+            measured.start_s = time.monotonic() - began_s
             if not measured.unaffected:
                 run.measure(steps)
         except KeyboardInterrupt:
@@ -72,6 +74,10 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
         [lane.visits.imported for lane in lanes.all],
         {each.side.name: f"{each.side.name} {each.side.label}" for each in job.sides if not each.environment.installs},
     )
+    clock = Clock()
+    for each in (spent for lane in lanes.all for spent in lane.visits.clock.spent.values()):
+        clock.add(each)
+    measured.durations = clock.spent
     overheads = [each for lane in lanes.all for each in lane.visits.overheads]
     if overheads:
         firsts, betweens, cases = zip(*overheads, strict=True)

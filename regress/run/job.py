@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from typing import Protocol as Interface
 
-from regress.model import Batch, Benchmark, Case, Round, Settings, SuiteProblem
+from regress.model import Batch, Benchmark, Case, Duration, Round, Settings, SuiteProblem
 from regress.run.environments import Prepared
 from regress.run.gpus import Gpu
 from regress.run.plan import Selection
@@ -44,8 +44,12 @@ class Measured:
     """By side: the facts of its first process."""
     problems: list[SuiteProblem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    start_s: float = 0.0
+    """Seconds until the first visit: imports of the suite on all sides, and the trial of forks."""
     overhead: tuple[float, float] | None = None
     """Seconds that a process needs until it can measure (the median), and that a case takes beside that (the mean)."""
+    durations: dict[str, Duration] = field(default_factory=dict)
+    """By benchmark: where its time has gone."""
     unaffected: bool = False
     """Nothing was measured, because no benchmark covers what was changed."""
     interrupted: bool = False

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+from regress.measure.wire import Proposal, Task
+from regress.model import Duration, Round
 
 
 class Overhead(NamedTuple):
@@ -42,3 +45,27 @@ class Spent:
     def overhead(self, cases: int) -> Overhead:
         between_s = time.monotonic() - self._start - self.first_s - self.measuring_s
         return Overhead(self.first_s + self.opening_s, between_s, cases)
+
+
+class Clock:
+    """Adds up where the time of each benchmark goes."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, Duration] = {}
+
+    def answered(self, reply: Proposal | Round) -> None:
+        """A visit has ended."""
+        if isinstance(reply, Proposal):
+            self.add(Duration(reply.name, 0, 0.0, reply.setup_s, reply.seconds - reply.setup_s))
+        else:
+            self.add(Duration(reply.name, 0, 0.0, reply.setup_s, 0.0, reply.duration_s - reply.setup_s))
+
+    def unanswered(self, task: Task, seconds: float) -> None:
+        """A visit has ended with its process, or was given up."""
+        first = task.protocol is None
+        self.add(Duration(task.name, first_visits_s=seconds if first else 0.0, rounds_s=0.0 if first else seconds))
+
+    def add(self, more: Duration) -> None:
+        had = self.spent.get(more.name, Duration(more.name))
+        kinds = ("setup_cache_s", "setup_s", "first_visits_s", "rounds_s")
+        self.spent[more.name] = replace(had, **{kind: getattr(had, kind) + getattr(more, kind) for kind in kinds})

@@ -8,6 +8,7 @@ import math
 import posixpath
 import random
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol as Interface
@@ -244,10 +245,8 @@ def ranks_of(benchmark: Benchmark) -> tuple[int, str]:
     if type(value) is not int or value < 1:  # exactly: True is an int too
         return 1, f"{benchmark.name}: the declared ranks {value!r} is no number of processes, so one measures it"
     if value > 1 and (benchmark.metric not in OF_RANKS or benchmark.type == "timeraw"):
-        return (
-            1,
-            f"{benchmark.name}: ranks are for cudatime_*, time_*, track_* and peakmem_*, so one process measures it",
-        )
+        types = "cudatime_*, time_*, track_* and peakmem_*"
+        return 1, f"{benchmark.name}: ranks are for {types}, so one process measures it"
     return value, ""
 
 
@@ -260,6 +259,26 @@ def gpus_of(benchmark: Benchmark) -> tuple[int, str]:
         return value, ""
     measured_with = f"it is measured with {'one' if ranks == 1 else ranks}"
     return ranks, f"{benchmark.name}: the declared gpus {value!r} is no number of GPUs, so {measured_with}"
+
+
+def needing_several(found: HasCases, benchmarks: Mapping[str, Mapping[str, Benchmark]]) -> list[str]:
+    """What cases need more than one process or GPU, in words: "4 of them with 2 ranks on 2 GPUs". `benchmarks` are those of
+    each side."""
+    needs = {
+        case: (ranks_of(benchmark)[0], gpus_of(benchmark)[0])
+        for side, cases in found.cases.items()
+        for case in cases
+        if (benchmark := benchmarks[side].get(case.name)) is not None
+    }
+    several = Counter((ranks, gpus) for ranks, gpus in needs.values() if ranks > 1 or gpus > 1)
+    return [
+        " ".join(filter(None, (f"{count} of them", _counted("with", ranks, "rank"), _counted("on", gpus, "GPU"))))
+        for (ranks, gpus), count in sorted(several.items())
+    ]
+
+
+def _counted(word: str, number: int, what: str) -> str:
+    return f"{word} {number} {what}s" if number > 1 else ""
 
 
 def refusal(benchmark: Benchmark, named: int = 1) -> Failure | None:

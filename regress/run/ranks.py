@@ -106,24 +106,23 @@ class Ranks:
 
     def _together(self, said: Mapping[int, Any]) -> Any:
         """One message for what each of them has said."""
-        failed = [number for number in said if _failure(said[number]) is not None]
-        alike = len({type(message) for message in said.values()}) == 1 and len(said) == len(self.servers)
-        if not failed and alike and not isinstance(said[0], Meets):
-            return merged([said[number] for number in sorted(said)])
-        if not failed:
+        failed = next((number for number in said if _failure(said[number]) is not None), None)
+        if failed is None:
+            alike = len(said) == len(self.servers) and len({type(message) for message in said.values()}) == 1
+            if alike and not isinstance(said[0], Meets):
+                return merged([said[number] for number in sorted(said)])
             where, stacks = self._standing(said)
             return Broken(Failure("error", f"its ranks have parted: {where}", detail=stacks))
-        first, failure = said[failed[0]], _failure(said[failed[0]])
+        if isinstance(said[failed], WrongCode):
+            return said[failed]
+        failure = _failure(said[failed])
         assert failure is not None
-        everywhere = {getattr(_failure(message), "message", None) for message in said.values()} == {failure.message}
-        if isinstance(first, WrongCode) or failure.kind == "skipped" or (alike and everywhere):
-            return first if isinstance(first, WrongCode) else Broken(failure)
-        where, stacks = self._standing(said, failed[0])
-        return Broken(
-            Failure(
-                failure.kind, f"rank {failed[0]}: {failure.message}; {where}", failure.where, failure.detail + stacks
-            )
-        )
+        others = [_failure(said.get(number)) for number in range(len(self.servers))]
+        if failure.kind == "skipped" or all(each is not None and each.message == failure.message for each in others):
+            return Broken(failure)
+        where, stacks = self._standing(said, failed)
+        message = f"rank {failed}: {failure.message}; {where}"
+        return Broken(Failure(failure.kind, message, failure.where, failure.detail + stacks))
 
     def _died(self, number: int, died: Died, said: Mapping[int, Any]) -> Died:
         where, stacks = self._standing(said, number)

@@ -28,11 +28,11 @@ from regress.measure.wire import (
     WrongCode,
 )
 from regress.measure.wire import Suite as SuiteMessage
-from regress.model import Benchmark, Failure, Round
+from regress.model import Benchmark, Duration, Failure, Round
 from regress.run import groups, plan
 from regress.run.environments import Prepared
 from regress.run.groups import Group, Parted
-from regress.run.overhead import Overhead, Spent
+from regress.run.overhead import Clock, Overhead, Spent
 from regress.run.processes import Processes
 from regress.run.ranks import Ranks
 from regress.run.servers import Died, Server, TimedOut, discovered
@@ -70,6 +70,7 @@ class Visits:
     """By side: the version of the Python that imported the suite."""
     overheads: list[Overhead] = field(default_factory=list)
     """Of each process that visited all its cases."""
+    clock: Clock = field(default_factory=Clock)
     imported: dict[str, bool] = field(default_factory=dict)
     """By side, once a process of it has ended: whether any has imported code of the repository."""
     parted: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
@@ -123,6 +124,7 @@ class Visits:
         """Run the benchmark's setup_cache in the directory; None when it worked."""
         declared = benchmark.setup_cache_timeout_s
         limit_s = self.default_timeout_s if declared is None else declared
+        began_s = time.monotonic()
         try:
             with self.processes.get(side) as server:
                 server.send(SetupCache(benchmark.name, str(directory)))
@@ -132,6 +134,8 @@ class Visits:
             return Failure("timeout", f"setup_cache took longer than {limit_s:.3g} s")
         except Died as died:
             return Failure("signal" if died.returncode < 0 else "error", f"setup_cache: {died.reason}", detail=died.log)
+        finally:
+            self.clock.add(Duration(benchmark.name, setup_cache_s=time.monotonic() - began_s))
         failure = ready.failure if isinstance(ready, (CacheReady, Broken)) else None
         if failure is None:
             return None
@@ -353,7 +357,20 @@ class Visits:
     def _reply(
         self, side: Prepared, server: Server | Ranks, task: Task, timeout_s: float, spent: Spent
     ) -> Proposal | Round | Ready:
-        """What the process answers to the task, which comes next. Raises _GaveUp in place of that."""
+        """What the process answers to the task, which comes next, with its time taken. Raises _GaveUp in place of that."""
+        began_s = time.monotonic()
+        try:
+            reply = self._answer(side, server, task, timeout_s, spent)
+        except (_GaveUp, TimedOut, Died):
+            self.clock.unanswered(task, time.monotonic() - began_s)
+            raise
+        if not isinstance(reply, Ready):
+            self.clock.answered(reply)
+        return reply
+
+    def _answer(
+        self, side: Prepared, server: Server | Ranks, task: Task, timeout_s: float, spent: Spent
+    ) -> Proposal | Round | Ready:
         begun, kind = False, Proposal if task.protocol is None else Round
         while not isinstance(message := server.receive(self._within(timeout_s)), (Proposal, Round, Ready)):
             if isinstance(message, WrongCode):

@@ -31,6 +31,11 @@ def median(values: Sequence[float]) -> float:
     return found if math.isfinite(found) else statistics.median_low(values)
 
 
+def percentile(values: Sequence[float], share: float) -> float:
+    """The least of the values that so large a share of them does not exceed; of 20 or fewer the largest at 0.95."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
 def summarize(values: Sequence[float], confidence: float = 0.95) -> Summary:
     """Centre, confidence interval and spread of finite values, which are taken as independent draws.
 

@@ -404,8 +404,15 @@ def _(make: Make) -> int:
 @row("`compare`: as `check`")
 def _(make: Make) -> int:
     p = two(make, head=SLOW)
-    assert [code(p, "run", revision) for revision in ("HEAD~1", "HEAD")] == [0, 0]
+    assert code(p, "check", "--record") == 1
     assert code(p, "compare", "HEAD", "HEAD~1") == 0, "an improvement"
+    return code(p, "compare", "HEAD~1", "HEAD")
+
+
+@row("`compare`: what looks worse was recorded in sessions apart, and of one alone")
+def _(make: Make) -> int:
+    p = two(make, head=SLOW)
+    assert [code(p, "run", revision) for revision in ("HEAD~1", "HEAD")] == [0, 0]
     return code(p, "compare", "HEAD~1", "HEAD")
 
 

@@ -15,9 +15,10 @@ import pytest
 
 from regress import config as configuration
 from regress.commands.init import files
-from regress.commands.init.classified import covering
+from regress.commands.init.classified import Classified, covering
 from regress.commands.init.text import File
 from regress.report.json import schema
+from regress.run.job import Measured
 from tests.conftest import Result, interrupted, regress, start
 
 PROJ = "import regress_scripted as d\ndef work(): d.kernel('k', 50e-6)\ndef host(): d.host(20e-6)\n"
@@ -415,10 +416,12 @@ def test_tracked_numbers_without_a_direction_are_told_with_the_line_that_declare
 
 SLOW = """
 import time
+import regress_scripted as d
 class Slow:
     params = list(range(12))
-    def setup(self, n): time.sleep(0.5)
-    def time_it(self, n): pass
+    timeout = {timeout}
+    def setup(self, n): time.sleep(250 * (n {which}))
+    def time_it(self, n): d.host(20e-6)
 """
 
 
@@ -429,11 +432,15 @@ def asked(repository: Callable[..., Path], suite: str, *words: str, **keys: obje
     return result, document(result)
 
 
-def test_a_budget_ends_it_and_says_how_far_it_came(repository: Callable[..., Path]) -> None:
-    """The six cases that are measured in full take three seconds to set up: with one second they are all."""
-    result, report = asked(repository, SLOW, "--budget", "1s")
-    assert (result.code, report["cases"], report["counts"]) == (0, 12, {"cpu": 6})
-    assert next(each for each in report["checks"] if each["name"] == "budget")["found"] == "6 of 12 cases tried"
+def budget_of(report: Mapping[str, Any]) -> str:
+    return str(next(each["found"] for each in report["checks"] if each["name"] == "budget"))
+
+
+def test_a_budget_ends_what_is_under_way_and_says_how_far_it_came(repository: Callable[..., Path]) -> None:
+    """The first case is known before the third begins, whose own time-out is much longer than the budget."""
+    result, report = asked(repository, SLOW.format(timeout=250, which="== 2"), "--budget", "6s")
+    assert (result.code, report["cases"], report["counts"]) == (0, 12, {"cpu": 1})
+    assert budget_of(report) == "1 of 12 cases tried"
     words = [each["command"].partition("    # about ") for each in report["suggestions"]]
     assert [command for command, _, _ in words] == [
         "regress init --budget 10m",
@@ -445,12 +452,13 @@ def test_a_budget_ends_it_and_says_how_far_it_came(repository: Callable[..., Pat
 
 
 def test_a_benchmark_costs_one_time_out_at_most(repository: Callable[..., Path]) -> None:
-    suite = SLOW.replace("time.sleep(0.5)", "time.sleep(0 if n == 9 else 60)").replace(
-        "    def setup", "    timeout = 1\n    def setup"
-    )
-    _, report = asked(repository, suite.replace("range(12)", "[0, 1, 2, 3, 4, 5, 9, 10]"))
-    found = next(each for each in report["checks"] if each["name"] == "budget")["found"]
-    assert found == "6 of 8 cases tried; 2 not, as another case of their benchmark timed out"
+    _, report = asked(repository, SLOW.format(timeout=1, which=">= 0"))
+    assert budget_of(report) == "1 of 12 cases tried; 11 not, as another case of their benchmark timed out"
+
+
+def test_an_estimate_counts_the_imports_of_both_sides() -> None:
+    seen = Classified({}, (), {}, Measured(start_s=3.0, overhead=(0.5, 0.0)), (), 10)
+    assert seen.check_s(4) == 2 * (3.0 + 5 * 0.5)
 
 
 def test_only_what_is_selected_is_looked_at(repository: Callable[..., Path]) -> None:
@@ -464,11 +472,20 @@ def test_where_everything_fails_nothing_can_be_measured(repository: Callable[...
     assert (result.code, report["counts"]) == (5, {"failed": 1})
 
 
-def test_writing_does_not_measure_again_what_was_just_looked_over(suite: Path) -> None:
+def test_writing_measures_nothing_again_and_says_what_was_not_tried(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGRESS_CACHE_DIR", str(tmp_path / "own"))
     assert regress(suite, "init", "--device", "fake").code == 0
+    (kept,) = (tmp_path / "own").rglob("classified.json")
+    (state,) = (document := json.loads(kept.read_text()))["suites"].values()
+    assert state["left"] == ""
+    state["left"] = "5 of 12 cases tried"
+    kept.write_text(json.dumps(document))
     done = regress(suite, "init", "--device", "fake", "--write")
     assert (done.code, "first visits" in done.err) == (0, False)
     assert "^gpu\\\\." in (suite / "asv.conf.json").read_text()
+    assert re.search(r"budget +5 of 12 cases tried\n +fix: regress init --budget 10m", done.out)
 
 
 def test_what_is_not_installed_is_said_with_the_command(repository: Callable[..., Path]) -> None:

@@ -23,6 +23,7 @@ ODD = (
     "dtype",
     "exact",
     "gpus",
+    "ranks",
     "critical",
 )
 VALUES = ("7", "float('nan')", "[None]", "[[1]]", "{'a': 1}", "True", "len")

@@ -129,7 +129,8 @@ def test_an_export_becomes_a_commits_result(exports: Path, tmp_path: Path, monke
     rows = {
         (row["name"], tuple(row["params"]), row["metric"]): row for row in json.loads(compared.stdout)["benchmarks"]
     }
-    assert rows["profiled.attention", ("size=1024",), "gpu_time"]["verdict"] == "regressed"
+    attention = rows["profiled.attention", ("size=1024",), "gpu_time"]
+    assert (attention["verdict"], attention["n"]["base"]) == ("regressed", 4), "each export once"
     assert compared.exit_code == 1
 
 

@@ -210,6 +210,33 @@ def test_verbose_says_what_it_cost_beside_measuring(project: Callable[..., Proje
     assert "beside measuring" not in p.regress("run").out
 
 
+def test_where_the_time_goes_is_told_by_benchmark_the_slowest_first(project: Callable[..., Project]) -> None:
+    """What it waits for says at least how long it took: setups, a setup_cache, and a call that is the end of its process."""
+    p = project(run_rounds=2)
+    suite = """
+import os, time
+class Dies:
+    def time_die(self): time.sleep(0.3); os._exit(3)
+class Slow:
+    params = [1, 2]
+    def setup_cache(self): return time.sleep(0.05) or 1
+    def setup(self, cache, n): time.sleep(0.02)
+    def track_slow(self, cache, n): return n
+def track_quick(): return 1
+"""
+    measured(p, **{"benchmarks/c.py": suite})
+    result = p.regress("run", "-b", "^c", "--durations=2", "--format", "json")
+    found = document(result)["durations"]
+    dies, slow = found["slowest"]
+    assert (result.code, found["of"], found["build_s"]) == (3, 3, 0)
+    assert (dies["name"], dies["cases"], dies["first_visits_s"] >= 0.3) == ("c.Dies.time_die", 1, True)
+    assert (slow["name"], slow["cases"]) == ("c.Slow.track_slow", 2)
+    assert slow["setup_s"] >= 2 * 3 * 0.02, "of two cases, in a first visit and two rounds"
+    assert slow["setup_cache_s"] >= 0.05
+    parts = ("setup_cache_s", "setup_s", "first_visits_s", "rounds_s")
+    assert slow["seconds"] == pytest.approx(sum(slow[part] for part in parts))
+
+
 def test_what_was_interrupted_before_the_first_round_claims_nothing(
     project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -582,6 +582,20 @@ def test_what_gives_no_number_any_more_is_told_once_with_its_commit(project: Cal
         {"b.track_raises", "b.track_dies", "b.Skips.track_skips"},
     ), "what is known is listed, and fails nothing again"
     assert len(later) == 3
+    assert p.regress("ack", "b.track_raises", "--reason", "gone on purpose").code == 0
+    assert p.regress("ack", "--all-open", "--reason", "the others").code == 0
+    never = "def track_never(): raise RuntimeError\n"
+    p.commit({"proj/__init__.py": "N = 2\nNAME = 1\n", "benchmarks/never.py": never}, "six")
+    known = document(p.regress("sweep", "--format", "json"))
+    told = "never.track_never fails wherever measured, and never gave a number; fix: regress run -b never.track_never"
+    assert told in known["warnings"]
+    assert {each["name"]: each["acknowledged"]["reason"] for each in known["breakages"]} == {
+        "b.track_raises": "gone on purpose",
+        "b.track_dies": "the others",
+        "b.Skips.track_skips": "the others",
+    }
+    assert known["remark"] == "nothing new (1 of 2 commits measured)"
+    assert p.regress("ack", "--all-open", "--reason", "x").code == 2, "nothing is open any more"
 
 
 def test_a_file_that_cannot_be_imported_is_no_pass(project: Callable[..., Project]) -> None:

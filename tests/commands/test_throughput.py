@@ -104,6 +104,18 @@ def test_rates_of_a_side() -> None:
     assert rates.of_time(Case("b.f", ("'float64'",)), gpu_time, at(1.0)) == Throughput(flops_per_s=100.0)
 
 
+def test_what_ranks_move_is_held_against_a_copy_between_devices() -> None:
+    ceilings = dataclasses.replace(CEILINGS, peer_bytes_s=4e11)
+    rates = Rates.of([visited(bytes=1e11, ranks=2)], {"b.f": benchmark()}, ceilings)
+    found = rates.of_time(Case("b.f"), METRICS["gpu_time"], at(0.5))
+    assert found is not None
+    assert (found.bytes_per_s, found.share_of_copy) == (2e11, 0.5)
+    alone = Rates.of([visited(bytes=1e11, ranks=2)], {"b.f": benchmark()}, CEILINGS)
+    nothing = alone.of_time(Case("b.f"), METRICS["gpu_time"], at(0.5))
+    assert nothing is not None
+    assert nothing.share_of_copy is None
+
+
 def test_wall_time_is_no_share_of_what_the_device_does() -> None:
     rates = Rates.of([visited("'bfloat16'", times=("wall_time",), bytes=8, flops=16)], {}, CEILINGS)
     case = Case("b.f", ("'bfloat16'",))

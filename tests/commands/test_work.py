@@ -62,7 +62,7 @@ def test_work_is_shown_beside_the_value(declared: Project) -> None:
 def test_shares_are_of_what_the_device_was_found_to_do(declared: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
-    def ceilings_of(facts: Any, folder: Path, measure: Callable[[], Ceilings]) -> Ceilings:
+    def ceilings_of(facts: Any, folder: Path, measure: Callable[[], Ceilings], peer: bool) -> Ceilings:
         asked.append((facts["gpu_uuid"], folder))
         return CEILINGS
 
@@ -81,7 +81,7 @@ def test_shares_are_of_what_the_device_was_found_to_do(declared: Project, monkey
 
 def test_ceilings_that_cannot_be_measured_are_a_warning(declared: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = Ceilings(3e12, failure=Failure("oom", "no room"))
-    monkeypatch.setattr(module, "ceilings_of", lambda facts, folder, measure: failed)
+    monkeypatch.setattr(module, "ceilings_of", lambda facts, folder, measure, peer: failed)
     report = run(Request(declared.root), None, Watch())
     assert report.exit_code == 0
     assert shares(report)["b.cudatime_copy('float16')"] == (pytest.approx(0.5, rel=0.02), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from regress.compare import breakages_of
+from regress.compare import breakages_of, numberless
 from regress.model import METRICS, Case, Commit, Series
 
 COMMITS = tuple(Commit(f"{at:040x}", f"change {at}", "Ada", 1e9 + at) for at in range(6))
@@ -57,6 +57,14 @@ def test_a_case_without_what_it_is_about_fails_where_nothing_was_measured() -> N
         for name, points in (("wall_time", ("error", 1.0, "error")), ("peak_memory", (1.0, 1.0, "error")))
     )
     assert told(wall, memory) == [("error", 2, [3])]
+
+
+def test_what_has_never_given_a_number_and_fails_is_told_apart() -> None:
+    assert numberless([series("error", None, "timeout")]) == {Case("b.f")}
+    assert numberless([series("error", 1.0, "error")]) == set(), "it has stopped"
+    assert numberless([series("error", "skipped")]) == numberless([series("skipped")]) == set()
+    elsewhere = replace(series(1.0), machine="other")
+    assert numberless([series("error"), elsewhere]) == set(), "it works on another machine"
 
 
 def test_places_are_apart() -> None:

@@ -57,6 +57,20 @@ def test_commits_without_results_in_between_are_blamed_too() -> None:
     assert int(change.good, 16) == 19
 
 
+def test_what_lies_beside_the_line_is_followed_by_none_and_follows_none() -> None:
+    """The line became slower, and a branch from before that was merged: one change, and the merge is none."""
+    beside = frozenset(range(25, 31))
+    merged = series((20, 1e-3), (5, 1.3e-3), (6, 1e-3), (20, 1.3e-3), beside=beside)
+    (change,) = found(merged)
+    assert [int(sha, 16) for sha in (change.good, *change.blamed)] == [19, 20]
+    assert len(found(replace(merged, beside=frozenset()))) > 1
+    (brought,) = found(series((25, 1e-3), (6, 1.3e-3), (20, 1.3e-3), beside=beside))
+    assert [int(sha, 16) for sha in brought.blamed] == [*range(25, 32)], "the merge and what it brought"
+    assert int(brought.good, 16) == 24
+    assert merged.by_way[HERE] == [*range(25), *range(31, 51)]
+    assert replace(merged, beside=frozenset(range(51))).by_way[HERE] == [*range(51)], "better than none"
+
+
 def test_where_the_place_is_not_sure_its_neighbours_are_blamed_too() -> None:
     (change,) = found(series((40, 1e-3), (40, 1.05e-3), noise=0.03))
     assert len(change.blamed) > 1

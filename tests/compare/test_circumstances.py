@@ -211,3 +211,28 @@ def test_rounds_that_follow_each_other_are_said_to_drift() -> None:
     mixed = slow[::2] + slow[1::2][::-1]
     shuffled = [mixed[(7 * at) % 24] for at in range(24)]
     assert not any("drifting" in each for each in one(rounds(gpu_time=shuffled), rounds(gpu_time=shuffled)).reasons)
+
+
+# -- within a round ------------------------------------------------------------------------------------------------------
+
+
+def trending(*trends: object) -> str:
+    """The reason that a comparison gets whose rounds have these trends, the base's first."""
+    base, head = (
+        [replace(each, facts={"trend": own}) for each, own in zip(BASE, part, strict=False)]
+        for part in (trends[: len(trends) // 2], trends[len(trends) // 2 :])
+    )
+    return "; ".join(one(base, head).reasons)
+
+
+def test_samples_that_drift_within_a_round_are_told_and_change_no_verdict() -> None:
+    told = "drifting within a round: its last samples are +2 % off its first"
+    assert trending(*(0.02, 0.021, 0.019, 0.018) * 2) == told
+    assert trending(*(-0.02, -0.021, -0.019, -0.018) * 2).startswith(
+        "drifting within a round: its last samples are -1.9 %"
+    )
+    assert one(under(BASE, trend=0.02), under(SLOWER, trend=0.02)).verdict is Verdict.REGRESSED
+    assert trending(*(0.009, 0.0091) * 4) == "", "it is little"
+    assert trending(*(0.2, -0.15, 0.1, -0.05) * 2) == "", "it may be chance"
+    assert trending(*(0.02, 0.021) * 2) == "", "they are few"
+    assert trending(*("0.02", None, math.nan, math.inf) * 2) == ""

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from regress.compare import compare
-from regress.model import SYNCHRONIZES, Verdict
+from regress.compare.evidence import Evidence
+from regress.model import SYNCHRONIZES, Measured, Samples, Verdict, ends_of
 
 from .rounds import MIB, SETTINGS, benchmark, by_metric, known, one, rounds, scaled
 
@@ -168,3 +169,24 @@ def test_a_time_of_asvs_under_the_device_protocol_is_about_its_device_time() -> 
         "host_time": ("unchanged", False),
         "wall_time": ("unchanged", False),
     }
+
+
+def test_the_samples_of_a_time_have_their_ends_whether_at_hand_or_kept() -> None:
+    """p95 is that of a round, in the median: a round that was disturbed does not speak for the others."""
+    taken = rounds(gpu_time=[1.0, 1.0, 1.0], peak_memory=[5.0, 5.0, 5.0], protocol={"calls": 14})
+    every = [[float(at + first) for at in range(1, 101)] for first in (0, 10, 500)]
+    own = [
+        replace(each, values={**each.values, "gpu_time": Measured(1.0, samples)})
+        for each, samples in zip(taken, every, strict=True)
+    ]
+    (time,) = [each for each in compare(own, own, None, SETTINGS) if each.metric.name == "gpu_time"]
+    expected = Samples(n=300, calls=14, low=1.0, p95=105.0, high=600.0)
+    assert (time.base_samples, time.head_samples) == (expected, expected)
+    kept = [
+        replace(each, values={"gpu_time": replace(value, samples=[], ends=ends_of(value))})
+        for each in own
+        for value in [each.values["gpu_time"]]
+    ]
+    assert Evidence.of("head", kept, 0.8).samples_of("gpu_time") == expected
+    assert Evidence.of("head", taken, 0.8).samples_of("gpu_time") is None, "one sample a round"
+    assert Evidence.of("head", own, 0.8).samples_of("peak_memory") is None

@@ -30,7 +30,7 @@ from regress.model import (
     Verdict,
 )
 from tests.compare.rounds import SETTINGS, benchmark, known
-from tests.simulator import Check, Machine, Noise, rates
+from tests.simulator import Check, Machine, Noise, looked_at, rates
 
 QUIET = Noise(round_sd=0.004)
 ADD, MUL = Case("ops.cudatime_add"), Case("ops.cudatime_mul")
@@ -377,3 +377,10 @@ def test_error_rates(change: float, verdict: str, least: float) -> None:
         assert counts["regressed"] <= 2
     if change == 0.0:
         assert rounds <= 5
+
+
+def test_what_is_extreme_is_confirmed_by_few_rounds_and_what_scatters_is_not_taken_for_it() -> None:
+    """A small seeded part of `python -m tests.simulator --extreme`."""
+    assert all(each.few and each.claimed for each in looked_at(2.0, 10, Noise(), seed=3))
+    assert not any(each.few for each in looked_at(1.0, 30, Noise(0.3), seed=3))
+    assert not any(each.few for each in looked_at(1.5, 10, Noise(), seed=3)), "large, and not extreme"

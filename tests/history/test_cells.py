@@ -20,7 +20,9 @@ BROKEN = Failure("error", "boom")
 
 
 def kept(*rounds: Round, run: str = "r", version: str = "v1", **declared: Any) -> list[Kept]:
-    return [Kept(each, run, benchmark(each.name, version=version, **declared)) for each in rounds]
+    return [
+        Kept(dataclasses.replace(each, run=run), benchmark(each.name, version=version, **declared)) for each in rounds
+    ]
 
 
 def orders(kept_rounds: list[Kept]) -> list[int]:

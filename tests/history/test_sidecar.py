@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from regress.history import sidecar
 from regress.history.results_file import FormatError
 from regress.history.sidecar import Header, parse, round_lines, suite_lines
-from regress.model import Benchmark, Failure, Measured, Protocol, Round
+from regress.model import Benchmark, Ends, Failure, Measured, Protocol, Round
 
 from .samples import SHA, benchmark, taken
 
@@ -51,15 +51,19 @@ rounds = st.builds(
 def recorded(*taken: Round, facts: Mapping[str, object] | None = None, of: Benchmark | None = None) -> bytes:
     data, known = b"", set[str]()
     for each in taken:
-        lines, new = round_lines(HEADER, each, "run-1", facts or {}, of, known)
+        lines, new = round_lines(HEADER, dataclasses.replace(each, run="run-1"), facts or {}, of, known)
         data, known = data + lines, known | new
     return data
 
 
 def same(found: Round, expected: Round) -> bool:
-    """Equal but for the samples, which a sidecar does not keep; NaN equals itself here."""
-    bare = {key: dataclasses.replace(value, samples=[]) for key, value in expected.values.items()}
-    return repr(found) == repr(dataclasses.replace(expected, values=bare))
+    """Equal but for the samples, of which a sidecar keeps the ends alone; NaN equals itself here."""
+
+    def bare(each: Round) -> Round:
+        values = {key: dataclasses.replace(value, samples=[], ends=None) for key, value in each.values.items()}
+        return dataclasses.replace(each, values=values, run="run-1")
+
+    return repr(bare(found)) == repr(bare(expected)) and not any(each.samples for each in found.values.values())
 
 
 @given(st.lists(rounds, max_size=5, unique_by=lambda each: (each.name, tuple(each.params), each.order, each.process)))
@@ -68,6 +72,25 @@ def test_rounds_come_back_as_they_were_but_for_their_samples(expected: list[Roun
     assert found.unreadable == ()
     assert len(found.kept) == len(expected)
     assert all(same(kept.round, each) for kept, each in zip(found.kept, expected, strict=True))
+
+
+def test_of_the_samples_of_a_time_the_ends_are_kept() -> None:
+    samples = [1e-6 * at for at in range(1, 101)]
+    values = {
+        "gpu_time": Measured(5e-5, samples),
+        "peak_memory": Measured(1.0, [1.0, 2.0], "B"),
+        "launches": Measured(3.0, [3.0], "count", exact=True),
+    }
+    (kept,) = parse(recorded(Round("f", [], "head", 0, values=values))).kept
+    assert kept.round.values["gpu_time"].ends == Ends(100, 1e-6, 9.5e-5, 1e-4)
+    assert [kept.round.values[name].ends for name in ("peak_memory", "launches")] == [None, None]
+
+
+@pytest.mark.parametrize("ends", ["[1, 2]", "3", '["x", 1, 1]'])
+def test_ends_that_are_none_make_a_line_unreadable(ends: str) -> None:
+    data = recorded(Round("f", [], "head", 0, values={"gpu_time": Measured(1.0, [1.0, 1.0])}))
+    found = parse(re.sub(rb'"ends": ?\[1.0, ?1.0, ?1.0\]', b'"ends": ' + ends.encode(), data))
+    assert (found.kept, len(found.unreadable)) == ((), 1)
 
 
 @given(st.lists(rounds, min_size=1, max_size=3))
@@ -174,7 +197,7 @@ def test_a_run_or_a_benchmark_without_a_name_costs_no_round(value: bytes) -> Non
     (run, of) = (part for part in re.findall(rb'"(?:run|benchmark)":"[^"]*"', whole) if b"is" not in part)
     for part in (run, of):
         (kept,) = parse(whole.replace(part, part.partition(b":")[0] + b":" + value)).kept
-        assert isinstance(kept.run, str)
+        assert isinstance(kept.round.run, str)
 
 
 def test_numbers_that_json_lacks_come_back_wherever_they_are() -> None:

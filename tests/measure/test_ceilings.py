@@ -17,7 +17,7 @@ from regress.measure.ceilings import copy_bytes, matrix_size, measure
 from regress.measure.wire import Ceilings, decode, encode
 
 GIB = 1 << 30
-COPY_S = 1e-3
+COPY_S, PEER_S = 1e-3, 3e-3
 PRODUCT_S = {"float32": 22e-3, "tf32": 3e-3, "bfloat16": 1.5e-3}
 
 
@@ -30,8 +30,11 @@ class Scripted(FakeBackend):
 class Library(ceilings._Library):
     """Its copies and products cost what the script says."""
 
-    def __init__(self, device: Scripted, free: int = 80 * GIB, broken: str = "", waits: bool = False) -> None:
+    def __init__(
+        self, device: Scripted, free: int = 80 * GIB, broken: str = "", waits: bool = False, devices: int = 1
+    ) -> None:
         self._device, self._free, self._broken, self._waits = device, free, broken, waits
+        self._devices = devices
         self.asked: list[tuple[str, int]] = []
 
     def open(self) -> None: ...
@@ -39,13 +42,16 @@ class Library(ceilings._Library):
     def free_bytes(self) -> int:
         return self._free
 
+    def devices(self) -> int:
+        return self._devices
+
     def dtypes(self) -> list[str]:
         return list(PRODUCT_S)
 
     @contextlib.contextmanager
-    def copying(self, size: int) -> Iterator[Callable[[], object]]:
-        self.asked.append(("copy", size))
-        yield lambda: self._run(COPY_S)
+    def copying(self, size: int, to: int = 0) -> Iterator[Callable[[], object]]:
+        self.asked.append(("peer" if to else "copy", size))
+        yield lambda: self._run(PEER_S if to else COPY_S)
 
     @contextlib.contextmanager
     def multiplying(self, dtype: str, size: int) -> Iterator[Callable[[], object]]:
@@ -75,6 +81,12 @@ def test_work_over_time_of_a_copy_and_of_each_product(monkeypatch: pytest.Monkey
         assert found.matmul_flops_s[dtype] == pytest.approx(2 * 8192**3 / seconds, rel=0.02)
     assert library.asked == [("copy", GIB), *((dtype, 8192) for dtype in PRODUCT_S)]
     assert decode(encode(found)) == found
+
+
+def test_a_copy_to_another_device_is_measured_where_one_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, library = measured(monkeypatch, devices=2)
+    assert found.peer_bytes_s == pytest.approx(GIB / PEER_S, rel=0.02)
+    assert library.asked[-1] == ("peer", GIB)
 
 
 def test_a_ceiling_is_the_best_of_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:

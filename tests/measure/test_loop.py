@@ -428,3 +428,26 @@ def test_warm_up_goes_on_while_something_is_compiled(device: FakeBackend, monkey
     assert DeviceLoop(call, device).warm_up(5.0)
     assert compiled == 6
     assert calls >= 3 * 6
+
+
+@pytest.mark.parametrize("growth", [0.001, -0.001, 0.0])
+@pytest.mark.parametrize("kernel_s", [60e-6, 30e-3, 600e-3])
+def test_a_call_that_drifts_within_a_round_is_told_by_the_lane_that_is_measured_twice(
+    device: FakeBackend, kernel_s: float, growth: float
+) -> None:
+    """On many lanes, on a few, and on one; lanes themselves are of two levels on many devices."""
+    calls = iter(range(10_000))
+
+    def call() -> None:
+        device.kernel("k", kernel_s * (1 + growth * next(calls)))
+
+    loop = DeviceLoop(call, device)
+    loop.warm_up(1.0)
+    protocol = loop.propose(Protocol("gpu_time"))
+    assert protocol is not None
+    several = kernel_s < 1e-3
+    found = loop.sample(replace(protocol, window_budget_s=100.0 if not several else 0.1))
+    assert found is not None
+    assert found.trend is not None
+    taken = len(found.device) if several else 3 * len(found.device) // 4
+    assert found.trend == pytest.approx(growth * taken, rel=0.2, abs=0.012)

@@ -24,6 +24,8 @@ from regress.model import (
     Contender,
     Contrast,
     Crossover,
+    Duration,
+    Durations,
     Explained,
     Explanation,
     Failure,
@@ -41,6 +43,7 @@ from regress.model import (
     ProfiledSide,
     Report,
     Reviewed,
+    Samples,
     SelfCheck,
     Setting,
     Shift,
@@ -81,6 +84,7 @@ DEVICE = "H100 80GB HBM3  driver 580.65  CUDA 13.0  torch 2.11  SM clock 1980 MH
 
 OOM = Failure("oom", "asked for 60.0 GiB, 12.1 GiB were free", "benchmarks/big.py:17")
 THROUGHPUT = Throughput(2.45e12, 5.1e12, 0.874, None)
+SAMPLES = Samples(1000, 8, 26.9e-6, 28.3e-6, 41e-6)
 BOOM = Failure(
     "error",
     "RuntimeError: shape '[0, 3]'\nis invalid",
@@ -344,7 +348,9 @@ def run() -> Report:
         device=DEVICE,
         plan="6 cases, 5 rounds, about 40 s",
         measurements=(
-            Measurement(SOFTMAX, METRICS["gpu_time"], summary(27.42e-6, 0.0061), throughput=THROUGHPUT),
+            Measurement(
+                SOFTMAX, METRICS["gpu_time"], summary(27.42e-6, 0.0061), throughput=THROUGHPUT, samples=SAMPLES
+            ),
             Measurement(SOFTMAX, METRICS["host_time"], summary(11.0e-6, 0.04), primary=False),
             Measurement(SOFTMAX, METRICS["peak_memory"], exact(512 * 2.0**20), primary=False),
             Measurement(SOFTMAX, METRICS["launches"], exact(3.0), primary=False),
@@ -354,6 +360,12 @@ def run() -> Report:
             Measurement(Case("conv.time_conv", ("3",)), METRICS["peak_memory"], None, BOOM, primary=False),
             Measurement(Case("net.time_fetch"), METRICS["wall_time"], None, HANG),
             Measurement(Case("h.time_c", ("9.0",)), METRICS["gpu_time"], None, NOT_HERE),
+        ),
+        durations=Durations(
+            (Duration(HOSTILE.name, 3, 0.0, 71.25, 0.4, 12.0), Duration("net.time_fetch", 1, 1.5, 0.004, 60.0)),
+            5,
+            12.5,
+            0.75,
         ),
         cases=6,
         problems=PROBLEMS,

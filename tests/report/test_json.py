@@ -149,11 +149,14 @@ def test_a_comparison_in_full() -> None:
         "gates": True,
         "critical": True,
         "threshold": 0.05,
+        "base_samples": None,
+        "head_samples": None,
         "throughput": None,
         "acknowledged": None,
         "noise": 0.008,
         "min_detectable": 1.057,
         "pairs": None,
+        "sessions": None,
         "repro": "regress check 3f2c1ab0 9d41e770 -b " + shlex.quote("a.f(1, 'x')"),
     }
 

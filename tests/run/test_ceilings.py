@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,15 @@ def test_another_card_and_another_driver_are_measured_anew(tmp_path: Path, other
     assert second.asked == 1
     both = other["gpu_uuid"] != CARD["gpu_uuid"]
     assert known(tmp_path, CARD) == (FOUND if both else None), "a value of each card, of its newest driver"
+
+
+def test_the_copy_to_another_card_is_measured_once_it_is_asked_for(tmp_path: Path) -> None:
+    ceilings_of(CARD, tmp_path, Measuring())
+    with_peer = replace(FOUND, peer_bytes_s=4e11)
+    measure = Measuring(with_peer)
+    assert [ceilings_of(CARD, tmp_path, measure, peer=True) for _ in range(2)] == [with_peer] * 2
+    assert measure.asked == 1
+    assert ceilings_of(CARD, tmp_path, measure) == with_peer
 
 
 def test_a_change_of_the_harness_measures_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,6 +120,7 @@ timeraw_r.repeat = 2
     )
     measured = bench.run()
     assert failures(measured) == {}
+    assert measured.start_s > 0
     values = {each.name.removeprefix("b."): {k: v.value for k, v in each.values.items()} for each in measured.rounds}
     counters = {"launches", "synchronizations", "copies", "allocations"}
     memory = {"peak_memory", "output_memory", "left_memory"}

@@ -8,20 +8,23 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from regress.commands.run import measurements
 from regress.compare.judge import compare
 from regress.measure import ranks as measuring
 from regress.measure.wire import Meeting, Meets, Proposal, Rank
-from regress.model import Failure, Measured, Round, Settings
+from regress.model import Case, Failure, Measured, Round, Settings
 from regress.run import groups, plan, ranks
 from regress.run.gpus import Gpu
+from regress.run.job import Measured as Everything
 from regress.run.plan import Selection
+from tests.conftest import Project, start
 from tests.run.test_execute import Bench, alive, failures
 from tests.run.test_plan import declaring
 
@@ -62,8 +65,7 @@ def of(bench: Bench, name: str) -> Round:
 # -- values --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("process", ["auto", "fresh"])
-def test_the_value_is_that_of_the_slowest_rank_and_its_own_work_tells_who_is_late(bench: Bench, process: str) -> None:
+def test_the_value_is_that_of_the_slowest_rank_and_its_own_work_tells_who_is_late(bench: Bench) -> None:
     bench.write(f"""{SUITE}
 class Late(Together):
     def cudatime_it(self):
@@ -76,7 +78,7 @@ class Alike(Together):
     def track_rank(self): return 10 * int(os.environ["WORLD_SIZE"]) + self.rank
     def time_host(self): device.host(1e-3)
 """)
-    bench.run(rounds=1, settings={"process": process})
+    bench.run(rounds=1)
     late, alike = of(bench, "Late.cudatime_it"), of(bench, "Alike.cudatime_it")
     assert late.values["gpu_time"].value == pytest.approx(75e-6, rel=0.02)
     assert {"host_time", "wall_time", "peak_memory", "launches"} <= set(late.values)
@@ -98,7 +100,7 @@ class Both(Together):
         assert os.environ["CUDA_VISIBLE_DEVICES"] == "scripted-1,scripted-2"
         return sum(int(os.environ[name]) for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
 """)
-    bench.run(rounds=1, gpus=gpus)
+    bench.run(rounds=1, gpus=gpus, settings={"process": "fresh"})
     assert of(bench, "Both.track_it").values["value"].value == 2
     assert bench.kept[0][1]["gpu_uuid"] == "scripted-1"
 
@@ -118,13 +120,16 @@ class It(Together):
         base="LATE, COLLECTIVE = 0, 20e-6",
         head="LATE, COLLECTIVE = 0.2, 30e-6",
     )
-    measured = bench.run(rounds=6)
+    measured = bench.run(rounds=4)
     found = compare(measured.of("base"), measured.of("head"), measured.benchmarks["head"], Settings())
     by_name = {each.case.name: each for each in found if each.metric.name == "gpu_time"}
     assert [str(each.verdict) for each in by_name.values()] == ["regressed", "regressed"]
     (reason,) = [each for each in by_name["b.It.cudatime_late"].reasons if "skew" in each]
     assert reason.endswith("us a call: rank 1 works longest")
     assert not [each for each in by_name["b.It.cudatime_collective"].reasons if "skew" in each]
+    rows = measurements(measured.of("head"), measured.benchmarks["head"], Settings())
+    told = {row.case.name for row in rows if any(flag.endswith("rank 1 works longest") for flag in row.flags)}
+    assert told == {"b.It.cudatime_late"}, "of one side too"
 
 
 # -- failures ------------------------------------------------------------------------------------------------------------
@@ -279,6 +284,24 @@ def test_ranks_that_work_on_a_device_need_one_each() -> None:
     assert plan.refusal_by_itself(two, named=2) == Failure("skipped", "it has 2 ranks, and this runs one process")
 
 
+def test_the_plan_says_what_needs_several() -> None:
+    found = [
+        declaring("plain"),
+        declaring("gloo", ranks=2),
+        replace(declaring("nccl", ranks=2), needs_device=True),
+        replace(declaring("shared", ranks=4, gpus=1), needs_device=True),
+        replace(declaring("peer", gpus=2), needs_device=True),
+    ]
+    measured = Everything(cases={"head": [Case(each.name) for each in found]})
+    said = plan.needing_several(measured, {"head": {each.name: each for each in found}})
+    assert said == [
+        "1 of them on 2 GPUs",
+        "1 of them with 2 ranks",
+        "1 of them with 2 ranks on 2 GPUs",
+        "1 of them with 4 ranks",
+    ]
+
+
 @pytest.mark.parametrize("value", ["two", 0, True, 1.5])
 def test_a_number_of_ranks_that_is_none_is_said_and_measured(value: Any) -> None:
     odd = declaring("odd", ranks=value)
@@ -287,3 +310,33 @@ def test_a_number_of_ranks_that_is_none_is_said_and_measured(value: Any) -> None
     assert plan.complaints([odd], Selection()) == [said]
     timed = replace(declaring("raw", ranks=2), type="timeraw")
     assert plan.ranks_of(timed)[0] == 1
+
+
+# -- what is killed ------------------------------------------------------------------------------------------------------
+
+KILLED = """
+import os, time, proj
+class It:
+    ranks = 2
+    timeout = 600
+    def setup(self):
+        open({pids!r}, "a").write(f"{{os.getpid()}} ")
+    def time_it(self): time.sleep(1e-3)
+"""
+
+
+@pytest.mark.slow
+def test_fifty_killed_drivers_leave_no_rank(project: Callable[..., Project], tmp_path: Path) -> None:
+    """Wherever it is: at a moment of its own each time."""
+    pids, p = tmp_path / "pids", project(device="cpu", run_rounds=1000)
+    p.commit({"proj/__init__.py": "", "benchmarks/b.py": KILLED.format(pids=str(pids))})
+    for number in range(50):
+        pids.write_text("")
+        process = start(p.root, "run", "--format", "json")
+        with process:
+            while len(pids.read_text().split()) < 2:
+                assert process.poll() is None, process.communicate()[1]
+                time.sleep(0.01)
+            time.sleep(0.02 * number)
+            process.kill()
+        assert not any(alive(int(pid)) for pid in pids.read_text().split())

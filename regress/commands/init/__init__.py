@@ -36,8 +36,8 @@ ABOUT = "    # "
 """Between a command and how long it takes: a shell takes no notice of that."""
 COMPILED = ("*.so", "*.pyd")
 BUDGET_S = 60.0
-FILE, FORMAT, KEPT = "classified.json", 1, 20
-"""In the cache: the patterns that were found last, which `--write` adds, of so many states of suites."""
+FILE, FORMAT, KEPT = "classified.json", 2, 20
+"""In the cache: the patterns found last, which `--write` adds, and what was not tried, of so many states of suites."""
 NO_PROJECT = {"build", "dist", "env", "venv", "site-packages", "node_modules"}
 """Folders whose compiled files are not the project's own."""
 
@@ -109,17 +109,21 @@ def _of_existing(session: Session, file: File, watcher: Watcher, write: bool, bu
     """The report on a suite with a configuration, and the block for it, or with `write` the word that it was added."""
     key = _state(session)
     kept = read_kept(session.cache / FILE, "suites", FORMAT).get(key) if write else None
-    if isinstance(kept, list):  # looked over before, and nothing has changed since
-        return Report(
-            "init", checks=tuple(_added(session, file, list(map(str, kept)))), suggestions=(("then", "regress check"),)
+    if isinstance(kept, dict) and isinstance(
+        kept.get("patterns"), list
+    ):  # looked over before, and nothing has changed since
+        checks = (
+            *_added(session, file, list(map(str, kept["patterns"]))),
+            *_untried(session, str(kept.get("left", ""))),
         )
+        return Report("init", checks=checks, suggestions=(("then", "regress check"),))
     seen = _classified(session, watcher, budget_s)
     report = _described(session, seen)
     if seen.interrupted:
         return report
     with contextlib.suppress(StoreError), changing_kept(session.cache / FILE, "suites", FORMAT) as suites:
         suites.pop(key, None)
-        suites[key] = seen.patterns()
+        suites[key] = {"patterns": seen.patterns(), "left": seen.left}
         for old in list(suites)[:-KEPT]:
             del suites[old]
     if write:
@@ -182,6 +186,8 @@ def _described(session: Session, seen: Classified) -> Report:
     measured, rounds = seen.measured, session.config.settings.check_rounds or LOOKS[0]
     took = f"about {format_duration(seen.check_s(rounds), rough=True)}"
     plan = f"{counted(seen.cases, 'case')}, {counted(rounds, 'round')} a side, builds apart"
+    known = any(each.failure is None for each in seen.rounds)
+    estimate = (Check("a check", "ok", f"{took}: {plan}"),) if known else ()
     fatal = any(problem.fatal for problem in seen.problems)
     hopeless = bool(seen.kinds) and set(seen.kinds.values()) == {Kind.FAILED}
     codes = exits(interrupted=seen.interrupted, nothing=hopeless, failed=fatal)
@@ -191,7 +197,7 @@ def _described(session: Session, seen: Classified) -> Report:
         state=codes[0].word if codes[0] else "",
         machine=session.machine,
         device=device_line(measured.facts.get("head", {}), measured.rounds),
-        checks=() if seen.interrupted else (Check("a check", "ok", f"{took}: {plan}"), *_doubts(session, seen)),
+        checks=() if seen.interrupted else (*estimate, *_doubts(session, seen)),
         counts={kind.name.lower(): number for kind, number in seen.counts.items()},
         cases=seen.cases,
         remark=seen.words,
@@ -205,7 +211,7 @@ def _next(session: Session, seen: Classified, rounds: int) -> tuple[tuple[str, s
     """What to run next, and about how long it takes by what was measured."""
     good = [Case(each.name, tuple(each.params)) for each in seen.rounds if each.failure is None]
     left = seen.cases - len(seen.kinds) - seen.given_up
-    more = (("go on", quoted("regress", "init", "--budget", "10m", *_selected(session))),) if left > 0 else ()
+    more = (("go on", _further(session)),) if left > 0 else ()
     if not good:
         return (*more, ("next", "regress doctor"))
     one, asked = min(map(str, good)), _selected(session)
@@ -224,12 +230,7 @@ def _about(seconds: float) -> str:
 
 def _doubts(session: Session, seen: Classified) -> list[Check]:
     """What the reader has to see to, or should know before adding the block."""
-    found = []
-    if len(seen.kinds) < seen.cases:
-        what = f"{len(seen.kinds)} of {counted(seen.cases, 'case')} tried"
-        if seen.given_up:
-            what += f"; {seen.given_up} not, as another case of their benchmark timed out"
-        found.append(Check("budget", "warn", what, quoted("regress", "init", "--budget", "10m", *_selected(session))))
+    found = _untried(session, seen.left)
     facts, counts = seen.measured.facts.get("head", {}), seen.counts
     if "no_device" in facts:
         what = f"{facts['no_device']}; which time_* are CUDA shows where there is one"
@@ -261,6 +262,15 @@ def _doubts(session: Session, seen: Classified) -> list[Check]:
         what = f"git does not have {compiled[0]}{more}, and a commit's worktree has what git has"
         found.append(Check("build", "warn", what, 'set the command that compiles it: "build" under "regress"'))
     return found
+
+
+def _untried(session: Session, left: str) -> list[Check]:
+    """The word that not all cases were tried, where that is so, and how to go on."""
+    return [Check("budget", "warn", left, _further(session))] if left else []
+
+
+def _further(session: Session) -> str:
+    return quoted("regress", "init", "--budget", "10m", *_selected(session))
 
 
 def _compiled(repository: Repository) -> list[str]:

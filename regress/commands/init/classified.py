@@ -16,7 +16,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from regress.model import Benchmark, Case, Round, SuiteProblem, metric_of
+from regress.commands.session import counted
+from regress.model import Batch, Benchmark, Case, Round, SuiteProblem, metric_of
 from regress.run.execute import Job, Measured, Watcher, discover, execute, nothing_selected
 from regress.run.plan import Selection, select
 from regress.run.problems import apart
@@ -69,6 +70,14 @@ class Classified:
         )
 
     @property
+    def left(self) -> str:
+        """What was not tried, and why, in words; empty where all was."""
+        if len(self.kinds) == self.cases:
+            return ""
+        why = f"; {self.given_up} not, as another case of their benchmark timed out" if self.given_up else ""
+        return f"{len(self.kinds)} of {counted(self.cases, 'case')} tried{why}"
+
+    @property
     def counts(self) -> dict[Kind, int]:
         """How many cases of each kind that occurs, in the order of the kinds."""
         found = list(self.kinds.values())
@@ -104,7 +113,8 @@ class Classified:
         return sorted({units[name] for name in names}), covering(names, others)
 
     def check_s(self, rounds: int, cases: int | None = None) -> float:
-        """What a check of two sides would take of all cases, or of so many: a first visit and so many rounds a side.
+        """What a check of two sides would take of all cases, or of so many: the import of the suite, a first visit and so many
+        rounds a side.
 
         One call tells what a case costs at least, and those that were measured in full how long one of them is sampled;
         what was not tried is as they are.
@@ -112,7 +122,8 @@ class Classified:
         first_s, between_s = self.measured.overhead or (0.0, 0.0)
         sampled_s = statistics.median([each.duration_s for each in self.measured.rounds] or [0.0])
         costs = [max(each.duration_s, sampled_s) + between_s for each in self.rounds]
-        return 2 * (1 + rounds) * (first_s + statistics.fmean(costs or [0.0]) * (cases or self.cases))
+        visit_s = first_s + statistics.fmean(costs or [0.0]) * (cases or self.cases)
+        return 2 * (self.measured.start_s + (1 + rounds) * visit_s)
 
 
 FULL = 6
@@ -122,27 +133,47 @@ PART = 0.2
 
 
 def classify(job: Job, watcher: Watcher, budget_s: float) -> Classified:
-    """Try the cases of the job, until all are tried or the time is over. Raises NothingMeasured where it has none."""
-    ends = time.monotonic() + budget_s
+    """Try the cases of the job, until all are tried or the time is over, which ends a case that is under way. Raises
+    NothingMeasured where it has none."""
     suite = discover(job, job.sides[-1])
+    end_s = time.monotonic() + budget_s
     waiting = _in_turn(select(suite.benchmarks, job.selection))
     if not waiting:
         raise nothing_selected(job, suite.problems, suite.benchmarks)
     problems, _ = apart(suite.problems, job.selection, suite.benchmarks, job.suite)
     count, given_up, size = len(waiting), 0, FULL
     found: Classified | None = None
-    while waiting and (found is None or (time.monotonic() < ends and not found.interrupted)):
+    while waiting and (found is None or (time.monotonic() < end_s and not found.interrupted)):
         began, group, waiting = time.monotonic(), waiting[:size], waiting[size:]
-        wanted = Selection(tuple(map(str, group)), known=True)
-        limit_s = min(job.default_timeout_s, max(1.0, ends - began))
-        part = _group(replace(job, selection=wanted, quick=found is not None, default_timeout_s=limit_s), watcher)
-        slow = {each.name for each in part.rounds if each.failure is not None and each.failure.kind == "timeout"}
-        given_up += sum(case.name in slow for case in waiting)
+        part = _group(replace(job, quick=found is not None), group, watcher, end_s)
+        slow = _timed_out(part.rounds)
+        given_up += sum(case.name in slow and case not in part.kinds for case in (*group, *waiting))
         waiting = [case for case in waiting if case.name not in slow]
         size = max(1, int(PART * budget_s * len(group) / (time.monotonic() - began)))
         found = part if found is None else found.and_then(part)
     assert found is not None
     return replace(found, problems=tuple(problems), cases=count, given_up=given_up)
+
+
+class _Growing:
+    """The steps of a group: a case, then two, then four, so that one which takes for ever costs what is beside it and no more.
+    None of a benchmark of which a case has timed out."""
+
+    def __init__(self, cases: Sequence[Case], end_s: float) -> None:
+        self.end_s = end_s
+        self._left, self._size = list(cases), 1
+
+    def next(self, found: Measured) -> Batch | None:
+        slow = _timed_out(found.rounds)
+        left = [case for case in self._left if case.name not in slow]
+        now, self._left = left[: self._size], left[self._size :]
+        self._size *= 2
+        return Batch(dict.fromkeys(now, 1)) if now else None
+
+
+def _timed_out(rounds: Iterable[Round]) -> set[str]:
+    """Names of the benchmarks of which a case has taken too long."""
+    return {each.name for each in rounds if each.failure is not None and each.failure.kind == "timeout"}
 
 
 def _in_turn(cases: Sequence[Case]) -> list[Case]:
@@ -154,9 +185,10 @@ def _in_turn(cases: Sequence[Case]) -> list[Case]:
     return [case for turn in turns for case in turn if case is not None]
 
 
-def _group(job: Job, watcher: Watcher) -> Classified:
-    """Visit every case of the job, and those that may belong under the device protocol once more under it."""
-    plain = execute(job, _forget, watcher)
+def _group(job: Job, cases: Sequence[Case], watcher: Watcher, end_s: float) -> Classified:
+    """Visit the cases, and those that may belong under the device protocol once more under it, as far as there is time."""
+    job = replace(job, selection=Selection(tuple(map(str, cases)), known=True))
+    plain = execute(job, _forget, watcher, _Growing(cases, end_s))
     benchmarks = plain.benchmarks.get("head", {})
     first = {_case(each): each for each in plain.rounds}
     counted = any("launches" in each.values for each in plain.rounds)
@@ -168,11 +200,17 @@ def _group(job: Job, watcher: Watcher) -> Classified:
     names = sorted({case.name for case in asking})
     settings = replace(job.settings, cuda=(*job.settings.cuda, *(f"^{re.escape(name)}$" for name in names)))
     again = Selection(tuple(sorted(map(str, asking))), known=True)
-    tried = execute(replace(job, settings=settings, selection=again), _forget, watcher)
+    tried = execute(
+        replace(job, settings=settings, selection=again), _forget, watcher, _Growing(sorted(asking, key=str), end_s)
+    )
     second = {case: each for each in tried.rounds if (case := _case(each)) in asking}
+    kinds = {
+        case: kind for case, kind in kinds.items() if case not in asking
+    }  # what there was no time for is not known
     kinds |= {case: _at_second_sight(each) for case, each in second.items()}
-    rounds = tuple({**first, **{case: each for case, each in second.items() if kinds[case] in MOVABLE}}.values())
-    return Classified(kinds, rounds, benchmarks, plain, (), len(kinds), 0, tried.interrupted)
+    rounds = {**first, **{case: each for case, each in second.items() if kinds[case] in MOVABLE}}
+    known = tuple(each for case, each in rounds.items() if case in kinds)
+    return Classified(kinds, known, benchmarks, plain, (), len(kinds), 0, tried.interrupted)
 
 
 def _first_sight(round: Round, benchmark: Benchmark, blind: bool) -> Kind:

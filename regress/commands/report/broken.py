@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from regress.commands.report.branch import Branch
-from regress.compare import breakages_of
+from regress.compare import Review, breakages_of
 from regress.history import Store
 from regress.model import Series
 from regress.pages import Broken, Place
@@ -16,14 +16,15 @@ MOST_LETTERS = 2000
 """Of a message."""
 
 
-def broken_of(lines: Sequence[tuple[Series, int]], branch: Branch) -> tuple[Broken, ...]:
+def broken_of(lines: Sequence[tuple[Series, int]], branch: Branch, review: Review) -> tuple[Broken, ...]:
     """What of one benchmark fails or did fail, or is skipped and was not before. A case is one in each place, whatever it
     measures; cases that failed in the same way at the same commits are one."""
     places = {(each.case, each.machine, each.environment, each.device): place for each, place in lines}
     stopped = {
-        (each.case.params, places[each.case, each.machine, each.environment, each.device]): branch.at[each.good]
-        for each in breakages_of((series for series, _ in lines), branch.commits)
+        (each.case.params, places[each.case, each.machine, each.environment, each.device]): each
+        for each in review.of_breakages(breakages_of((series for series, _ in lines), branch.commits))
     }
+    told = {key: branch.at[each.good] for key, each in stopped.items() if each.acknowledged is None}
     found: dict[tuple[tuple[str, ...], int], Broken] = {}
     for series, place in lines:
         kinds = dict(zip(series.at, series.failures, strict=True))
@@ -42,7 +43,7 @@ def broken_of(lines: Sequence[tuple[Series, int]], branch: Branch) -> tuple[Brok
             last=failed[-1],
             commits=len(failed),
             open=failed[-1] == series.at[-1],
-            good=stopped.get(key),
+            good=told.get(key),
         )
         if key not in found or (series.primary and each.commits >= found[key].commits):
             found[key] = each

@@ -18,11 +18,12 @@ from regress.commands.report.lines import KEPT_ROUNDS, Levelled, levelled, line_
 from regress.commands.report.rows import listed, row_of
 from regress.compare import Anchors, Past, Review
 from regress.compare.changes import series_rule
+from regress.compare.evidence import Evidence
 from regress.compare.gating import gating
 from regress.compare.implementations import IMPLEMENTATION
 from regress.history import Store, without_gc
 from regress.history.loading import read_benchmarks
-from regress.model import Case, ChangePoint, Confirmation, KeptExplanation, Series, Settings
+from regress.model import Case, ChangePoint, Confirmation, KeptExplanation, Round, Samples, Series, Settings
 from regress.pages import SHA_DIGITS, Entry, Leaf, Line, Part, Shard, Where
 
 PACKAGE = Path(__file__).parents[2]
@@ -58,7 +59,9 @@ class Maker:
         self._past, self._branch, self._settings, self._commands = past, branch, settings, commands
         self._review, self._explained = review, explained
         self._entries = read_benchmarks(results, [])
-        self._anchors = Anchors(Store(results).anchors(), settings, confirmed)
+        self._store = Store(results)
+        self._anchors = Anchors(self._store.anchors(), settings, confirmed)
+        self._taken = cache(self._rounds_at)
         self._beside = Beside(results, branch, settings)
 
     def leaves(self) -> Iterator[Leaf]:
@@ -134,7 +137,7 @@ class Maker:
                 accounts.of_event(each, places[each.place])
                 for each in events_of(name, lines, self._branch, self._commands)
             ),
-            broken=broken_of([(each, number[place_of(each)]) for each in every], self._branch),
+            broken=broken_of([(each, number[place_of(each)]) for each in every], self._branch, self._review),
         )
         return self._shard(name, found, thresholds, accounts), part
 
@@ -174,7 +177,7 @@ class Maker:
         kept = int(KEPT_ROUNDS / max(1.0, rounds_a_commit))
         places = [place_of(each.series) for each in found]
         lines = [
-            accounts.of_line(line_of(each, id_of(where), threshold, kept), where)
+            replace(accounts.of_line(line_of(each, id_of(where), threshold, kept), where), samples=self._samples(each))
             for each, where, threshold in zip(found, places, thresholds, strict=True)
         ]
         columns = {each: index for index, each in enumerate(dict.fromkeys(each.measured for each in found))}
@@ -194,6 +197,22 @@ class Maker:
                 for each in (self._beside.of(name, [each.series for each in found]) if IMPLEMENTATION in names else ())
             ),
         )
+
+    def _samples(self, found: Levelled) -> Samples | None:
+        """Of the newest value of a time; None where its rounds do not say."""
+        series = found.series
+        if series.metric.kind != "time":
+            return None
+        rounds = self._taken(series.machine, series.environment, self._branch.commits[found.latest].sha)
+        own = [each for each in rounds.get(series.case, ()) if each.facts.get("gpu_uuid", "") in ("", series.device)]
+        return Evidence.of("head", own, self._settings.good_rounds).samples_of(series.metric.name)
+
+    def _rounds_at(self, machine: str, environment: str, sha: str) -> Mapping[Case, Sequence[Round]]:
+        found: dict[Case, list[Round]] = {}
+        for recorded in self._store.load(sha, machine, environment).recorded:
+            for each in recorded.rounds:
+                found.setdefault(Case(each.name, tuple(each.params)), []).append(each)
+        return found
 
 
 def _whose(found: Levelled) -> tuple[Case, Where]:

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from regress.commands.acknowledging import accept, complaints, is_whole, review
+from regress.commands.acknowledging import accept, accept_failing, complaints, is_whole, review
 from regress.commands.session import Request, Session, counted, quoted
 from regress.commands.sweep.bisecting import Bisected, bisect_new
 from regress.commands.sweep.changes import (
@@ -168,6 +168,7 @@ def _report(
         *(f"{sha[:8]} was left out: {what}: {why}" for sha, (what, why, _) in run.failed.items()),
         *bisected.warnings,
     ]
+    warnings += _never(found)
     anchors = []
     if run.beside is not None:
         anchors = anchors_beside(session, chosen.line, run.names, session.machine.name, run.beside)
@@ -181,7 +182,7 @@ def _report(
     suggestions += [_next(each) for each in [*tentative[:2], *(each for each in single if each.point.is_open)][:3]]
     firsts = {(each.case.name, each.blamed): each for each in reversed(broken) if each.new}
     suggestions += [_next_of_broken(each) for each in [*reversed(firsts.values())][:3]]
-    suggestions += accept([(each.case, each.metric) for each in opened])
+    suggestions += accept([(each.case, each.metric) for each in opened]) or accept_failing([*firsts.values()])
     if run.left:
         suggestions.append(("go on", quoted("regress", "sweep", *options)))
     plan = [
@@ -213,6 +214,15 @@ def _report(
         recorded=str(session.config.results_dir),
         duration_s=time.monotonic() - start,
     )
+
+
+def _never(found: Events) -> list[str]:
+    """The line on what fails from its first commit on: nothing has got worse, and nobody was told of it before."""
+    if not found.numberless:
+        return []
+    first, *others = sorted(found.numberless)
+    what = f"{first} and {counted(len(others), 'other case')} fail" if others else f"{first} fails"
+    return [f"{what} wherever measured, and never gave a number; fix: {quoted('regress', 'run', '-b', str(first))}"]
 
 
 def _next(changed: Changed) -> tuple[str, str]:
@@ -252,7 +262,7 @@ def _remark(run: Sweep, found: Events) -> str:
     words += [f"{number} new {kind}{'s' * (number > 1)}" for kind, number in kinds.items()]
     before = [
         (sum(each.point.is_open for each in found.changes if not each.new), "regression", "open"),
-        (len(found.breakages) - broken, "case", "without a number from before"),
+        (sum(each.acknowledged is None for each in found.breakages) - broken, "case", "without a number from before"),
     ]
     still = [f"{counted(number, noun)} {what}" for number, noun, what in before if number]
     return "; ".join([f"{', '.join(words) or 'nothing new'} ({', '.join(measured)})", *still])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from regress.commands.acknowledging import review
 from regress.commands.session import Session
-from regress.compare import Anchors, anchor_check, anchors_of, breakages_of, key_of, past_of
+from regress.compare import Anchors, anchor_check, anchors_of, breakages_of, key_of, numberless, past_of
 from regress.compare.gating import gating, that_gate
 from regress.compare.manner import Manners
 from regress.compare.shifts import FEWEST, Moved, Shifted, Where, at_one_commit, reasons, shifts_of, stood
@@ -37,6 +37,8 @@ class Events:
     breakages: tuple[Breakage, ...]
     shifts: tuple[Shift, ...] = ()
     """Which of the changes are one event."""
+    numberless: frozenset[Case] = frozenset()
+    """What has never given a number and fails: no event, as nothing has stopped."""
 
 
 def events_on(session: Session, line: Sequence[Commit], names: Collection[str], machine: str | None) -> Events:
@@ -49,11 +51,14 @@ def events_on(session: Session, line: Sequence[Commit], names: Collection[str], 
     by_sha = {each.sha: each for each in line}
     found: list[Changed] = []
     broken: list[Breakage] = []
+    never: set[Case] = set()
     for name in past.names:
         if name not in names:
             continue
         every = past.series(name)
-        broken += breakages_of(every, line)
+        never |= numberless(every)
+        stopped = breakages_of(every, line)
+        broken += entries.of_breakages(stopped) if entries is not None else stopped
         for series in every:
             at = gating(series, every)
             if at is None or at:
@@ -64,6 +69,7 @@ def events_on(session: Session, line: Sequence[Commit], names: Collection[str], 
     return Events(
         tuple(sorted(found, key=lambda each: place[each.point.first])),
         tuple(sorted(broken, key=lambda each: place[each.first.sha])),
+        numberless=frozenset(never),
     )
 
 
@@ -127,7 +133,11 @@ def marked_new(before: Events, after: Events) -> Events:
             replace(each, new=not any(_same(old, each) for old in known.get(_series(each), ())))
             for each in after.changes
         ),
-        tuple(replace(each, new=not any(_is_it(old, each) for old in before.breakages)) for each in after.breakages),
+        tuple(
+            replace(each, new=each.acknowledged is None and not any(_is_it(old, each) for old in before.breakages))
+            for each in after.breakages
+        ),
+        numberless=after.numberless - before.numberless,
     )
 
 

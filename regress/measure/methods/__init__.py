@@ -1,6 +1,6 @@
 """How each kind of benchmark is measured.
 
-common      the result of a visit, the cut for a quick look, windows of the host's clock, the memory probe
+common      the result of a visit, the cut for a quick look, windows of the host's clock, the memory probe, a rank's own work
 device      `cudatime_*`, and `time_*` under the device protocol
 jax_arrays  the same where the call returns arrays of JAX
 host        `time_*`, and what blocks the host by nature
@@ -16,13 +16,13 @@ from ..backend import Backend, DeviceBackend
 from ..seat import Seat
 from ..wire import Task
 from .cold import cold_start
-from .common import Call, Visited
+from .common import Call, Visited, own_seconds
 from .device import on_device
 from .host import on_host
 from .jax_arrays import is_jax, on_jax
 from .tracked import as_number, in_child
 
-__all__ = ["Visited", "measured"]
+__all__ = ["Visited", "measured", "own_seconds"]
 
 
 def measured(

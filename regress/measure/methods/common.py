@@ -1,4 +1,5 @@
-"""What the methods share: the result of a visit, the cut for a quick look, windows of the host's clock, the memory probe."""
+"""What the methods share: the result of a visit, the cut for a quick look, windows of the host's clock, the memory probe, and
+how long a rank has worked itself."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, Optional
 
-from ..backend import Backend
+from ..backend import Backend, DeviceBackend, Tracer
 from ..memory import describe_output, memory_of_call
 from ..seat import Seat
 from ..stopping import PATIENCE, error_of_median, round_value, valid, windows_enough
@@ -15,6 +16,11 @@ from ..windows import HostWindows, Window, undisturbed
 from ..wire import Measured, Protocol, Task
 
 Call = Callable[[], object]
+
+OWN_CALLS = 5
+"""Calls over which the own work of a rank is taken."""
+COLLECTIVE = "nccl"
+"""What the names of kernels have in them that wait for other ranks: "ncclDevKernel_AllReduce...", as the binary spells it."""
 
 
 @dataclass
@@ -76,3 +82,28 @@ def probe_memory(call: Call, task: Task, backend: Backend, reset: Optional[Call]
         reset()
     visited.facts["output"] = describe_output(call())
     probe.release()  # what one case keeps cached, the next one must not miss
+
+
+def own_seconds(call: Call, backend: Backend, before: Optional[Call]) -> float:
+    """Seconds a call for which this rank has worked itself, and not waited for others: those of its kernels but for the ones of
+    collectives, where the device can be traced and has worked in such; else those for which its thread has had a processor.
+
+    In the time of a call this does not show: a rank that is late makes the others wait, and all of them take as long."""
+    tracer = backend.tracer() if isinstance(backend, DeviceBackend) else Tracer("there is no device")
+    traced = not tracer.start()
+    try:
+        backend.ranks.meet("its own work")
+        began_s = time.thread_time()
+        for _ in range(OWN_CALLS):
+            if before is not None:
+                before()
+            call()
+        backend.synchronize()
+        by_thread_s = (time.thread_time() - began_s) / OWN_CALLS
+        seen = tracer.collect(flush=True) if traced else []
+    finally:
+        if traced:
+            tracer.stop()
+    if not backend.ranks.any("its own work", any(COLLECTIVE in each.name for each in seen)):
+        return by_thread_s
+    return sum(each.end_s - each.start_s for each in seen if COLLECTIVE not in each.name) / OWN_CALLS

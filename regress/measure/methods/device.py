@@ -103,6 +103,8 @@ def _time(loop: DeviceLoop, visited: Visited, backend: DeviceBackend) -> bool:
     if lanes < min(protocol.lanes, len(found.device)):
         why = "the host became too slow to fill the queue" if found.cut else "another framework came into use"
         visited.flags.append(f"measured on {lanes} of {protocol.lanes} lanes: {why}")
+    if found.trend is not None:
+        visited.facts["trend"] = found.trend
     if found.clocks_hz:
         visited.facts["sm_clock_hz"] = statistics.median_low(found.clocks_hz)
     return True

@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
-from regress.commands.report.branch import MOST_SUSPECTS, Branch
+from regress.commands.report.branch import MOST_SUSPECTS, Branch, Dated
 from regress.commands.report.broken import broken_of
 from regress.commands.report.contents import _gone, _labels, _numbered, _shortened
 from regress.commands.report.events import events_of
@@ -17,9 +18,9 @@ from regress.commands.report.leaves import shard_file
 from regress.commands.report.lines import Levelled, change_of, levelled, line_of
 from regress.commands.report.rows import row_of
 from regress.commands.report.spans import spans_of
-from regress.compare import changes_of
+from regress.compare import Review, changes_of
 from regress.compare.changes import series_rule
-from regress.model import METRICS, Case, Commit, Corrected, Series, Settings, Way
+from regress.model import METRICS, Acknowledgement, Case, Commit, Corrected, Series, Settings, Side, Way
 from regress.pages import SPARK_LETTERS
 from regress.stats.summary import summarize
 
@@ -225,26 +226,45 @@ def test_commits_that_may_be_to_blame_stand_in_the_index_once() -> None:
     assert [each.sha for each in commits] == [SHAS[10][:12]]
 
 
+def review(*entries: Acknowledgement) -> Review:
+    commits = branch().commits
+    return Review(entries, Path("acks.toml"), Dated(commits), Side("head", commits[-1], ""), 0.0)
+
+
 def test_cases_that_fail_alike_are_one_failure() -> None:
     def failing(param: str, first: int) -> tuple[Series, int]:
         values: list[float | None] = [*[1e-3] * first, *[None] * (N - first)]
         return series(values, params=(param,), failures=[""] * first + ["oom"] * (N - first)), 0
 
     skipped = series([None] * N, params=("9",), failures=["skipped"] * N), 0
-    found = broken_of([failing("1", 20), failing("2", 20), failing("3", 22), skipped], branch())
+    found = broken_of([failing("1", 20), failing("2", 20), failing("3", 22), skipped], branch(), review())
     assert [(each.params, each.cases, each.good, each.first, each.commits, each.open) for each in found] == [
         ("1", 2, 19, 20, 4, True), ("3", 1, 21, 22, 2, True)]  # fmt: skip
 
 
 def test_what_is_skipped_is_a_failure_only_where_it_gave_numbers_before() -> None:
     values: list[float | None] = [1e-3] * 20 + [None] * (N - 20)
-    (found,) = broken_of([(series(values, failures=[""] * 20 + ["skipped"] * (N - 20)), 0)], branch())
+    (found,) = broken_of([(series(values, failures=[""] * 20 + ["skipped"] * (N - 20)), 0)], branch(), review())
     assert (found.kind, found.good, found.first, found.open) == ("skipped", 19, 20, True)
+
+
+def test_what_is_acknowledged_has_not_stopped_today_and_fails_all_the_same() -> None:
+    values: list[float | None] = [1e-3] * 20 + [None] * (N - 20)
+    failing = series(values, failures=[""] * 20 + ["error"] * (N - 20)), 0
+    for entry, good in (
+        (Acknowledgement("f", "known", "gone on purpose", seen=SHAS[20]), None),
+        (Acknowledgement("f", "known", "before we looked", seen=SHAS[19]), 19),
+        (Acknowledgement("f", "quarantine", "is mended soon", until="lifted"), None),
+        (Acknowledgement("f", "quarantine", "its memory is", "peak_memory", until="lifted"), 19),
+        (Acknowledgement("f", "accepted", "slower", level=1.1), 19),
+    ):
+        (found,) = broken_of([failing], branch(), review(entry))
+        assert (found.good, found.first, found.open) == (good, 20, True), entry
 
 
 def test_what_failed_and_is_skipped_since_is_no_failure_of_today() -> None:
     never = series([None] * N, failures=["error"] * 20 + ["skipped"] * (N - 20))
-    (found,) = broken_of([(never, 0)], branch())
+    (found,) = broken_of([(never, 0)], branch(), review())
     assert (found.kind, found.first, found.last, found.open) == ("error", 0, 19, False)
 
 

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from regress.commands.report import report
 from regress.commands.session import Request, Session
 from regress.history import Store, keep_explanation
 from regress.model import Commit, KeptExplanation, Side
+from tests.commands.report.made import QUIET
 from tests.conftest import Project, regress
 from tests.history.samples import GPU, WALL, benchmark, taken
 from tests.report import sample
@@ -43,6 +45,18 @@ def test_a_report_is_written_and_kept_up_to_date(root: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in (root / "report" / "data" / "b").iterdir()}
     assert regress(root, "report", "-q").out.endswith("0 pages changed)\n")
     assert {path: path.stat().st_mtime_ns for path in (root / "report" / "data" / "b").iterdir()} == before
+
+
+def test_the_newest_value_of_a_time_has_the_ends_of_its_samples(root: Path) -> None:
+    """Of two rounds with three samples each, the last of which is 2 % above the others."""
+    site, _ = report(Request(root), QUIET)
+    (shard,) = [leaf.make()[0] for leaf in site.leaves if leaf.name == PARSE]
+    line = next(each for each in shard.lines if each.metric == "wall_time")
+    assert line.samples is not None
+    value = line.values[-1] / line.per
+    assert (line.samples.n, line.samples.calls) == (6, WALL.calls)
+    assert line.samples.low <= value <= line.samples.p95 <= line.samples.high
+    assert line.samples.p95 == pytest.approx(1.02 * value, rel=1e-2)
 
 
 @pytest.mark.parametrize("name, lost", [("cpu-box", 0), ("other", 53)])

@@ -83,6 +83,14 @@
               h("span", {class: "soft"}, line.exact ? " exact" : " around its level"),
             ),
             item("Counts from", text.percent(line.threshold)),
+            line.samples &&
+              item(
+                "Least, 95th percentile, most",
+                [line.samples.low, line.samples.p95, line.samples.high]
+                  .map(each => text.value(each, line.unit))
+                  .join(" · "),
+                h("div", {class: "soft"}, `of ${text.counted(line.samples.n, "sample")}, ${line.samples.calls > 1 ? `each the mean of ${line.samples.calls} calls` : "a call each"}`),
+              ),
             line.read.length > 0 &&
               item(
                 "Corrected for the machine",

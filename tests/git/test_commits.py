@@ -1,0 +1,54 @@
+"""Which commits of a history lie beside its line, on graphs drawn by hand; and on one of git's."""
+
+from __future__ import annotations
+
+import pytest
+
+from regress.git.commits import off_the_line
+from regress.model import Commit
+from tests.git.conftest import Project
+
+
+def history(drawn: str) -> list[Commit]:
+    """The commits of "a, b(a), M(b c)": the parents in brackets, the first one first."""
+    found = []
+    for each in drawn.split(", "):
+        sha, _, parents = each.rstrip(")").partition("(")
+        found.append(Commit(sha, "", "", 0.0, tuple(parents.split())))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("drawn", "beside"),
+    [
+        pytest.param("a, b(a), c(b)", "", id="without a merge"),
+        pytest.param("a, m(a), n(m), s(a), t(s), M(n t), o(M)", "s t", id="the line went on meanwhile"),
+        pytest.param("a, s(a), t(s), M(a t), u(M), N(M u), o(N)", "", id="what was merged began at the line's end"),
+        pytest.param("a, d(a), e(d), M(a e), f(e), g(f), N(M g), h(g), O(N h)", "", id="a line of merges alone"),
+        pytest.param("a, d(a), M(a d), h(M), e(d), N(h e)", "e", id="a line of merges with a fix of its own"),
+        pytest.param("a, m(a), s(a), X(s m), t(X), M(m t), n(M)", "s X t", id="the branch had merged the line"),
+        pytest.param("a, s(a), x(s), y(s), N(x y), M(a N)", "y", id="a merge within what was merged"),
+        pytest.param("a, m(a), r(a), s(a), M(m s)", "s", id="another end"),
+        pytest.param("m(gone), s(gone), M(m s), n(M)", "s", id="a beginning that is not there"),
+        pytest.param("a, b(a), s(a), t(a), M(b s t)", "s t", id="three parents"),
+    ],
+)
+def test_what_lies_beside_the_line(drawn: str, beside: str) -> None:
+    assert off_the_line(history(drawn)) == set(beside.split())
+
+
+def test_the_commits_of_a_history_say_whether_they_lie_beside_its_line(project: Project) -> None:
+    project.commit("first")
+    project.git("checkout", "-q", "-b", "side")
+    project.commit("aside", aside="1")
+    project.git("checkout", "-q", "-")
+    project.commit("on", on="1")
+    project.git("merge", "-q", "--no-ff", "-m", "merge", "side")
+    found = project.open().commits("HEAD")
+    assert [(each.subject, each.beside) for each in found] == [
+        ("first", False),
+        ("on", False),
+        ("aside", True),
+        ("merge", False),
+    ]
+    assert found[2] == project.open().resolve("side"), "it is the same commit"
