@@ -166,6 +166,24 @@ def test_words_to_choose_from_stand_in_one_place() -> None:
                     )
 
 
+IDIOMS = {
+    "held against": "compared with",
+    "hungrier": "uses more memory",
+    "to be had": "available",
+    "so many": "this many, or the name of the number",
+}
+"""Turns that a native reader has to read twice, and what an engineer says."""
+
+
+def test_the_program_and_its_pages_speak_plainly() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    scripts = [path for path in (PACKAGE / "report" / "html").rglob("*.js") if "vendor" not in path.parts]
+    for path in (*modules(), *pages, *scripts):
+        text = " ".join(path.read_text(encoding="utf-8").lower().split())
+        found = {idiom: plain for idiom, plain in IDIOMS.items() if re.search(rf"\b{idiom}\b", text)}
+        assert not found, f"{path.relative_to(ROOT)} has {found}"
+
+
 def test_asv_is_imported_by_one_module() -> None:
     found = {
         path.relative_to(PACKAGE) for path in modules() if any(each[1].split(".")[0] == "asv" for each in imports(path))

@@ -81,7 +81,7 @@ def _with_policy(request: Request) -> Request:
 
 
 def _release(session: Session, base: Side, line: Sequence[Commit]) -> tuple[Side | None, list[str]]:
-    """What drift is held against, named by its tag: the setting, else the base if it is a release, else the newest one before
+    """What drift is compared with, named by its tag: the setting, else the base if it is a release, else the newest one before
     the head; and what is wrong with it. Of a release that was tagged on a branch of its own, it is the newest measured commit
     that both have."""
     named, tags = session.config.settings.gate_release, session.repository.releases()
@@ -107,7 +107,7 @@ def _release(session: Session, base: Side, line: Sequence[Commit]) -> tuple[Side
     store, machine = Store(session.config.results_dir), session.machine.name
     recorded = {each.commit_sha for each in store.commits(machine)}
     measured = next((each for each in reversed(line[: at + 1]) if each.sha in recorded), line[at])
-    told = f"{name} was tagged on a branch of its own: drift is held against {measured.short}, the newest measured before that"
+    told = f"{name} was tagged on a branch of its own: drift is compared with {measured.short}, the newest measured before that"
     return Side("release", measured, name), [told]
 
 

@@ -56,14 +56,14 @@ def profile_cases(
     against: Sequence[str] = (),
 ) -> Report:
     """Profile the cases that match, with the code of one revision (none: the working tree). `against` has the name of a case
-    that the other is held against: the raw operation below a wrapper.
+    that the other is compared with: the raw operation below a wrapper.
 
-    Raises NothingMeasured where no case matches, RegressError where several do that are to be held against one.
+    Raises NothingMeasured where no case matches, RegressError where several do that are to be compared with one.
     """
     start = time.monotonic()
     revision, calls = only(revisions), calls or CALLS
     if len(against) > 1:
-        why = "of exports it can name several, a case is held against one"
+        why = "of exports it can name several, a case is compared with one"
         raise RegressError(f"--against names {len(against)} cases", why=why, fix="name one")
     words = request.patterns
     session = Session(replace(request, patterns=(*words, *against)) if against else request)
@@ -118,7 +118,7 @@ def _one(chosen: Chosen, pattern: str) -> Case:
     cases = select(chosen.benchmarks.values(), Selection((pattern,)))
     if len(cases) != 1:
         raise RegressError(
-            f"{counted(len(cases), 'case')} match {pattern!r}, and one is held against another",
+            f"{counted(len(cases), 'case')} match {pattern!r}, and one is compared with another",
             why=", ".join(map(str, cases[:3])) + (", …" if len(cases) > 3 else ""),
             fix="name one case: regress list",
         )

@@ -166,8 +166,8 @@ def contrast(comparison: Comparison, more: Iterable[str] = ()) -> Contrast:
 
 
 def verifying_rounds(sd: float, size: float, again: int = 0) -> int:
-    """Rounds a side that verifying such a step takes, where `sd` is the deviation of a pair's difference; more of them where so
-    many times did not confirm it."""
+    """Rounds a side that verifying such a step takes, where `sd` is the deviation of a pair's difference; more of them after
+    `again` times that did not confirm it."""
     return min(MOST, (1 + again) * max(FEWEST, math.ceil((VERIFYING * sd / size) ** 2)))
 
 

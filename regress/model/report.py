@@ -132,7 +132,7 @@ class Report:
     """Where something is to be added to the configuration, and its lines."""
     settings: tuple[Setting, ...] = ()
     profiled: tuple[CallProfile, ...] = ()
-    """Cases that were profiled; of two that are held against each other the base first."""
+    """Cases that were profiled; of two that are compared with each other the base first."""
     profiled_difference: Explanation | None = None
     """Between the two."""
     metered: tuple[Metered, ...] = ()
@@ -157,7 +157,7 @@ class Report:
     min_detectable: float | None = None
     """Median of `min_detectable`, as a relative change."""
     finer: tuple[int, float] | None = None
-    """Where there were few rounds: how many a side would be usual, and that median with so many."""
+    """Where there were few rounds: how many a side would be usual, and that median with this many."""
     aa: SelfCheck | None = None
     """The A/A check that the report is about."""
     fineness: tuple[Fineness, ...] = ()

@@ -1,4 +1,4 @@
-"""`regress bisect`: the commit that made a case slower, hungrier or fail, among those between a good and a bad one.
+"""`regress bisect`: the commit that made a case slower or fail, or use more memory, among those between a good and a bad one.
 
 case     the one case that is looked at
 line     the commits between two others, and what a merge has brought along

@@ -37,7 +37,7 @@ ABOUT = "    # "
 COMPILED = ("*.so", "*.pyd")
 BUDGET_S = 60.0
 FILE, FORMAT, KEPT = "classified.json", 2, 20
-"""In the cache: the patterns found last, which `--write` adds, and what was not tried, of so many states of suites."""
+"""In the cache: the patterns found last, which `--write` adds, and what was not tried, of this many states of suites."""
 NO_PROJECT = {"build", "dist", "env", "venv", "site-packages", "node_modules"}
 """Folders whose compiled files are not the project's own."""
 
