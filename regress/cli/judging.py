@@ -186,20 +186,39 @@ def bisect(
 @regress.command()
 @click.argument("base")
 @click.argument("head")
-@stack(selecting, where, deciding, recorded, output)
-def compare(base: str, head: str, environment: str | None, **options: Any) -> None:
+@stack(selecting, where, deciding, recorded)
+@click.option("--base-machine", metavar="NAME", help="Whose results of BASE, to compare two machines.")
+@click.option("--head-machine", metavar="NAME", help="Whose results of HEAD.")
+@click.option("--base-env", metavar="NAME", help="Which environment's results of BASE, to compare two environments.")
+@click.option("--head-env", metavar="NAME", help="Which environment's results of HEAD.")
+@output
+def compare(
+    base: str,
+    head: str,
+    environment: str | None,
+    base_machine: str | None,
+    head_machine: str | None,
+    base_env: str | None,
+    head_env: str | None,
+    **options: Any,
+) -> None:
     """The verdicts of check from recorded results, measuring nothing.
 
-    \b
-    Example:
-      regress run v1.4 && regress run v1.5 && regress compare v1.4 v1.5
+    Two machines or environments are compared on request. What differs between them has changed: no commit made it better or
+    worse, and the exit code is 0.
 
-    Exit codes are those of check; 5 where one of the two has no results on this machine.
+    \b
+    Examples:
+      regress run v1.4 && regress run v1.5 && regress compare v1.4 v1.5
+      regress compare v1.5 v1.5 --head-machine gpu-2      this machine and gpu-2, at one commit
+
+    Exit codes are those of check; 5 where one of the two has no results on its machine.
     """
     with invoked(options) as (request, _):
-        from regress.commands.compare import compare_recorded
+        from regress.commands.compare import From, compare_recorded
 
-        report = compare_recorded(request({}), base, head, environment)
+        sources = From(base_machine, base_env), From(head_machine, head_env)
+        report = compare_recorded(request({}), base, head, environment, sources)
     finish(report, options)
 
 

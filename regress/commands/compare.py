@@ -1,15 +1,21 @@
-"""`regress compare`: the verdicts of `check` from recorded results; nothing is measured."""
+"""`regress compare`: the verdicts of `check` from recorded results; nothing is measured.
+
+On request it compares two places, machines or environments, with each other. What differs there is neither better nor worse by
+any commit: it has changed, and the exit code says nothing.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from regress.commands.acknowledging import review, unsteady
 from regress.commands.check import policy, suggestions
 from regress.commands.session import Request, Session, counted, quoted, turned_round
 from regress.compare import acknowledged, compare, finer, overall, renames
+from regress.compare.overall import NOTHING
 from regress.errors import NothingMeasured, RevisionError
 from regress.history import Loaded, Recorded, Store, left_out
 from regress.model import Benchmark, Case, Commit, Comparison, Report, Round, Side, Verdict
@@ -20,21 +26,38 @@ OFF_BRANCH = "off-branch"
 """What a commit is that no branch and no tag holds any more: it was rebased away."""
 SHORTEST_SHA = 4
 """Digits that git asks for too."""
+BY_NATURE = ("gpu_uuid", "sm_clock_hz")
+"""Facts of a round in which two places differ by nature: with them nothing of one could be compared with the other."""
 
 
-def compare_recorded(request: Request, base: str, head: str, environment: str | None = None) -> Report:
-    """Judge the recorded results of `head` against those of `base`, on this machine.
+class From(NamedTuple):
+    """Whose results are taken of a side; None for the usual ones."""
+
+    machine: str | None = None
+    environment: str | None = None
+
+
+def compare_recorded(
+    request: Request,
+    base: str,
+    head: str,
+    environment: str | None = None,
+    sources: tuple[From, From] = (From(), From()),
+) -> Report:
+    """Judge the recorded results of `head` against those of `base`, on this machine unless `sources` say otherwise.
 
     Raises NothingMeasured where one of them has none (a baseline from another host is no baseline), where they have no
     environment in common or several, and where no benchmark matches.
     """
     session = Session(request)
+    sources = _filled(session, sources, environment)
     store = Store(session.config.results_dir)
     sides = recorded_side(session, store, "base", base), recorded_side(session, store, "head", head)
     warnings = list(session.config.warnings)
-    found = [store.load(side.commit.sha, session.machine.name) for side in sides]
+    found = [store.load(side.commit.sha, each.machine) for side, each in zip(sides, sources, strict=True)]
     warnings += [each.words for each in left_out(each for loaded in found for each in loaded.skipped)]
-    before, after = _pair(sides, found, environment, session, store)
+    before, after = _pair(sides, found, sources, session, store)
+    across = _across(before, after)
     warnings += [f"{each.source.name}: {note}" for each in (before, after) for note in each.notes]
     selection = session.selection()
     now = {old: new for new, old in renames(after.benchmarks, before.benchmarks).items()}
@@ -47,22 +70,36 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
     # What git no longer has cannot be measured again.
     again = "check" if all(session.repository.has(side.commit.sha) for side in sides) else "compare"
     defined = {**_still_there(session, sides[1], before.benchmarks), **after.benchmarks}
+    if across:
+        base_rounds, head_rounds = map(_anywhere, (base_rounds, head_rounds))
     comparisons = compare(base_rounds, head_rounds, defined, settings, before.benchmarks)
-    # What is recorded may be a part of the suite, so what matches none of it may match something.
-    comparisons, _ = acknowledged(comparisons, review(session, sides[1]), sides[0], whole=False)
+    if across:
+        comparisons = tuple(map(_of_places, comparisons))
+    else:
+        # What is recorded may be a part of the suite, so what matches none of it may match something.
+        comparisons, _ = acknowledged(comparisons, review(session, sides[1]), sides[0], whole=False)
     summed = overall(comparisons, settings, strict=request.strict)
+    nothing = summed.exit_codes[0] == NOTHING
+    one_machine = before.machine.name == after.machine.name
     base_side, head_side = (
-        replace(side, environment=each.environment) for side, each in zip(sides, (before, after), strict=True)
+        replace(
+            side,
+            environment=each.environment,
+            revision=side.revision if one_machine else f"{side.revision}, on {each.machine.name}",
+        )
+        for side, each in zip(sides, (before, after), strict=True)
     )
-    warnings += turned_round(session, *sides)
-    warnings += unsteady(session, base_side, head_side, comparisons)
+    if not across:
+        warnings += turned_round(session, *sides)
+        warnings += unsteady(session, base_side, head_side, comparisons)
     return Report(
         command="compare",
-        exit_codes=summed.exit_codes,
-        state=summed.state,
+        exit_codes=summed.exit_codes if not across or nothing else (0,),
+        state=summed.state if not across or nothing else "",
         base=base_side,
         head=head_side,
-        machine=after.machine,
+        machine=after.machine if one_machine else None,
+        across=across,
         plan=f"{counted(summed.cases, 'case')}, recorded earlier",
         comparisons=comparisons,
         counts=summed.counts,
@@ -74,8 +111,10 @@ def compare_recorded(request: Request, base: str, head: str, environment: str | 
         min_detectable=summed.min_detectable,
         finer=finer(comparisons, settings),
         warnings=tuple(warnings),
-        options=("--environment", environment) if environment else (),
-        suggestions=(
+        options=_options(sources) if across else ("--environment", environment) if environment else (),
+        suggestions=()
+        if across
+        else (
             *suggestions(again, base_side, head_side, comparisons),
             *(_telling(base_side, head_side, comparisons) if again == "check" else ()),
         ),
@@ -89,6 +128,41 @@ def _telling(base: Side, head: Side, comparisons: Sequence[Comparison]) -> list[
     only = ("-b", *open_) if len(open_) == 1 else ()
     words = quoted("regress", "check", base.commit.short, head.commit.short, *only)
     return [("check", words)] if open_ else []
+
+
+def _filled(session: Session, sources: tuple[From, From], environment: str | None) -> tuple[From, From]:
+    """The same with this machine, and with the environment of both, where nothing else is said."""
+    base, head = (From(each.machine or session.machine.name, each.environment or environment) for each in sources)
+    return base, head
+
+
+def _across(before: Recorded, after: Recorded) -> str:
+    """Which places are compared, in words: as far as they differ, the head's against the base's; empty where they do not."""
+    parts = [(each.machine.name, each.environment) for each in (after, before)]
+    told = [part for part in (0, 1) if parts[0][part] != parts[1][part]]
+    return " against ".join(" ".join(each[part] for part in told) for each in parts) if told else ""
+
+
+def _anywhere(rounds: Iterable[Round]) -> list[Round]:
+    """The rounds, as if all had been taken in one place."""
+    return [
+        replace(each, facts={name: value for name, value in each.facts.items() if name not in BY_NATURE})
+        for each in rounds
+    ]
+
+
+def _of_places(each: Comparison) -> Comparison:
+    """What differs between two places, which is no commit's doing."""
+    moved = each.verdict in (Verdict.REGRESSED, Verdict.IMPROVED)
+    return replace(each, verdict=Verdict.CHANGED if moved else each.verdict, critical=False, unconfirmed=False)
+
+
+def _options(sources: tuple[From, From]) -> tuple[str, ...]:
+    """What asks for the same places again."""
+    base, head = sources
+    named = [("--base-machine", base.machine), ("--head-machine", head.machine)]
+    named += [("--base-env", base.environment), ("--head-env", head.environment)]
+    return tuple(word for name, value in named if value for word in (name, value))
 
 
 def _still_there(session: Session, head: Side, benchmarks: Mapping[str, Benchmark]) -> dict[str, Benchmark]:
@@ -123,21 +197,25 @@ def recorded_side(session: Session, store: Store, name: str, revision: str) -> S
 def _pair(
     sides: tuple[Side, Side],
     found: Sequence[Loaded],
-    environment: str | None,
+    sources: tuple[From, From],
     session: Session,
     store: Store,
 ) -> tuple[Recorded, Recorded]:
-    """The results of both sides in that environment, or in the one that they have in common."""
-    for side, loaded in zip(sides, found, strict=True):
+    """The results of both sides in the environments that are named, or in the one that they have in common; of two machines
+    that have none in common, in the only one of each."""
+    for side, loaded, source in zip(sides, found, sources, strict=True):
         if not loaded.recorded:
-            raise missing(side, loaded, session, store)
+            raise missing(side, loaded, session, store, source.machine)
     by_environment = [{each.environment: each for each in loaded.recorded} for loaded in found]
     common = sorted(set(by_environment[0]) & set(by_environment[1]))
-    if environment is None and len(common) == 1:
-        environment = common[0]
-    if environment is not None and environment in common:
-        return by_environment[0][environment], by_environment[1][environment]
-    raise _apart([side.label for side in sides], [sorted(names) for names in by_environment], common, environment)
+    apart = not common and sources[0].machine != sources[1].machine
+    usual = [sorted(own) for own in by_environment] if apart else [common, common]
+    named = [each.environment or (own[0] if len(own) == 1 else "") for each, own in zip(sources, usual, strict=True)]
+    before, after = (own.get(name) for own, name in zip(by_environment, named, strict=True))
+    if before is not None and after is not None:
+        return before, after
+    asked = next((each.environment for each in sources if each.environment), None)
+    raise _apart([side.label for side in sides], [sorted(names) for names in by_environment], common, asked)
 
 
 def _apart(labels: list[str], names: list[list[str]], common: list[str], environment: str | None) -> NothingMeasured:
@@ -157,13 +235,18 @@ def _apart(labels: list[str], names: list[list[str]], common: list[str], environ
     return NothingMeasured(what, why=why, fix=fix)
 
 
-def missing(side: Side, loaded: Loaded, session: Session, store: Store) -> NothingMeasured:
-    machine, label = session.machine.name, side.label
-    what = ("no baseline" if side.name == "base" else f"no results of {label}") + f" on this machine ({machine})"
+def missing(side: Side, loaded: Loaded, session: Session, store: Store, on: str | None = None) -> NothingMeasured:
+    """The error where nothing is recorded of a side on a machine, this one unless another is named."""
+    machine, label = on or session.machine.name, side.label
+    where = f"this machine ({machine})" if machine == session.machine.name else machine
+    what = ("no baseline" if side.name == "base" else f"no results of {label}") + f" on {where}"
     for each in loaded.skipped:
         return NothingMeasured(what, why=f"{each.path} cannot be used: {each.why}", fix=each.fix)
     recorded = store.commits(machine)
     elsewhere = sorted({each.machine for each in store.commits() if each.commit_sha == side.commit.sha})
+    if elsewhere and on not in (None, session.machine.name):
+        fix = f"--{side.name}-machine {elsewhere[0]}"
+        return NothingMeasured(what, why=f"{label} was measured on {', '.join(elsewhere)}", fix=fix)
     if elsewhere:
         why = f"{label} was measured on {', '.join(elsewhere)}: values of another machine are no baseline"
     else:

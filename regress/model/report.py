@@ -101,6 +101,8 @@ class Report:
     """One line about what was measured on: GPU, driver, framework versions, clock."""
     imported: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By side: the files that the project's packages were imported from, a file each, named from the folder of the side."""
+    across: str = ""
+    """Which two places are compared with each other, in words, where these are no two commits of one."""
     plan: str = ""
     comparisons: tuple[Comparison, ...] = ()
     measurements: tuple[Measurement, ...] = ()

@@ -276,7 +276,7 @@ SHAPES: dict[type, Shape] = {
     Probe: Shape(beside=("commit",)),
     ProfiledSide: Shape(without=("timeline",)),
     Report: Shape(
-        blank=("device", "drift_since", "recorded"),
+        blank=("across", "device", "drift_since", "recorded"),
         labelled={
             "suggestions": ("word", "command"),
             "covered": ("cases", "of"),
@@ -315,7 +315,7 @@ _JUDGED = {
     **_MEASURED,
     **_VERDICT,
     **_same("covered", "geomean", "noise_floor", "min_detectable", "finer", "last_aa", "acknowledged"),
-    **_same("acknowledgements"),
+    **_same("across", "acknowledgements"),
     "benchmarks": "comparisons",
 }
 _EXPLAINED = _JUDGED | _same("explained")

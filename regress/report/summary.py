@@ -104,6 +104,8 @@ def verdict(report: Report, style: Style) -> list[str]:
         ratio, low, high, over = report.geomean
         interval = f" ({format_interval(low, high)})" if style.verbose else ""
         parts.append(f"geomean {format_change(ratio)}{interval} over {over}")
+    if report.across:
+        parts.append(f"{visible(report.across)}: two places, which say nothing of commits")
     if report.command == "run" and report.quick:
         parts.append("not recorded: --quick")
     elif report.command == "run" and report.head is not None and report.head.dirty:

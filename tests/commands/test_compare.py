@@ -89,7 +89,7 @@ def test_the_verdicts_are_those_of_the_check(checked: tuple[Project, dict[str, A
     assert report["exit_codes"] == check["exit_codes"]
     for key in ("counts", "cases", "geomean", "noise_floor", "min_detectable", "policy", "environment"):
         assert report[key] == check[key], key
-    differing = {"repro"}
+    differing = {"repro", "base_samples", "head_samples"}  # of samples a file keeps four digits
     assert [{key: each[key] for key in each if key not in differing} for each in report["benchmarks"]] == [
         {key: each[key] for key in each if key not in differing} for each in check["benchmarks"]
     ]
@@ -328,3 +328,54 @@ def test_what_was_not_selected_is_not_gone(project: Callable[..., Project]) -> N
     assert found["b.cudatime_work"][0] == "unchanged"
     assert found["b.cudatime_other"] == ("undecided", "not measured on the head")
     assert found["b.cudatime_last"][0] == "gone"
+
+
+def elsewhere(p: Project, machine: str, factor: float) -> None:
+    """Another machine with another GPU, that recorded the same, so many times as slow."""
+    for path in (p.root / "history" / HERE).iterdir():
+        text = path.read_text().replace(f'"{HERE}"', f'"{machine}"')
+        target = p.root / "history" / machine / path.name
+        target.parent.mkdir(exist_ok=True)
+        lines = text.splitlines() if path.suffix == ".jsonl" else []
+        rounds = [json.loads(line) for line in lines]
+        for each in rounds:
+            for value in each.get("values", {}).values() if each["is"] == "round" else ():
+                value["value"] *= factor if value["unit"] == "s" else 1
+            if each["is"] == "process":
+                each["facts"]["gpu_uuid"] = f"GPU-of-{machine}"
+        target.write_text("".join(json.dumps(each) + "\n" for each in rounds) if rounds else text)
+
+
+def test_two_machines_are_compared_on_request_and_nothing_is_said_of_commits(
+    checked: tuple[Project, dict[str, Any]],
+) -> None:
+    p, _ = checked
+    elsewhere(p, "gpu-2", 1.3)
+    result = p.regress("compare", "HEAD", "HEAD", "--head-machine", "gpu-2", "--format", "json")
+    found = document(result)
+    assert (result.code, found["verdict"], found["across"]) == (0, "", f"gpu-2 against {HERE}")
+    times = [each for each in found["benchmarks"] if each["metric"] == "gpu_time"]
+    assert {(each["verdict"], round(each["ratio"], 3)) for each in times} == {("changed", 1.3)}
+    text = p.regress("compare", "HEAD", "HEAD", "--head-machine", "gpu-2")
+    assert (text.code, f"gpu-2 against {HERE}: two places" in text.out, "regressed" in text.out) == (0, True, False)
+    assert "regress ack" not in text.out
+    same = document(p.regress("compare", "HEAD", "HEAD", "--head-machine", HERE, "--format", "json"))
+    assert (same["across"], same["verdict"]) == (None, "PASS")
+
+
+def test_a_machine_without_results_of_the_commit_says_who_has_some(checked: tuple[Project, dict[str, Any]]) -> None:
+    p, _ = checked
+    result = p.regress("compare", "HEAD~1", "HEAD", "--head-machine", "nobody")
+    assert (result.code, f"--head-machine {HERE}" in result.err) == (5, True)
+
+
+def test_two_environments_are_compared_on_request(checked: tuple[Project, dict[str, Any]]) -> None:
+    p, _ = checked
+    for path in [*(p.root / "history" / HERE).iterdir()]:
+        if ENVIRONMENT in path.name:
+            text = path.read_text().replace(f'"{ENVIRONMENT}"', '"next"')
+            path.with_name(path.name.replace(ENVIRONMENT, "next")).write_text(text)
+    result = p.regress("compare", "HEAD", "HEAD", "--base-env", ENVIRONMENT, "--head-env", "next", "--format", "json")
+    found = document(result)
+    assert (result.code, found["across"]) == (0, f"next against {ENVIRONMENT}")
+    assert {each["verdict"] for each in found["benchmarks"] if each["gates"]} == {"unchanged"}
