@@ -15,8 +15,7 @@ from regress.commands.acknowledging import review, unsteady
 from regress.commands.check import policy, suggestions
 from regress.commands.session import Request, Session, counted, quoted, turned_round
 from regress.compare import acknowledged, compare, finer, overall, renames
-from regress.compare.overall import NOTHING
-from regress.errors import NothingMeasured, RevisionError
+from regress.errors import Exit, NothingMeasured, RevisionError
 from regress.history import Loaded, Recorded, Store, left_out
 from regress.model import Benchmark, Case, Commit, Comparison, Report, Round, Side, Verdict
 from regress.run.plan import Selection, select
@@ -94,7 +93,7 @@ def compare_recorded(
         warnings += unsteady(session, base_side, head_side, comparisons)
     return Report(
         command="compare",
-        exit_codes=summed.exit_codes if not across or nothing else (0,),
+        exit_codes=summed.exit_codes if not across or nothing else (Exit.PASSED,),
         state=summed.state if not across or nothing else "",
         base=base_side,
         head=head_side,
