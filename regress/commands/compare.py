@@ -78,7 +78,7 @@ def compare_recorded(
         # What is recorded may be a part of the suite, so what matches none of it may match something.
         comparisons, _ = acknowledged(comparisons, review(session, sides[1]), sides[0], whole=False)
     summed = overall(comparisons, settings, strict=request.strict)
-    nothing = summed.exit_codes[0] == NOTHING
+    nothing = summed.exit_codes[0] == Exit.NOTHING
     one_machine = before.machine.name == after.machine.name
     base_side, head_side = (
         replace(
