@@ -143,9 +143,9 @@ def _across(before: Recorded, after: Recorded) -> str:
 
 
 def _anywhere(rounds: Iterable[Round]) -> list[Round]:
-    """The rounds, as if all had been taken in one place."""
+    """The rounds, as if all had been taken in one place and in one session: two machines have none in common."""
     return [
-        replace(each, facts={name: value for name, value in each.facts.items() if name not in BY_NATURE})
+        replace(each, run="", facts={name: value for name, value in each.facts.items() if name not in BY_NATURE})
         for each in rounds
     ]
 

@@ -341,6 +341,8 @@ def elsewhere(p: Project, machine: str, factor: float) -> None:
         for each in rounds:
             for value in each.get("values", {}).values() if each["is"] == "round" else ():
                 value["value"] *= factor if value["unit"] == "s" else 1
+            if "run" in each:
+                each["run"] += f" on {machine}"
             if each["is"] == "process":
                 each["facts"]["gpu_uuid"] = f"GPU-of-{machine}"
         target.write_text("".join(json.dumps(each) + "\n" for each in rounds) if rounds else text)
