@@ -37,6 +37,7 @@ def test_an_awkward_parameter_is_one_row_everywhere_and_whole_inside(tmp_path: P
     (recorded,) = Store(p.root / "history").load(shas[1]).recorded
     assert {tuple(each.params) for each in recorded.rounds} == {(text,) for text in PARAMS}
 
+    assert p.regress("check", *shas, "--record", "-q").code == 1
     compared = p.regress("compare", *shas, "--output", f"json={tmp_path / 'seen.json'}")
     assert compared.code == 1, compared.err
     rows = [line for line in compared.out.splitlines() if line.startswith("+ b.Suite.cudatime_work(")]
