@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import sys
 
-USAGE = 2
-INTERRUPTED = 130
-
 
 def main() -> None:
     """Run the command line; Ctrl-C while that is still being loaded ends it like any other. On a system that lacks what
@@ -17,14 +14,14 @@ def main() -> None:
             "why:   it forks the processes that measure, and locks files and GPUs as Linux does\n"
             "fix:   run it on Linux; on Windows in WSL 2, elsewhere in a container or a virtual machine\n"
         )
-        sys.exit(USAGE)
+        sys.exit(2)
     try:
         from regress.cli import main as command
 
         command()
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
-        sys.exit(INTERRUPTED)
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from regress.errors import RegressError, quoted
+from regress.errors import Exit, RegressError, quoted
 
 if TYPE_CHECKING:
     from regress.commands.session import Request
@@ -43,13 +43,13 @@ _OF_THE_MACHINE = (*_FULL, *_OPEN, errno.EACCES, errno.EPERM, errno.EROFS)
 class InternalError(RegressError):
     """A fault of ours. Python would exit with 1, which means "regressed" here."""
 
-    exit_code = 5
+    exit_code = Exit.NOTHING
 
 
 class Interrupted(RegressError):
     """Ctrl-C where no command has made a report of it."""
 
-    exit_code = 130
+    exit_code = Exit.INTERRUPTED
 
 
 @contextlib.contextmanager
@@ -94,8 +94,7 @@ def _stopped(error: RegressError) -> Report:
     from regress.model import Report, Stopped
 
     command = click.get_current_context().info_name or "regress"
-    state = {3: "FAIL", 5: "NOTHING", 130: "INTERRUPTED"}.get(error.exit_code, "ERROR")
-    return Report(command, (error.exit_code,), state, error=Stopped(error.what, error.why, error.fix))
+    return Report(command, (error.exit_code,), error.exit_code.word, error=Stopped(error.what, error.why, error.fix))
 
 
 def _explained(error: Exception, options: dict[str, Any]) -> RegressError:

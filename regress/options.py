@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
+from regress.choices import DEVICES, FORMATS
+
 if TYPE_CHECKING:
     NumberType = click.ParamType[float]
     OutputType = click.ParamType[tuple[str, Path]]
@@ -18,8 +20,6 @@ else:  # older versions of click have no parameters there
     NumberType = OutputType = GpusType = TargetType = click.ParamType
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-FORMATS = ("text", "json", "markdown", "github", "junit")
 
 
 class Percent(NumberType):
@@ -140,7 +140,12 @@ where = stack(
 )
 output = stack(
     click.option(
-        "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Format on stdout."
+        "--format",
+        "form",
+        type=click.Choice(list(FORMATS)),
+        default="text",
+        show_default=True,
+        help="Format on stdout.",
     ),
     click.option(
         "--output", "outputs", type=Output(), metavar="FORMAT=FILE", multiple=True, help="Write a file too; repeatable."
@@ -165,9 +170,7 @@ tagging = stack(
     ),
 )
 placing = stack(
-    click.option(
-        "--device", type=click.Choice(["auto", "cuda", "torch", "cpu", "fake"]), help="What to measure on [auto]."
-    ),
+    click.option("--device", type=click.Choice(DEVICES), help="What to measure on [auto]."),
     click.option("--machine", metavar="NAME", help="Name of this machine in the history."),
 )
 recorded = stack(

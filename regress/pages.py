@@ -97,7 +97,7 @@ class Measured(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One case and metric in one place. Where `cases` is more than one it is the worst of so many."""
+    """One case and metric in one place. Where `cases` is more than one it is the worst of this many."""
 
     benchmark: int
     params: str
@@ -322,7 +322,7 @@ class Line:
     at: tuple[At, ...] | int
     """In a Shard the place among its `columns`: many lines have the same."""
     per: int
-    """Of what the numbers of the columns below count, one has so many."""
+    """Of what the numbers of the columns below count, one has this many."""
     values: tuple[int, ...]
     """Corrected for the machine where that is known."""
     lows: tuple[int, ...]
@@ -513,7 +513,7 @@ class Index:
     """Of events and failures, how many old ones there are beyond those."""
     suspects: tuple[PageCommit, ...]
     reference: At
-    """What the newest values are held against: the newest commit of the last release that has results, else the first one."""
+    """What the newest values are compared with: the newest commit of the last release that has results, else the first one."""
     release: str
     """The tag of that release; empty where there is none."""
     releases: tuple[Release, ...]

@@ -20,13 +20,14 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "stats": (),
     "units": (),
     "errors": (),
+    "choices": (),
     "files": (),
     "measure": (),
-    "model": ("stats", "measure", "profiles"),
+    "model": ("errors", "stats", "measure", "profiles"),
     "pages": ("model",),
     "profiles": ("errors", "files"),
     "profiler": ("profiles", "profiling", "measure", "report"),
-    "config": ("model", "errors", "files"),
+    "config": ("model", "choices", "errors", "files"),
     "acks": ("model", "errors", "files"),
     "git": ("model", "errors", "files"),
     "history": ("model", "errors", "files"),
@@ -34,12 +35,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "asv_plugin": ("measure",),
     "compare": ("model", "errors", "stats", "acks", "git", "history"),
     "run": ("model", "errors", "files", "config", "stats", "git", "history", "measure"),
-    "report": ("model", "pages", "profiles", "errors", "units"),
+    "report": ("choices", "model", "pages", "profiles", "errors", "units"),
     "commands": (
         *("stats", "units", "errors", "measure", "model", "pages", "profiles", "profiling", "config", "acks", "git"),
         *("history", "compare", "run"),
     ),
-    "options": (),
+    "options": ("choices",),
     "invocation": ("commands", "report", "model", "pages", "profiles", "errors"),
     "cli": ("options", "invocation", "commands", "errors"),
 }
@@ -137,6 +138,50 @@ def test_heavy_packages_are_imported_inside_functions() -> None:
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             for name in names:
                 assert name.split(".")[0] not in HEAVY, path
+
+
+def test_what_a_verdict_is_stands_in_one_table() -> None:
+    """A list of verdicts elsewhere would have to be looked through for each new one."""
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text())):
+            items: list[ast.expr | None] = []
+            if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+                items = [*node.elts]
+            elif isinstance(node, ast.Dict):
+                items = node.keys
+            named = [item for item in items if item is not None and ast.unparse(item).startswith("Verdict.")]
+            assert len(named) <= 3 or path == PACKAGE / "model" / "compared.py", f"{path}: give Verdict a trait"
+
+
+def test_words_to_choose_from_stand_in_one_place() -> None:
+    from regress.choices import DEVICES, FORMATS
+
+    for words in (DEVICES, tuple(FORMATS)):
+        for path in modules():
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+                    held = {item.value for item in node.elts if isinstance(item, ast.Constant)}
+                    assert not set(words) <= held or path == PACKAGE / "choices.py", (
+                        f"{path} has the words of choices.py"
+                    )
+
+
+IDIOMS = {
+    "held against": "compared with",
+    "hungrier": "uses more memory",
+    "to be had": "available",
+    "so many": "this many, or the name of the number",
+}
+"""Turns that a native reader has to read twice, and what an engineer says."""
+
+
+def test_the_program_and_its_pages_speak_plainly() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    scripts = [path for path in (PACKAGE / "report" / "html").rglob("*.js") if "vendor" not in path.parts]
+    for path in (*modules(), *pages, *scripts):
+        text = " ".join(path.read_text(encoding="utf-8").lower().split())
+        found = {idiom: plain for idiom, plain in IDIOMS.items() if re.search(rf"\b{idiom}\b", text)}
+        assert not found, f"{path.relative_to(ROOT)} has {found}"
 
 
 def test_asv_is_imported_by_one_module() -> None:

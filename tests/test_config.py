@@ -304,7 +304,7 @@ def test_an_unknown_setting_is_an_error_with_the_nearest_name(project: Path, nam
         ("seed", -(10**400), "0 or more"),
         ("seed", True, "0 or more"),
         ("alpha", 10**400, "between 0 and 1"),
-        ("device", "gpu", '"cuda"'),
+        ("device", "gpu", "one of auto, cuda"),
         ("build", [""], "list of strings"),
         ("build", {"a": 1}, "list of strings"),
         ("machine", 1, "a string"),

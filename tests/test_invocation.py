@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from regress.choices import FORMATS
 from regress.invocation import _explained, finish, write_table
-from regress.options import FORMATS
-from regress.report import RENDERERS
 from tests.conftest import Project, interrupted, regress, start, with_this_checkout
 from tests.report import sample
 from tests.report.readers import assert_harmless, commands, junit
@@ -32,10 +31,6 @@ def p(project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch) -> Proje
     made.commit({"proj/__init__.py": CODE.format(seconds=50e-6), "benchmarks/b.py": SUITE})
     made.commit({"proj/__init__.py": CODE.format(seconds=60e-6)}, "fix #1 for @octocat | <img>")
     return made
-
-
-def test_every_format_can_be_asked_for() -> None:
-    assert list(FORMATS) == list(RENDERERS)
 
 
 def test_every_format_goes_to_a_file_of_its_own(p: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from regress.history import Store
+from regress.measure.ranks import variables
+from regress.measure.wire import Rank
+from regress.run.ranks import free_port
 
 ROOT = Path(__file__).parents[2]
 CONFIG = {"version": 1, "project": "collectives", "repo": ".", "branches": ["main"], "results_dir": "history"}
@@ -214,16 +217,18 @@ def _environment(folder: Path) -> dict[str, str]:
 def plain(repository: Repository) -> dict[tuple[str, int], float]:
     """Seconds a call by a loop of torch alone, by collective and size."""
     text = PLAIN.format(folder=str(repository.folder), loop_s=LOOP_S, loops=LOOPS)
-    ranks = []
-    for rank in map(str, range(2)):
-        own = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29531"}
-        environment = {**repository.environment, **own}
-        ranks.append(
+    with free_port() as port:
+        ranks = [
             subprocess.Popen(
-                [sys.executable, "-c", text], cwd=repository.folder, env=environment, stdout=subprocess.PIPE, text=True
+                [sys.executable, "-c", text],
+                cwd=repository.folder,
+                env={**repository.environment, **variables(Rank(number, 2, port, 2))},
+                stdout=subprocess.PIPE,
+                text=True,
             )
-        )
-    out = [each.communicate(timeout=300)[0] for each in ranks]
+            for number in range(2)
+        ]
+        out = [each.communicate(timeout=300)[0] for each in ranks]
     return {(name, size): seconds for name, size, seconds in json.loads(out[0])}
 
 

@@ -20,13 +20,10 @@ import click
 
 from regress.cli import judging, profiling, project, recording
 from regress.cli.program import regress
-from regress.errors import RegressError
+from regress.errors import Exit, RegressError
 from regress.invocation import say
 
 __all__ = ["main", "regress"]
-
-USAGE = 2
-INTERRUPTED = 130
 
 _COMMANDS = (judging, profiling, project, recording)
 """Whoever imports them has registered their commands."""
@@ -59,7 +56,7 @@ def main() -> None:
             RegressError(what, why="it was removed while this shell stood in it", fix="cd to a folder that is there"),
             {},
         )
-        sys.exit(USAGE)
+        sys.exit(Exit.ERROR)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # being told to end keeps what was measured
     try:
         code = regress(prog_name="regress", standalone_mode=False)
@@ -68,8 +65,8 @@ def main() -> None:
             error.show()
         else:
             say(RegressError(error.format_message(), fix=f"{error.ctx.command_path} --help"), {})
-        code = USAGE
+        code = Exit.ERROR
     except click.Abort:
         click.echo("interrupted", err=True)
-        code = INTERRUPTED
+        code = Exit.INTERRUPTED
     sys.exit(code)

@@ -127,7 +127,7 @@ def gate(
     finish(report, options)
 
 
-@regress.command(short_help="Find the commit that made CASE slower, hungrier or fail.")
+@regress.command(short_help="Find the commit that made CASE slower or fail, or use more memory.")
 @click.argument("case")
 @click.argument("good")
 @click.argument("bad")
@@ -147,7 +147,7 @@ def bisect(
     budget: float | None,
     **options: Any,
 ) -> None:
-    """Find the commit that made CASE slower, faster, hungrier or fail, after GOOD and up to BAD.
+    """Find the commit after GOOD, up to BAD, that made CASE slower or faster, fail, or use more memory.
 
     CASE: a name, or a pattern that matches one case. Each commit that is measured is measured in turn with GOOD, until the odds
     say on which side of the change it is; what was found is measured against its parent once more. Commits that do not build

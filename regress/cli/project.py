@@ -163,7 +163,7 @@ def doctor(aa: bool, budget: float | None, **options: Any) -> None:
 def demo(directory: Path, commits: int, scripted: bool | None, **options: Any) -> None:
     """Make a small git repository with planted regressions in DIRECTORY.
 
-    A torch library of a dozen commits; some make it slower, hungrier or synchronous. On a machine without a GPU it runs on a
+    A torch library of a dozen commits; some make it slower or synchronous. On a machine without a GPU it runs on a
     scripted device, whose times are stated by the code, not measured.
 
     \b

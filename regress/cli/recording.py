@@ -65,7 +65,7 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
 @click.argument("commits", required=False, default="NEW", metavar="[COMMITS]")
 @stack(selecting, tagging, where, measuring, output)
 @click.option("--since", metavar="REV|DATE", help="Only that commit and what comes after it, or what is not older.")
-@click.option("--steps", type=click.IntRange(min=1), help="So many of them, evenly spread [all].")
+@click.option("--steps", type=click.IntRange(min=1), help="At most this many commits, evenly spread [all].")
 @click.option(
     "--first-parent", "only", flag_value="first-parent", help="What was merged counts as one, with its merge."
 )

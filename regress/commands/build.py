@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from regress.commands.session import Request, Session, quoted
 from regress.config import environment as environment_of
-from regress.errors import BuildFailed, RevisionError
+from regress.errors import BuildFailed, Exit, RevisionError, exits
 from regress.model import Built, Commit, Report, Side
 from regress.run.environments import prepare
 from regress.run.execute import Watcher
@@ -44,15 +44,17 @@ def build(request: Request, revisions: Sequence[str], watcher: Watcher, environm
     except KeyboardInterrupt:
         interrupted = True
     failed = any(each.state == "failed" for each in builds)
-    codes = ((130,) if interrupted else ()) + ((3,) if failed else ())
+    codes = exits(interrupted=interrupted, failed=failed)
     return Report(
         command="build",
-        exit_codes=codes or (0,),
-        state="INTERRUPTED" if interrupted else "FAIL" if failed else "PASS",
+        exit_codes=codes,
+        state=codes[0].word,
         builds=tuple(builds),
         remark=_counts(builds, len(sides)),
         warnings=session.config.warnings,
-        suggestions=tuple(_next([commit.short for commit in resolved], environments)) if not codes else (),
+        suggestions=tuple(_next([commit.short for commit in resolved], environments))
+        if codes == (Exit.PASSED,)
+        else (),
         duration_s=time.monotonic() - start,
     )
 

@@ -29,7 +29,7 @@ from regress.commands.session import (
 from regress.commands.throughput import Rates
 from regress.compare import Review, Steps, acknowledged, compare, overall, with_unreached
 from regress.config import environment as environment_of
-from regress.errors import BuildFailed, RevisionError, StoreError
+from regress.errors import BuildFailed, Exit, RevisionError, StoreError, exits, ranked
 from regress.history import keep_confirmed, last_aa
 from regress.measure.wire import Ceilings
 from regress.model import Comparison, Report, SelfCheck, Settings, Side, Stopped, Verdict
@@ -142,7 +142,7 @@ def _judged(
     comparisons, told = acknowledged(comparisons, entries, sides[0], whole=whole)
     strict, quick = session.request.strict, job.quick
     summed = overall(comparisons, settings, strict=strict, problems=measured.problems, quick=quick)
-    codes = (130, *summed.exit_codes) if measured.interrupted else summed.exit_codes
+    codes = (Exit.INTERRUPTED, *summed.exit_codes) if measured.interrupted else summed.exit_codes
     base, head = (recorder.named(side) for side in sides)
     own = ", each with its own suite" if job.own_suites else ""
     gpus = f", on {len(job.gpus)} GPUs at once" if len(job.gpus) > 1 else ""
@@ -161,7 +161,7 @@ def _judged(
     return Report(
         command="check",
         exit_codes=codes,
-        state="INTERRUPTED" if measured.interrupted else summed.state,
+        state=codes[0].word,
         base=base,
         head=head,
         machine=recorder.machine,
@@ -211,7 +211,7 @@ def _explained(report: Report, chosen: Sequence[Comparison], explaining: Explain
     if explaining.interrupted:
         done = f"{len(explaining.explained)} of {len(chosen[:MOST])}"
         warnings.append(f"interrupted: the verdicts are complete, {done} explained")
-        codes, state = (130, *(code for code in codes if code)), "INTERRUPTED"
+        codes, state = ranked([Exit.INTERRUPTED, *codes]), Exit.INTERRUPTED.word
     return replace(
         report, explained=tuple(explaining.explained), warnings=tuple(warnings), exit_codes=codes, state=state
     )
@@ -349,7 +349,7 @@ def _unaffected(
     base, head = sides
     return Report(
         command="check",
-        exit_codes=(3,) if fatal else (0,),
+        exit_codes=exits(failed=fatal),
         state="FAIL" if fatal else "PASS",
         base=base,
         head=head,

@@ -15,8 +15,7 @@ from regress.commands.acknowledging import review, unsteady
 from regress.commands.check import policy, suggestions
 from regress.commands.session import Request, Session, counted, quoted, turned_round
 from regress.compare import acknowledged, compare, finer, overall, renames
-from regress.compare.overall import NOTHING
-from regress.errors import NothingMeasured, RevisionError
+from regress.errors import Exit, NothingMeasured, RevisionError
 from regress.history import Loaded, Recorded, Store, left_out
 from regress.model import Benchmark, Case, Commit, Comparison, Report, Round, Side, Verdict
 from regress.run.plan import Selection, select
@@ -79,7 +78,7 @@ def compare_recorded(
         # What is recorded may be a part of the suite, so what matches none of it may match something.
         comparisons, _ = acknowledged(comparisons, review(session, sides[1]), sides[0], whole=False)
     summed = overall(comparisons, settings, strict=request.strict)
-    nothing = summed.exit_codes[0] == NOTHING
+    nothing = summed.exit_codes[0] == Exit.NOTHING
     one_machine = before.machine.name == after.machine.name
     base_side, head_side = (
         replace(
@@ -94,7 +93,7 @@ def compare_recorded(
         warnings += unsteady(session, base_side, head_side, comparisons)
     return Report(
         command="compare",
-        exit_codes=summed.exit_codes if not across or nothing else (0,),
+        exit_codes=summed.exit_codes if not across or nothing else (Exit.PASSED,),
         state=summed.state if not across or nothing else "",
         base=base_side,
         head=head_side,

@@ -8,11 +8,10 @@ from dataclasses import replace
 from regress.commands.check import check
 from regress.commands.explaining import TRACES, farthest
 from regress.commands.session import Request
+from regress.errors import Exit
 from regress.model import Comparison, Explained, Report, Stopped, Verdict
 from regress.run.execute import Watcher
 from regress.units import format_change, format_interval
-
-NOTHING = 5
 
 
 def explain(
@@ -45,7 +44,7 @@ def explain(
     done = found.explanation is not None
     return replace(
         report,
-        exit_codes=(0,) if done else (NOTHING,),
+        exit_codes=(Exit.PASSED if done else Exit.NOTHING,),
         state="" if done else "NOTHING",
         plan=plan,
         comparisons=_without_alarm([each for each in report.comparisons if each.case == found.case]),
@@ -69,7 +68,7 @@ def _not_shown(report: Report, found: Explained) -> Report:
     """A time that fails no check, and that the profiles do not show: the host of a few processes was slow by itself."""
     return replace(
         report,
-        exit_codes=(NOTHING,),
+        exit_codes=(Exit.NOTHING,),
         state="NOTHING",
         comparisons=_without_alarm([each for each in report.comparisons if each.case == found.case]),
         counts={},
@@ -93,8 +92,8 @@ def _nothing(report: Report) -> Report:
         failure = failed.head_failure or failed.base_failure
         side = "head" if failed.head_failure is not None else "base"
         stopped = Stopped(f"can't explain: {failed.case} fails on {side}", failure.message if failure else "")
-        return replace(report, state="FAIL" if 3 in report.exit_codes else "NOTHING", error=stopped)
-    code = (NOTHING,) if 3 not in report.exit_codes else (NOTHING, 3)
+        return replace(report, state="FAIL" if Exit.FAILED in report.exit_codes else "NOTHING", error=stopped)
+    code = (Exit.NOTHING,) if Exit.FAILED not in report.exit_codes else (Exit.NOTHING, Exit.FAILED)
     return replace(
         report,
         exit_codes=code,

@@ -15,13 +15,12 @@ from regress.commands.acknowledging import review
 from regress.commands.check import check
 from regress.commands.session import Request, Session, quoted
 from regress.commands.sweep.changes import events_on
-from regress.compare import Anchors, drifts, past_of, state_of
-from regress.errors import RevisionError
+from regress.compare import Anchors, drifts, past_of
+from regress.errors import Exit, RevisionError, ranked
 from regress.history import Store
 from regress.model import Case, Changed, Commit, Comparison, Report, Side, Verdict
 from regress.run.execute import Watcher
 
-_RANK = (130, 5, 1, 3, 4)
 """Exit codes, the one that the process exits with first."""
 
 
@@ -50,16 +49,16 @@ def gate(
     release, unknown_release = _release(session, report.base, line)
     drift, unknown = _drift(session, line, names, release, report) if release else ([], 0)
     changes = _open_changes(session, line, names, report)
-    failing = [*(each.exit_code(request.strict) for each in drift), *(1 for _ in changes)]
-    codes = sorted({*report.exit_codes, *failing} - {0}, key=_RANK.index) or [0]
+    failing = [*(each.exit_code(request.strict) for each in drift), *(Exit.REGRESSED for _ in changes)]
+    codes = ranked([*report.exit_codes, *failing])
     warnings = [*report.warnings, *unknown_release]
     if unknown and release:
         why = "not measured alike, or not at both ends; the release measured again tells: regress sweep"
         warnings.append(f"the drift since {release.revision} of {unknown} series is not known: {why}")
     return replace(
         report,
-        exit_codes=tuple(codes),
-        state=report.state if report.state == "INTERRUPTED" else state_of(codes[0]),
+        exit_codes=codes,
+        state=codes[0].word,
         drift=tuple(drift),
         drift_since=release.revision if release else "",
         changes=tuple(changes),
@@ -82,7 +81,7 @@ def _with_policy(request: Request) -> Request:
 
 
 def _release(session: Session, base: Side, line: Sequence[Commit]) -> tuple[Side | None, list[str]]:
-    """What drift is held against, named by its tag: the setting, else the base if it is a release, else the newest one before
+    """What drift is compared with, named by its tag: the setting, else the base if it is a release, else the newest one before
     the head; and what is wrong with it. Of a release that was tagged on a branch of its own, it is the newest measured commit
     that both have."""
     named, tags = session.config.settings.gate_release, session.repository.releases()
@@ -108,7 +107,7 @@ def _release(session: Session, base: Side, line: Sequence[Commit]) -> tuple[Side
     store, machine = Store(session.config.results_dir), session.machine.name
     recorded = {each.commit_sha for each in store.commits(machine)}
     measured = next((each for each in reversed(line[: at + 1]) if each.sha in recorded), line[at])
-    told = f"{name} was tagged on a branch of its own: drift is held against {measured.short}, the newest measured before that"
+    told = f"{name} was tagged on a branch of its own: drift is compared with {measured.short}, the newest measured before that"
     return Side("release", measured, name), [told]
 
 

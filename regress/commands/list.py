@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 
 from regress.commands.session import Request, Session
+from regress.errors import exits
 from regress.history import Store
 from regress.model import Benchmark, Case, Listed, Report, Side, declared_words
 from regress.run.execute import Watcher, discover, nothing_selected
@@ -29,7 +30,7 @@ def list_cases(request: Request, watcher: Watcher) -> Report:
     costs = _costs(session, side)
     return Report(
         command="list",
-        exit_codes=(3,) if fatal else (0,),
+        exit_codes=exits(failed=fatal),
         head=side,
         listed=tuple(_listed(case, benchmarks[case.name], costs.get(case)) for case in cases),
         cases=len(cases),

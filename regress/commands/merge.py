@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from regress.commands.session import Request, Session, counted
+from regress.errors import exits
 from regress.history import Merging
 from regress.model import Merged, Report
 from regress.run.execute import Watcher
@@ -30,11 +31,11 @@ def merge(request: Request, folders: Sequence[Path], watcher: Watcher, into: Pat
     except KeyboardInterrupt:
         interrupted = True  # what was taken is whole, and the same command does the rest
     merged = merging.finish()
-    codes = ((130,) if interrupted else ()) + ((3,) if merging.skipped else ())
+    codes = exits(interrupted=interrupted, failed=bool(merging.skipped))
     return Report(
         command="merge",
-        exit_codes=codes or (0,),
-        state="INTERRUPTED" if interrupted else "FAIL" if merging.skipped else "PASS",
+        exit_codes=codes,
+        state=codes[0].word,
         merged=merged,
         remark=_summed_up(merged),
         warnings=(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from regress.commands.profiled import FOLDER, Chosen, choose, only
 from regress.commands.session import Request, Session, counted
-from regress.errors import NothingMeasured, ProfileError, RegressError
+from regress.errors import Exit, NothingMeasured, ProfileError, RegressError, exits
 from regress.model import Case, Failure, Metered, Report
 from regress.profiling import ncu, ncu_run
 from regress.profiling.metered import devices, metered
@@ -72,7 +72,7 @@ def meter_cases(
     return Report(
         command="metered",
         exit_codes=codes,
-        state={0: "PASS", 5: "NOTHING", 130: "INTERRUPTED"}.get(codes[0], "FAIL"),
+        state=codes[0].word,
         head=side,
         machine=session.machine,
         device=devices(seen.found),
@@ -84,13 +84,10 @@ def meter_cases(
     )
 
 
-def exit_codes(found: Iterable[Metered], interrupted: bool = False) -> tuple[int, ...]:
-    """130 interrupted, 5 nothing was measured, 3 something failed."""
+def exit_codes(found: Iterable[Metered], interrupted: bool = False) -> tuple[Exit, ...]:
     found = list(found)
-    codes = [130] if interrupted else []
-    codes += [5] if not any(each.kernels for each in found) else []
-    codes += [3] if any(each.failure is not None and each.failure.kind != "skipped" for each in found) else []
-    return tuple(codes) or (0,)
+    failed = any(each.failure is not None and each.failure.kind != "skipped" for each in found)
+    return exits(interrupted=interrupted, nothing=not any(each.kernels for each in found), failed=failed)
 
 
 def _refuse_files(words: Sequence[str]) -> None:

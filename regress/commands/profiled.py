@@ -9,7 +9,7 @@ from typing import Any
 
 from regress.commands.session import Request, Session, counted, device_line
 from regress.commands.throughput import declares_work, throughput, work_of
-from regress.errors import ProfileError, RegressError, RevisionError
+from regress.errors import Exit, ProfileError, RegressError, RevisionError, exits
 from regress.measure.wire import CALL_MARK, CALLS_SKIPPED, Ceilings
 from regress.model import Benchmark, CallProfile, Case, Explanation, Failure, Report, Round, Throughput
 from regress.profiling import chrome
@@ -56,14 +56,14 @@ def profile_cases(
     against: Sequence[str] = (),
 ) -> Report:
     """Profile the cases that match, with the code of one revision (none: the working tree). `against` has the name of a case
-    that the other is held against: the raw operation below a wrapper.
+    that the other is compared with: the raw operation below a wrapper.
 
-    Raises NothingMeasured where no case matches, RegressError where several do that are to be held against one.
+    Raises NothingMeasured where no case matches, RegressError where several do that are to be compared with one.
     """
     start = time.monotonic()
     revision, calls = only(revisions), calls or CALLS
     if len(against) > 1:
-        why = "of exports it can name several, a case is held against one"
+        why = "of exports it can name several, a case is compared with one"
         raise RegressError(f"--against names {len(against)} cases", why=why, fix="name one")
     words = request.patterns
     session = Session(replace(request, patterns=(*words, *against)) if against else request)
@@ -79,7 +79,7 @@ def profile_cases(
     return Report(
         command="profiled",
         exit_codes=codes,
-        state={0: "PASS", 5: "NOTHING", 130: "INTERRUPTED"}.get(codes[0], "FAIL"),
+        state=codes[0].word,
         head=side,
         machine=session.machine,
         device=device_line(seen.facts, [_round(seen.facts)]),
@@ -118,7 +118,7 @@ def _one(chosen: Chosen, pattern: str) -> Case:
     cases = select(chosen.benchmarks.values(), Selection((pattern,)))
     if len(cases) != 1:
         raise RegressError(
-            f"{counted(len(cases), 'case')} match {pattern!r}, and one is held against another",
+            f"{counted(len(cases), 'case')} match {pattern!r}, and one is compared with another",
             why=", ".join(map(str, cases[:3])) + (", …" if len(cases) > 3 else ""),
             fix="name one case: regress list",
         )
@@ -187,15 +187,10 @@ def _with_shares(found: list[CallProfile], benchmarks: Mapping[str, Benchmark]) 
     return shared
 
 
-def exit_codes(found: Iterable[CallProfile], interrupted: bool) -> tuple[int, ...]:
-    """130 interrupted, 5 nothing was profiled, 3 something failed."""
+def exit_codes(found: Iterable[CallProfile], interrupted: bool) -> tuple[Exit, ...]:
     found = list(found)
-    codes = [130] if interrupted else []
-    if all(each.totals is None for each in found):
-        codes.append(5)
-    if any(each.failure is not None and each.failure.kind != "skipped" for each in found):
-        codes.append(3)
-    return tuple(codes) or (0,)
+    failed = any(each.failure is not None and each.failure.kind != "skipped" for each in found)
+    return exits(interrupted=interrupted, nothing=all(each.totals is None for each in found), failed=failed)
 
 
 def _round(facts: Mapping[str, Any]) -> Round:

@@ -14,7 +14,7 @@ from regress.model import Changed, Verdict
 
 @dataclass(frozen=True)
 class Regressed:
-    """A case that is slower, or hungrier, at the commit `seen` than at `since`."""
+    """A case that is slower, or uses more memory, at the commit `seen` than at `since`."""
 
     case: str
     metric: str

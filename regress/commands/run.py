@@ -24,7 +24,7 @@ from regress.compare.circumstances import skewed
 from regress.compare.evidence import Evidence
 from regress.compare.pairing import place
 from regress.compare.rule import better_of
-from regress.errors import RevisionError
+from regress.errors import Exit, RevisionError, exits
 from regress.model import Benchmark, Case, Durations, Failure, Measurement, Report, Round, Settings, Side, metric_of
 from regress.run.execute import Measured, Watcher, execute
 from regress.run.plan import needing_several
@@ -75,7 +75,7 @@ def run(
     return Report(
         command="run",
         exit_codes=codes,
-        state={0: "PASS", 5: "NOTHING", 130: "INTERRUPTED"}.get(codes[0], "FAIL"),
+        state=codes[0].word,
         head=recorder.named(side),
         machine=recorder.machine,
         device=device_line(measured.facts.get("head", {}), measured.rounds),
@@ -165,13 +165,11 @@ def counts(rows: Iterable[Measurement]) -> dict[str, int]:
     return dict(found)
 
 
-def exit_codes(rows: Iterable[Measurement], measured: Measured) -> tuple[int, ...]:
-    """130 interrupted, 5 nothing was measured, 3 something failed."""
+def exit_codes(rows: Iterable[Measurement], measured: Measured) -> tuple[Exit, ...]:
     own = [row for row in rows if row.primary]
-    codes = [130] if measured.interrupted else []
-    if not any(row.summary is not None for row in own):
-        codes.append(5)
     failed = any(row.failure is not None and row.failure.kind != "skipped" for row in own)
-    if failed or any(problem.fatal for problem in measured.problems):
-        codes.append(3)
-    return tuple(codes) or (0,)
+    return exits(
+        interrupted=measured.interrupted,
+        nothing=not any(row.summary is not None for row in own),
+        failed=failed or any(problem.fatal for problem in measured.problems),
+    )

@@ -41,7 +41,7 @@ def profile_script(request: Request, words: Sequence[str]) -> Report:
     return Report(
         command="profiled",
         exit_codes=codes,
-        state={0: "PASS", 5: "NOTHING", 130: "INTERRUPTED"}.get(codes[0], "FAIL"),
+        state=codes[0].word,
         plan=f"{script.name}, the whole program",
         profiled=(found,),
         cases=1,

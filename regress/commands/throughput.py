@@ -84,7 +84,7 @@ def throughput(seconds: float, work: Work, ceilings: Ceilings) -> Throughput | N
 
 
 def product_of(case: Case, benchmark: Benchmark | None, precision: object) -> str:
-    """The matrix product that a case's operations are held against: "float32", "tf32", "bfloat16", "float16".
+    """The matrix product that a case's operations are compared with: "float32", "tf32", "bfloat16", "float16".
 
     By the `dtype` that the benchmark declares, else by the one dtype that its parameters name; float32 is "tf32" where that
     was allowed. Empty where it is not known: no dtype, two of them, or no word on TF32.
@@ -102,7 +102,7 @@ def product_of(case: Case, benchmark: Benchmark | None, precision: object) -> st
 
 
 def work_of(case: Case, benchmark: Benchmark | None, facts: Mapping[str, Any], time: str = DEVICE_TIME) -> Work:
-    """What a round's facts say of a call's work, to be held against that time."""
+    """What a round's facts say of a call's work, to be compared with that time."""
     product = product_of(case, benchmark, facts.get("precision"))
     return Work(_amount(facts, "bytes"), _amount(facts, "flops"), product, time, moves_between(facts))
 

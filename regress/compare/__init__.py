@@ -36,7 +36,7 @@ from regress.compare.drifting import drift, drifts
 from regress.compare.implementations import has_implementations, implementations
 from regress.compare.itself import fineness, summed_up
 from regress.compare.judge import compare
-from regress.compare.overall import Overall, finer, overall, state_of
+from regress.compare.overall import Overall, finer, overall
 from regress.compare.pairing import renames
 from regress.compare.past import Past, Unknown, past_of
 from regress.compare.series import series_of
@@ -72,7 +72,6 @@ __all__ = [
     "renames",
     "series_of",
     "spreads_of",
-    "state_of",
     "summed_up",
     "with_anchors",
     "with_unreached",

@@ -1,4 +1,4 @@
-"""What was seen before: acknowledgements held against comparisons and change points.
+"""What was seen before: acknowledgements matched with comparisons and change points.
 
 A verdict stays what it is; an acknowledgement that acts on it keeps it from being an alarm.
 
@@ -162,7 +162,7 @@ class Review:
             return None
 
     def entries_of(self, cases: Collection[Case]) -> tuple[Reviewed, ...]:
-        """All entries, held against all cases that there are; where none is known, none is unused."""
+        """All entries, matched with all cases that there are; where none is known, none is unused."""
         return tuple(self._reviewed(each, cases) for each in self.entries)
 
     def _reviewed(self, entry: Acknowledgement, cases: Collection[Case]) -> Reviewed:

@@ -31,8 +31,8 @@ AT_ONCE = 2
 MOST = 40
 """Pairs of a probe. What is unclear by then stays so."""
 SPLITTING, APART, PART = 8, 4.0, 0.2
-"""A probe is between both levels after so many pairs, if its mean is so many standard errors from either, and so much of the
-step."""
+"""A probe is between both levels after this many pairs, if its mean is as many standard errors from either, and so much of
+the step."""
 VERIFICATIONS, AGAIN = 4, 2
 """Ranges that are verified, and how often the same one: where rounds disagree, another one may have become likely."""
 EXACTLY = 20.0
@@ -47,7 +47,7 @@ SESSIONS = 0.02
 
 @dataclass(frozen=True)
 class Ask:
-    """So many pairs of rounds of the candidate with that number and of the good end."""
+    """This many pairs of rounds of the candidate with that number and of the good end."""
 
     candidate: int
     pairs: int

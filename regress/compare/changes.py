@@ -80,7 +80,7 @@ def _passed(found: list[ChangePoint], starts: Sequence[int]) -> list[ChangePoint
 FEWEST_RUNS = 6
 """So often a series goes to and fro between two levels that it does so all along."""
 KNOWN, SHARE = 5, 0.1
-"""So many of the values before a change, and such a share of them, at the level after it: that level is no news."""
+"""This many of the values before a change, and such a share of them, at the level after it: that level is no news."""
 BETWEEN = 0.05
 """Share of values that may lie midway between two levels."""
 

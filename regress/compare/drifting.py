@@ -21,7 +21,7 @@ from regress.stats.summary import summarize
 from regress.stats.welch import Welch, welch
 
 WINDOW = 3
-"""So many commits at each end, at most, where both are as recorded: as many as a step of a history has."""
+"""At most this many commits at each end, where both are as recorded: as many as a step of a history has."""
 
 
 def drifts(

@@ -114,22 +114,11 @@ def _stopped(comparison: Comparison) -> bool:
     return comparison.base_failure is None and comparison.head_failure is not None
 
 
-_WORST_FIRST = (
-    Verdict.FAILED,
-    Verdict.SKIPPED,
-    Verdict.REGRESSED,
-    Verdict.CHANGED,
-    Verdict.IMPROVED,
-    Verdict.UNDECIDED,
-)
-
-
-def _worst(comparison: Comparison) -> tuple[int, float]:
-    """What fails is worse than what regressed, and the larger of two is worse."""
-    verdict = comparison.verdict
-    rank = _WORST_FIRST.index(verdict) if verdict in _WORST_FIRST else len(_WORST_FIRST)
+def _worst(comparison: Comparison) -> tuple[bool, bool, int, float]:
+    """What gives no number is worse than what changed, and the larger of two changes is worse."""
+    traits = comparison.verdict.traits
     size = abs(math.log(comparison.ratio)) if comparison.ratio else math.inf if comparison.ratio is None else 0.0
-    return -rank, size if verdict.traits.claims else 0.0
+    return traits.listed, traits.claims, -traits.severity, size if traits.claims else 0.0
 
 
 def judged(found: SoFar, settings: Settings, least: float) -> list[Comparison]:
@@ -177,8 +166,8 @@ def contrast(comparison: Comparison, more: Iterable[str] = ()) -> Contrast:
 
 
 def verifying_rounds(sd: float, size: float, again: int = 0) -> int:
-    """Rounds a side that verifying such a step takes, where `sd` is the deviation of a pair's difference; more of them where so
-    many times did not confirm it."""
+    """Rounds a side that verifying such a step takes, where `sd` is the deviation of a pair's difference; more of them after
+    `again` times that did not confirm it."""
     return min(MOST, (1 + again) * max(FEWEST, math.ceil((VERIFYING * sd / size) ** 2)))
 
 

@@ -58,7 +58,7 @@ def differences(before: Round, after: Round, metric: str) -> list[str]:
 
 
 def _counts(before: Round, after: Round, metric: str) -> Iterable[str]:
-    """asv's number and repeat. A number is calibrated so that a sample lasts as long as ever: it is held against that."""
+    """asv's number and repeat. A number is calibrated so that a sample lasts as long as ever: it is compared with that."""
     assert before.protocol is not None
     assert after.protocol is not None
     if metric not in before.values or metric not in after.values:

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from regress.errors import Exit, State, ranked
 from regress.model import Case, Comparison, Settings, SuiteProblem, Verdict
 from regress.stats.summary import geomean
 from regress.stats.welch import error_with, min_detectable
-
-NOTHING, REGRESSED, FAILED, UNDECIDED = 5, 1, 3, 4
-_STATES = {NOTHING: "NOTHING", REGRESSED: "FAIL", FAILED: "FAIL", UNDECIDED: "UNDECIDED", 0: "PASS"}
-
-
-def state_of(code: int) -> str:
-    """The word of the last line for the exit code that counts."""
-    return _STATES.get(code, "FAIL")
 
 
 @dataclass(frozen=True)
 class Overall:
     """What a run came to; the fields are those of Report."""
 
-    state: str
-    exit_codes: tuple[int, ...]
+    exit_codes: tuple[Exit, ...]
     counts: dict[str, int]
     acknowledged: dict[str, int]
     cases: int
@@ -33,6 +25,10 @@ class Overall:
     geomean: tuple[float, float, float, int] | None
     noise_floor: tuple[float, float, str] | None
     min_detectable: float | None
+
+    @property
+    def state(self) -> State:
+        return self.exit_codes[0].word
 
 
 def overall(
@@ -56,10 +52,9 @@ def overall(
     speaking = [each for each in gating if each.acknowledged is None or each.acknowledged.kind != "quarantine"]
     decided, asked = _covered(counted)
     most_undecided = 2 * decided < asked and not quick
-    codes = tuple(_exit_codes(gating, strict, problems, most_undecided)) or (0,)
+    codes = ranked(_exit_codes(gating, strict, problems, most_undecided))
     detectable = [each.min_detectable for each in speaking if each.min_detectable is not None]
     return Overall(
-        state=state_of(codes[0]),
         exit_codes=codes,
         counts=_counted([each.verdict for each in counted]),
         acknowledged=_counted([each.verdict for each in counted if not each.alarms]),
@@ -121,17 +116,16 @@ def _seriousness(each: Comparison) -> tuple[int, bool]:
 
 def _exit_codes(
     gating: Sequence[Comparison], strict: bool, problems: Sequence[SuiteProblem], most_undecided: bool
-) -> Iterable[int]:
+) -> Iterator[Exit]:
     codes = {each.exit_code(strict) for each in gating}
     on_head_only = any(each.fails_on_head and each.base_failure is None for each in gating)
     if not any(each.verdict.traits.compared and not each.unreached for each in gating) and not on_head_only:
-        yield NOTHING
-    if REGRESSED in codes:
-        yield REGRESSED
-    if FAILED in codes or any(problem.fatal for problem in problems):
-        yield FAILED
-    if UNDECIDED in codes or most_undecided:
-        yield UNDECIDED
+        yield Exit.NOTHING
+    yield from codes
+    if any(problem.fatal for problem in problems):
+        yield Exit.FAILED
+    if most_undecided:
+        yield Exit.UNDECIDED
 
 
 def _geomean(gating: Iterable[Comparison], confidence: float) -> tuple[float, float, float, int] | None:

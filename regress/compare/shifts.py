@@ -17,7 +17,7 @@ from regress.stats.changepoints import LEAST
 FEWEST = 5
 """Benchmarks that move together: fewer may by chance."""
 FAMILIES = 3
-"""Of so many modules or classes, at least: those of one share code."""
+"""Of this many modules or classes, at least: those of one share code."""
 MOST_ELSEWHERE = 0.2
 """Share of the benchmarks that moved in a place which may have moved in others too; with more, the commit did it."""
 LEAST_BACK = 0.8

@@ -46,9 +46,9 @@ SUSPICIOUS = 0.6
 FEWEST, FEWEST_PAIRS, MOST = 6, 10, 24
 """Rounds a side of a confirmation, or pairs: of ten six count fully, which leaves them five degrees of freedom."""
 EXTREME = 10.0
-"""From so many changes that count on, a change is confirmed by as many rounds or pairs as a first look takes."""
+"""From this many changes that count on, a change is confirmed by as many rounds or pairs as a first look takes."""
 POWER_AT, POWER_Z = 1.4, 2.4
-"""A change of so many thresholds is estimated so many standard errors above the threshold."""
+"""A change of this many thresholds is estimated this many standard errors above the threshold."""
 INTERVAL_Z = 2.0
 """Standard errors from an estimate to the end of its interval, with as many rounds as a noisy case needs."""
 VISITING = 0.4
@@ -532,11 +532,11 @@ def _with_exact_values(confirming: Sequence[Round], all_rounds: Iterable[Round])
 
 
 def _batch(looks: Mapping[Standing, int], rounds: int) -> Batch:
-    """From so many rounds a side to those of the next look."""
+    """From this many rounds a side to those of the next look."""
     title = f"look {_looks(rounds) + 1} of {len(LOOKS)}, {len(looks)} undecided" if rounds else "measuring"
     return Batch({name: look - rounds for each, look in looks.items() for name in each.names}, rounds, title)
 
 
 def _looks(rounds: int) -> int:
-    """How many looks are behind a case with so many rounds a side."""
+    """How many looks are behind a case with this many rounds a side."""
     return sum(look <= rounds for look in LOOKS)

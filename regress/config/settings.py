@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from regress.choices import DEVICES
 from regress.config.environments import read_environment
 from regress.config.values import check_patterns, is_number, shown
 from regress.errors import ConfigError
@@ -41,9 +42,7 @@ RULES = {
     r"worktrees": _Rule(lambda value: value >= 2, "2 or more, one for each side"),
     r"seed": _Rule(lambda value: value >= 0, "0 or more"),
     r"process": _Rule(lambda value: value in ("auto", "fresh"), '"auto" or "fresh"'),
-    r"device": _Rule(
-        lambda value: value in ("auto", "cuda", "torch", "cpu", "fake"), '"auto", "cuda", "torch", "cpu" or "fake"'
-    ),
+    r"device": _Rule(DEVICES.__contains__, f"one of {', '.join(DEVICES)}"),
     r"report_dir": _Rule(bool, "the name of a folder"),
     r"report_url": _Rule(
         lambda value: value.startswith(("https://", "http://")) or not value, "an address that begins with https://"
@@ -57,6 +56,7 @@ _PATTERNS = frozenset({"better", "critical", "cuda", "gate_thresholds", "gates",
 
 _METRICS = (*THRESHOLD_KINDS, "value", *METRICS)
 """What a threshold can be about: a kind of metrics, a tracked number, or one metric."""
+
 
 _TYPES = {
     float: "a number",

@@ -157,7 +157,7 @@ class Worktrees:
 
     def _add_submodules(self, tree: Path, sha: str) -> str:
         """Check out the submodules: from the user's own copies (no network, no second download), else from their URLs, and
-        where some are not to be had the others; what git said then."""
+        where some are not available the others; what git said then."""
         tried: list[list[str]] = []
         err = ""
         for copies in (True, False):

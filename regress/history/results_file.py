@@ -210,7 +210,7 @@ def _taken_out(row: Row) -> list[str]:
 
 
 def too_many(axes: Sequence[Sequence[Any]], items: int) -> bool:
-    """Whether parameters multiply to more cases than may be laid out for so many items."""
+    """Whether parameters multiply to more cases than may be laid out for this many items."""
     return math.prod(map(len, axes)) > max(items, MOST_EMPTY)
 
 

@@ -120,7 +120,7 @@ class Blocks:
         return block
 
     def block(self, samples: int, calls: int) -> DeviceSamples | Starved:
-        """One block of at most so many samples of `calls` calls each, tried again when the queue ran dry."""
+        """One block of at most this many samples of `calls` calls each, tried again when the queue ran dry."""
         spin_s = 0.0
         starved: List[Tuple[float, float]] = []
         for tried in range(0 if self._waits else TRIES):

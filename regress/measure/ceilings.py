@@ -1,8 +1,8 @@
 """What a device does at most: bytes a second of a large copy, floating point operations a second of a large matrix product.
 
 Data sheets name figures that no kernel reaches; what the vendor's own copy and matrix product reach on this very card, with its
-clocks and its power limit, is what a benchmark's declared work can be held against. torch measures them, or CuPy where there is
-no torch.
+clocks and its power limit, is what a benchmark's declared work can be compared with. torch measures them, or CuPy where there
+is no torch.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def measure(backend: Backend) -> Ceilings:
 
 
 def copy_bytes(free: int) -> int:
-    """Bytes to copy on a device with so many free. Raises MemoryError where a copy would fit into a cache."""
+    """Bytes to copy on a device with this many free. Raises MemoryError where a copy would fit into a cache."""
     size = min(COPY_BYTES, int(MEMORY_SHARE * free) // 2)
     if size < LEAST_COPY_BYTES:
         raise MemoryError(f"only {free >> 20} MiB of device memory are free: too few for a copy that no cache holds")
@@ -71,7 +71,7 @@ def copy_bytes(free: int) -> int:
 
 
 def matrix_size(free: int) -> int:
-    """Rows and columns of the float32 matrices to multiply on a device with so many bytes free. Raises MemoryError."""
+    """Rows and columns of the float32 matrices to multiply on a device with this many bytes free. Raises MemoryError."""
     for size in MATRIX_SIZES:
         if MATRICES * FLOAT32_BYTES * size**2 <= MEMORY_SHARE * free:
             return size
@@ -134,7 +134,7 @@ class _Library:
         return 1
 
     def copying(self, size: int, to: int = 0) -> contextlib.AbstractContextManager[Call]:
-        """A copy of so many bytes from device memory to that of the device of this number; the first one is the own."""
+        """A copy of this many bytes from device memory to that of the device of this number; the first one is the own."""
         raise NotImplementedError
 
     def multiplying(self, dtype: str, size: int) -> contextlib.AbstractContextManager[Call]:

@@ -11,7 +11,7 @@ class Company:
     """The other processes on the device: those that are there when this is made, and those that have come by the end of a case.
 
     Make it before a context of ours is open: from inside a container ids mean nothing, and ours could be any of those that
-    came later, so many as `ours` of them. `driver` is the process that all of ours descend from.
+    came later, as many as `ours` of them. `driver` is the process that all of ours descend from.
     """
 
     def __init__(self, backend: Backend, driver: int = 0, ours: int = 1) -> None:

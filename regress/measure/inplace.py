@@ -34,12 +34,12 @@ read, which costs a single short call more than what it does."""
 CERTAIN_S = 1e-3
 """From here up, the first call of all is hardly slower than others; where it is like repeated ones, nothing is set up again."""
 REPEATED, REPEATED_S = 5, 50e-3
-"""Repeated calls to compare with: so many, or what fits this time. The highest and the lowest of so many do not count."""
+"""Repeated calls to compare with: this many, or what fits this time. The highest and the lowest of this many do not count."""
 LOOKS = 2
 """Of what takes longer than this part of the limit there is no look: the visit has to end in time."""
 UNLIKE_SETUPS, ALIKE_SETUPS = 4, 2
 UNLIKE_LONG, ALIKE_LONG = 2, 1
-"""After so many setups calls have to be unlike repeated ones, all in the same direction, or alike; of long calls after
+"""After this many setups calls have to be unlike repeated ones, all in the same direction, or alike; of long calls after
 fewer."""
 MOST_OBJECTS, MOST_BYTES = 10_000, 32 << 20
 """What is read at most of that which setup has made."""
@@ -120,7 +120,7 @@ class _Look:
             return alike < enough
 
     def _look_at_several(self) -> None:
-        """Look at so many calls together that coldness is not what they take."""
+        """Look at this many calls together that coldness is not what they take."""
         while self._repeat.calls < LATE_CALLS and self._repeat() * self._repeat.calls < LATE_WINDOW_S:
             self._repeat.calls *= 4
         if self._repeat.calls > 1:

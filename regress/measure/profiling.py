@@ -77,7 +77,7 @@ def record(benchmark: Any, backend: Backend, asked: Record) -> Recorded:
 
 
 def run_marked(benchmark: Any, backend: Backend, calls: int) -> float:
-    """Warm up, then so many calls between cudaProfilerStart and cudaProfilerStop, each in an NVTX range; seconds a call."""
+    """Warm up, then this many calls between cudaProfilerStart and cudaProfilerStop, each in an NVTX range; seconds a call."""
     warm = warmed(benchmark, backend)
     spent_s = 0.0
     with _profiler_range():

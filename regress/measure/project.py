@@ -67,7 +67,7 @@ def _packages(root: str) -> Iterator[str]:
 
 
 def _has_code(folder: str, depth: int) -> bool:
-    """Whether there is a module in the folder, or at most so many folders below."""
+    """Whether there is a module in the folder, or at most this many folders below."""
     try:
         entries = list(os.scandir(folder))
     except OSError:

@@ -52,7 +52,7 @@ def _half_width(samples: Sequence[float]) -> float:
 
 
 def windows_enough(protocol: Protocol, windows: int, more: int, error: float) -> bool:
-    """Whether so many short windows are enough, whose value has that standard error; else `more` of them are taken."""
+    """Whether this many short windows are enough, whose value has that standard error; else `more` of them are taken."""
     beside = protocol.metric not in HOST_METRICS
     longest = min((TIMES_BESIDE if beside else TIMES_LONGER) * protocol.windows, protocol.samples_max)
     known_to = KNOWN_BESIDE if beside else KNOWN_TO

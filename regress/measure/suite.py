@@ -417,7 +417,7 @@ def _can_be_made(owner: Any) -> bool:
         inspect.signature(owner).bind()
     except TypeError:
         return False
-    except ValueError:  # no signature to be had
+    except ValueError:  # it has no signature
         return True
     return True
 

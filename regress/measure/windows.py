@@ -27,9 +27,9 @@ Call = Callable[[], object]
 SHORT_WINDOW_S = 0.3e-3
 MOST_WINDOWS = 200
 LONG_CALL_S, LONG_TAKE_S, LONG_WINDOWS = 50e-3, 0.4, 2
-"""From so long a call, or setup and call, up, as many windows as this time has room for, but so many at least."""
+"""From so long a call, or setup and call, up, as many windows as this time has room for, but this many at least."""
 WARM_CALLS = ((1e-3, 3), (5e-3, 1))
-"""Up to so long a call, so many calls before a window; none before longer ones."""
+"""Up to so long a call, this many calls before a window; none before longer ones."""
 SEVERAL_THREADS = 0.1
 """Of a thread's own seconds of a processor: what other threads have where several work for it."""
 THREADS_CLOCK = 6
@@ -41,7 +41,7 @@ LONGEST_REST_S, REST_STEP_S, RESTING = 20e-3, 200e-6, 0.5
 """How long a process waits for its threads to rest after a window, how often it looks, and from which share of such a step on
 they have not."""
 CALL_WINDOWS, CALL_BUDGET_S = 15, 50e-3
-"""How a call is timed before anything is measured: the lower quartile of so many windows, or of what fits this time."""
+"""How a call is timed before anything is measured: the lower quartile of this many windows, or of what fits this time."""
 WARM_AGREE = 0.02
 MOST_CALLS = 1_000_000
 LEAST_S = 1e-9
@@ -318,7 +318,7 @@ def warm_calls_for(call_s: float) -> int:
 def short_windows(
     protocol: Protocol, found: Timed, calls: int, timeout_s: float, budget_s: float, fewest: int
 ) -> Protocol:
-    """The protocol with as many windows of so many calls as the budget has room for, within what the author declares of
+    """The protocol with as many windows of this many calls as the budget has room for, within what the author declares of
     samples; an even number, because an order and its reverse belong together. None takes longer than `timeout_s` together."""
     warm_calls = 0 if protocol.setup_each else warm_calls_for(found.call_s)
     window_s = found.window_s + (calls + warm_calls - 1) * found.call_s
@@ -441,7 +441,7 @@ def wall_samples(
 
 
 def window_s(call: Call, backend: Backend, calls: int, before: Optional[Call] = None) -> float:
-    """Seconds of one window of so many calls, by the host's clock; of ranks, of the slowest."""
+    """Seconds of one window of this many calls, by the host's clock; of ranks, of the slowest."""
     taken_s = wall_samples(call, backend, calls, before, lambda samples: True)[0] * calls
     return backend.ranks.longest("a window", taken_s)
 

@@ -123,7 +123,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Ends:
-    """The least and the largest of so many samples, and what 95 of 100 do not exceed."""
+    """The least and the largest of this many samples, and what 95 of 100 do not exceed."""
 
     n: int
     low: float
@@ -260,7 +260,7 @@ class Discover:
 
 @dataclass(frozen=True)
 class Fork:
-    """To a fork server: fork a worker that runs from the folder `home`, or with `serves` another fork server. So many
+    """To a fork server: fork a worker that runs from the folder `home`, or with `serves` another fork server. This many
     descriptors follow through the socket: commands, replies, log; then the socket of a fork server, or the pipes of a worker
     that has a seat in a group. Answered by `Forked`."""
 
@@ -311,7 +311,7 @@ class MeasureCeilings:
 
 @dataclass(frozen=True)
 class Record:
-    """Profile at most so many calls of a case into a Chrome trace; answered by `Recorded`."""
+    """Profile at most this many calls of a case into a Chrome trace; answered by `Recorded`."""
 
     task: Task = nested(Task)
     calls: int = 20
@@ -321,7 +321,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Once:
-    """To a process of its own, which has no pipes: run so many calls of a case, and end."""
+    """To a process of its own, which has no pipes: run this many calls of a case, and end."""
 
     task: Task = nested(Task)
     calls: int = 1

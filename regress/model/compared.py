@@ -6,6 +6,7 @@ import enum
 import math
 from dataclasses import dataclass
 
+from regress.errors import Exit
 from regress.measure.wire import Failure
 from regress.model.acknowledged import Acknowledgement
 from regress.model.measured import Case, Metric, Samples, Throughput
@@ -176,7 +177,7 @@ class Comparison:
         failure = self.head_failure
         return self.verdict is Verdict.FAILED and failure is not None and failure.kind != "skipped"
 
-    def exit_code(self, strict: bool = False) -> int:
+    def exit_code(self, strict: bool = False) -> Exit:
         """What it alone makes of a check: 1 regressed, 3 fails on head, 4 undecided where that counts, else 0.
 
         `strict` adds what fails on both sides to 3, and every undecided case to 4. A critical case has to be shown not to be
@@ -184,14 +185,15 @@ class Comparison:
         worse and could not be confirmed is undecided where it counts, too.
         """
         if not self.alarms:
-            return 0
+            return Exit.PASSED
         if self.verdict is Verdict.REGRESSED:
-            return 1
+            return Exit.REGRESSED
         if self.fails_on_head and (strict or self.critical or self.base_failure is None):
-            return 3
+            return Exit.FAILED
         if self.critical and (self.head_failure is not None or not self.verdict.traits.tells):
-            return 4
-        return 4 if self.verdict is Verdict.UNDECIDED and (strict or self.unconfirmed) else 0
+            return Exit.UNDECIDED
+        counts = self.verdict is Verdict.UNDECIDED and (strict or self.unconfirmed)
+        return Exit.UNDECIDED if counts else Exit.PASSED
 
 
 @dataclass(frozen=True)

@@ -267,7 +267,7 @@ class Durations:
 
 @dataclass(frozen=True)
 class Spread:
-    """How much round values of a case scatter: standard deviation of their logarithms, estimated with so many degrees of
+    """How much round values of a case scatter: standard deviation of their logarithms, estimated with this many degrees of
     freedom."""
 
     sd: float
@@ -276,7 +276,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Batch:
-    """What is measured next: of each case so many rounds a side, numbered from `first`. What nobody has visited yet gets its
+    """What is measured next: of each case this many rounds a side, numbered from `first`. What nobody has visited yet gets its
     unmeasured visits before; of no rounds these alone."""
 
     rounds: Mapping[Case, int]

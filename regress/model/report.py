@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from regress.errors import Exit, State
 from regress.measure.wire import SuiteProblem
 from regress.model.acknowledged import Reviewed
 from regress.model.bisection import Bisection
@@ -86,14 +87,13 @@ class Stopped:
 class Report:
     """Everything a renderer needs, computed already. Sections that a command does not have are empty.
 
-    `state` is the word of the last line: PASS, FAIL, UNDECIDED, NOTHING (could not be measured), INTERRUPTED, ERROR (usage,
-    configuration), or FOUND where a commit was looked for; empty for commands that judge nothing. `exit_codes` are all that
-    hold, the process exits with the first.
+    `exit_codes` are all that hold, the process exits with the first. `state` is the word of the last line: that code's, or
+    FOUND where a commit was looked for; empty for commands that judge nothing.
     """
 
     command: str
-    exit_codes: tuple[int, ...] = (0,)
-    state: str = ""
+    exit_codes: tuple[Exit, ...] = (Exit.PASSED,)
+    state: State = ""
     base: Side | None = None
     head: Side | None = None
     machine: Machine | None = None
@@ -134,7 +134,7 @@ class Report:
     """Where something is to be added to the configuration, and its lines."""
     settings: tuple[Setting, ...] = ()
     profiled: tuple[CallProfile, ...] = ()
-    """Cases that were profiled; of two that are held against each other the base first."""
+    """Cases that were profiled; of two that are compared with each other the base first."""
     profiled_difference: Explanation | None = None
     """Between the two."""
     metered: tuple[Metered, ...] = ()
@@ -159,7 +159,7 @@ class Report:
     min_detectable: float | None = None
     """Median of `min_detectable`, as a relative change."""
     finer: tuple[int, float] | None = None
-    """Where there were few rounds: how many a side would be usual, and that median with so many."""
+    """Where there were few rounds: how many a side would be usual, and that median with this many."""
     aa: SelfCheck | None = None
     """The A/A check that the report is about."""
     fineness: tuple[Fineness, ...] = ()
@@ -186,7 +186,7 @@ class Report:
     duration_s: float = 0.0
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> Exit:
         return self.exit_codes[0]
 
     @property

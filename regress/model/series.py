@@ -289,4 +289,4 @@ class AnchorCheck:
     together: tuple[float, float, float, int] | None = None
     """Geometric mean of the ratios of its times with its interval, and of how many cases; None where it is no drift."""
     drifted: bool = False
-    """Whether the machine is another one by now, beyond what chance does in so many values."""
+    """Whether the machine is another one by now, beyond what chance does in this many values."""

@@ -323,7 +323,7 @@ class Ledger:
 
 
 def _device(device_id: int) -> Backend:
-    """The CUDA device of that number, or what else there is; the host alone where it is not to be had."""
+    """The CUDA device of that number, or what else there is; the host alone where it cannot be used."""
     try:
         if device_id == 0:
             return choose("auto")

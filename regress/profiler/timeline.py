@@ -19,7 +19,7 @@ from typing import NamedTuple
 from regress.measure.backend import DeviceBackend
 
 ANCHOR_S, ANCHOR_ENTRIES = 0.25, 500
-"""A new anchor after so long, or after so many entries."""
+"""A new anchor after so long, or after this many entries."""
 SPIN_S = 40e-6
 """Long enough for the anchor's event to be enqueued while it still runs: then the event passes right after it. Whether it was,
 the host's clock tells: the device cannot begin before it is told to."""

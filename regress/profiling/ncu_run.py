@@ -40,7 +40,7 @@ def record(program: Sequence[str], report: Path, *, ncu: str, launch_count: int)
     """The arguments that profile a program, its child processes too, and write the report.
 
     The clock is left alone, as in every measurement: ncu would set it to its base. What lies between cudaProfilerStart and
-    cudaProfilerStop is profiled, at most so many launches."""
+    cudaProfilerStop is profiled, at most this many launches."""
     options = ["--export", str(report), "--force-overwrite", "--target-processes", "all"]
     options += ["--clock-control", "none", "--profile-from-start", "off", "--launch-count", str(launch_count)]
     for section in SECTIONS:

@@ -27,7 +27,7 @@
     github.py     annotations, for GitHub Actions
     progress.py   how far the work is, on stderr
 
-A further format is one module with a function `render(report, style)` and one line in RENDERERS.
+A further format is one module with a function `render(report, style)` and one line in regress/choices.py.
 """
 
 from __future__ import annotations
@@ -35,30 +35,22 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable
 
+from regress.choices import FORMATS
 from regress.model import Report
 from regress.report.style import Style
 
-__all__ = ["RENDERERS", "Renderer", "Style", "load", "render"]
+__all__ = ["Renderer", "Style", "load", "render"]
 
 Renderer = Callable[[Report, Style], str]
-
-RENDERERS = {
-    "text": "regress.report.terminal",
-    "json": "regress.report.json",
-    "markdown": "regress.report.markdown",
-    "github": "regress.report.github",
-    "junit": "regress.report.junit",
-}
-"""Format -> the module whose `render` writes it; imported when it is asked for, so that `regress --help` stays quick."""
 
 
 def load(formats: Iterable[str]) -> None:
     """Import the renderers now. Who installs another version while something is measured must not lose its report."""
     for format in formats:
-        importlib.import_module(RENDERERS[format])
+        importlib.import_module(FORMATS[format])
 
 
 def render(report: Report, style: Style, format: str = "text") -> str:
-    """The report in a format of RENDERERS: empty, or ending with a newline. KeyError for an unknown format."""
-    renderer: Renderer = importlib.import_module(RENDERERS[format]).render
+    """The report in a format of FORMATS: empty, or ending with a newline. KeyError for an unknown format."""
+    renderer: Renderer = importlib.import_module(FORMATS[format]).render
     return renderer(report, style)

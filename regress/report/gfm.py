@@ -40,7 +40,7 @@ class Part:
     weights: tuple[float, ...] = ()
     """How much each row matters, where not all have room; empty: the first ones most."""
     reserved: int = 0
-    """So many of its rows, those that matter most, have room before any that are not reserved."""
+    """This many of its rows, those that matter most, have room before any that are not reserved."""
 
     def by_weight(self) -> list[int]:
         """The places of its rows, the one that matters most first."""
@@ -79,7 +79,7 @@ def table(rows: Sequence[Row], aligns: str, *, bold: bool = True) -> Part:
 
 
 def fence(blocks: Iterable[Sequence[str]], language: str = "text", *, longest: int = _LONGEST) -> Part:
-    """Lines as they are, up to so many columns; those of a block stay together."""
+    """Lines as they are, up to this many columns; those of a block stay together."""
     rows = tuple("".join(f"{cut(visible(line), longest)}\n" for line in lines) for lines in blocks)
     ticks = _ticks("".join(rows), 3)
     return Part(f"{ticks}{language}\n", rows, f"{ticks}\n\n")
@@ -95,7 +95,7 @@ def fold(title: str, part: Part) -> Part:
 
 
 def fit(parts: Sequence[Part], limit: int, where: str) -> str:
-    """The page in at most so many bytes. What is left out is counted, and `where` says where it is."""
+    """The page in at most this many bytes. What is left out is counted, and `where` says where it is."""
     ends = [_size(part.before) + _size(part.after) + _size(_more(10**9)) for part in parts]
     kept = _kept(parts, limit - sum(ends) - _size(_left_out(10**9, where)))
     page, missing = [], 0

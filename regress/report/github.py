@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from regress.errors import Exit
 from regress.model import Comparison, Failure, Report, Verdict, outside
 from regress.report import changes, summary, terminal, verdicts
 from regress.report.explained import because
@@ -88,23 +89,24 @@ def _stopped(report: Report) -> Iterator[Annotation]:
 def _compared(report: Report) -> Iterator[Annotation]:
     """What regressed, the critical and then the farthest first, what fails, and what is undecided where that counts."""
     counts = {
-        code: [each for each in report.comparisons if each.exit_code(report.strict) == code] for code in (1, 3, 4)
+        code: [each for each in report.comparisons if each.exit_code(report.strict) == code]
+        for code in (Exit.REGRESSED, Exit.FAILED, Exit.UNDECIDED)
     }
-    worst = sorted(gathered(counts[1], report.comparisons), key=weight_of, reverse=True)
-    failed = [_failure("error", group) for group in alike(counts[3])]
+    worst = sorted(gathered(counts[Exit.REGRESSED], report.comparisons), key=weight_of, reverse=True)
+    failed = [_failure("error", group) for group in alike(counts[Exit.FAILED])]
     # Of those that have room, some are of each kind.
     first = max(_MOST // 2, _MOST - 1 - len(failed))
     yield from (_row("error", each, report) for each in worst[:first])
     yield from failed
     yield from (_row("error", each, report) for each in worst[first:])
-    for group in alike(each for each in counts[4] if failures_of(each)):
+    for group in alike(each for each in counts[Exit.UNDECIDED] if failures_of(each)):
         yield _failure("error", group)
-    for each in gathered([one for one in counts[4] if not failures_of(one)], report.comparisons):
+    for each in gathered([one for one in counts[Exit.UNDECIDED] if not failures_of(one)], report.comparisons):
         yield _row("error", each, report)
     drifted = [each for each in report.drift if each.exit_code(report.strict)]
     for each in sorted(gathered(drifted, report.drift), key=weight_of, reverse=True):
         yield _row("error", each, report, f"since {report.drift_since} ")
-    told = {each.case for each in counts[3]}
+    told = {each.case for each in counts[Exit.FAILED]}
     other = [each for title, found in verdicts.chosen(report) for each in found if title == Verdict.FAILED.value]
     for group in alike(each for each in other if each.case not in told):
         yield _failure("warning", group)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from regress.errors import Exit
 from regress.model import Changed, Comparison, Measurement, Report, Verdict
 from regress.report import changes, summary
 from regress.report.explained import because
@@ -103,8 +104,8 @@ def _drift(report: Report) -> Iterator[Test]:
 
 def _outcome(comparison: Comparison, strict: bool) -> Outcome:
     code = comparison.exit_code(strict)
-    if code in (1, 3):
-        return "failure" if code == 1 else "error"
+    if code in (Exit.REGRESSED, Exit.FAILED):
+        return "failure" if code == Exit.REGRESSED else "error"
     return "skipped" if comparison.verdict.traits.skips else ""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from regress.errors import Exit
 from regress.model import Comparison, Report, Verdict
 from regress.report import anchors, changes, explained, implementations, listings, summary, verdicts
 from regress.report.bisection import bisected, bisection
@@ -138,7 +139,11 @@ def _folded(report: Report, style: Style) -> Iterator[Part]:
 def _shown(report: Report) -> tuple[str, ...]:
     """Titles of the sections that are not folded."""
     leading = [each.value for each in Verdict if each.traits.leads]
-    return (*leading, verdicts.drifted(report), *((Verdict.UNDECIDED.value,) if 4 in report.exit_codes else ()))
+    return (
+        *leading,
+        verdicts.drifted(report),
+        *((Verdict.UNDECIDED.value,) if Exit.UNDECIDED in report.exit_codes else ()),
+    )
 
 
 def _section(title: str, above: str, found: Sequence[Comparison], report: Report, style: Style) -> Part:

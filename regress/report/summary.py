@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 import shlex
 
+from regress.errors import Exit
 from regress.model import Case, Report, Side, SuiteProblem, Verdict
 from regress.report.style import Style, cut, paint, visible
 from regress.units import format_ago, format_change, format_duration, format_interval, format_percent
@@ -87,7 +88,7 @@ def verdict(report: Report, style: Style) -> list[str]:
         cases = f"covered {report.covered[0]} of {cases if report.cases == report.covered[1] else report.covered[1]}"
     parts = [f"{cases}: {words}" if report.cases and words else words or cases]
     if report.drift:
-        worse = sum(each.exit_code() == 1 for each in report.drift)
+        worse = sum(each.exit_code() == Exit.REGRESSED for each in report.drift)
         parts[0] += f"; {worse} of {len(report.drift)} drifted since {visible(report.drift_since)}"
     if report.command == "gate" and report.changes:
         parts[0] += f"; {len(report.changes)} open in the history"
@@ -123,10 +124,10 @@ def questions(report: Report) -> str:
     """Of a gate, which of its three questions failed."""
     if report.command != "gate" or report.error is not None:
         return ""
-    worse = sum(each.exit_code() == 1 for each in report.drift)
-    drift_alone = any(each.exit_code(report.strict) == 4 for each in report.drift)
-    undecided = not drift_alone and not {4, 5}.isdisjoint(report.exit_codes)
-    beside = undecided or any(each.exit_code() != 0 for each in report.comparisons)
+    worse = sum(each.exit_code() == Exit.REGRESSED for each in report.drift)
+    drift_alone = any(each.exit_code(report.strict) == Exit.UNDECIDED for each in report.drift)
+    undecided = not drift_alone and not {Exit.UNDECIDED, Exit.NOTHING}.isdisjoint(report.exit_codes)
+    beside = undecided or any(each.exit_code() for each in report.comparisons)
     asked = {"side by side": beside, "open in the history": len(report.changes)}
     if report.drift_since:
         asked[f"drift since {visible(report.drift_since)}"] = worse

@@ -91,7 +91,7 @@ class Layout:
 
 
 def shortened(subject: str, over: int) -> str:
-    """The subject of a commit without so many columns that there is no room for; some of it stays."""
+    """The subject of a commit, cut by the columns that there is no room for; some of it stays."""
     return subject if over <= 0 else cut(subject, max(min(_SUBJECT_LEAST, cells(subject)), cells(subject) - over))
 
 

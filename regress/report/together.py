@@ -28,7 +28,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Together:
-    """Comparisons of one metric with one verdict, out of so many of that benchmark and metric."""
+    """Comparisons of one metric with one verdict, out of `of` of that benchmark and metric."""
 
     moved: tuple[Comparison, ...]
     of: int

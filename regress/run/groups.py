@@ -39,7 +39,7 @@ GRACE_S = 10.0
 
 
 NextOf = Callable[[str, float], Ready | Round]
-"""What the process of that side says next, within so many seconds."""
+"""What the process of that side says next, within this many seconds."""
 
 
 class Parted(Exception):
@@ -154,7 +154,7 @@ class Group:
     def _add_windows(
         self, found: Mapping[str, _Windows], protocol: Protocol, count: int, limit_s: float, next_of: NextOf
     ) -> None:
-        """Have so many more windows taken by each side."""
+        """Have this many more windows taken by each side."""
         order = _in_order([self._seats[side] for side in found], count, 1 if protocol.pinned else AT_A_TIME)
         names = {self.servers[side]: side for side in found}
         for server in reversed(names):  # the one that begins is told last: then the others are waiting

@@ -25,7 +25,7 @@ NO_DEVICE_TIME = "no device time; the host's times do not count while other GPUs
 
 
 def beside_others(round: Round, gpus: int) -> Round:
-    """A round that was measured while so many GPUs were, its own among them: without what the host has a part in."""
+    """A round that was measured while this many GPUs were, its own among them: without what the host has a part in."""
     if gpus < 2:
         return round
     facts = {**round.facts, "beside": gpus}

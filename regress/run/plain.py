@@ -21,7 +21,7 @@ class Plain:
 
 
 def plain(prepared: Prepared, job: Job, benchmark: Benchmark, case: Case, calls: int) -> Plain | Failure:
-    """What runs so many calls of the case with the side's code, or why it cannot be run here."""
+    """What runs this many calls of the case with the side's code, or why it cannot be run here."""
     failure = plan.refusal_by_itself(benchmark, len(job.gpus))
     if failure is not None:
         return failure

@@ -282,7 +282,7 @@ def _counted(word: str, number: int, what: str) -> str:
 
 
 def refusal(benchmark: Benchmark, named: int = 1) -> Failure | None:
-    """Why a benchmark cannot be measured here at all, on so many GPUs; None where it can."""
+    """Why a benchmark cannot be measured here at all, on this many GPUs; None where it can."""
     gpus, _ = gpus_of(benchmark)
     if gpus <= max(named, 1):
         return None
@@ -331,7 +331,7 @@ class FixedRounds:
 
 
 def hopeless(failures: int, planned: int, good_share: float) -> bool:
-    """Whether so many rounds of a case have failed that the planned number can no longer give enough good ones."""
+    """Whether too many rounds of a case have failed for the planned number to give enough good ones."""
     return failures > planned - good_share * planned
 
 

@@ -12,7 +12,7 @@ from regress.model import Benchmark, SuiteProblem
 from regress.run.plan import Selection, cases_of
 
 MOST = 3
-"""Of problems that count for nothing, so many are named."""
+"""Of problems that count for nothing, this many are named."""
 _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?(def|class)[ \t]+(\w+)", re.MULTILINE)
 
 

@@ -115,7 +115,7 @@ class Processes:
         return self._known(side, self._started(side, _fresh_server(place), cold, rank))
 
     def ranks(self, side: Prepared, size: int, gpus: int, alone: bool, order: int) -> Ranks:
-        """So many such processes, which visit a case together."""
+        """This many such processes, which visit a case together."""
         suite = self.own_suites.get(side.side.name, self.suite)
         started = Ranks(lambda rank: self.get(side, alone=alone, order=order, rank=rank), size, gpus, suite)
         self.facts = started.servers[0].opened.facts

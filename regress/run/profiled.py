@@ -38,7 +38,7 @@ class Profiled:
 def profiled(
     prepared: Prepared, job: Job, benchmark: Benchmark, case: Case, folder: Path, calls: int = CALLS
 ) -> Profiled:
-    """Profile at most so many calls of the case with the side's code, in a fresh process; the trace is written into `folder`.
+    """Profile at most this many calls of the case with the side's code, in a fresh process; the trace is written into `folder`.
 
     A case that fails, crashes or hangs has a failure and no trace. Raises NothingMeasured where no process can be started, or
     the project was imported from elsewhere.

@@ -44,7 +44,7 @@ LONGEST_WAIT_S = 3600.0
 """At a time: the system refuses very long ones, and a benchmark may have an infinite timeout."""
 LOG_TAIL_BYTES = 4000
 DRAIN_READS = 256
-"""At most so many reads of the log at a time, so that a worker that prints without end delays no answer."""
+"""At most this many reads of the log at a time, so that a worker that prints without end delays no answer."""
 
 REAPER = """
 import os, shutil, signal, sys

@@ -32,9 +32,9 @@ LEAST = 3
 WINDOW = 3
 """Neighbours on each side that say what is usual."""
 USUAL = 3.0
-"""So many standard deviations from their median still are."""
+"""This many standard deviations from their median still are."""
 LAG, DIFFERENCES = 3, 6
-"""Short series have a shorter lag: so many differences as the lag lie across each step, and most may not."""
+"""Short series have a shorter lag: as many differences as the lag lie across each step, and most may not."""
 PENALTY = 10.0
 REACH = 30
 """Values on each side that a step is tested and sized on: further away the level may have drifted."""

@@ -16,8 +16,8 @@ from regress.stats.changepoints import LEAST, Step
 from regress.stats.summary import critical_t, exp_or_inf, mean_and_variance
 
 FAR = 10.0
-"""So many standard deviations of the values around them the two lie off. By normal noise it never happens, and noise that jumps
-that far now and then seldom does it twice running, and then never again."""
+"""This many standard deviations of the values around them the two lie off. By normal noise it never happens, and noise that
+jumps that far now and then seldom does it twice running, and then never again."""
 ALIKE = 4.0
 """How far the two may lie apart, in the same."""
 ALONE = 5.0

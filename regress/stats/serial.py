@@ -13,7 +13,7 @@ from itertools import pairwise
 FEWEST = 8
 """Values a side from which on anything can be said."""
 LEAST, SURE = 0.4, 2.5
-"""What counts: so large, and so many standard deviations of what independent draws give."""
+"""What counts: so large, and this many standard deviations of what independent draws give."""
 
 
 def autocorrelation(*sides: Sequence[float]) -> float | None:

@@ -16,7 +16,7 @@ CLIP = 3.0
 TAILS = 8
 """Degrees of freedom that values have at most, however well their deviation is known: rounds have outliers."""
 DAMPED = 3.0
-"""A value so many robust deviations from the others of its group counts as one that is no farther off."""
+"""A value this many robust deviations from the others of its group counts as one that is no farther off."""
 _NORMAL = 1.4826
 """From the median of absolute deviations to the standard deviation of normal values."""
 

@@ -73,7 +73,7 @@ def smallest_significant(standard_error: float, df: float, alpha: float) -> floa
 
 
 def error_with(rounds: int, base: Summary, head: Summary) -> tuple[float, float]:
-    """The standard error of the log ratio, with its degrees of freedom, if each side had so many rounds that scatter as these
+    """The standard error of the log ratio, with its degrees of freedom, if each side had this many rounds that scatter as these
     do."""
     return math.hypot(base.spread, head.spread) / math.sqrt(rounds), 2.0 * (rounds - 1)
 

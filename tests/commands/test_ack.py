@@ -73,7 +73,7 @@ def test_an_accepted_regression_passes_until_it_gets_worse(slower: Project) -> N
     assert (result.code, "above what is accepted, +" in result.out) == (1, True)
 
 
-def test_what_is_slower_and_hungrier_is_accepted_in_one_call(project: Callable[..., Project]) -> None:
+def test_what_is_slower_and_uses_more_memory_is_accepted_in_one_call(project: Callable[..., Project]) -> None:
     p = project()
     work = "import regress_scripted as d\ndef work():\n    d.kernel('w', {}e-6)\n    return d.alloc({} << 20)\n" + OTHER
     p.commit({"proj/__init__.py": work.format(50, 8), "benchmarks/b.py": SUITE})

@@ -346,7 +346,7 @@ def _(make: Make) -> int:
     return code(p, "gate", "HEAD~1")
 
 
-@row("`gate`: the head does not descend from the release that drift is held against")
+@row("`gate`: the head does not descend from the release that drift is compared with")
 def _(make: Make) -> int:
     p = two(make, gate_release="HEAD")
     return code(p, "gate", "HEAD~1", "HEAD~1")

@@ -120,7 +120,7 @@ def test_markdown_has_the_tables() -> None:
         (("cudatime_forwrd",), 5, "did you mean "),
         (("zzz",), 5, "fix:   regress list"),
         ((CASE, "nosuch"), 2, "nosuch"),
-        ((CASE, "--against", "Softmax"), 2, "2 cases match 'Softmax', and one is held against another"),
+        ((CASE, "--against", "Softmax"), 2, "2 cases match 'Softmax', and one is compared with another"),
         ((CASE, "--against", "zzz"), 2, "0 cases match 'zzz'"),
         ((CASE, "--against", "a", "--against", "b"), 2, "--against names 2 cases"),
         ((CASE, "HEAD", "HEAD~1"), 2, "2 revisions and one case"),

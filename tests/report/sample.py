@@ -6,6 +6,7 @@ import dataclasses
 import shlex
 from typing import Any
 
+from regress.errors import Exit
 from regress.model import (
     METRICS,
     Acknowledgement,
@@ -179,7 +180,7 @@ def check() -> Report:
     """The report of a check in which everything happened at once."""
     return Report(
         command="check",
-        exit_codes=(1, 3),
+        exit_codes=(Exit.REGRESSED, Exit.FAILED),
         state="FAIL",
         base=BASE,
         head=dataclasses.replace(HEAD, dirty=True, revision="working tree"),
@@ -247,7 +248,7 @@ def acknowledged() -> Report:
     ]
     return dataclasses.replace(
         check(),
-        exit_codes=(0,),
+        exit_codes=(Exit.PASSED,),
         state="PASS",
         plan="8 cases, interleaved, about 3 min",
         comparisons=tuple(found),
@@ -284,7 +285,7 @@ def acknowledged_changes() -> Report:
     before = changed(ATTENTION, "gpu_time", 1.0e-3, 1.2e-3, BASE.commit, new=False, acknowledged=APART)
     return dataclasses.replace(
         sweep(),
-        exit_codes=(0,),
+        exit_codes=(Exit.PASSED,),
         state="PASS",
         changes=(before, known),
         breakages=(),
@@ -326,7 +327,7 @@ def together() -> Report:
     ]
     return dataclasses.replace(
         check(),
-        exit_codes=(1,),
+        exit_codes=(Exit.REGRESSED,),
         plan="27 cases, interleaved, about 3 min",
         comparisons=(*softmax, *copies, *mixed, *memory),
         counts={"regressed": 11, "improved": 4, "unchanged": 12},
@@ -341,7 +342,7 @@ def run() -> Report:
     """The report of a run with further metrics, doubts and failures."""
     return Report(
         command="run",
-        exit_codes=(3,),
+        exit_codes=(Exit.FAILED,),
         head=HEAD,
         machine=MACHINE,
         device=DEVICE,
@@ -491,7 +492,7 @@ def sweep() -> Report:
     taken = changed(LONG, "gpu_time", 1.2e-3, 1e-3, HEAD.commit, new=True, state="recovered")
     return Report(
         command="sweep",
-        exit_codes=(1, 3),
+        exit_codes=(Exit.REGRESSED, Exit.FAILED),
         state="FAIL",
         machine=MACHINE,
         device=DEVICE,
@@ -558,7 +559,7 @@ def shifted() -> Report:
     place = "gpu-box", "worktree-py3.12", "GPU-1"
     return Report(
         command="sweep",
-        exit_codes=(1,),
+        exit_codes=(Exit.REGRESSED,),
         state="FAIL",
         changes=(*together, lost),
         shifts=(Shift(*place, BASE.commit.sha, (HEAD.commit,), tuple(together), reasons),),
@@ -576,7 +577,7 @@ def gate() -> Report:
     return dataclasses.replace(
         whole,
         command="gate",
-        exit_codes=(1,),
+        exit_codes=(Exit.REGRESSED,),
         comparisons=(
             compared(SOFTMAX, "gpu_time", Verdict.REGRESSED, 27.42e-6, 30.0e-6, critical=True),
             compared(Case("s.time_same"), "wall_time", Verdict.UNCHANGED, 1.0, 0.999, p=0.8),
@@ -633,7 +634,7 @@ def listing() -> Report:
 def doctor() -> Report:
     return Report(
         command="doctor",
-        exit_codes=(5,),
+        exit_codes=(Exit.NOTHING,),
         state="NOTHING",
         checks=(
             Check("python", "ok", "3.11.7"),
@@ -655,7 +656,7 @@ def aa() -> Report:
     exact = compared(Case("cache.peakmem_fill"), "peak_memory", Verdict.UNCHANGED, 96.0, 96.0)
     return Report(
         command="doctor",
-        exit_codes=(1,),
+        exit_codes=(Exit.REGRESSED,),
         state="FAIL",
         head=HEAD,
         machine=MACHINE,
@@ -701,7 +702,7 @@ def init() -> Report:
 def build() -> Report:
     return Report(
         command="build",
-        exit_codes=(3,),
+        exit_codes=(Exit.FAILED,),
         state="FAIL",
         builds=(
             Built(dataclasses.replace(BASE, environment=""), "reused", 75.0, "/cache/builds/base.log"),
@@ -724,7 +725,7 @@ def build() -> Report:
 def merge() -> Report:
     return Report(
         command="merge",
-        exit_codes=(3,),
+        exit_codes=(Exit.FAILED,),
         state="FAIL",
         merged=(
             Merged("shards/1", ("h100",), commits=1, added=480, known=0),
@@ -753,12 +754,14 @@ def config() -> Report:
 def stopped() -> Report:
     """The report of a check that found nothing to measure."""
     error = Stopped(f"no benchmark matches '{HOSTILE}'", "searched in /repo/benchmarks", "regress list")
-    return Report("check", (5,), "NOTHING", error=error)
+    return Report("check", (Exit.NOTHING,), "NOTHING", error=error)
 
 
 def refused(command: str) -> Report:
     """The report of a command that could not begin: the user's mistake."""
-    return Report(command, (2,), "ERROR", error=Stopped("unknown revision 'v9'", "no such tag", "git fetch --tags"))
+    return Report(
+        command, (Exit.ERROR,), "ERROR", error=Stopped("unknown revision 'v9'", "no such tag", "git fetch --tags")
+    )
 
 
 def many(count: int = 5_000) -> Report:
@@ -838,7 +841,7 @@ def explain() -> Report:
     return dataclasses.replace(
         check(),
         command="explain",
-        exit_codes=(0,),
+        exit_codes=(Exit.PASSED,),
         state="",
         head=HEAD,
         plan="1 case, interleaved, 12 rounds a side; 3 profiles a side of 10 calls, in turn",

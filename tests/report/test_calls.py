@@ -8,6 +8,7 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
+from regress.choices import FORMATS
 from regress.model import (
     Bottleneck,
     Bound,
@@ -22,7 +23,7 @@ from regress.model import (
     Report,
     Totals,
 )
-from regress.report import RENDERERS, Style, render
+from regress.report import Style, render
 from regress.report.json import schema
 
 US = 1e-6
@@ -59,7 +60,7 @@ def report(*found: CallProfile) -> Report:
     return Report("profiled", state="PASS", profiled=found, cases=len(found))
 
 
-@pytest.mark.parametrize("form", RENDERERS)
+@pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("verbose", [False, True])
 def test_no_format_lets_control_characters_through(form: str, verbose: bool) -> None:
     for shown in (report(FOUND), report(FOUND, FAILED), report(FOUND, FOUND), report(FAILED)):

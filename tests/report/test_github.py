@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from regress.errors import Exit
 from regress.model import Case, Cause, Report, Verdict
 from regress.report import Style, render
 from regress.report.style import visible
@@ -146,6 +147,6 @@ def test_a_title_is_as_long_as_is_shown() -> None:
     long = dataclasses.replace(
         sample.passed(),
         comparisons=(sample.compared(Case("a" * 10_000), "gpu_time", Verdict.REGRESSED, 1.0, 1.1),),
-        exit_codes=(1,),
+        exit_codes=(Exit.REGRESSED,),
     )
     assert len(shown(long)[0].properties["title"]) == 255

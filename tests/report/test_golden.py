@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from regress.choices import FORMATS
 from regress.model import Report
-from regress.report import RENDERERS, Style, render
+from regress.report import Style, render
 
 from . import sample
 
@@ -48,7 +49,7 @@ STYLES = {
     "-terminal": Style(color=True, width=90, now=sample.NOW),
 }
 CASES = [(name, style, "text") for name, (_, styles) in REPORTS.items() for style in styles]
-CASES += [(name, "", format) for name in REPORTS for format in RENDERERS if format != "text"]
+CASES += [(name, "", format) for name in REPORTS for format in FORMATS if format != "text"]
 CASES += [("check", style, "markdown") for style in ("-verbose", "-quiet")]
 
 

@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 
 from regress.cli import regress
+from regress.errors import Exit
 from regress.model import Case, Report, Setting, Side, Verdict
 from regress.report import Style, render
 from regress.report.json import document, schema
@@ -46,7 +47,7 @@ REPORTS: list[Callable[[], Report]] = [
     sample.merge,
     sample.config,
     lambda: Report("demo", suggestions=(("next", "regress check HEAD~1"),)),
-    lambda: Report("check", exit_codes=(5,), state="NOTHING"),
+    lambda: Report("check", exit_codes=(Exit.NOTHING,), state="NOTHING"),
     lambda: Report("run"),
 ]
 
@@ -100,6 +101,8 @@ def test_a_key_that_is_not_described_is_seen() -> None:
     [
         {"schema": "regress.check/2"},
         {"exit_codes": []},
+        {"exit_codes": [7]},
+        {"verdict": "slower"},
         {"benchmarks": [{}]},
         {"geomean": {"ratio": "1"}},
         {"base": {"sha": "abc"}},
@@ -228,7 +231,7 @@ def test_errors_name_a_failed_case_once_a_side_and_no_skip() -> None:
 
 
 def test_all_exit_codes_are_listed() -> None:
-    data = document(Report("check", exit_codes=(1, 3)))
+    data = document(Report("check", exit_codes=(Exit.REGRESSED, Exit.FAILED)))
     assert (data["exit_code"], data["exit_codes"]) == (1, [1, 3])
 
 

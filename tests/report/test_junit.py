@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from regress.errors import Exit
 from regress.model import Case, Cause, Comparison, Failure, Report, SuiteProblem, Verdict
 from regress.report import Style, render
 
@@ -90,12 +91,12 @@ def test_each_verdict_has_its_outcome(comparison: Comparison, strict: bool, outc
     assert outcomes(report)[f"{comparison.case} gpu time"] == outcome
 
 
-@pytest.mark.parametrize("code", [3, 4, 5, 130])
-def test_what_no_testcase_says_the_verdict_says(code: int) -> None:
+@pytest.mark.parametrize("code", [Exit.FAILED, Exit.UNDECIDED, Exit.NOTHING, Exit.INTERRUPTED])
+def test_what_no_testcase_says_the_verdict_says(code: Exit) -> None:
     """Undecided with --strict, nothing to measure, a build that failed: a green document would hide it."""
     report = dataclasses.replace(sample.passed(), exit_codes=(code,), state="FAIL")
     assert outcomes(report)["verdict"] == "error"
-    assert outcomes(dataclasses.replace(report, exit_codes=(0,)))["verdict"] == ""
+    assert outcomes(dataclasses.replace(report, exit_codes=(Exit.PASSED,)))["verdict"] == ""
 
 
 @pytest.mark.parametrize("make", [Report("check"), sample.stopped(), Report("list")], ids=lambda report: report.command)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from regress.errors import Exit
 from regress.model import Case, Commit, Failure, Report, Verdict
 from regress.report import Style, render
 from regress.report.gfm import Part, code, fit, words
@@ -156,7 +157,7 @@ def test_the_words_are_those_of_the_text() -> None:
 
 
 def test_undecided_is_in_sight_where_it_is_the_verdict() -> None:
-    report = dataclasses.replace(sample.check(), exit_codes=(4,), state="UNDECIDED")
+    report = dataclasses.replace(sample.check(), exit_codes=(Exit.UNDECIDED,), state="UNDECIDED")
     assert "2 undecided" not in [
         each.text_content() for each in page(render(report, Style(), "markdown")).iter("summary")
     ]

@@ -8,9 +8,10 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
+from regress.choices import FORMATS
 from regress.model import Case, Failure, KernelMetrics, Metered, Report
 from regress.profiling.metered import metered
-from regress.report import RENDERERS, Style, render
+from regress.report import Style, render
 from regress.report.json import schema
 from tests.report.test_calls import HOSTILE, US
 
@@ -39,7 +40,7 @@ def lines(shown: Report, verbose: bool = False) -> list[str]:
     return [" ".join(line.split()) for line in render(shown, Style(verbose=verbose), "text").splitlines()]
 
 
-@pytest.mark.parametrize("form", RENDERERS)
+@pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("verbose", [False, True])
 def test_no_format_lets_control_characters_through(form: str, verbose: bool) -> None:
     for shown in (report(FOUND), report(FOUND, FAILED), report(FOUND, FOUND), report(FAILED)):

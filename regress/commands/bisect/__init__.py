@@ -1,4 +1,4 @@
-"""`regress bisect`: the commit that made a case slower, hungrier or fail, among those between a good and a bad one.
+"""`regress bisect`: the commit that made a case slower or fail, or use more memory, among those between a good and a bad one.
 
 case     the one case that is looked at
 line     the commits between two others, and what a merge has brought along
@@ -26,15 +26,12 @@ from regress.commands.bisect.search import Line
 from regress.commands.bisect.telling import bisection, estimate, probe_words, probes, remark
 from regress.commands.metrics import check_metric
 from regress.commands.session import Request, Session, counted, quoted
-from regress.errors import NothingMeasured, StoreError
+from regress.errors import Exit, NothingMeasured, StoreError
 from regress.history import keep_confirmed
 from regress.model import Bisection, Case, Commit, Contrast, Report
 from regress.run.execute import Watcher, discover, where_searched
 from regress.run.plan import cases_of
 from regress.units import format_duration
-
-FOUND, UNDECIDED, NOTHING, INTERRUPTED = 0, 4, 5, 130
-STATES = {FOUND: "FOUND", UNDECIDED: "UNDECIDED", NOTHING: "NOTHING", INTERRUPTED: "INTERRUPTED"}
 
 
 def bisect(
@@ -72,15 +69,15 @@ def bisect(
         run.interrupted = True
     code = run.exit_code
     run.keep()
-    if code in (FOUND, NOTHING):
+    if code in (Exit.PASSED, Exit.NOTHING):
         run.forget()
     found, options = run.found, run.options
-    unmeasured = code == NOTHING and found.change is None
-    over = (code == UNDECIDED or unmeasured) and not found.confirmed and time.monotonic() > start + budget_s
+    unmeasured = code == Exit.NOTHING and found.change is None
+    over = (code == Exit.UNDECIDED or unmeasured) and not found.confirmed and time.monotonic() > start + budget_s
     return Report(
         command="bisect",
         exit_codes=(code,),
-        state=STATES[code],
+        state=code.word if code else "FOUND",
         base=sides[0],
         head=sides[1],
         machine=run.meter.machine,
@@ -89,7 +86,7 @@ def bisect(
         bisection=found,
         remark=f"the budget of {format_duration(budget_s)} ended before both ends were measured"
         if over and unmeasured
-        else remark(found, interrupted=code == INTERRUPTED),
+        else remark(found, interrupted=code == Exit.INTERRUPTED),
         warnings=tuple(run.meter.warnings),
         suggestions=tuple(_suggestions(found, code, [str(found.case), good, bad], options, run.again, over=over)),
         options=tuple(options),
@@ -239,13 +236,13 @@ class _Bisect:
     # -- what came of it -------------------------------------------------------------------------------------------------
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> Exit:
         found = self.found
         if self.interrupted:
-            return INTERRUPTED
+            return Exit.INTERRUPTED
         if not found.found:
-            return NOTHING
-        return FOUND if found.confirmed and len(found.found) == 1 else UNDECIDED
+            return Exit.NOTHING
+        return Exit.PASSED if found.confirmed and len(found.found) == 1 else Exit.UNDECIDED
 
     @property
     def options(self) -> list[str]:
@@ -268,12 +265,12 @@ class _Bisect:
 
 
 def _suggestions(
-    found: Bisection, code: int, words: Sequence[str], options: Sequence[str], again: Sequence[str], *, over: bool
+    found: Bisection, code: Exit, words: Sequence[str], options: Sequence[str], again: Sequence[str], *, over: bool
 ) -> list[tuple[str, str]]:
     again_words = quoted("regress", "bisect", *words, *options)
-    if code == INTERRUPTED or over:
+    if code == Exit.INTERRUPTED or over:
         return [("go on", again_words)]
-    if code == UNDECIDED and not found.confirmed:
+    if code == Exit.UNDECIDED and not found.confirmed:
         return [("again", f"{again_words} --restart")]
     if found.confirmed and found.parent is not None:
         ends = found.parent.short, found.found[-1].short

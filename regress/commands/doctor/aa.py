@@ -12,16 +12,13 @@ from regress.commands.check import policy, rounds_words, short, verdicts
 from regress.commands.checkout import Checkout
 from regress.commands.session import Request, Session, counted, device_line, device_uuid, quoted, require_values
 from regress.compare import Overall, fineness, overall, summed_up
-from regress.errors import StoreError
+from regress.errors import Exit, StoreError
 from regress.history import keep_aa
 from regress.measure.wire import Ceilings
 from regress.model import Benchmark, Comparison, Report, Round, SelfCheck, Side
 from regress.run.environments import Prepared, identity_of
 from regress.run.execute import Job, Measured, Watcher, execute
 from regress.units import format_percent
-
-NOTHING, FALSE_ALARM, UNDECIDED, INTERRUPTED = 5, 1, 4, 130
-STATES = {0: "PASS", FALSE_ALARM: "FAIL", UNDECIDED: "UNDECIDED", NOTHING: "NOTHING"}
 
 
 def check_itself(request: Request, watcher: Watcher) -> Report:
@@ -42,7 +39,7 @@ def check_itself(request: Request, watcher: Watcher) -> Report:
     report = _report(session, job, measured, comparisons, locked)
     warnings = [*short(session, steps, measured, comparisons), *report.warnings, *checkout.warnings()]
     kept = ""
-    if report.aa is not None and report.exit_code in (0, FALSE_ALARM):
+    if report.aa is not None and report.exit_code in (Exit.PASSED, Exit.REGRESSED):
         try:
             kept = str(keep_aa(session.cache, session.machine.name, device_uuid(measured), report.aa))
         except StoreError as error:
@@ -59,20 +56,21 @@ def _report(session: Session, job: Job, measured: Measured, comparisons: tuple[C
     summed = overall(comparisons, settings)
     found = summed_up(comparisons, summed, side.side.label, time.time())
     code = _code(found, summed)
+    codes = (Exit.INTERRUPTED, code) if measured.interrupted else (code,)
     warnings = session.warnings(measured, job, Ceilings())
     if measured.interrupted:
         warnings.append("interrupted: this is what the rounds say that were finished, and it is not kept")
     return Report(
         command="doctor",
-        exit_codes=(INTERRUPTED, code) if measured.interrupted else (code,),
-        state="INTERRUPTED" if measured.interrupted else STATES[code],
+        exit_codes=codes,
+        state=codes[0].word,
         head=_named(side, facts),
         machine=session.machine,
         device=device_line(facts, measured.rounds),
         plan=_plan(job, measured, summed, locked),
         comparisons=comparisons,
         counts=summed.counts,
-        remark="" if code == NOTHING else _remark(found),
+        remark="" if code == Exit.NOTHING else _remark(found),
         cases=summed.cases,
         geomean=summed.geomean,
         noise_floor=summed.noise_floor,
@@ -88,11 +86,12 @@ def _report(session: Session, job: Job, measured: Measured, comparisons: tuple[C
     )
 
 
-def _code(found: SelfCheck, summed: Overall) -> int:
-    if NOTHING in summed.exit_codes:
-        return NOTHING
-    undecided = UNDECIDED if UNDECIDED in summed.exit_codes else 0
-    return FALSE_ALARM if found.false_alarms else undecided
+def _code(found: SelfCheck, summed: Overall) -> Exit:
+    """A false alarm is a regression that is none."""
+    if Exit.NOTHING in summed.exit_codes:
+        return Exit.NOTHING
+    undecided = Exit.UNDECIDED if Exit.UNDECIDED in summed.exit_codes else Exit.PASSED
+    return Exit.REGRESSED if found.false_alarms else undecided
 
 
 def _named(side: Prepared, facts: Mapping[str, Any]) -> Side:

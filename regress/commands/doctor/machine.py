@@ -13,7 +13,7 @@ from typing import Any
 
 from regress.commands.fitness import device_checks, torch_checks
 from regress.commands.session import Request, Session, counted
-from regress.errors import RegressError
+from regress.errors import Exit, RegressError
 from regress.measure.backend import DeviceError, choose
 from regress.measure.backend.base import Backend
 from regress.measure.backend.torch_events import built_for
@@ -44,7 +44,10 @@ def doctor(request: Request, watcher: Watcher) -> Report:
         checks.append(Check("configuration", "fail", _what(error), error.fix))
     failed = any(check.state == "fail" for check in checks)
     return Report(
-        command="doctor", exit_codes=(5,) if failed else (0,), state="FAIL" if failed else "PASS", checks=tuple(checks)
+        command="doctor",
+        exit_codes=(Exit.NOTHING if failed else Exit.PASSED,),
+        state="FAIL" if failed else "PASS",
+        checks=tuple(checks),
     )
 
 

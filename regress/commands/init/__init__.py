@@ -23,7 +23,7 @@ from regress.commands.init.text import File, block
 from regress.commands.session import Request, Session, counted, device_line, quoted
 from regress.compare.steps import LOOKS
 from regress.config import environment as environment_of
-from regress.errors import RegressError, RevisionError, StoreError
+from regress.errors import RegressError, RevisionError, StoreError, exits
 from regress.git import Repository, open_repository
 from regress.history.disk import changing_kept, read_kept
 from regress.model import Case, Check, Report
@@ -37,7 +37,7 @@ ABOUT = "    # "
 COMPILED = ("*.so", "*.pyd")
 BUDGET_S = 60.0
 FILE, FORMAT, KEPT = "classified.json", 2, 20
-"""In the cache: the patterns found last, which `--write` adds, and what was not tried, of so many states of suites."""
+"""In the cache: the patterns found last, which `--write` adds, and what was not tried, of this many states of suites."""
 NO_PROJECT = {"build", "dist", "env", "venv", "site-packages", "node_modules"}
 """Folders whose compiled files are not the project's own."""
 
@@ -190,11 +190,11 @@ def _described(session: Session, seen: Classified) -> Report:
     estimate = (Check("a check", "ok", f"{took}: {plan}"),) if known else ()
     fatal = any(problem.fatal for problem in seen.problems)
     hopeless = bool(seen.kinds) and set(seen.kinds.values()) == {Kind.FAILED}
-    codes = ((130,) if seen.interrupted else ()) + ((5,) if hopeless else ()) + ((3,) if fatal else ())
+    codes = exits(interrupted=seen.interrupted, nothing=hopeless, failed=fatal)
     return Report(
         command="init",
-        exit_codes=codes or (0,),
-        state="INTERRUPTED" if seen.interrupted else "NOTHING" if hopeless else "FAIL" if fatal else "",
+        exit_codes=codes,
+        state=codes[0].word if codes[0] else "",
         machine=session.machine,
         device=device_line(measured.facts.get("head", {}), measured.rounds),
         checks=() if seen.interrupted else (*estimate, *_doubts(session, seen)),

@@ -113,7 +113,7 @@ class Classified:
         return sorted({units[name] for name in names}), covering(names, others)
 
     def check_s(self, rounds: int, cases: int | None = None) -> float:
-        """What a check of two sides would take of all cases, or of so many: the import of the suite, a first visit and so many
+        """What a check of two sides would take of all cases, or of `cases`: the import of the suite, a first visit and `rounds`
         rounds a side.
 
         One call tells what a case costs at least, and those that were measured in full how long one of them is sampled;

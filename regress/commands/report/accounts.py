@@ -1,4 +1,4 @@
-"""What the changes of one benchmark come from: what was explained of two commits, held against what may be to blame."""
+"""What the changes of one benchmark come from: what was explained of two commits, compared with what may be to blame."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Branch:
 
     @cached_property
     def last(self) -> Release | None:
-        """The last release before the newest commit with results: what the newest values are held against."""
+        """The last release before the newest commit with results: what the newest values are compared with."""
         newest = len(self.commits) - 1
         return next((each for each in reversed(self.releases) if each.at < newest), None)
 

@@ -23,7 +23,7 @@ OFF = 4.0
 DIGITS = 5
 """Of a value, at least."""
 MOST_DIGITS = 15
-"""So many a float has."""
+"""Digits of a float."""
 _WORDS = {"gpu_uuid": "device"}
 _HIDDEN = frozenset({"version", "unit"})
 
@@ -240,5 +240,5 @@ def _difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
 
 
 def _digits(value: float, digits: int) -> float:
-    """The value to so many digits, as a page needs no more; whole numbers (bytes, counts) as they are."""
+    """The value to this many digits, as a page needs no more; whole numbers (bytes, counts) as they are."""
     return float(f"{value:.{digits}g}") if math.isfinite(value) and value != int(value) else value

@@ -33,12 +33,10 @@ from regress.commands.sweep.changes import (
 from regress.commands.sweep.choosing import ALL, NEW, TAGS, Chosen, choose
 from regress.commands.sweep.marks import Mark
 from regress.commands.sweep.measuring import Sweep
-from regress.errors import NothingMeasured, RegressError
+from regress.errors import Exit, NothingMeasured, RegressError, exits, ranked
 from regress.model import Breakage, Changed, Report, Side, Verdict, outside
 from regress.run.execute import Watcher
 from regress.units import format_duration
-
-STATES = {0: "PASS", 1: "FAIL", 5: "NOTHING", 130: "INTERRUPTED"}
 
 
 def sweep(
@@ -163,9 +161,8 @@ def _report(
     opened = [each for each in found.changes if each.new and each.point.is_open]
     broken = with_failures(session, found.breakages)
     fails = run.failed or any(each.new for each in broken) or any(each.fatal for each in run.problems)
-    codes = [130] if run.interrupted or bisected.interrupted else []
-    codes += [1] if opened else []
-    codes += [3] if fails else []
+    codes = exits(interrupted=run.interrupted or bisected.interrupted, failed=bool(fails))
+    codes = ranked([*codes, Exit.REGRESSED] if opened else codes)
     warnings = [
         *run.warnings,
         *(f"{sha[:8]} was left out: {what}: {why}" for sha, (what, why, _) in run.failed.items()),
@@ -196,8 +193,8 @@ def _report(
     ]
     return Report(
         command="sweep",
-        exit_codes=tuple(codes) or (0,),
-        state=STATES.get(codes[0] if codes else 0, "FAIL"),
+        exit_codes=codes,
+        state=codes[0].word,
         machine=run.machine,
         device=run.device,
         plan=", ".join(plan),

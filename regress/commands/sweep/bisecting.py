@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from regress.commands.bisect import INTERRUPTED, bisect
+from regress.commands.bisect import bisect
 from regress.commands.session import Request
 from regress.commands.sweep.changes import Events, by_event
-from regress.errors import RegressError
+from regress.errors import Exit, RegressError
 from regress.model import Bisection, Case, Changed, Commit, outside
 from regress.run.execute import Watcher
 
@@ -56,7 +56,7 @@ def bisect_new(
         if report.bisection is not None and report.bisection.change is not None:
             found.append((report.bisection, report.remark))
         warnings += report.warnings
-        if INTERRUPTED in report.exit_codes:
+        if Exit.INTERRUPTED in report.exit_codes:
             return Bisected(tuple(found), tuple(warnings), interrupted=True)
     return Bisected(tuple(found), tuple(warnings))
 

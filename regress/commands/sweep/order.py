@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 HOT = 8
-"""So many times as long counts a gap that a change lies in."""
+"""This many times as long counts a gap that a change lies in."""
 
 
 def next_places(wanted: Sequence[bool], changed: Collection[int], count: int) -> list[int]:
-    """So many places that are wanted, in the order they should be measured in.
+    """This many places that are wanted, in the order they should be measured in.
 
     `wanted` says of each commit, the oldest first, whether it is to be measured. The middle of the longest gap is next; of a
     gap at the newest end its newest commit, at the oldest end its oldest one. A gap counts for more where one of its places is
@@ -25,7 +25,7 @@ def next_places(wanted: Sequence[bool], changed: Collection[int], count: int) ->
 
 
 def evenly(count: int, steps: int) -> list[int]:
-    """At most so many of `count` places, evenly spread, both ends among them."""
+    """At most this many of `count` places, evenly spread, both ends among them."""
     if steps >= count:
         return list(range(count))
     if steps == 1:

@@ -8,7 +8,6 @@ from .base import MARKER, Activity, Backend, DeviceBackend, DeviceError, MemoryP
 from .recording import NoProfiler
 
 __all__ = [
-    "KINDS",
     "MARKER",
     "Activity",
     "Backend",
@@ -20,8 +19,6 @@ __all__ = [
     "choose",
     "imported_by_suites",
 ]
-
-KINDS = ("auto", "cuda", "torch", "cpu", "fake")
 
 
 def imported_by_suites(kind: str, seed: int = 0, side: str = "") -> Optional[Backend]:
@@ -38,8 +35,8 @@ def imported_by_suites(kind: str, seed: int = 0, side: str = "") -> Optional[Bac
 
 def choose(kind: str, ordinal: int = 0) -> Backend:
     """The backend of that kind, for the visible device of that number; `auto` is cuda where a CUDA device answers, torch where
-    torch drives an AMD device, else cpu, with the reasons kept. Raises DeviceError where the kind that is asked for is not to
-    be had."""
+    torch drives an AMD device, else cpu, with the reasons kept. Raises DeviceError where the kind that is asked for is not
+    available."""
     if kind == "cpu":
         return Backend()
     from .cuda import CudaBackend

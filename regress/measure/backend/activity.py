@@ -7,7 +7,7 @@ collects.
 
 One program may trace at a time: a profiler that is started later takes the buffers over, and from then on nothing is told here
 until `start` is called again. What such a one leaves behind stays: torch's gives CUPTI a clock of its own, the counter of the
-processor, so from then on times are numbers of its ticks. So whenever tracing starts, the clock is held against the host's.
+processor, so from then on times are numbers of its ticks. So whenever tracing starts, the clock is compared with the host's.
 """
 
 from __future__ import annotations

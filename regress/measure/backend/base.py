@@ -67,7 +67,7 @@ class ReckonedMemory(MemoryProbe):
         self._current = self._peak = self._allocations = 0
 
     def change(self, nbytes: int) -> None:
-        """So many bytes were handed out, or given back where there are fewer than none."""
+        """This many bytes were handed out, or given back where there are fewer than none."""
         self._current += nbytes
         self._allocations += nbytes > 0
         self._peak = max(self._peak, self._current)
@@ -140,7 +140,7 @@ class Tracer:
 
 
 class Backend:
-    """The host clock alone. `has_device` is False: `gpu_time` is not to be had, the reason stands in `why_no_device`."""
+    """The host clock alone. `has_device` is False: `gpu_time` is not available, the reason stands in `why_no_device`."""
 
     name = "cpu"
     has_device = False
@@ -204,7 +204,7 @@ class DeviceBackend(Backend):
     """Smallest difference of two event times."""
 
     def lanes(self, count: int) -> List[ContextManager[object]]:
-        """At most so many contexts; in each, another stream is the current one. The first may be the current stream itself.
+        """At most this many contexts; in each, another stream is the current one. The first may be the current stream itself.
 
         One where no framework in use can be told which stream to work on.
         """

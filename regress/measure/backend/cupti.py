@@ -126,7 +126,7 @@ class Cupti:
         subscriber = ctypes.c_void_p()
         code = self._library.cuptiSubscribe(ctypes.byref(subscriber), self._callback, None)
         if code:
-            return None, f"CUPTI is not to be had (is a profiler attached?): {self._reason(code)}"
+            return None, f"CUPTI is not available (is a profiler attached?): {self._reason(code)}"
         for domain in DOMAINS:
             code = self._library.cuptiEnableDomain(1, subscriber, domain)
             if code:

@@ -183,7 +183,7 @@ class FakeBackend(DeviceBackend):
         self._enqueue("kernel", name, self._noisy(seconds), stream)
 
     def copy(self, nbytes: int, seconds: float, stream: Optional[int] = None) -> None:
-        """Enqueue a copy of so many bytes between host and device that takes `seconds`, give or take the noise."""
+        """Enqueue a copy of this many bytes between host and device that takes `seconds`, give or take the noise."""
         self._calls.copies += 1
         self._enqueue("copy", "copy", self._noisy(seconds), stream, nbytes)
 
@@ -216,7 +216,7 @@ class FakeBackend(DeviceBackend):
         return list(self._others)
 
     def lose_context(self, synchronizes: int) -> None:
-        """Let so many more calls of `synchronize` find out that the context is lost, as after an illegal access."""
+        """Let this many more calls of `synchronize` find out that the context is lost, as after an illegal access."""
         self._until_lost = synchronizes
 
     def synchronize(self) -> None:

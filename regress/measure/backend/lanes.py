@@ -9,12 +9,12 @@ from typing import Any, Callable, ContextManager, Dict, List, Sequence
 Lane = ContextManager[object]
 
 STRIDE = 4
-"""Of so many streams that are made, one serves as a lane. Neighbours share a level: on an H100, the mean over 8 neighbours
+"""Of this many streams that are made, one serves as a lane. Neighbours share a level: on an H100, the mean over 8 neighbours
 still varied by 1.5 to 2.4 % from process to process for kernels under 5 us, over every fourth of 32 by 1.0 to 1.4 %."""
 
 
 def make_lanes(count: int, frameworks: Sequence[str]) -> List[Lane]:
-    """So many lanes for the frameworks in use, the current stream the first of them; only that one where a framework cannot be
+    """As many lanes for the frameworks in use, the current stream the first of them; only that one where a framework cannot be
     given another stream."""
     here: Lane = contextlib.nullcontext()
     makers = [_MAKERS.get(name) for name in frameworks]

@@ -133,7 +133,7 @@ class ScriptedProfiler(Profiler):
         self._span("cuda_runtime", "cudaDeviceSynchronize", start_s, self._clock.host_s, os.getpid(), args)
 
     def changed(self, nbytes: int, allocated: int) -> None:
-        """So many bytes were handed out, or given back where there are fewer than none; `allocated` are in all."""
+        """This many bytes were handed out, or given back where there are fewer than none; `allocated` are in all."""
         if self._on:
             args = {"Device Type": 1, "Bytes": nbytes, "Total Allocated": allocated, "Total Reserved": allocated}
             at = self._clock.host_s * MICRO

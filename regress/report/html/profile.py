@@ -59,7 +59,7 @@ def _cases(report: Report) -> dict[str, Any]:
 
 
 def _difference(report: Report) -> dict[str, Any] | None:
-    """Between two cases, where one was held against the other."""
+    """Between two cases, where one was compared with the other."""
     found = report.profiled_difference
     if found is None:
         return None

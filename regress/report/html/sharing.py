@@ -31,8 +31,8 @@ R = TypeVar("R")
 
 
 def helpers(items: int, item_s: float) -> int:
-    """How many processes should share so many items that take so many seconds each; 0 where this one does better alone, or a
-    fork is not safe."""
+    """How many processes should share that many items that take that many seconds each; 0 where this one does better alone or
+    a fork is not safe."""
     if sys.platform != "linux" or threading.active_count() > 1:
         return 0
     count = min(len(os.sched_getaffinity(0)), items, int(items * item_s / PAYS_S), MOST)
@@ -94,7 +94,7 @@ def _forked(items: list[tuple[int, T]], work: Callable[[T], R], processes: int) 
     receivers: list[Connection] = []
     workers = []
     try:
-        # Where no more processes or files are to be had, so many help.
+        # Where no more processes or files are available, these help.
         with suppress(OSError), _spared(tickets), _held():
             for _ in range(processes):
                 receiver, sender = context.Pipe(duplex=False)
@@ -118,7 +118,7 @@ def _forked(items: list[tuple[int, T]], work: Callable[[T], R], processes: int) 
 
 @contextmanager
 def _spared(file: int) -> Iterator[None]:
-    """Some files fewer to be had inside than there are. Raises OSError where there are not so many."""
+    """Fewer files available inside than there are. Raises OSError where there are not that many."""
     with ExitStack() as spare:
         for _ in range(SPARE):
             spare.callback(os.close, os.dup(file))

@@ -28,7 +28,7 @@ def prepare(side: Side, config: Config, repository: Repository, cache: Path, not
 
     `side.environment` names one of the configuration's environments, or one of asv's. Raises ConfigError where there is none
     of that name, BuildFailed (head) or NothingMeasured (base) when the build fails, NothingMeasured where there is no
-    interpreter, wheel or environment to be had.
+    interpreter, wheel or environment available.
     """
     environment = environment_of(config, side.environment)
     site = Site(config, repository, cache, note)

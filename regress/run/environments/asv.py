@@ -113,8 +113,8 @@ class _Work:
         return conf
 
     def found(self, number: int, wanted: str | None) -> list[Any]:
-        """asv's environments that a name or type stands for (None: all of the configuration), those left out that are not to
-        be had; in that copy's folder."""
+        """asv's environments that a name or type stands for (None: all of the configuration), those left out that are not
+        available; in that copy's folder."""
         from asv.environment import get_environments
         from asv.plugin_manager import plugin_manager
         from asv.util import UserError

@@ -24,7 +24,7 @@ class Lock:
         weakref.finalize(self, os.close, self._file)
 
     def taken(self, kind: int) -> bool:
-        """Whether the lock is to be had at once."""
+        """Whether the lock is free."""
         try:
             fcntl.flock(self._file, kind | fcntl.LOCK_NB)
         except BlockingIOError:

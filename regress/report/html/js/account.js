@@ -75,7 +75,7 @@
     return R.tabled(title, {columns, rows: each.kernels, caption: title, name: "kernels"});
   };
 
-  // The commits that were held against each other; where the report has both, a link to the case with these two pinned.
+  // The commits that were compared with each other; where the report has both, a link to the case with these two pinned.
   const pair = (name, params, metric, base, head) => {
     const words = `${R.short(base)} → ${R.short(head)}`,
       query = {c: params, metric, pin: base, with: head};

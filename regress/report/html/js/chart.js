@@ -239,7 +239,7 @@
       },
     };
   };
-  // The colour of a line among so many: of a palette, or around the circle of hues.
+  // The colour of a line among this many: of a palette, or around the circle of hues.
   R.lineColor = (k, of) =>
     of > 8
       ? `hsl(${((k * 137.5) % 360).toFixed(0)} 60% ${getComputedStyle(document.documentElement).colorScheme === "dark" ? 65 : 40}%)`

@@ -227,7 +227,7 @@
     ];
   };
 
-  // -- two cases, one held against the other
+  // -- two cases, one compared with the other
   const difference = ({sides: [base, head], totals: [first, ...rest], causes, kernels, warnings}) => [
     h("h1", null, `${head} against ${base}: ${first[3]}.`),
     causes.map(line => h("p", null, line)),

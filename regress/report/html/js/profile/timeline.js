@@ -28,7 +28,7 @@
       });
   };
 
-  // Round moments, about so many.
+  // Round moments, about this many.
   const round = (from, to, count) => {
     const rough = (to - from) / count,
       unit = 10 ** Math.floor(Math.log10(rough)),

@@ -1,0 +1,15 @@
+"""What can be chosen on the command line and in the configuration. It imports nothing: `--help` shows these words."""
+
+from __future__ import annotations
+
+DEVICES = ("auto", "cuda", "torch", "cpu", "fake")
+"""What to measure on; `fake` is the scripted device. `measure.backend.choose` opens it."""
+
+FORMATS = {
+    "text": "regress.report.terminal",
+    "json": "regress.report.json",
+    "markdown": "regress.report.markdown",
+    "github": "regress.report.github",
+    "junit": "regress.report.junit",
+}
+"""Format of a report -> the module whose `render` writes it."""
