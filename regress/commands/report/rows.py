@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right
 
 from regress.commands.report.lines import Levelled, measured_of
+from regress.commands.session import counted
 from regress.compare.circumstances import is_bimodal
 from regress.model import Verdict
 from regress.pages import SPARK_LETTERS, STATUSES, Level, Row
@@ -87,7 +88,7 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
         return "undecided", "; ".join(doubted[-1].reasons)
     alike = len(series.by_way[series.ways[-1]])
     if alike < FEWEST and not series.metric.exact:
-        return "undecided", f"{alike} results that can be compared, and it takes {FEWEST}"
+        return "undecided", f"{counted(alike, 'result')} that can be compared, and it takes {FEWEST}"
     if moded := next((each for each in reversed(found.changes) if any(map(is_bimodal, each.reasons))), None):
         return "undecided", next(filter(is_bimodal, moded.reasons))
     if found.noise is not None and found.noise > threshold:

@@ -79,17 +79,23 @@
             ),
             item(
               "Noise",
-              text.noise(line.noise),
-              h("span", {class: "soft"}, line.exact ? " exact" : " around its level"),
+              line.noise === null && !line.exact
+                ? h("span", {class: "soft"}, "not known of one value")
+                : [text.noise(line.noise), h("span", {class: "soft"}, line.exact ? " exact" : " around its level")],
             ),
             item("Counts from", text.percent(line.threshold)),
             line.samples &&
               item(
                 "Least, 95th percentile, most",
-                [line.samples.low, line.samples.p95, line.samples.high]
-                  .map(each => text.value(each, line.unit))
-                  .join(" · "),
-                h("div", {class: "soft"}, `of ${text.counted(line.samples.n, "sample")}, ${line.samples.calls > 1 ? `each the mean of ${line.samples.calls} calls` : "a call each"}`),
+                [
+                  ...text.span(line.samples.low, line.samples.p95, line.unit),
+                  text.span(line.samples.low, line.samples.high, line.unit)[1],
+                ].join(" · "),
+                h(
+                  "div",
+                  {class: "soft"},
+                  `of ${text.counted(line.samples.n, "sample")}, each ${line.samples.calls > 1 ? `the mean of ${line.samples.calls} calls` : "of one call"}`,
+                ),
               ),
             line.read.length > 0 &&
               item(

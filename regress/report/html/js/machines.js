@@ -22,7 +22,7 @@
     ];
     return [
       same.length > 0 &&
-        h("p", {class: "soft"}, `The same on all: ${same.map(name => `${name} ${value(machines[0][1][name])}`).join(", ")}.`),
+        h("p", {class: "soft"}, `${machines.length > 1 ? "The same on all: " : ""}${same.map(name => `${name} ${value(machines[0][1][name])}`).join(", ")}.`),
       R.table({rows: machines, columns, caption: "Facts of the machines", name: "machines"}),
     ];
   };
@@ -210,10 +210,9 @@
       passing(),
       all.node,
       all.exports,
-      h("h2", null, "What tells them apart"),
+      h("h2", null, index.machines.length > 1 ? "What tells them apart" : "What it is"),
       same,
-      table.node,
-      table.exports,
+      index.machines.length > 1 && [table.node, table.exports],
       h("h2", null, "A side against itself"),
       aa(),
       index.strays.length > 0 && [
