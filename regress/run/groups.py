@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from regress.measure.stopping import PATIENCE, error_of_median, windows_enough
+from regress.measure.windows import least_disturbed
 from regress.measure.wire import Enough, Ready, Taken, TakeWindows, Task, Visit
 from regress.model import Against, Protocol, Round
 from regress.run.environments import Prepared
@@ -32,8 +33,6 @@ AT_A_TIME = 5
 SEVERAL_BATCH, SEVERAL_LONGEST_S = 20, 0.5
 """Windows after which it is looked whether those of several threads are enough, and how long they may take: where others have
 the cores, each takes some milliseconds."""
-FEWEST = 6
-"""Undisturbed windows a side that say more than all of them."""
 GRACE_S = 10.0
 """Beyond a case's timeout: what a worker may need around it."""
 
@@ -204,8 +203,7 @@ def _in_order(seats: Sequence[int], windows: int, at_a_time: int) -> list[int]:
 def _difference(one: _Windows, other: _Windows, protocol: Protocol) -> tuple[float, float, int]:
     """Logarithm of the ratio of a side's windows to another's, its standard error, and how many windows a side it rests on.
 
-    Of one thread: the median over neighbouring windows. Where several threads work, that of each side's windows which none of
-    them was kept waiting in; of the fastest quarter where there are hardly any.
+    Of one thread: the median over neighbouring windows. Where several threads work, that of each side's least disturbed ones.
     """
     if protocol.pinned:
         pairs = zip(one.net_s, other.net_s, strict=True)
@@ -222,5 +220,4 @@ def _difference(one: _Windows, other: _Windows, protocol: Protocol) -> tuple[flo
 
 def _undisturbed(windows: _Windows) -> list[float]:
     """Logarithms of the side's windows."""
-    net, wall = ([math.log(each) for each in those if each > 0] for those in (windows.net_s, windows.wall_s))
-    return net if len(net) >= FEWEST else sorted(wall)[: max(FEWEST, len(wall) // 4)]
+    return [math.log(each) for each in least_disturbed(windows.wall_s, windows.net_s)]

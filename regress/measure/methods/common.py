@@ -12,7 +12,7 @@ from ..backend import Backend, DeviceBackend, Tracer
 from ..memory import describe_output, memory_of_call
 from ..seat import Seat
 from ..stopping import PATIENCE, error_of_median, round_value, valid, windows_enough
-from ..windows import HostWindows, Window, undisturbed
+from ..windows import HostWindows, Window, least_disturbed, undisturbed
 from ..wire import Measured, Protocol, Task
 
 Call = Callable[[], object]
@@ -54,7 +54,10 @@ def by_the_host(metric: str, windows: HostWindows, visited: Visited, task: Task,
     good = [each.wall_s for each in found if valid(each.wall_s)]
     if not good:
         raise RuntimeError("the clock did not move during any sample")
-    visited.values[metric] = Measured(round_value(good), good, invalid=len(found) - len(good))
+    invalid = len(found) - len(good)
+    if not protocol.pinned:
+        good = least_disturbed(good, [each.net_s for each in found])
+    visited.values[metric] = Measured(round_value(good), good, invalid=invalid)
 
 
 def _alone(windows: HostWindows, protocol: Protocol, limit_s: float) -> List[Window]:
