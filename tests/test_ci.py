@@ -344,6 +344,7 @@ def test_schemas_and_linters_find_nothing(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_jenkins(runner: Runner) -> None:
     text = RECIPES[JENKINS]
     assert text.count("{") == text.count("}")
@@ -360,6 +361,7 @@ def test_jenkins(runner: Runner) -> None:
     assert junit((work / document).read_text()).findall(".//error"), "and not the failures of the build before"
 
 
+@pytest.mark.slow
 def test_cron(runner: Runner) -> None:
     runner.git(runner.folder, "clone", "-q", "-b", "main", f"file://{runner.origin}", "mylib")
     script = RECIPES[CRON]

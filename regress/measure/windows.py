@@ -38,7 +38,7 @@ SEVERAL_WINDOW_S = 50e-6
 KEPT_WAITING = 0.05
 """Of a window of several threads, what any of them may have been kept waiting for a core."""
 FEWEST_UNDISTURBED = 6
-"""So many undisturbed windows say more than all of them."""
+"""Undisturbed windows that say more than all of them, if there are as many."""
 LONGEST_REST_S, REST_STEP_S, RESTING = 20e-3, 200e-6, 0.5
 """How long a process waits for its threads to rest after a window, how often it looks, and from which share of such a step on
 they have not."""

@@ -290,6 +290,7 @@ SCRIPTED_SUITE = "import proj\n" + "".join(
 )
 
 
+@pytest.mark.slow
 def test_attribution_reads_the_document_of_a_check(project: Callable[..., Project]) -> None:
     p = project()
     base = SCRIPTED.format(delay="pass", seconds=1e-4, wait="pass")

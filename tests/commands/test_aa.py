@@ -123,6 +123,7 @@ def test_a_noisy_suite_leaves_cases_undecided(project: Callable[..., Project]) -
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.2, "regressed"), (0.8, "improved")])
+@pytest.mark.slow
 def test_a_change_that_cannot_be_is_a_false_alarm(
     project: Callable[..., Project], tmp_path: Path, factor: float, verdict: str
 ) -> None:

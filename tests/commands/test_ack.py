@@ -73,6 +73,7 @@ def test_an_accepted_regression_passes_until_it_gets_worse(slower: Project) -> N
     assert (result.code, "above what is accepted, +" in result.out) == (1, True)
 
 
+@pytest.mark.slow
 def test_what_is_slower_and_uses_more_memory_is_accepted_in_one_call(project: Callable[..., Project]) -> None:
     p = project()
     work = "import regress_scripted as d\ndef work():\n    d.kernel('w', {}e-6)\n    return d.alloc({} << 20)\n" + OTHER
@@ -105,6 +106,7 @@ def test_a_comparison_of_what_is_recorded_heeds_it_too(slower: Project) -> None:
     assert [each["reason"] for each in known] == ["exact for long rows"]
 
 
+@pytest.mark.slow
 def test_an_expired_and_an_unused_entry_are_told_of_where_everything_was_measured(slower: Project) -> None:
     p = slower
     assert p.regress("check").code == 1
@@ -124,6 +126,7 @@ def test_an_expired_and_an_unused_entry_are_told_of_where_everything_was_measure
     assert [(each["benchmark"], each["state"]) for each in listed[:1]] == [(WORK, "expired")]
 
 
+@pytest.mark.slow
 def test_an_entry_is_replaced_and_removed_only_when_asked(slower: Project) -> None:
     p = slower
     assert p.regress("check").code == 1
@@ -266,6 +269,7 @@ def test_what_is_open_in_the_history_can_be_accepted_without_a_check(project: Ca
     assert seen.code == 0
 
 
+@pytest.mark.slow
 def test_all_that_is_open_is_known_and_what_comes_later_alarms(project: Callable[..., Project]) -> None:
     p = project()
     p.commit({"proj/__init__.py": code(50e-6), "benchmarks/b.py": SUITE})

@@ -61,6 +61,7 @@ def test_commits_of_the_project_are_judged_with_the_suite_of_the_checkout(apart:
     assert apart.recorded() == set()
 
 
+@pytest.mark.slow
 def test_a_sweep_fetches_what_is_new_and_the_history_lies_beside_the_suite(apart: Apart) -> None:
     assert apart.regress("sweep", "ALL", "-q").code == 0
     assert apart.recorded() == set(apart.shas)

@@ -286,6 +286,7 @@ def test_a_suite_with_changes_measures_named_revisions_too_and_that_is_said(proj
     )
 
 
+@pytest.mark.slow
 def test_a_head_that_does_not_build_is_3_and_a_base_5(project: Callable[..., Project]) -> None:
     p = project(build="test -f proj/built && touch built-here")
     p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE})

@@ -84,6 +84,7 @@ def test_what_is_recorded_says_which_environment(p: Project) -> None:
 
 
 @pytest.mark.parametrize(("head", "data"), [("new", ""), ("new", "platlib"), ("fetched", "")])
+@pytest.mark.slow
 def test_two_wheels_as_sides(p: Project, head: str, data: str) -> None:
     """Whatever the tree holds: its package would fail."""
     p.commit(

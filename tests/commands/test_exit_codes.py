@@ -637,6 +637,7 @@ def test_being_told_to_end_is_an_interruption(project: Make) -> None:
     assert process.returncode == 130
 
 
+@pytest.mark.slow
 def test_a_benchmark_file_that_was_not_asked_for_fails_nothing(project: Make) -> None:
     p = two(project, sweep_rounds=2)
     p.commit({"benchmarks/stale.py": "import gone\ndef time_old(): pass\n"})

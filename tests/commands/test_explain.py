@@ -216,6 +216,7 @@ def test_what_is_no_commit_of_its_own_is_explained_and_not_kept(project: Make) -
     assert kept(p, "cache") == []
 
 
+@pytest.mark.slow
 def test_what_cannot_be_kept_is_told_all_the_same(project: Make) -> None:
     p = planted(project)
     only(explained(p, "adds"))

@@ -42,6 +42,7 @@ def test_small_steps_fail_by_drift_where_no_single_check_does(project: Callable[
     assert f"regress bisect {WORK} {p.git('rev-parse', 'v1')[:8]} {p.git('rev-parse', 'HEAD')[:8]}" in text
 
 
+@pytest.mark.slow
 def test_what_is_open_in_the_history_fails_unless_it_is_measured_not_to_be_there(
     project: Callable[..., Project],
 ) -> None:

@@ -61,6 +61,7 @@ def p(project: Callable[..., Project]) -> Project:
     return p
 
 
+@pytest.mark.slow
 def test_a_check_in_steps_finds_on_several_gpus_what_it_finds_on_one(p: Project) -> None:
     p.commit({"proj/__init__.py": "FACTOR = 1.2\n"})
     one = document(p.regress("check", "--format", "json", "-b", "work"))

@@ -436,6 +436,7 @@ def budget_of(report: Mapping[str, Any]) -> str:
     return str(next(each["found"] for each in report["checks"] if each["name"] == "budget"))
 
 
+@pytest.mark.slow
 def test_a_budget_ends_what_is_under_way_and_says_how_far_it_came(repository: Callable[..., Path]) -> None:
     """The first case is known before the third begins, whose own time-out is much longer than the budget."""
     result, report = asked(repository, SLOW.format(timeout=250, which="== 2"), "--budget", "6s")
@@ -451,6 +452,7 @@ def test_a_budget_ends_what_is_under_way_and_says_how_far_it_came(repository: Ca
     assert all(re.fullmatch(r"[\d.:]+ ?\w*", about) for _, _, about in words[1:])
 
 
+@pytest.mark.slow
 def test_a_benchmark_costs_one_time_out_at_most(repository: Callable[..., Path]) -> None:
     _, report = asked(repository, SLOW.format(timeout=1, which=">= 0"))
     assert budget_of(report) == "1 of 12 cases tried; 11 not, as another case of their benchmark timed out"

@@ -74,6 +74,7 @@ track_named.benchmark_name = 'b.track_' + HALF
 """
 
 
+@pytest.mark.slow
 def test_text_that_is_not_utf_8_ends_no_command(project: Callable[..., Project]) -> None:
     p = project(check_rounds=2, run_rounds=2)
     for seconds in (50e-6, 60e-6):

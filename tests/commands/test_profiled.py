@@ -215,6 +215,7 @@ def script(folder: Path, *words: str, code: int = 0) -> Result:
     return invoke("program.py", *words)
 
 
+@pytest.mark.slow
 def test_a_script_is_profiled_as_a_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

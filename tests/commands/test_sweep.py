@@ -247,6 +247,7 @@ def test_what_is_bisected_is_new_and_a_range_and_the_worst_first() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_budget_measures_the_ends_and_middles_first_and_the_rest_later(project: Callable[..., Project]) -> None:
     p, shas = filled(project, [50e-6] * 9)
     really = Sweep._measure
@@ -264,6 +265,7 @@ def test_a_budget_measures_the_ends_and_middles_first_and_the_rest_later(project
     assert set(rounds_of(p)) == set(shas)
 
 
+@pytest.mark.slow
 def test_steps_since_and_tags_choose(project: Callable[..., Project]) -> None:
     p, shas = filled(project, [50e-6] * 7)
     p.git("tag", "v1", shas[1])
@@ -301,6 +303,7 @@ def test_a_merged_branch_follows_the_graph(project: Callable[..., Project]) -> N
     assert set(rounds_of(p)) == {merge, own, side}
 
 
+@pytest.mark.slow
 def test_a_commit_that_does_not_build_is_left_out_and_given_up_after_some_sweeps(
     project: Callable[..., Project],
 ) -> None:
@@ -364,6 +367,7 @@ def test_a_side_that_cannot_be_measured_does_not_cost_the_others(project: Callab
     assert set(rounds_of(p)) == set(shas[1:])
 
 
+@pytest.mark.slow
 def test_a_night_without_the_device_measures_nothing_and_is_made_up_for(project: Callable[..., Project]) -> None:
     p = project(device="auto")
     work = "try: import regress_scripted as d\nexcept ImportError: d = None\ndef work(): d.kernel('k', 50e-6)\n"
@@ -476,6 +480,7 @@ def lines_of(p: Project) -> dict[tuple[str, str, float], str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_mark_of_new_survives_a_kill(project: Callable[..., Project]) -> None:
     """The newest commit is measured first: were it taken for the last one measured, those before it would be forgotten."""
     p, shas = filled(project, [50e-6] * 2)
@@ -619,6 +624,7 @@ def test_of_a_group_in_which_one_commit_fails_the_others_are_measured_in_full(pr
 
 @pytest.mark.parametrize("detached", [False, True])
 @pytest.mark.parametrize("branches", [["HEAD"], ["v1"]])
+@pytest.mark.slow
 def test_a_branch_may_be_any_revision(project: Callable[..., Project], branches: list[str], detached: bool) -> None:
     p, shas = filled(project, [50e-6, 50e-6, 50e-6], sweep_rounds=2)
     config = json.loads((p.root / "asv.conf.json").read_text())

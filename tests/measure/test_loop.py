@@ -232,6 +232,7 @@ def test_a_window_waits_where_it_grows_with_the_spin(tries: list[tuple[float, fl
     assert waits_for_the_spin(tries) is waits
 
 
+@pytest.mark.slow
 def test_a_host_that_is_slow_now_and_then_is_not_taken_for_waiting(device: FakeBackend) -> None:
     """One call in seven takes the host forty times as long, as when the processor was given to somebody else."""
     calls = 0

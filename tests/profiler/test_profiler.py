@@ -83,6 +83,7 @@ class TakenOver(ScriptedTracer):
         return [] if self.taken else found
 
 
+@pytest.mark.slow
 def test_what_another_profiler_has_taken_has_no_breakdown_and_what_comes_then_has_one(tmp_path: Path) -> None:
     device = Exact()
     tracer = device._tracer = TakenOver(device)

@@ -156,6 +156,7 @@ def test_memory_is_probed_in_two_rounds_a_side(bench: Bench) -> None:
     assert ["peak_memory" in each.values for each in measured.rounds] == [True, True, False, False]
 
 
+@pytest.mark.slow
 def test_what_a_benchmark_does_to_its_process_is_its_own_failure(bench: Bench) -> None:
     bench.write(
         """

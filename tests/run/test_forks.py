@@ -251,6 +251,7 @@ def track_helper(): return int(open(f"/proc/{helper.pid}/stat").read().rpartitio
     assert {each.protocol.process for each in measured.rounds if each.protocol} == {"fork"}
 
 
+@pytest.mark.slow
 def test_a_killed_parent_is_started_again(bench: Bench) -> None:
     bench.write(
         """
@@ -496,6 +497,7 @@ def track_prints():
 
 
 @pytest.mark.parametrize("process", ["auto", "fresh"])
+@pytest.mark.slow
 def test_descriptors_that_the_import_closes_lead_nowhere(bench: Bench, process: str) -> None:
     bench.write(
         """
