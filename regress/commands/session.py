@@ -330,7 +330,7 @@ class Session:
         others = [each for each in job.gpus if each not in own][:1] if peer else []
         visits = job.visits([*own, *others])
         try:
-            return ceilings_of(facts, self.cache.parent, lambda: visits.ceilings(job.sides[-1]), peer=peer)
+            return ceilings_of(facts, self.cache.parent, lambda: visits.ceilings(job.sides[-1], peer), peer=peer)
         finally:
             visits.close()
 

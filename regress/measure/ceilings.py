@@ -37,13 +37,14 @@ AMPERE = (8, 0)
 """First compute capability with TF32, and with bfloat16 in hardware."""
 
 
-def measure(backend: Backend) -> Ceilings:
-    """The ceilings of the backend's device. Where they cannot be measured, `failure` says why, beside what was."""
+def measure(backend: Backend, peer: bool = False) -> Ceilings:
+    """The ceilings of the backend's device, with `peer` of copies to the next one too. Where they cannot be measured,
+    `failure` says why, beside what was."""
     if not isinstance(backend, DeviceBackend):
         return Ceilings(failure=Failure("skipped", backend.why_no_device))
     if backend.name == "fake":
         return Ceilings(failure=Failure("skipped", "the device is scripted: it copies and multiplies nothing"))
-    copy, products, peer = 0.0, {}, 0.0
+    copy, products, peer_bytes_s = 0.0, {}, 0.0
     try:
         library = _library()
         if library is None:
@@ -53,13 +54,13 @@ def measure(backend: Backend) -> Ceilings:
         copy = _copy(library, backend)
         for dtype in library.dtypes():
             products[dtype] = _matmul(library, dtype, backend)
-        if library.devices() > 1:
-            peer = _peer(library, backend)
+        if peer and library.devices() > 1:
+            peer_bytes_s = _peer(library, backend)
     except (
         Exception
     ) as error:  # out of memory, a driver too old, a broken installation: all are reasons, none is a crash
-        return Ceilings(copy, products, failure_of(error, []), peer)
-    return Ceilings(copy, products, peer_bytes_s=peer)
+        return Ceilings(copy, products, failure_of(error, []), peer_bytes_s)
+    return Ceilings(copy, products, peer_bytes_s=peer_bytes_s)
 
 
 def copy_bytes(free: int) -> int:

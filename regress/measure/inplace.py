@@ -83,10 +83,10 @@ class _Look:
     """Takes calls right after a setup, and repeated ones."""
 
     def __init__(self, benchmark: Any, backend: Backend, limit_s: float) -> None:
-        self._call, self._until = bound(benchmark), time.monotonic() + limit_s
-        self._repeat = _ByHost(benchmark, self._call, backend)
+        call, self._until = bound(benchmark), time.monotonic() + limit_s
+        self._repeat = _ByHost(benchmark, call, backend)
         self.first_s = self._repeat()
-        self._afresh = _ByHost(benchmark, self._call, backend, lambda: renew(benchmark))
+        self._afresh = _ByHost(benchmark, call, backend, lambda: renew(benchmark))
         self._fresh: List[float] = []
         """Seconds of the calls right after a setup that were looked at last."""
 

@@ -308,6 +308,9 @@ class SetupCache:
 class MeasureCeilings:
     """Measure what the device can do at most; answered by `Ceilings`."""
 
+    peer: bool = False
+    """Copies to the next device too. Unasked it is not touched: somebody else may be measuring on it."""
+
 
 @dataclass(frozen=True)
 class Record:

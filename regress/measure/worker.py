@@ -100,7 +100,7 @@ class Worker:
         elif isinstance(command, MeasureCeilings):
             from . import ceilings  # most workers are never asked
 
-            self._channel.send(ceilings.measure(self._backend))
+            self._channel.send(ceilings.measure(self._backend, command.peer))
         elif isinstance(command, Visit):
             self._visit(command)
         elif isinstance(command, Record):

@@ -141,11 +141,12 @@ class Visits:
             return None
         return Failure(failure.kind, f"setup_cache: {failure.message}", failure.where, failure.detail)
 
-    def ceilings(self, side: Prepared) -> Ceilings:
-        """What the device does at most, measured in a process of its own; without some of it, the reason."""
+    def ceilings(self, side: Prepared, peer: bool = False) -> Ceilings:
+        """What the device does at most, with `peer` in copies to the next one too, measured in a process of its own;
+        without some of it, the reason."""
         try:
             with self.processes.get(side) as server:
-                server.send(MeasureCeilings())
+                server.send(MeasureCeilings(peer))
                 found = server.receive(CEILINGS_TIMEOUT_S)
         except TimedOut as late:
             return Ceilings(failure=Failure("timeout", f"took longer than {late.seconds:.3g} s"))

@@ -66,11 +66,11 @@ class Library(ceilings._Library):
             self._device.synchronize()
 
 
-def measured(monkeypatch: pytest.MonkeyPatch, **script: Any) -> tuple[Ceilings, Library]:
+def measured(monkeypatch: pytest.MonkeyPatch, peer: bool = False, **script: Any) -> tuple[Ceilings, Library]:
     device = Scripted()
     library = Library(device, **script)
     monkeypatch.setattr(ceilings, "_library", lambda: library)
-    return measure(device), library
+    return measure(device, peer), library
 
 
 def test_work_over_time_of_a_copy_and_of_each_product(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,8 +83,11 @@ def test_work_over_time_of_a_copy_and_of_each_product(monkeypatch: pytest.Monkey
     assert decode(encode(found)) == found
 
 
-def test_a_copy_to_another_device_is_measured_where_one_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_to_another_device_is_measured_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     found, library = measured(monkeypatch, devices=2)
+    assert not found.peer_bytes_s
+    assert "peer" not in dict(library.asked), "nobody has locked the other one"
+    found, library = measured(monkeypatch, peer=True, devices=2)
     assert found.peer_bytes_s == pytest.approx(GIB / PEER_S, rel=0.02)
     assert library.asked[-1] == ("peer", GIB)
 

@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -262,14 +262,6 @@ for each in [{", ".join(NAMES)}]:
 """)
     with pytest.raises(NothingMeasured, match="no process could be started for head"):
         bench.run(rounds=5, gpus=GPUS)
-
-
-@pytest.fixture
-def _heard() -> Iterator[None]:
-    """Ctrl-C is heard: a shell starts background jobs with SIGINT ignored, the tests among them."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("_heard")

@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,14 +70,6 @@ class Event(NamedTuple):
     pid: int
     word: str
     name: str
-
-
-@pytest.fixture
-def _heard() -> Iterator[None]:
-    """Ctrl-C is heard: a shell starts background jobs with SIGINT ignored, the tests among them."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -175,14 +175,6 @@ class Skips(It):
     assert "most recent call first" in failures(measured)["b.It.time_raises"].detail, "and where the other was"
     assert of(bench, "It.time_works").values["wall_time"].value > 0
     assert not any(alive(int(pid)) for pid in pids.read_text().split())
-
-
-@pytest.fixture
-def _heard() -> Iterator[None]:
-    """Ctrl-C is heard: a shell starts background jobs with SIGINT ignored, the tests among them."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("_heard")
