@@ -39,6 +39,15 @@ def test_a_round_is_on_disk_at_once(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "gpu-box") == [f"{SHA[:8]}-{ENV}.rounds.jsonl"]
 
 
+def test_what_finish_adds_is_not_read_again_by_the_next_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path)
+    store.append(side(), BOX, ENV, taken(ADD, gpu_time=1.0))
+    store.finish(side(), BOX, ENV, python="3.11", benchmarks={ADD: benchmark()})
+    monkeypatch.delattr(Store, "_sidecar")  # what reads the whole of it
+    store.append(side(), BOX, ENV, taken(ADD, order=1, gpu_time=2.0))
+    assert [each.values["gpu_time"].value for each in only(tmp_path).rounds] == [1.0, 2.0]
+
+
 def test_all_samples_go_to_the_journal_and_survive_as_one_stream(tmp_path: Path) -> None:
     store = Store(tmp_path / "results", tmp_path / "journal")
     for order in range(3):
