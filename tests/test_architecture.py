@@ -32,17 +32,18 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "git": ("model", "errors", "files"),
     "history": ("model", "errors", "files"),
     "profiling": ("model", "profiles", "errors", "files", "units"),
+    "importers": ("choices", "model", "errors", "files", "stats"),
     "asv_plugin": ("measure",),
     "compare": ("model", "errors", "stats", "acks", "git", "history"),
-    "run": ("model", "errors", "files", "config", "stats", "git", "history", "measure"),
+    "run": ("choices", "model", "errors", "files", "config", "stats", "git", "history", "importers", "measure"),
     "report": ("choices", "model", "pages", "profiles", "errors", "units"),
     "commands": (
         *("stats", "units", "errors", "measure", "model", "pages", "profiles", "profiling", "config", "acks", "git"),
-        *("history", "compare", "run"),
+        *("history", "compare", "run", "importers"),
     ),
     "options": ("choices",),
     "invocation": ("commands", "report", "model", "pages", "profiles", "errors"),
-    "cli": ("options", "invocation", "commands", "errors"),
+    "cli": ("choices", "options", "invocation", "commands", "errors"),
 }
 """Part of the package -> the parts it may import. `measure` is imported by others for its wire and types only, see below."""
 
