@@ -51,6 +51,7 @@ METRICS = {
         Metric("gpu_time", "s", "time"),
         Metric("host_time", "s", "host"),
         Metric("wall_time", "s", "time"),
+        Metric("cpu_time", "s", "time"),
         Metric("cold_time", "s", "time"),
         Metric("compile_time", "s", "time"),
         Metric("peak_memory", "B", "memory", exact=True),
