@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,8 @@ def test_the_library_counts_in_millijoules(counted: int | None, joules: float | 
 @pytest.mark.parametrize("operation", ["matmul", "add", "softmax"])
 def test_energy_agrees_with_the_counter_read_by_hand(operation: str) -> None:
     """Before and after three seconds of calls, by NVIDIA's own binding."""
-    torch, pynvml = pytest.importorskip("torch"), pytest.importorskip("pynvml")
+    torch: Any = pytest.importorskip("torch")
+    pynvml: Any = pytest.importorskip("pynvml")
     x = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
     call = {"matmul": lambda: x @ x, "add": lambda: x + x, "softmax": lambda: torch.softmax(x, -1)}[operation]
     device = CudaBackend()
