@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -51,21 +52,26 @@ def test_energy_agrees_with_the_counter_read_by_hand(operation: str) -> None:
     torch: Any = pytest.importorskip("torch")
     pynvml: Any = pytest.importorskip("pynvml")
     x = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
-    call = {"matmul": lambda: x @ x, "add": lambda: x + x, "softmax": lambda: torch.softmax(x, -1)}[operation]
+    calls: dict[str, Callable[[], object]] = {
+        "matmul": lambda: x @ x,
+        "add": lambda: x + x,
+        "softmax": lambda: torch.softmax(x, -1),
+    }
+    call = calls[operation]
     device = CudaBackend()
     pynvml.nvmlInit()
     handle = pynvml.nvmlDeviceGetHandleByUUID(device.facts()["gpu_uuid"])
     for _ in range(20):
         call()
     found = energy_of_call(call, device, limit_s=10.0)
-    calls, start_s = 0, time.perf_counter()
+    done, start_s = 0, time.perf_counter()
     before_mj = pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)
     while time.perf_counter() - start_s < 3:
         for _ in range(20):
             call()
         torch.cuda.synchronize()
-        calls += 20
-    by_hand = (pynvml.nvmlDeviceGetTotalEnergyConsumption(handle) - before_mj) * 1e-3 / calls
+        done += 20
+    by_hand = (pynvml.nvmlDeviceGetTotalEnergyConsumption(handle) - before_mj) * 1e-3 / done
     assert found is not None
     print(f"{operation}: {1e3 * found:.2f} mJ, by hand {1e3 * by_hand:.2f} mJ a call")
     assert found == pytest.approx(by_hand, rel=0.08)
