@@ -65,7 +65,7 @@ GPU_PYTHON ?= $(BIN)/python
 gpu:
 	$(GPU_PYTHON) -m pytest -m gpu -p no:cacheprovider $(shell grep -rlF mark.gpu tests --include='test_*.py')
 
-# The tables of docs/measuring.md, measured anew on a machine with a CUDA device
+# The tables of docs/evidence.md, measured anew on a machine with a CUDA device
 acceptance:
 	$(GPU_PYTHON) -m tests.acceptance --out $(or $(OUT),build/acceptance)
 

@@ -35,8 +35,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "compare": ("model", "errors", "stats"),
     "trends": ("model", "stats", "history", "project", "acks", "compare"),
     "traces": ("model", "profiles", "errors", "files", "units"),
+    "importers": ("choices", "model", "errors", "files", "stats"),
     "asv_plugin": ("measure",),
-    "run": ("model", "errors", "files", "config", "stats", "git", "history", "measure"),
+    "run": ("choices", "model", "errors", "files", "config", "stats", "git", "history", "importers", "measure"),
     "session": (
         "model",
         "units",
@@ -67,7 +68,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
             "acks",
             "git",
         ),
-        *("history", "compare", "trends", "run", "session"),
+        *("history", "compare", "trends", "run", "importers", "session"),
     ),
     "cli": (
         "text",

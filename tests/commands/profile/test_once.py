@@ -12,7 +12,7 @@ import pytest
 
 from regress.commands.demo import create
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SUITE = """
 import os, sys, time
 def setup_cache(): return "weights"
