@@ -11,7 +11,6 @@ limit that NVML calls TDP, the clock that the device can hold within its rated p
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from regress.errors import RegressError, quoted
-from regress.files import open_file
+from regress.files import lock, open_file
 
 ENDING = ".clocks"
 
@@ -222,11 +221,6 @@ def _claimed(path: Path) -> Iterator[_Claim | None]:
     except OSError as error:
         raise RegressError(f"cannot use {path}", why=str(error), fix=quoted("rm", "-f", path)) from None
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield None
-        else:
-            yield _Claim(descriptor)
+        yield _Claim(descriptor) if lock(descriptor, wait=False) else None
     finally:
         os.close(descriptor)
