@@ -231,7 +231,7 @@ class Broken(NamedTuple):
     message: str = ""
     where: str = ""
     good: At | None = None
-    """Of what gives no number any more, and nobody has acknowledged: the newest commit at which it gave one."""
+    """Of what stopped giving numbers, and nobody has acknowledged: the newest commit at which it gave one."""
 
 
 @dataclass(frozen=True)
@@ -337,7 +337,7 @@ class Line:
     failures: Mapping[str, tuple[At, ...]]
     """Where one stands in place of a value, by kind."""
     ticks: tuple[tuple[At, str], ...]
-    """Where it began to be measured in another way, in words: "driver 570 → 580"."""
+    """Where it began to be measured differently, in words: "driver 570 → 580"."""
     read: tuple[int, ...] = ()
     """A column as well: the values as they were read, where any was corrected."""
     samples: Samples | None = None

@@ -3,7 +3,7 @@
     Profile      one run of a program: where, when, totals by operation, the last entries, bottlenecks
     Operation    all entries of one name, added up
     Entry        one use of `profile`, or one call of a decorated function
-    Bottleneck   an operation that takes much of the time: what holds it back, and what to try
+    Bottleneck   an operation that takes much of the time: bottlenecks, and what to try
     Variant      all entries of one operation with the same details (`size=1024`), as two exports are compared
 
 Times are seconds, sizes bytes; what is not known is None (null in the document), never 0. Only the standard library is used,
@@ -196,10 +196,10 @@ def read(path: Path) -> Profile:
             f"cannot read {path}", why=why, fix="name a file that GPUProfiler.export_json wrote"
         ) from None
     except (ValueError, RecursionError) as error:
-        raise _broken(path, f"it is no JSON: {error}") from None
+        raise _broken(path, f"it is not JSON: {error}") from None
     schema = data.get("schema") if isinstance(data, dict) else None
     if not isinstance(schema, str) or not schema.startswith(KIND):
-        raise _broken(path, f'it is no profile: its "schema" is {schema!r}, not {SCHEMA!r}')
+        raise _broken(path, f'it is not a profile: its "schema" is {schema!r}, not {SCHEMA!r}')
     if schema != SCHEMA:
         raise RegressError(
             f"{path} is of another version: {schema}", why=f"this is read here: {SCHEMA}", fix="export it again"

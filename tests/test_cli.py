@@ -94,7 +94,7 @@ def test_version(tmp_path: Path) -> None:
         (["check", "a", "b", "c"], "unexpected extra argument", "regress check --help"),
         (["check", "--rounds", "1"], "1 is not in the range", "regress check --help"),
         (["check", "--time-threshold", "fast"], "'fast' is no percentage", "regress check --help"),
-        (["check", "--budget", "soon"], "'soon' is no duration; write 90s, 10m or 1.5h", "regress check --help"),
+        (["check", "--budget", "soon"], "'soon' is not a duration; write 90s, 10m or 1.5h", "regress check --help"),
         (["check", "--budget", "0m"], "'0m' is out of range", "regress check --help"),
         (["check", "--device", "gpu"], "'gpu' is not one of", "regress check --help"),
         (["run", "--format", "xml"], "'xml' is not one of", "regress run --help"),

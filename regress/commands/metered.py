@@ -95,7 +95,7 @@ def _refuse_files(words: Sequence[str]) -> None:
         if Path(word).is_file():
             raise RegressError(
                 f"--ncu measures a case, and {word} is a file",
-                why="of a whole program, every launch would be run some ten times over",
+                why="in a whole program, every launch would run about ten times",
                 fix="regress profile CASE --ncu, or run ncu yourself, and: regress profile FILE.csv",
             )
 
@@ -194,7 +194,7 @@ class _Meter:
         found = metered(case, launches, self.calls)
         flags = []
         if len(launches) >= MOST_LAUNCHES:
-            flags.append(f"stopped after {MOST_LAUNCHES} launches: the later ones of a call are not in it")
+            flags.append(f"stopped after {MOST_LAUNCHES} launches: later ones are not included")
         return replace(found, table=str(table), flags=tuple(flags))
 
 
@@ -211,7 +211,7 @@ def _failure(case: Case, ended: Ended, timeout_s: float) -> Failure | None:
         kind = "skipped" if SKIPPED in (ended.code, int(code[1]) if code else 0) else "error"
         return Failure(kind, said[-1].removeprefix(f"{case}: "), detail=_end_of(ended))
     if not said and code:
-        return Failure("error", f"its process has ended with code {code[1]} under ncu", detail=_end_of(ended))
+        return Failure("error", f"its process ended with code {code[1]} under ncu", detail=_end_of(ended))
     return None
 
 

@@ -218,8 +218,8 @@ class Session:
         """The suite's folder as the side's commit has it; a wheel has none, so its commit is checked out for it."""
         suite, root = self.config.benchmark_dir, self.repository.root
         if not suite.is_relative_to(root):
-            why = f"the suite lies in {suite}, outside the repository"
-            raise RegressError("no commit has a suite of its own", why=why, fix="leave --suite own out")
+            why = f"the suite is in {suite}, outside the repository"
+            raise RegressError("no commit contains a suite", why=why, fix="leave --suite own out")
         tree = side.tree
         if not (tree / ".git").exists():
             folder = suite.relative_to(root)
@@ -339,7 +339,7 @@ class Session:
         told = [text for each in job.sides for text in each.warnings]
         found = [*self.config.warnings, *dict.fromkeys(told), *measured.warnings]
         if ceilings.failure is not None:
-            found.append(f"shares of what the device does at most are not all known: {ceilings.failure.message}")
+            found.append(f"some shares of the device's peak are unknown: {ceilings.failure.message}")
         skipped = {(each.name, *each.params) for each in measured.rounds if needs_device(each)}
         if skipped:
             facts: Mapping[str, Any] = next(iter(measured.facts.values()), {})
@@ -350,7 +350,7 @@ class Session:
             found += dict.fromkeys(each for facts in measured.facts.values() for each in complaints(facts, torch))
         beside = {(each.name, *each.params) for each in measured.rounds if "beside" in each.facts}
         if beside:
-            several = f"{counted(len(beside), 'case')} measured while other GPUs were"
+            several = f"{counted(len(beside), 'case')} measured while other GPUs measured"
             found.append(f"host_time and wall_time are left out of {several}: they share the host")
         if any(facts.get("scripted") for facts in measured.facts.values()):
             found.append("the device is scripted: times are stated by the code, not measured")
@@ -362,7 +362,7 @@ def turned_round(session: Session, base: Side, head: Side) -> list[str]:
     if base.commit.sha == head.commit.sha or not session.repository.is_ancestor(head.commit.sha, base.commit.sha):
         return []
     again = quoted("regress", "check", head.commit.short, base.commit.short)
-    return [f"the base is newer than the head: what became worse since then reads as better; the other way: {again}"]
+    return [f"the base is newer than the head, so a regression looks like an improvement; swap them: {again}"]
 
 
 def counted(number: int, noun: str) -> str:
@@ -411,7 +411,7 @@ def throttled(measured: Measured) -> list[str]:
         return []
     reasons = dict.fromkeys(str(reason) for each in slowed for reason in each.facts["throttled"])
     cases = len({(each.name, *each.params) for each in slowed})
-    return [f"throttled ({', '.join(reasons)}): {counted(cases, 'case')} measured while the device slowed itself down"]
+    return [f"throttled ({', '.join(reasons)}): {counted(cases, 'case')} measured while the device was throttled"]
 
 
 def imported_by(measured: Measured) -> dict[str, tuple[str, ...]]:

@@ -78,7 +78,7 @@ def unlike_devices(base: Evidence, head: Evidence) -> str:
     )
     if not one or not other or one == other:
         return ""
-    return f"unlike device: {' and '.join(one)} on the {base.side}, {' and '.join(other)} on the {head.side}"
+    return f"different device: {' and '.join(one)} on the {base.side}, {' and '.join(other)} on the {head.side}"
 
 
 def bimodal(modes: Modes, values: str = "rounds", base: str = "on the base", head: str = "on the head") -> str:

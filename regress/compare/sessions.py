@@ -34,7 +34,7 @@ def draws_of(base: Values, head: Values) -> Draws:
         run = max(shared, key=lambda each: (both[each], each))  # of equals the newest
         own = _of(base, run), _of(head, run)
         left = len(base.values) + len(head.values) - sum(map(len, own))
-        return Draws(*own, note=f"{left} rounds of other sessions left out: one has both sides" if left else "")
+        return Draws(*own, note=f"{left} rounds of other sessions left out: one session has both sides" if left else "")
     sessions = len(set(base.runs)), len(set(head.runs))
     return Draws(_by_session(base), _by_session(head), sessions, _words(*sessions))
 
@@ -55,6 +55,6 @@ def _words(base: int, head: int) -> str:
     if base > 1 and head > 1:
         return f"of {base} and {head} sessions, each one value"
     if base == head:
-        return "each side was measured in one session, not in the same: sessions may differ by themselves"
+        return "each side was measured in one session, not in the same: sessions may differ for other reasons"
     side, many = ("base", head) if base == 1 else ("head", base)
-    return f"the {side} was measured in one session, the other side in {many}: sessions may differ by themselves"
+    return f"the {side} was measured in one session, the other side in {many}: sessions may differ for other reasons"

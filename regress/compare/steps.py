@@ -54,7 +54,7 @@ INTERVAL_Z = 2.0
 VISITING = 0.4
 """Of the time that is left, what unmeasured visits may take before what was visited is looked at."""
 NOT_REACHED = "not reached before measuring ended"
-NOT_BEGUN = "not begun: its rounds take longer than there was time left"
+NOT_BEGUN = "not started: its rounds take longer than the time left"
 MARGIN = 1.5
 """A budget that is said to cover all is so much longer than what it is estimated to take."""
 

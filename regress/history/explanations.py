@@ -1,4 +1,4 @@
-"""What differences come from, kept beside the results of their head.
+"""Where differences come from, kept beside the results of their head.
 
     ROOT/MACHINE/COMMIT8-ENV.explained.jsonl    a line for each base, case and metric: the newest one
 

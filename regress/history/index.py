@@ -215,7 +215,7 @@ class Index:
         names = [f"{path.absolute().as_uri()}?mode=rw" for path, _ in self._opened]  # what is gone is not made anew
         files = [sqlite3.connect(each, uri=True, timeout=WAIT_S, check_same_thread=False) for each in names]
         if not all(os.path.samestat(path.stat(), was) for path, was in self._opened):
-            raise ValueError("the index was made anew meanwhile")
+            raise ValueError("the index was rebuilt meanwhile")
         self._inherited = self._databases  # not to be closed here
         self._databases = [*files, *self._databases[len(files) :]]
         self._process = os.getpid()

@@ -122,7 +122,7 @@ def read_sidecar(path: Path, machine: str, skipped: list[SkippedFile]) -> Sideca
         why = f"{_of_lines(side.unreadable, 'cannot be read')}: a writer was killed, or a merge went wrong"
         skipped.append(SkippedFile(path, why, "remove those lines; the other rounds are used"))
     if side.doubled:
-        why = f"{_of_lines(side.doubled, 'repeat rounds')}: a merge or a copy has put them there twice"
+        why = f"{_of_lines(side.doubled, 'repeat rounds')}: a merge or copy duplicated them"
         skipped.append(SkippedFile(path, why, "remove those lines; each round counts once"))
     return side
 

@@ -109,7 +109,7 @@ class Merging:
             raise StoreError(
                 f"cannot merge {folder.root}: {name} there and in {where} are not of one commit and environment",
                 why=f"it is of {' in '.join(part.whose)}, and here of {' in '.join(known)}",
-                fix="name one of the environments otherwise where it is measured, or leave that folder out",
+                fix="rename one of the environments where it is measured, or leave that folder out",
             )
         folder.results.add(result)
         folder.commits.add(part.whose[0])
@@ -125,7 +125,7 @@ class Merging:
                         f"cannot merge {root}: its {machine} is another machine than that of {where}",
                         why=f"{key} is {value!r} there, and {before!r} here",
                         fix=f"measure there under another name than {quoted(machine)} (--machine NAME); "
-                        "if it is one machine, let both machine.json say the same",
+                        "if it is one machine, make both machine.json agree",
                     )
 
     # -- one result ------------------------------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ def _require_results(source: Path, root: Path) -> None:
     if not _has_results(source):
         below = _below(source)
         why = "a folder of results has a folder of each machine, with files COMMIT-ENVIRONMENT.json"
-        fix = quoted("regress", "merge", *below) if below else "look whether that run has recorded anything"
+        fix = quoted("regress", "merge", *below) if below else "check whether that run recorded anything"
         raise StoreError(f"there are no results in {source}", why=why, fix=fix)
 
 

@@ -132,7 +132,7 @@ class Parts:
             refuse_other(path, says, stands)
         other = says[0] != stands[0]
         fix = quoted("mv", path.parent, path.parent.parent / says[0]) if other else "remove the one that is wrong there"
-        why = f"it is of {', '.join(says)}, and stands among results of {', '.join(stands)}"
+        why = f"it is of {', '.join(says)}, but is among results of {', '.join(stands)}"
         self.skipped[SkippedFile(path, why, fix)] = None
         return True
 

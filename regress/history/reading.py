@@ -128,7 +128,7 @@ def failure_of(result: Any) -> Failure:
         return FAILED
     if result != result:
         return SKIPPED
-    return Failure("error", f"the recorded value is no number: {str(result)[:100]}")
+    return Failure("error", f"the recorded value is not a number: {str(result)[:100]}")
 
 
 def is_number(value: Any) -> TypeGuard[float]:

@@ -133,7 +133,7 @@ def parse_results(data: bytes) -> ResultsFile:
             content = first_format.updated(content)
         columns, rows = content.pop("result_columns"), content.pop("results")
         if not all(isinstance(column, str) for column in columns):
-            raise ValueError("a column is no text")
+            raise ValueError("a column is not text")
         table = {name: _row(columns, row) for name, row in rows.items()}
         env_vars, durations = content.pop("env_vars", {}), content.pop("durations", {})
         wrong = [f"the row of {name}" for name, row in table.items() if row is None]
@@ -157,7 +157,7 @@ def parse_results(data: bytes) -> ResultsFile:
     except KeyError as error:
         raise FormatError(f"it has no {error}", RESTORE) from None
     except (AttributeError, TypeError, ValueError):
-        raise FormatError("its results are no table of rows", RESTORE) from None
+        raise FormatError("its results are not a table of rows", RESTORE) from None
     named = isinstance(found.commit_hash, str) and bool(found.commit_hash) and isinstance(found.env_name, str)
     if not named or not isinstance(found.params, dict) or not _is_time(found.date):
         raise FormatError("its commit, its environment or its machine is malformed", RESTORE)

@@ -330,7 +330,7 @@ class _Reader:
 def _a(kind: type[T], value: Any) -> T:
     """The value, which is of that type. Raises ValueError."""
     if not isinstance(value, kind):
-        raise ValueError(f"{value!r} is no {kind.__name__}")
+        raise ValueError(f"{value!r} is not a {kind.__name__}")
     return value
 
 

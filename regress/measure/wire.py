@@ -757,7 +757,7 @@ def _checked(hint: Any, value: Any, outside: bool) -> Any:
     if not isinstance(value, (int, float) if plain is float else plain) or (
         isinstance(value, bool) and plain is not bool
     ):
-        raise ValueError(f"{str(value)[:200]!r} is no {hint}")
+        raise ValueError(f"{str(value)[:200]!r} is not a {hint}")
     if not outside and inner:
         items: Any = value.values() if isinstance(value, dict) else value
         for each in items:

@@ -26,7 +26,7 @@ MEMORY = re.compile(
 
 ADVICE = {
     "overhead": (
-        "fuse small operations: torch.compile, or one kernel in place of several",
+        "fuse small operations: torch.compile, or one kernel instead of several",
         "capture the sequence once as a CUDA graph and replay it",
         "take out what waits for the device: .item(), .cpu(), print of a tensor, synchronize",
         "give each call more work: a larger batch",
@@ -37,7 +37,7 @@ ADVICE = {
         "copy less: a narrower dtype, or only what is needed",
     ),
     "memory": (
-        "fuse it with its neighbours, so that the data passes memory once",
+        "fuse it with its neighbours, so the data passes memory once",
         "use a narrower dtype: bfloat16 or float16 halve the bytes of float32",
         "work in place, and keep tensors contiguous",
     ),
@@ -48,11 +48,11 @@ ADVICE = {
     ),
     "host": (
         "move it to the device, or vectorise it",
-        "do it beside the device's work: another thread or process, prefetching",
+        "overlap it with the device's work: another thread or process, prefetching",
     ),
     "unknown": (
-        "tell how much work it is: profile(name, bytes=..., flops=...)",
-        "let the device's time be broken down: CUPTI has to be there, and no other profiler attached",
+        "declare its work: profile(name, bytes=..., flops=...)",
+        "enable the breakdown: it needs CUPTI, and no other profiler attached",
     ),
 }
 
@@ -110,7 +110,7 @@ def _by_kernels(operation: Operation) -> tuple[str, str] | None:
 
 
 def _why_unknown(operation: Operation) -> str:
-    return "its kernels do not tell" if operation.kernels else "neither its kernels nor its amount of work are known"
+    return "its kernels do not show it" if operation.kernels else "neither its kernels nor its amount of work are known"
 
 
 def _percent(share: float) -> str:

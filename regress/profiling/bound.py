@@ -34,7 +34,7 @@ FEWER_IN_CACHES = (
 )
 FEWER_LAUNCHES = "launch less: fuse kernels, capture a CUDA graph, give a call more to do"
 NO_WAITING = "let the host run ahead: nothing in a call may wait for the device (.item(), .cpu(), printing a tensor)"
-MORE_AT_ONCE = "have more in flight: larger blocks of work a thread, asynchronous loads, more warps"
+MORE_AT_ONCE = "keep more in flight: more work a thread, asynchronous loads, more warps"
 
 
 def of_call(totals: Totals, throughput: Throughput | None = None) -> Bound:

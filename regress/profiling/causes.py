@@ -161,7 +161,7 @@ def _replaced(change: Change) -> Cause | None:
             continue
         one, other = (before, after) if change.grew else (after, before)
         return Cause(
-            "replaced kernel", f"{short(other.name)} runs in place of {short(one.name)}{_within(after)}", "medium"
+            "replaced kernel", f"{short(other.name)} runs instead of {short(one.name)}{_within(after)}", "medium"
         )
     return None
 

@@ -82,7 +82,7 @@ def _timeline(
     copies = tuple(_copy(each, origin, operator_of(each)) for each in copied)
     missing = []
     if not launches and not copies:
-        missing.append("no work of a device was recorded")
+        missing.append("no device work was recorded")
     if not operators:
         missing.append("no operators were recorded")
     used = {each.device for each in (*launches, *copies)}

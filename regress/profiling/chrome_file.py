@@ -68,7 +68,7 @@ def load(path: Path) -> Trace:
         return msgspec.convert({"traceEvents": loose} if isinstance(loose, list) else loose, Trace, strict=False)
     except (ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise ProfileError(
-            f"{path} is no Chrome trace: {_first_line(error)}", why=_why(data, error), fix=AGAIN
+            f"{path} is not a Chrome trace: {_first_line(error)}", why=_why(data, error), fix=AGAIN
         ) from error
 
 

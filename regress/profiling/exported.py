@@ -29,7 +29,7 @@ _NSYS_STATS = re.compile(r"\bTotal Time \(|\bTotal \([KMG]?B\)|^Processing \[", 
 NOT_TOLD = Bound(
     "unknown",
     None,
-    "a recording of Nsight Systems does not tell how near a kernel comes to what the device can do",
+    "a recording of Nsight Systems does not show how close a kernel gets to the device's limits",
     "measure its kernels one by one: regress profile CASE --ncu, or ncu",
 )
 

@@ -191,19 +191,19 @@ def failure(text: str, source: str = "ncu") -> ProfileError:
         return ProfileError(
             "ncu may not read the GPU's performance counters (ERR_NVGPUCTRPERM)",
             why="the driver keeps them for administrators",
-            fix="run it as root, or set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module and load it anew",
+            fix="run it as root, or set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module and reload it",
         )
     if "No kernels were profiled" in text:
         return ProfileError(
             "ncu has profiled no kernel",
-            why="none was launched in the profiled range, or none has a name that was asked for",
+            why="no kernel was launched in the profiled range, or none has a selected name",
             fix="profile without a filter of names, and see that the profiled range holds the calls",
         )
     if is_of_the_machine(text):
         return ProfileError(
             f"ncu cannot reach the GPU's counters: {said[1] if said else 'the profiler does not start'}",
             why="the driver is older than this ncu, or the container or virtual machine hides the counters",
-            fix="run it on the host itself, or with an ncu of the driver's age",
+            fix="run it on the host itself, or with an ncu as old as the driver",
         )
     if said:
         return ProfileError(f"ncu failed: {said[1]}", fix="run the command by hand to see the rest of its output")

@@ -105,7 +105,7 @@ def verdict(report: Report, style: Style) -> list[str]:
         interval = f" ({format_interval(low, high)})" if style.verbose else ""
         parts.append(f"geomean {format_change(ratio)}{interval} over {over}")
     if report.across:
-        parts.append(f"{visible(report.across)}: two places, which say nothing of commits")
+        parts.append(f"{visible(report.across)}: a difference between places, not commits")
     if report.command == "run" and report.quick:
         parts.append("not recorded: --quick")
     elif report.command == "run" and report.head is not None and report.head.dirty:
@@ -157,7 +157,7 @@ def power(report: Report) -> str:
     """How small a regression could be told, in half of the cases; with more rounds, where these were few; and where least."""
     if report.min_detectable is None:
         return ""
-    parts = [f"could have told +{format_percent(report.min_detectable)}"]
+    parts = [f"could detect +{format_percent(report.min_detectable)}"]
     if report.finer is not None:
         rounds, least = report.finer
         parts.append(f"with {rounds} rounds a side about +{format_percent(least)}")

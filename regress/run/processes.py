@@ -198,7 +198,7 @@ class Processes:
             self.kind = "fork-serial"
         else:
             self._end_origins()
-            self.warnings.append(f"every round imports the suite anew instead of forking, which is slower: {doubt}")
+            self.warnings.append(f"every round imports the suite again instead of forking, which is slower: {doubt}")
         if self.kind != "fresh" and len(sides) > 1:
             self.begin_afresh(sides, device)
 

@@ -260,7 +260,7 @@ class Log:
             self.fd = -1
 
     def text(self) -> str:
-        note = f"[{self._cut:,} bytes before this are left out]\n" if self._cut else ""
+        note = f"[{self._cut:,} earlier bytes omitted]\n" if self._cut else ""
         return note + self._kept.decode(errors="replace")
 
 

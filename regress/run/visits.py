@@ -107,7 +107,7 @@ class Visits:
             raise NothingMeasured(
                 f"{what} did not end within {timeout_s:.0f} s on {where}",
                 why="it hangs, or it is slow",
-                fix='mend the import, or raise "discover_timeout_s" under "regress" in asv.conf.json',
+                fix='fix the import, or raise "discover_timeout_s" under "regress" in asv.conf.json',
             ) from None
         except Died as died:
             module = died.importing or self.processes.suite.name

@@ -134,7 +134,7 @@ def test_a_machine_that_has_drifted_is_told_of(
         report.out,
         re.MULTILINE,
     )
-    assert f"note: a change of that case the same way since {name} is large only by what is left" in report.out
+    assert f"note: a change of that case in the same direction since {name} counts only by the rest" in report.out
     assert "\nanchors  " not in report.out
     (anchor,) = json.loads((p.root.parent / "seen.json").read_text())["anchors"]
     assert anchor["drifted"]
@@ -393,7 +393,7 @@ def test_a_lost_device_is_told_once_not_for_each_commit(project: Callable[..., P
     machine.write_text(json.dumps({**json.loads(machine.read_text()), "gpu": "H100"}))
     result = p.regress("sweep", "ALL")
     assert result.code == 5
-    assert "is recorded as a machine with a device (H100), and none is used now" in result.err
+    assert "is recorded as a machine with a device (H100), but none is used now" in result.err
     assert result.err.count("first visits: 0 of") == 1
 
 
@@ -575,9 +575,9 @@ def test_what_gives_no_number_any_more_is_told_once_with_its_commit(project: Cal
     text, log = (p.root.parent / "seen.txt").read_text(), (p.root.parent / "seen.log").read_text()
     row = r"^! names\.T\.track_named: 2 cases +error +[0-9a-f]{8} four \(Ada Lovelace\), cannot be imported: ImportError: "
     assert re.search(row, text, re.MULTILINE), text
-    assert "FAIL  5 cases give no number any more (3 of 3 commits measured); 1 suite problem" in text
+    assert "FAIL  5 cases stopped giving numbers (3 of 3 commits measured); 1 suite problem" in text
     assert f"regress check {shas[1][:8]} {shas[2][:8]} -b b.track_raises" in text
-    assert "::error title=no number any more%3A b.track_raises::" in log
+    assert "::error title=stopped giving numbers%3A b.track_raises::" in log
 
     p.commit({"proj/__init__.py": "N = 2\nNAME = 1\n"}, "five: names are there again")
     again = p.regress("sweep", "--format", "json")
@@ -592,7 +592,7 @@ def test_what_gives_no_number_any_more_is_told_once_with_its_commit(project: Cal
     never = "def track_never(): raise RuntimeError\n"
     p.commit({"proj/__init__.py": "N = 2\nNAME = 1\n", "benchmarks/never.py": never}, "six")
     known = document(p.regress("sweep", "--format", "json"))
-    told = "never.track_never fails wherever measured, and never gave a number; fix: regress run -b never.track_never"
+    told = "never.track_never fails wherever measured and never gave a number; fix: regress run -b never.track_never"
     assert told in known["warnings"]
     assert {each["name"]: each["acknowledged"]["reason"] for each in known["breakages"]} == {
         "b.track_raises": "gone on purpose",

@@ -136,7 +136,7 @@ def by_date(every: Sequence[Commit], since: str | None) -> Branch:
             if oldest is None:
                 why = "tags and branches are not known without the repository"
                 raise RevisionError(
-                    f"{since} is no date", why=why, fix="--since 2026-01-20, or a hash of a commit with results"
+                    f"{since} is not a date", why=why, fix="--since 2026-01-20, or a hash of a commit with results"
                 )
             first = sum(each.date < oldest for each in every)
     before = [(), *((each.sha,) for each in every)]

@@ -284,7 +284,7 @@ def _failing(broken: Sequence[Broken]) -> dict[tuple[int, int], int]:
 def _gone(row: Row, newest_there: int, newest: int) -> Row:
     """The row, marked where its case is no longer measured, or nothing is in its place."""
     if newest - newest_there >= RETIRED_AFTER:
-        return row._replace(status="gone", why="nothing is measured there any more")
+        return row._replace(status="gone", why="nothing is measured there now")
     if newest_there - row.at < GONE_AFTER or row.status in ("failed", "gone"):
         return row
     return row._replace(status="gone", why="no longer measured")

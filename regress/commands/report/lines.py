@@ -217,7 +217,7 @@ def _failures(series: Series) -> dict[str, tuple[int, ...]]:
 
 
 def _ticks(series: Series) -> list[tuple[int, str]]:
-    """Where it began to be measured in another way, in words."""
+    """Where it began to be measured differently, in words."""
     if len(series.by_way) < 2:
         return []
     found = []
@@ -236,7 +236,7 @@ def _difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     ]
     if before.get("version") != after.get("version"):
         words.insert(0, "the benchmark was changed")
-    return ", ".join(words) or "measured in another way"
+    return ", ".join(words) or "measured differently"
 
 
 def _digits(value: float, digits: int) -> float:

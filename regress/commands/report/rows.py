@@ -75,7 +75,7 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
         return "regressed", ""
     known = next((each.acknowledged for each in reversed(large) if each.acknowledged and not each.recovered_by), None)
     if large and large[-1].state == "tentative" and large[-1].acknowledged is None:
-        return "tentative", "the last results only, and too few: measure again"
+        return "tentative", "too few results at the new level: measure again"
     if known is not None:
         return "acknowledged", known.words
     if large:
@@ -88,11 +88,11 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
         return "undecided", "; ".join(doubted[-1].reasons)
     alike = len(series.by_way[series.ways[-1]])
     if alike < FEWEST and not series.metric.exact:
-        return "undecided", f"{counted(alike, 'result')} that can be compared, and it takes {FEWEST}"
+        return "undecided", f"{counted(alike, 'result')} to compare; it takes {FEWEST}"
     if moded := next((each for each in reversed(found.changes) if any(map(is_bimodal, each.reasons))), None):
         return "undecided", next(filter(is_bimodal, moded.reasons))
     if found.noise is not None and found.noise > threshold:
-        return "undecided", "the values scatter by more than the change that counts"
+        return "undecided", "the values scatter by more than the threshold"
     return "unchanged", ""
 
 
@@ -109,7 +109,7 @@ def _since(found: Levelled, reference: int) -> tuple[float | None, str]:
 
 def _stray(word: str, value: float, level: Level) -> str:
     ratio = value / level.value if level.value else math.inf
-    return f"{word} lies {format_change(ratio)} off the level around it"
+    return f"{word} is {format_change(ratio)} off its level"
 
 
 def _spark(found: Levelled, threshold: float) -> str:

@@ -222,7 +222,7 @@ def _never(found: Events) -> list[str]:
         return []
     first, *others = sorted(found.numberless)
     what = f"{first} and {counted(len(others), 'other case')} fail" if others else f"{first} fails"
-    return [f"{what} wherever measured, and never gave a number; fix: {quoted('regress', 'run', '-b', str(first))}"]
+    return [f"{what} wherever measured and never gave a number; fix: {quoted('regress', 'run', '-b', str(first))}"]
 
 
 def _next(changed: Changed) -> tuple[str, str]:
@@ -241,7 +241,7 @@ def _again(changed: Changed) -> tuple[str, str]:
 
 
 def _next_of_broken(broken: Breakage) -> tuple[str, str]:
-    """The same of a case that gives no number any more."""
+    """The same of a case that stopped giving numbers."""
     ends, case = (broken.good[:8], broken.first.short), str(broken.case)
     if len(broken.blamed) > 1:
         return "find", quoted("regress", "bisect", case, *ends)
@@ -249,20 +249,20 @@ def _next_of_broken(broken: Breakage) -> tuple[str, str]:
 
 
 def _remark(run: Sweep, found: Events) -> str:
-    """ "1 case gives no number any more, 1 new regression (3 of 5 commits measured, 1 begun); 4 regressions open"."""
+    """ "1 case stopped giving numbers, 1 new regression (3 of 5 commits measured, 1 begun); 4 regressions open"."""
     begun = {each.sha for each in run.measured}.intersection(run.left)
     done = len(run.measured) - len(begun)
     measured = [f"{done} of {counted(run.planned, 'commit')} measured"]
     measured += [f"{len(begun)} begun"] if begun else []
     measured += [f"{len(run.failed)} failed"] if run.failed else []
     broken = sum(each.new for each in found.breakages)
-    words = [f"{counted(broken, 'case')} {'give' if broken > 1 else 'gives'} no number any more"] if broken else []
+    words = [f"{counted(broken, 'case')} stopped giving numbers"] if broken else []
     words += [f"{len(each.benchmarks)} benchmarks moved at once" for each in found.shifts if each.new]
     kinds = Counter(_kind(each) for each in sorted(outside(found.changes, found.shifts), key=_rank) if each.new)
     words += [f"{number} new {kind}{'s' * (number > 1)}" for kind, number in kinds.items()]
     before = [
         (sum(each.point.is_open for each in found.changes if not each.new), "regression", "open"),
-        (sum(each.acknowledged is None for each in found.breakages) - broken, "case", "without a number from before"),
+        (sum(each.acknowledged is None for each in found.breakages) - broken, "case", "known without a number"),
     ]
     still = [f"{counted(number, noun)} {what}" for number, noun, what in before if number]
     return "; ".join([f"{', '.join(words) or 'nothing new'} ({', '.join(measured)})", *still])

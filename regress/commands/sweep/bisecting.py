@@ -17,7 +17,7 @@ from regress.run.execute import Watcher
 
 
 class Wanted(NamedTuple):
-    """One bisection; without a metric it is of a case that gives no number any more."""
+    """One bisection; without a metric it is of a case that stopped giving numbers."""
 
     case: Case
     good: str
@@ -62,7 +62,7 @@ def bisect_new(
 
 
 def wanted(events: Events, line: Sequence[Commit]) -> Iterator[Wanted]:
-    """One for each event that is new: regressions, what gives no number any more, then what is tentative; of several cases the
+    """One for each event that is new: regressions, what stopped giving numbers, then what is tentative; of several cases the
     one that moved most. What many benchmarks did at once says too little of a commit."""
     new = [each for each in outside(events.changes, events.shifts) if each.new and each.point.large]
     largest = [max(own, key=_size) for own in by_event(new, line)]

@@ -43,7 +43,7 @@ class Events:
 
 def events_on(session: Session, line: Sequence[Commit], names: Collection[str], machine: str | None) -> Events:
     """The change points of these benchmarks on a machine, or on all, over the commits of `line`, in what gates, and what gives
-    no number any more. What is acknowledged says so."""
+    stopped giving numbers. What is acknowledged says so."""
     config = session.config
     entries = review(session, Side("head", line[-1], "")) if line else None
     past = past_of(config.results_dir, session.cache, line, config.settings, machine)

@@ -273,7 +273,7 @@ class Sweep:
             # Rounds that were not kept, or gave nothing: not again in this sweep.
             lost = lacking[0]
             others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-            why = "not all rounds were kept, or gave a value"
+            why = "some rounds were lost or gave no value"
             fix = quoted("regress", "run", commit.short, "-b", str(lost))
             self.failed[commit.sha] = (f"{lost}{others} lack rounds", why, fix)
 

@@ -38,7 +38,7 @@ def badge(index: Index) -> str:
 
 
 def _said(index: Index) -> tuple[str, bool]:
-    """What it says, and whether that is bad. What gives no number any more is said where there is any."""
+    """What it says, and whether that is bad. What stopped giving numbers is said where there is any."""
     regressions, stopped = len(index.open), sum(each.cases for each in index.stopped)
     words = [f"{regressions or 'no'} regression{'s' * (regressions != 1)} open"]
     if stopped:

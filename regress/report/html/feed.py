@@ -1,5 +1,5 @@
 """The feed of a report: an Atom 1.0 document (RFC 4287) with an entry for each regression that is open, and for each case that
-gives no number any more."""
+stopped giving numbers."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def _stopped(index: Index) -> Iterator[_Item]:
             broken.good,
             broken.first,
             broken.first,
-            f"no number any more ({broken.kind}): {name if broken.cases > 1 else case}, since {_named(first)}",
+            f"stopped giving numbers ({broken.kind}): {name if broken.cases > 1 else case}, since {_named(first)}",
             (
                 f"{broken.cases} cases, such as {case}" if broken.cases > 1 else case,
                 broken.message.partition("\n")[0],

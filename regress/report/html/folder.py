@@ -192,7 +192,7 @@ def _manifest(folder: Path) -> _Manifest:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RegressError(
             f"{folder} is not a folder of a report",
-            why=f"it is not empty, and has no {MANIFEST}: what lies there would be lost",
+            why=f"it is not empty, and has no {MANIFEST}: its files would be lost",
             fix='give "report_dir" under "regress" in asv.conf.json a folder of its own',
         )
     return _Manifest()

@@ -144,7 +144,7 @@ def matters(tree: Path, name: str, config: Config) -> bool:
 def _lacking_words(names: Sequence[str]) -> str:
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     what = f"{names[0]}{more} of the commit's files are not here (Git LFS, submodules)"
-    return f"{what}; by where they lie, nothing imports or builds them"
+    return f"{what}; judging by their location, nothing imports or builds them"
 
 
 def unbuilt(side: Prepared, failure: str) -> str:
@@ -206,8 +206,8 @@ def _variables(roots: tuple[Path, ...], cache: Path) -> dict[str, str]:
         if os.pathsep in str(root):
             raise RegressError(
                 f"the code cannot be imported from {root}",
-                why=f"Python takes the {os.pathsep!r} in it for the end of a folder's name, as it does in PYTHONPATH",
-                fix="name the folder without it; or, where it is the cache's, set REGRESS_CACHE_DIR",
+                why=f"Python takes the {os.pathsep!r} in it for a separator, as in PYTHONPATH",
+                fix="rename the folder without it; for the cache, set REGRESS_CACHE_DIR",
             )
     inherited = os.environ.get("PYTHONPATH", "")
     paths = [str(root) for root in roots] + [os.path.abspath(path) for path in inherited.split(os.pathsep) if path]

@@ -44,7 +44,7 @@ def test_a_value_far_off_its_level_claims_nothing(tmp_path: Path) -> None:
     index = Made(tmp_path / "p", len(values)).record({"x.time_f": values, "x.time_g": noisy((21, 1e-3))}).index()
     stray, steady = index.rows
     assert stray.since == pytest.approx(1 / 3.6, rel=0.01)
-    assert (stray.doubt, stray.off) == ("the value then lies +260 % off the level around it", (0,))
+    assert (stray.doubt, stray.off) == ("the value then lies +260 % off its level", (0,))
     assert steady.doubt == ""
     (overall,) = index.overall
     assert (overall.n, overall.ratio) == (1, steady.since)
@@ -150,7 +150,7 @@ def test_another_number_of_calls_is_a_note_on_what_moved_there(tmp_path: Path) -
             row += [1.0, *([None] * 4), [100 if at < 25 else 5]]
         path.write_text(json.dumps(content))
     (event,) = made.index().events
-    assert (event.first, event.note, event.reasons) == (25, "measured otherwise: number 100 → 5", ())
+    assert (event.first, event.note, event.reasons) == (25, "measured differently: number 100 → 5", ())
 
 
 def test_a_case_that_is_skipped_counts_once_as_one_that_gives_no_number(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_comparing_shows_what_was_measured(visit: Visit, tmp_path: Path) -> None
         ["277 us", "275 us", "▼ -0.7 %", "unchanged"],
     ]
     title = page.locator(".tag", has_text="undecided").last.get_attribute("title") or ""
-    assert title.endswith("was measured +260 % off the level around it")
+    assert title.endswith("was measured +260 % off its level")
     assert "Geometric mean: -0.7 % over 1 time" in page.inner_text(".lede >> nth=1")
 
 

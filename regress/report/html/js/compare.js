@@ -26,7 +26,7 @@
     const [low, high] = from < to ? [from, to] : [to, from],
       letter = low === high ? "u" : (row.levels[high].against[low] ?? "x");
     const verdict = WORDS[from > to ? (BACK[letter] ?? letter) : letter];
-    if (verdict === "incomparable") return {row, verdict, base, head, ratio: null, why: "measured in another way in between"};
+    if (verdict === "incomparable") return {row, verdict, base, head, ratio: null, why: "measured differently in between"};
     const ratio = base.value > 0 ? head.value / base.value : null,
       why = doubt(row, from, to, base, head, ratio, verdict);
     // The newest level may rest on a value or two, which the row says.
@@ -40,7 +40,7 @@
     ].filter(([end]) => row.off.includes(end.at));
     if (off.length)
       return off
-        .map(([end, level]) => `${R.commitName(end.at)} was measured ${text.change(end.value / row.levels[level].value)} off the level around it`)
+        .map(([end, level]) => `${R.commitName(end.at)} was measured ${text.change(end.value / row.levels[level].value)} off its level`)
         .join("; ");
     const up = row.levels[to].value > row.levels[from].value;
     return ratio !== null && verdict !== "unchanged" && ratio > 1 !== up ? "the levels moved, and these two values did not" : null;

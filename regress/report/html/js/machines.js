@@ -192,7 +192,7 @@
       : h(
           "p",
           {class: "soft"},
-          "None was made here. It tells how well a machine measures: ",
+          "No A/A check was made here. It shows how well a machine measures: ",
           h("code", {class: "mono"}, "regress doctor --aa"),
         );
 

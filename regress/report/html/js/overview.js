@@ -48,7 +48,7 @@
       [
         worse && `${number(worse)} benchmark${worse === 1 ? " is" : "s are"} worse than before.`,
         ...shifts.map(each => `${number(each.benchmarks)} moved at once${each.suspect ? `: was it the ${each.suspect}?` : "."}`),
-        stopped && `${number(stopped)} case${stopped === 1 ? " gives" : "s give"} no number any more.`,
+        stopped && `${number(stopped)} case${stopped === 1 ? "" : "s"} stopped giving numbers.`,
       ]
         .filter(Boolean)
         .join(" ") ||
@@ -124,7 +124,7 @@
         `It was made ${text.ago(old)}; what was measured since is not in it.`,
       );
     if (lost.matters) {
-      const newer = lost.newer ? `, ${lost.newer} of them newer than all that is shown` : "";
+      const newer = lost.newer ? `, ${lost.newer} of them newer than anything shown` : "";
       return h(
         "p",
         {class: "banner bad", role: "status"},
@@ -150,9 +150,9 @@
       ? [
           h("h2", null, title),
           ...stopped.slice(0, MOST).map(R.stoppedLine),
-          stopped.length > 0 && h("p", null, h("a", {href: R.link("failures")}, "What fails, and what it says")),
-          title === "To be measured again" &&
-            h("p", {class: "soft"}, "Seen in one or two results only: a stray value looks the same."),
+          stopped.length > 0 && h("p", null, h("a", {href: R.link("failures")}, "What fails, and why")),
+          title === "Measure again" &&
+            h("p", {class: "soft"}, "Seen in one or two results only; a stray value looks the same."),
           groups.length > 0 && h("div", {class: "events"}, groups.slice(0, MOST).map(R.causeCard)),
           groups.length > MOST &&
             h("p", null, h("a", {href: R.link("regressions", "", query)}, `All ${groups.length}, a row a cause`)),
@@ -196,9 +196,9 @@
           {},
           lost,
         ),
-        ...section("No number any more", [], {}, without),
+        ...section("Stopped giving numbers", [], {}, without),
         ...section("Open regressions", R.causes(older), {state: "open"}),
-        ...section("To be measured again", R.causes(again), {state: "tentative", moved: "regressed"}),
+        ...section("Measure again", R.causes(again), {state: "tentative", moved: "regressed"}),
       );
       list(places);
     };
