@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from regress.measure.wire import Failure
-from regress.model.acknowledged import Acknowledgement
-from regress.model.compared import Verdict
-from regress.model.measured import Case, Commit, Metric
+from regress.model.acknowledgement import Acknowledgement
+from regress.model.comparison import Verdict
+from regress.model.measurement import Case, Commit, Metric
 from regress.stats.summary import median
 
 Way = tuple[tuple[str, str], ...]
@@ -289,4 +289,4 @@ class AnchorCheck:
     together: tuple[float, float, float, int] | None = None
     """Geometric mean of the ratios of its times with its interval, and the number of cases; None if it is not a drift."""
     drifted: bool = False
-    """Whether the machine has changed, beyond chance among so many values."""
+    """Whether the machine has changed, beyond chance among that number of values."""
