@@ -51,7 +51,7 @@ _ANY_OPENING = re.compile(r"\s*\[")
 
 
 def read(path: Path) -> tuple[Acknowledgement, ...]:
-    """The entries of the file; none where there is no file. Raises ConfigError, with the line, for what is not understood."""
+    """The entries of the file; none if there is no file. Raises ConfigError, with the line, for what is not understood."""
     try:
         text = read_bytes(path).decode()
     except FileNotFoundError:

@@ -2,7 +2,7 @@
 
 A verdict stays what it is; an acknowledgement that acts on it keeps it from being an alarm.
 
-    accepted     acts on a regression up to the accepted level, give or take what counts as large; above it alarms again
+    accepted     acts on a regression up to the accepted level plus the threshold; above that it alarms again
     noise        acts on every verdict from numbers: they are listed and prove nothing
     quarantine   acts on everything, failures too
     known        acts on what a history says up to the commit `seen`: changes, and cases that stopped giving numbers
@@ -287,7 +287,7 @@ def _about_the_same(one: Acknowledgement, other: Acknowledgement) -> bool:
 
 
 def _is_up_to(ratio: float, level: float, metric: Metric, large: float) -> bool:
-    """Whether a ratio is no worse than a level, give or take what counts as large."""
+    """Whether a ratio is no worse than a level plus the threshold."""
     if ratio <= 0:
         return metric.better != "higher"
     if metric.better == "higher":

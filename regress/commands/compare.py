@@ -27,7 +27,7 @@ OFF_BRANCH = "off-branch"
 SHORTEST_SHA = 4
 """Digits that git asks for too."""
 BY_NATURE = ("gpu_uuid", "sm_clock_hz")
-"""Facts of a round in which two places differ by nature: with them nothing of one could be compared with the other."""
+"""Facts of a round that always differ between two places, and would make everything incomparable."""
 
 
 class From(NamedTuple):

@@ -60,7 +60,7 @@ def disturbances(
     """Why times of the device do not show what the code does, in words; empty where nothing speaks against it.
 
     Clocks that differ between the sides, rounds that ran while the device slowed itself down, other processes that computed on
-    it. A software power cap alone is none: large matrix products run into it by nature.
+    it. A software power cap alone does not count: large matrix products run into it normally.
     """
     found = [_clocks_apart(base, head, settings.clock_tolerance, sides)]
     found += [_throttled(each, side, settings.good_rounds) for each, side in zip((base, head), sides, strict=True)]

@@ -20,7 +20,7 @@ def attempt(directory: Path, *arguments: str, variables: Mapping[str, str] | Non
         import git
     except ModuleNotFoundError:
         raise
-    except ImportError as error:  # what GitPython raises where there is no git
+    except ImportError as error:  # what GitPython raises if there is no git
         raise _no_git() from error
     if not directory.is_dir():
         return 128, b"", f"fatal: there is no folder {directory}"

@@ -512,7 +512,7 @@ class Proposal:
     late: bool = False
     """It imported modules of a framework. What it leaves may be what they do when they are imported."""
     host_bytes: int = 0
-    """The most memory of the host that its process had during the visit; 0 where that is not known, as in the next one."""
+    """The most memory of the host that its process had during the visit; 0 if unknown, as in the next one."""
     device_share: float = 0.0
     """Share of the device's memory that was taken at its end, by anybody."""
 

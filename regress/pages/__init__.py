@@ -138,7 +138,7 @@ class Row(NamedTuple):
     """Spread of the values around their level: 0.02 is about 2 %."""
     spark: str
     """The history from its first level to its latest value, a letter a step: SPARK_LETTERS, lowest first; a space is a
-    failure, a dash where there is no result."""
+    failure, a dash if there is no result."""
     levels: tuple[Level, ...]
     off: tuple[At, ...]
     """Commits whose own value lies off its level by more than noise and what counts."""
@@ -338,7 +338,7 @@ class Line:
     per: int
     """Of what the numbers of the columns below count, one has this many."""
     values: tuple[int, ...]
-    """Corrected for the machine where that is known."""
+    """Corrected for the machine if known."""
     lows: tuple[int, ...]
     """So far below the value."""
     highs: tuple[int, ...]
@@ -349,7 +349,7 @@ class Line:
     levels: tuple[Level, ...]
     changes: tuple[Change, ...]
     failures: Mapping[str, tuple[At, ...]]
-    """Where one stands in place of a value, by kind."""
+    """Where one stands instead of a value, by kind."""
     ticks: tuple[tuple[At, str], ...]
     """Where it began to be measured differently, in words: "driver 570 → 580"."""
     read: tuple[int, ...] = ()
@@ -424,7 +424,7 @@ class Shard:
     accounts: tuple[Account, ...] = ()
     """Of its cases, the newest commit first."""
     sides: tuple[Sides, ...] = ()
-    """Of each place the newest commit first, then releases; empty where there are no implementations to compare."""
+    """Of each place the newest commit first, then releases; empty if there are no implementations to compare."""
 
 
 @dataclass(frozen=True)
@@ -508,7 +508,7 @@ class Index:
     version: str
     commit_url: str
     address: str
-    """Where the report is published, with a slash at its end; empty where that is not known."""
+    """Where the report is published, with a slash at its end; empty if unknown."""
     branch: str
     thresholds: Mapping[str, float]
     commits: tuple[PageCommit, ...]
@@ -529,7 +529,7 @@ class Index:
     reference: At
     """What the newest values are compared with: the newest commit of the last release that has results, else the first one."""
     release: str
-    """The tag of that release; empty where there is none."""
+    """The tag of that release; empty if there is none."""
     releases: tuple[Release, ...]
     overall: tuple[Overall, ...]
     freshness: Freshness

@@ -211,7 +211,7 @@ def _placed(event: Event, benchmark: int, own: Sequence[int]) -> Event:
 
 
 def _numbered(events: Sequence[Event]) -> tuple[list[Event], list[PageCommit]]:
-    """The events with numbers in place of commits that may be to blame, and those commits, each once."""
+    """The events with numbers instead of commits that may be to blame, and those commits, each once."""
     numbers: dict[str, int] = {}
     every: list[PageCommit] = []
     done = []

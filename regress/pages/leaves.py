@@ -32,7 +32,7 @@ MADE_BY = (
     *("pages/*.py", "trends/*.py", "compare/*.py", "stats/*.py"),
     *("report/explained.py", "report/html/account.py", "units.py"),
 )
-"""The code that decides what a page says: what other code has made is made anew."""
+"""The code that decides what a page says: what other code has made is made again."""
 
 
 def place_of(series: Series) -> Where:

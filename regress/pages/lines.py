@@ -38,7 +38,7 @@ class Levelled:
     measured: tuple[int, ...]
     """Where it has a value."""
     values: tuple[float, ...]
-    """There, corrected for the machine where that is known."""
+    """There, corrected for the machine if known."""
     levels: tuple[Level, ...]
     noise: float | None
     off: tuple[int, ...]

@@ -122,7 +122,7 @@ def affected(
 
 
 def own_file(benchmark: Benchmark, suite_parent: str) -> str:
-    """The file the benchmark stands in, relative to the repository; empty where it is not known."""
+    """The file the benchmark stands in, relative to the repository; empty if unknown."""
     return posixpath.normpath(posixpath.join(suite_parent, benchmark.file)) if benchmark.file else ""
 
 

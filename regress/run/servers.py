@@ -221,7 +221,7 @@ def fresh(start: Path, python: str, variables: Mapping[str, str], *more: str, fd
 
 def started_in(home: Path) -> list[int]:
     """Processes whose environment says that this is their folder for temporary files: what a worker has started, also where
-    it has left the worker's group. Empty where there is no /proc."""
+    it has left the worker's group. Empty if there is no /proc."""
     mark, found = os.fsencode(f"TMPDIR={home}"), []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or belongs to somebody else

@@ -155,7 +155,7 @@ class Session(Project):
     @contextlib.contextmanager
     def device(self, watcher: Watcher) -> Iterator[str]:
         """Has the measured GPUs for this process alone while the block runs, with their clocks locked if that was asked for;
-        yields in words what was locked, else nothing. Nothing is held where there is no GPU.
+        yields in words what was locked, else nothing. Nothing is held if there is no GPU.
 
         They are held in the order of their UUIDs, so that of two who wait for the same ones each gets all of them in the end.
         Clocks that a run which was killed has left locked are given back in any case.
@@ -179,7 +179,7 @@ class Session(Project):
             yield "; ".join(dict.fromkeys(words))
 
     def _device_uuids(self) -> tuple[list[str], str]:
-        """UUIDs of the GPUs that are measured on, in order; empty where there is none, and then why."""
+        """UUIDs of the GPUs that are measured on, in order; empty if there is none, and then why."""
         from regress.measure.backend import DeviceError
         from regress.measure.backend.cuda import CudaBackend
 

@@ -82,7 +82,7 @@ def _stamps(paths: Iterable[Path]) -> dict[Path, tuple[int, int]]:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """When the file was written last, and its size; nothing where there is none."""
+    """When the file was written last, and its size; nothing if there is none."""
     try:
         status = path.stat()
     except OSError:

@@ -38,7 +38,7 @@ def device_checks(facts: Facts) -> Iterator[Check]:
 
 
 def without_device(why: str) -> str:
-    """What to do where there is no device, for that reason."""
+    """What to do if there is no device, for that reason."""
     if "CUDA_VISIBLE_DEVICES" in why:
         return "set CUDA_VISIBLE_DEVICES to one that nvidia-smi -L lists, or unset it"
     if "CUDA_ERROR" in why:

@@ -28,7 +28,7 @@ MEANS = (
 
 
 def metered(case: Case, launches: Iterable[KernelMetrics], calls: int = 0) -> Metered:
-    """What the launches of this many calls come to; of an export, where it is not known of how many, in all.
+    """What the launches of this many calls come to; of an export, if unknown of how many, in all.
 
     Launches of a kernel with another grid or block do other work, and are a kernel of their own."""
     groups: dict[tuple[object, ...], list[KernelMetrics]] = {}

@@ -102,7 +102,7 @@ def _rows(text: str, source: str) -> Iterator[tuple[dict[str, str], list[tuple[s
 
 
 def _complete(fields: list[str], columns: list[str]) -> bool:
-    """Whether a row has what it must have; in rows of the details page, what says of rules is left off where there is none."""
+    """Whether a row has what it must have; in rows of the details page, what says of rules is left off if there is none."""
     return len(fields) == len(columns) or (
         "Metric Value" in columns and columns.index("Metric Value") < len(fields) < len(columns)
     )

@@ -216,7 +216,7 @@ def _move(anchor: Anchor, settings: Settings) -> Welch | None:
 
 
 def _against(anchor: Anchor, settings: Settings) -> Welch | None:
-    """An anchor's values of now against those of then; None where there is no ratio of them."""
+    """An anchor's values of now against those of then; None if there is no ratio of them."""
     if not anchor.then or not anchor.now or min(*anchor.then, *anchor.now) <= 0:
         return None
     return welch(anchor.then, anchor.now, settings.confidence)

@@ -89,7 +89,7 @@ def series_of(
     """All series of a history: commits with what is recorded of each, the oldest first, also those without results.
 
     `by` says whether two cards of one model are two devices. Failed rounds and impossible values are sorted out as in a check;
-    a commit with too few good ones has a failure in place of values, in every series of the case. Of a commit that was
+    a commit with too few good ones has a failure instead of values, in every series of the case. Of a commit that was
     measured in two ways, the later one counts. A case that has always failed is one series, of what it is about.
     """
     recordings = [((place,), each) for place, (_, recorded) in enumerate(history) for each in recorded]
@@ -269,7 +269,7 @@ def _attributed(cases: Mapping[_Where, _Case]) -> dict[_Where, _Case]:
 
 
 def _lines(case: _Case) -> Iterator[tuple[_About, dict[int, _Point], dict[int, str]]]:
-    """What each series of the case is about, its points, and at which commits there is a failure in place of one."""
+    """What each series of the case is about, its points, and at which commits there is a failure instead of one."""
     if not case.points and case.about[1] is not None:
         yield _About(case.about[1], (), True, None), {}, case.failures
     for _, points in sorted(case.points.items()):

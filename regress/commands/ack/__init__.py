@@ -103,7 +103,7 @@ def ack_all_open(request: Request, reason: str, link: str = "") -> Report:
 
 
 def remove(request: Request, pattern: str, metric: str) -> Report:
-    """Take the entry out of the file, with the comments right above it. Raises RegressError where there is none, or several."""
+    """Take the entry out of the file, with the comments right above it. Raises RegressError if there is none, or several."""
     session = Session(request)
     path = acks_file(session.config)
     entries = acks.read(path)
@@ -170,7 +170,7 @@ def _with_entries(text: str, new: Sequence[Acknowledgement], name: str) -> str:
 
 
 def _matched(session: Session, pattern: str) -> frozenset[str]:
-    """The cases that a pattern is about, as -b takes it. Raises RegressError where there is none."""
+    """The cases that a pattern is about, as -b takes it. Raises RegressError if there is none."""
     cases = {str(case): case.name for case in recorded_cases(session)}
     cases |= {case: case.partition("(")[0] for case, _ in last_verdicts(session.cache, session.machine.name)}
     if not cases:

@@ -14,7 +14,7 @@ NEAR = 3
 def one_case(words: str, cases: Sequence[Case]) -> Case:
     """The case of that name; the only one of the benchmark of that name; or the only one that the regular expression matches.
 
-    Raises NothingMeasured where there is none, RegressError where there are several.
+    Raises NothingMeasured if there is none, RegressError where there are several.
     """
     for found in (
         [each for each in cases if str(each) == words],

@@ -45,7 +45,7 @@ NO_PROJECT = {"build", "dist", "env", "venv", "site-packages", "node_modules"}
 def init(
     request: Request, directory: Path, watcher: Watcher, *, write: bool = False, budget_s: float = BUDGET_S
 ) -> Report:
-    """Write a configuration and a first suite where there are none. A suite that is there is classified, as far as the budget
+    """Write a configuration and a first suite if there are none. A suite that is there is classified, as far as the budget
     goes, and the block for its asv.conf.json given, or with `write` added."""
     start = time.monotonic()
     repository = _repository(directory)
@@ -297,7 +297,7 @@ def _added(session: Session, file: File, patterns: Sequence[str]) -> list[Check]
     config = session.config
     if not patterns and file.is_plain:
         return [_nothing_to_add(file)]
-    files.write(file.path, file.with_block(patterns), anew=True)
+    files.write(file.path, file.with_block(patterns), overwrite=True)
     report_dir = (config.root / config.settings.report_dir).resolve()
     inside = [
         os.path.relpath(each, config.root) for each in (config.html_dir, report_dir) if each.is_relative_to(config.root)

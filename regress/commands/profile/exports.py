@@ -134,7 +134,7 @@ def _named(words: Sequence[str]) -> str:
 
 
 def _settings(request: Request) -> Settings:
-    """Those of the configuration; where there is none, the defaults and what the command line says."""
+    """Those of the configuration; if there is none, the defaults and what the command line says."""
     if request.config_file is None and find(request.start) is None:
         return replace(Settings(), **request.overrides)
     return Session(request).config.settings

@@ -54,7 +54,7 @@ def meter_cases(
     """Run the cases that match under Nsight Compute, each in a process of its own, with the code of one revision (none: the
     working tree).
 
-    Raises NothingMeasured where there is no GPU, no ncu, or it may not or cannot read the counters.
+    Raises NothingMeasured if there is no GPU, no ncu, or it may not or cannot read the counters.
     """
     start = time.monotonic()
     revision, calls = only(revisions), calls or CALLS
@@ -178,7 +178,7 @@ class _Meter:
             raise NothingMeasured(f"{self.tool} cannot be started", why=why, fix=f"{self.tool} --version") from None
 
     def _read(self, case: Case, report: Path, table: Path, ended: Ended) -> Metered:
-        """The kernels in the report, printed into the table. Raises ProfileError where there are none."""
+        """The kernels in the report, printed into the table. Raises ProfileError if there are none."""
         if not report.exists():
             raise ncu.failure(ended.output)
         shown = ncu_run.show(report, ncu=self.tool)

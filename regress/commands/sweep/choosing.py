@@ -11,7 +11,7 @@ from regress.model import Commit
 from regress.session import Session
 
 NEW, ALL, TAGS, EXISTING = "NEW", "ALL", "TAGS", "EXISTING"
-"""Words in place of a range, as asv has them."""
+"""Words instead of a range, as asv has them."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def choose(
 
 def _branches(session: Session, needed: bool) -> list[str]:
     """The revisions of the branches that the configuration names, the usual one where it names none: origin's where that is
-    ahead. HEAD where there is none of them, unless one is `needed`: then raises RevisionError."""
+    ahead. HEAD if there is none of them, unless one is `needed`: then raises RevisionError."""
     repository = session.repository
     names = session.config.branches or tuple(filter(None, [repository.default_branch()]))
     found = [ref for name in names for ref in repository.newest_of(name)]

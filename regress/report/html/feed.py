@@ -125,7 +125,7 @@ def _identified(index: Index, items: Sequence[_Item], known: Sequence[Known]) ->
 
 
 def _new(index: Index, item: _Item, seen: Counter[str]) -> Known:
-    """Named after its first commit: another machine that writes the report anew gives it the same name."""
+    """Named after its first commit: another machine that writes the report again gives it the same name."""
     good, first, last = (index.commits[each].sha for each in (item.good, item.first, item.last))
     id = _urn(index.project, item.about, first)
     seen[id] += 1

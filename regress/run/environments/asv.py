@@ -243,7 +243,7 @@ class _Work:
 
 @dataclass(frozen=True)
 class _Builds:
-    """What asv asks for what it has built, in place of a cache of its own for each copy of an environment. One commit's."""
+    """What asv asks for what it has built, instead of a cache of its own for each copy of an environment. One commit's."""
 
     kept: Kept
     key: str

@@ -47,14 +47,14 @@ ASIDE = ("docs", "doc", "tests", "test", "examples")
 LAYOUTS = ("src", "lib", "python")
 BUILT = "regress-built"
 """The mark of a build: its key, and seconds once it is finished. It lies in the worktree's own git folder: it goes when the
-worktree is made anew, and neither the build nor `git status` sees it."""
+worktree is made again, and neither the build nor `git status` sees it."""
 
 
 def prepare(side: Side, environment: Environment, site: Site, identity: Identity | None = None) -> Prepared:
     """Check the side's code out and build it, or unpack its wheel, if that was not done before, and find what to import.
 
     `identity` is how asv records the environment, where it has one. Raises BuildFailed (head) or NothingMeasured (base) when
-    the build fails, NothingMeasured where there is no interpreter or wheel.
+    the build fails, NothingMeasured if there is no interpreter or wheel.
     """
     config, repository = site.config, site.repository
     python = _interpreter(config, environment)
@@ -149,7 +149,7 @@ def _lacking_words(names: Sequence[str]) -> str:
 
 def unbuilt(side: Prepared, failure: str) -> str:
     """The compiled file that an import failed for want of: one that the invoking checkout has and the side's tree has not, with
-    its name in the failure's message. Empty where there is none."""
+    its name in the failure's message. Empty if there is none."""
     for root, own in zip(side.checkout, side.import_roots, strict=False):
         for ending in EXTENSIONS:
             for path in root.rglob(f"*{ending}"):

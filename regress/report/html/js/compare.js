@@ -253,7 +253,7 @@
       );
     };
     const keep = event => {
-      // The search box is made anew with the table; the reader goes on typing in it.
+      // The search box is made again with the table; the reader goes on typing in it.
       if (event.target.id === "search") {
         const at = event.target.selectionStart;
         queueMicrotask(() => {
