@@ -1,4 +1,4 @@
-"""A case under a profiler: where the time of a call went, and bottlenecks."""
+"""A case under a profiler: where the time of a call went, and its bottleneck."""
 
 from __future__ import annotations
 

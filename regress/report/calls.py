@@ -250,7 +250,7 @@ def _gaps(found: CallProfile) -> list[Row]:
 
 
 def _verdict(found: CallProfile) -> Iterator[str]:
-    """What takes the most, bottlenecks, what to try, and where the trace is."""
+    """What takes the most, its limit, what to try, and where the trace is."""
     whole = _whole(found) if found.totals is not None and found.totals.span_s else "the device's time"
     lines = [("bottleneck", f"{_bottleneck(found)} of {whole}")] if found.bottleneck is not None else []
     if found.bound is not None:

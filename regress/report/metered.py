@@ -107,7 +107,7 @@ def _kernels(found: Metered, style: Style) -> list[str]:
 
 
 def _verdict(found: Metered) -> Iterator[str]:
-    """What takes the most, bottlenecks, what to try, and where it is kept."""
+    """What takes the most, its limit, what to try, and where it is kept."""
     bound = found.kernels[0].bound
     lines = [
         ("bottleneck", _longest(found) + (" of the kernels' time" if found.kernels[0].share is not None else "")),

@@ -1,7 +1,7 @@
-"""The operations that take the most time: what holds each of them back, and what to try.
+"""The operations that take the most time: what limits each of them, and what to try.
 
-What is said rests on what was seen, in this order: where the time of the span went; how much work the program declared, against
-what the device could do; which kernels ran. Where none of them tells, it is unknown, and the advice is how to find out.
+The answer uses, in this order: where the time of the span went; the work that the program declared, compared with the device's
+peak; which kernels ran. If none of them shows the limit, it is unknown, and the advice says how to find out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MEMORY = re.compile(
     r"elementwise|reduce|softmax|norm|copy|cat|index|gather|scatter|fill|memset|transpose|permute|embedding|dropout|sort|scan",
     re.IGNORECASE,
 )
-"""Words in the names of kernels. What does many operations on each byte is held back by arithmetic, the rest by memory."""
+"""Words in the names of kernels. Kernels with many operations on each byte are limited by arithmetic, the rest by memory."""
 
 ADVICE = {
     "overhead": (
@@ -58,7 +58,7 @@ ADVICE = {
 
 
 def bottlenecks(operations: Iterable[Operation], limits: Mapping[str, float], top: int = 5) -> tuple[Bottleneck, ...]:
-    """The operations with the most time of their own, the largest first."""
+    """The operations with the most self time, the largest first."""
     largest = sorted(operations, key=lambda each: (-each.self_s, each.operation))[:top]
     return tuple(_bottleneck(each, limits) for each in largest)
 

@@ -64,7 +64,7 @@ _MEMORIES = ("Pageable", "Pinned", "Device", "Array", "Managed", "Device Static"
 _HOST_WAITS = {1: "cudaEventSynchronize", 3: "cudaStreamSynchronize", 4: "cudaDeviceSynchronize"}
 """Kinds of synchronization in which the host waits; in kind 2 a stream waits for an event."""
 _PROCESS = ~0xFFFFFF
-"""A thread's number in the export holds that of its process in the higher bits."""
+"""A thread's number in the export contains that of its process in the higher bits."""
 
 
 def read(path: Path) -> Timeline:
