@@ -192,7 +192,7 @@ def _with_samples(found: Comparison) -> Comparison:
     if found.verdict is not Verdict.UNDECIDED or any(side is None or side.n > 1 for side in sides):
         return found
     words = [_ends(name, each) for name, each in (("base", found.base_samples), ("head", found.head_samples)) if each]
-    why = "how far runs are apart is not known"
+    why = "the spread between runs is unknown"
     return replace(found, reasons=(*found.reasons, why, *words))
 
 

@@ -54,7 +54,7 @@ def gate(
     warnings = [*report.warnings, *unknown_release]
     if unknown and release:
         why = "measured differently, or not at both ends; measure the release again: regress sweep"
-        warnings.append(f"the drift since {release.revision} of {unknown} series is not known: {why}")
+        warnings.append(f"drift since {release.revision} is unknown for {unknown} series: {why}")
     return replace(
         report,
         exit_codes=codes,

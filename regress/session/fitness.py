@@ -62,7 +62,7 @@ def torch_checks(facts: Facts) -> Iterator[Check]:
     # Within a major version a driver runs what is built for a newer one.
     elif kind == "cuda" and driver and int(built.split(".")[0]) > int(driver.split(".")[0]):
         what = (
-            f"{version} is built for CUDA {built}, but the driver supports only CUDA {driver} only: its CUDA cases fail"
+            f"{version} is built for CUDA {built}, but the driver supports only CUDA {driver}: its CUDA cases fail"
         )
         yield Check("torch", "warn", what, "update the NVIDIA driver, or install a torch for an older CUDA")
     else:

@@ -93,7 +93,7 @@ def test_version(tmp_path: Path) -> None:
         (["compare", "HEAD"], "Missing argument 'HEAD'", "regress compare --help"),
         (["check", "a", "b", "c"], "unexpected extra argument", "regress check --help"),
         (["check", "--rounds", "1"], "1 is not in the range", "regress check --help"),
-        (["check", "--time-threshold", "fast"], "'fast' is no percentage", "regress check --help"),
+        (["check", "--time-threshold", "fast"], "'fast' is not a percentage", "regress check --help"),
         (["check", "--budget", "soon"], "'soon' is not a duration; write 90s, 10m or 1.5h", "regress check --help"),
         (["check", "--budget", "0m"], "'0m' is out of range", "regress check --help"),
         (["check", "--device", "gpu"], "'gpu' is not one of", "regress check --help"),

@@ -142,7 +142,7 @@ def test_numbers_of_the_cpu_are_not_filed_under_a_machine_with_a_device(project:
         ({"torch": "2.11.0", "torch_built": "cuda 12.8"}, "", ""),
         (
             {"torch": "2.11.0", "torch_built": "cuda 13.0"},
-            "the driver knows CUDA 12.4 only",
+            "the driver supports only CUDA 12.4",
             "update the NVIDIA driver",
         ),
         ({"torch": "2.11.0", "torch_built": ""}, "2.11.0 is built for the CPU only", "pip install"),
