@@ -59,6 +59,7 @@ METRICS = {
         Metric("left_memory", "B", "memory", exact=True),
         Metric("peak_rss", "B", "memory"),
         Metric("object_size", "B", "memory"),
+        Metric("energy", "J", "tracked"),
         Metric("launches", "count", "count", exact=True),
         Metric("synchronizations", "count", "count", exact=True),
         Metric("copies", "count", "count", exact=True),
