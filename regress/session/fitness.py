@@ -61,9 +61,7 @@ def torch_checks(facts: Facts) -> Iterator[Check]:
         yield Check("torch", "warn", what, TORCH_AGAIN)
     # Within a major version a driver runs what is built for a newer one.
     elif kind == "cuda" and driver and int(built.split(".")[0]) > int(driver.split(".")[0]):
-        what = (
-            f"{version} is built for CUDA {built}, but the driver supports only CUDA {driver}: its CUDA cases fail"
-        )
+        what = f"{version} is built for CUDA {built}, but the driver supports only CUDA {driver}: its CUDA cases fail"
         yield Check("torch", "warn", what, "update the NVIDIA driver, or install a torch for an older CUDA")
     else:
         yield Check("torch", "ok", f"{version}, built for {'ROCm' if kind == 'hip' else 'CUDA'} {built}")
