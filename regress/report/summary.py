@@ -8,7 +8,7 @@ import shlex
 
 from regress.errors import Exit
 from regress.model import Case, Report, Side, SuiteProblem, Verdict
-from regress.report.style import Style, cut, paint, visible
+from regress.text.style import Style, cut, paint, visible
 from regress.units import format_ago, format_change, format_duration, format_interval, format_percent
 
 __all__ = [
