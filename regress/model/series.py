@@ -69,6 +69,8 @@ class Series:
     """What the benchmark declares as large."""
     conditions: Mapping[int, Conditions] = field(default_factory=dict, compare=False)
     """By place: what the device was like, where that has a part in the values."""
+    runs: Mapping[int, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    """By place: the run of regress, which is a session of the machine, that recorded each round; empty where nothing says."""
     corrected: Mapping[int, Corrected] = field(default_factory=dict, compare=False)
     """By place: the value corrected for what the machine did to it, where windows in turn with other commits tell. It is what
     these say of the commit against the newest one that they link it with, times the value of that one as it was read."""
@@ -256,6 +258,8 @@ class Anchor:
     then: tuple[float, ...]
     """Its round values of the time when it was new."""
     now: tuple[float, ...]
+    runs: tuple[str, ...] = ()
+    """The run of regress that recorded each of these."""
 
 
 @dataclass(frozen=True)
