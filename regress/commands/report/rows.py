@@ -7,6 +7,7 @@ from bisect import bisect_right
 
 from regress.commands.report.lines import Levelled, measured_of
 from regress.commands.session import counted
+from regress.compare.changes import lacking
 from regress.compare.circumstances import is_bimodal
 from regress.model import Verdict
 from regress.pages import SPARK_LETTERS, STATUSES, Level, Row
@@ -14,8 +15,6 @@ from regress.stats.summary import median
 from regress.units import format_change
 
 SPARK_STEPS = 60
-FEWEST = 4
-"""Results that a change needs to be told from noise."""
 LISTED_KINDS = ("time", "host", "memory", "tracked")
 """Other metrics are listed where they have changed."""
 
@@ -47,6 +46,7 @@ def row_of(found: Levelled, place: int, reference: int, threshold: float, column
         spark=_spark(found, threshold),
         levels=found.levels,
         off=found.off,
+        lacks=lacking(series),
         measured=measured_of(found, column),
     )
 
@@ -86,9 +86,9 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
     doubted = [each for each in found.changes if each.reasons and each.ratio and abs(math.log(each.ratio)) > threshold]
     if doubted:
         return "undecided", "; ".join(doubted[-1].reasons)
-    alike = len(series.by_way[series.ways[-1]])
-    if alike < FEWEST and not series.metric.exact:
-        return "undecided", f"{counted(alike, 'result')} that can be compared, and it takes {FEWEST}"
+    if lacks := lacking(series):
+        alike = len(series.by_way[series.ways[-1]])
+        return "undecided", f"{counted(alike, 'result')} that can be compared, and it takes {alike + lacks}"
     if moded := next((each for each in reversed(found.changes) if any(map(is_bimodal, each.reasons))), None):
         return "undecided", next(filter(is_bimodal, moded.reasons))
     if found.noise is not None and found.noise > threshold:
