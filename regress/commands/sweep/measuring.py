@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from regress.commands.recorder import Recorder, complete
 from regress.commands.session import Session, counted, device_line, quoted, require_values, throttled
-from regress.commands.sweep.changes import events_on
+from regress.commands.sweep.changes import events_in
 from regress.commands.sweep.choosing import Chosen
 from regress.commands.sweep.done import Done, Missing
 from regress.commands.sweep.order import next_places
@@ -177,7 +177,7 @@ class Sweep:
 
     def _changed(self) -> set[int]:
         """Places of commits that a large change may be due to."""
-        found = events_on(self._session, self._chosen.line, self.names, self._session.machine.name).changes
+        found = events_in(self._session, self._chosen.histories, self.names, self._session.machine.name).changes
         return {self._place[sha] for each in found if each.point.large for sha in each.point.blamed}
 
     def _anchors(self, group: Sequence[Commit]) -> dict[Commit, Collection[Case] | None]:
