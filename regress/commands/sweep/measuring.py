@@ -29,7 +29,7 @@ from regress.session import Session, counted, quoted
 from regress.session.recorder import Recorder, complete
 from regress.session.remarks import device_line, remarks, require_values, throttled
 from regress.trends import Numbers, numbers_before, past_of
-from regress.trends.events import events_on
+from regress.trends.events import events_in
 
 GROUP = 4
 """Commits that are measured in turn: so far apart in time lie the rounds of one of them."""
@@ -178,7 +178,7 @@ class Sweep:
 
     def _changed(self) -> set[int]:
         """Places of commits that a large change may be due to."""
-        found = events_on(self._session, self._chosen.line, self.names, self._session.machine.name).changes
+        found = events_in(self._session, self._chosen.histories, self.names, self._session.machine.name).changes
         return {self._place[sha] for each in found if each.point.large for sha in each.point.blamed}
 
     def _anchors(self, group: Sequence[Commit]) -> dict[Commit, Collection[Case] | None]:
