@@ -210,9 +210,16 @@ IDIOMS = {
     "held against": "compared with",
     "hungrier": "uses more memory",
     "to be had": "available",
-    "so many": "this many, or the name of the number",
+    "so many": "the name of the number",
+    "anew": "again",
+    "by nature": "always, normally",
+    "could have told": "could detect",
+    "give or take": "plus or minus",
+    "number any more": "stopped giving numbers",
+    "the like": "similar",
+    "where there is none": "if there is none",
 }
-"""Turns that a native reader has to read twice, and what an engineer says."""
+"""Phrases that a native reader has to read twice, and what an engineer says."""
 
 
 def test_the_program_and_its_pages_speak_plainly() -> None:

@@ -194,7 +194,7 @@ def _notified(report: Report) -> Report:
     if not wrong:
         return report
     fix = "try it with the document that --output json=FILE writes"
-    return replace(report, warnings=(*report.warnings, f'nobody was told: "notify_command": {wrong}; fix: {fix}'))
+    return replace(report, warnings=(*report.warnings, f'nobody was notified: "notify_command": {wrong}; fix: {fix}'))
 
 
 def _delivered(report: Report, options: dict[str, Any], *, said: bool = False) -> RegressError | None:
@@ -262,7 +262,7 @@ def publish(site: Site, folder: Path, file: Path | None, progress: Progress, qui
     text = f"{page}  ({counts}; {_counted(written.changed, 'page')} changed)\n"
     lost = written.index.lost
     if lost.matters:
-        newer = f", {lost.newer} of them newer than all that is shown" if lost.newer else ""
+        newer = f", {lost.newer} of them newer than anything shown" if lost.newer else ""
         text += f"{lost.files} of {_counted(lost.of, 'file')} of results are not in it{newer}: they could not be used\n"
     failed = _printed(text, color=False)
     if failed is not None:

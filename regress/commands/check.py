@@ -104,7 +104,7 @@ def unlike_requirements(session: Session, base: Side, head: Side) -> list[str]:
     if not names:
         return []
     return [
-        f"{', '.join(names)} differ between the sides, which share one environment: neither was given what it asks for"
+        f"{', '.join(names)} differ between the sides, but both run in one environment, and regress installs nothing there"
     ]
 
 
@@ -149,7 +149,7 @@ def _judged(
     warnings += unlike_requirements(session, *sides)
     warnings += [] if head.dirty else session.turned_round(*sides)
     if measured.interrupted:
-        warnings.append("interrupted: the verdicts are from the rounds that were finished")
+        warnings.append("interrupted: the verdicts use the rounds that were finished")
     return Report(
         command="check",
         exit_codes=codes,
@@ -198,7 +198,7 @@ def _explained(report: Report, chosen: Sequence[Comparison], explaining: Explain
     warnings = list(report.warnings)
     if len(chosen) > MOST:
         warnings.append(f"{MOST} of {len(chosen)} regressions are explained, the largest")
-    warnings += (f"what differences come from is not kept: {why}" for why in explaining.unkept)
+    warnings += (f"the explanation is not kept: {why}" for why in explaining.unkept)
     codes, state = report.exit_codes, report.state
     if explaining.interrupted:
         done = f"{len(explaining.explained)} of {len(chosen[:MOST])}"
@@ -238,7 +238,7 @@ def short(
     found = steps.short(measured, comparisons)
     if found is None:
         return []
-    what = "some that look slower were not confirmed"
+    what = "some cases that look slower were not confirmed"
     if found.unreached:
         what = f"{found.unreached} of {counted(found.cases, 'case')} not reached"
     whole = "all of it" if found.cases == 1 else f"all {found.cases}"

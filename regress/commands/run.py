@@ -63,7 +63,7 @@ def run(
     warnings += recorder.warnings()
     others = dict.fromkeys(words for each in measured.rounds for words in each.facts.get("foreign_processes", ()))
     if others:
-        warnings.append(f"contaminated: others were computing on the device: {'; '.join(others)}")
+        warnings.append(f"contaminated: other processes computed on the device: {'; '.join(others)}")
     warnings += throttled(measured)
     return Report(
         command="run",

@@ -8,9 +8,9 @@
 A history has seen the one or two newest results of a change only; a verdict that was confirmed has seen both sides of it, in
 fresh rounds. Of these the newest CONFIRMED of each case and metric are kept.
 
-A verdict is reversed where the same two sides are judged anew by the same threshold and it is another one, with regressed or
+A verdict is reversed where the same two sides are judged again by the same threshold and it is another one, with regressed or
 improved among the two: the code is the same, so one of them was wrong. What was undecided neither reverses nor is reversed.
-FORGOTTEN verdicts in a row that were not reversed let bygones be bygones.
+After FORGOTTEN verdicts in a row without a reversal, earlier ones are forgotten.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _Claim = tuple[str, str, Verdict, float | None, str, float]
 """A Confirmation as its file has it."""
 
 Found = tuple[Case, Metric, Verdict, float | None]
-"""What was confirmed: of which case and metric, which way, and head over base."""
+"""A confirmed change: case, metric, direction, and head over base."""
 
 
 class LastVerdict(NamedTuple):
-    """What a check or a comparison said last of one case and metric."""
+    """The last verdict of a check or a comparison on one case and metric."""
 
     base: str
     """Full hash."""
@@ -73,14 +73,14 @@ def _checks(folder: Path) -> Kept[dict[str, SelfCheck]]:
 
 
 def keep_aa(folder: Path, machine: str, device: str, found: SelfCheck) -> Path:
-    """Keep it for the device of that UUID, in place of the one before. Raises StoreError."""
+    """Keep it for the device of that UUID, replacing the previous one. Raises StoreError."""
     with _checks(folder).changing() as machines:
         machines.setdefault(machine, {})[device] = found
     return folder / AA_FILE
 
 
 def last_aa(folder: Path, machine: str, device: str) -> SelfCheck | None:
-    """The last one on that device; None where there is none."""
+    """The last one on that device, or None."""
     return _checks(folder).read().get(machine, {}).get(device)
 
 
@@ -93,7 +93,7 @@ def _spreads(folder: Path) -> Kept[dict[str, tuple[_Scatter, _Freedom]]]:
 
 
 def remember_noise(folder: Path, machine: str, seen: Mapping[str, Spread]) -> None:
-    """Add what a check has seen of each case to what is remembered of it. Raises StoreError."""
+    """Add what a check saw of each case to what is remembered. Raises StoreError."""
     with _spreads(folder).changing() as machines:
         cases = machines.setdefault(machine, {})
         for case, spread in seen.items():
@@ -135,7 +135,7 @@ def keep_confirmed(folder: Path, machine: str, command: str, base: str, head: st
 
 
 def confirmed_in(folder: Path) -> Mapping[tuple[str, str, str], tuple[Confirmation, ...]]:
-    """What was confirmed, the oldest first, by machine, case (as `str` gives it) and metric."""
+    """The confirmed changes, the oldest first, by machine, case (as `str` gives it) and metric."""
     return {
         (machine, case, metric): tuple(Confirmation(*each) for each in entries)
         for machine, cases in _claims(folder).read().items()
@@ -153,7 +153,7 @@ def _verdicts(folder: Path) -> Kept[dict[str, dict[str, LastVerdict]]]:
 
 
 def remember_verdicts(folder: Path, machine: str, base: Side, head: Side, found: Iterable[Comparison]) -> None:
-    """Keep what was decided of each case in each metric that gates. Raises StoreError."""
+    """Keep the verdicts on each case in each metric that gates. Raises StoreError."""
     sides = base.commit.sha, "" if head.dirty else head.commit.sha
     alike = base.environment == head.environment
     decided = [each for each in found if each.gates and each.verdict.decided and each.head is not None]
@@ -176,7 +176,7 @@ def last_verdicts(folder: Path, machine: str) -> dict[tuple[str, str], LastVerdi
 
 
 def _after(before: LastVerdict | None, now: LastVerdict) -> LastVerdict:
-    """What is known once `now` has come after `before`."""
+    """The combined state after `now` has followed `before`."""
     if before is None:
         return now
     same = bool(now.head) and _judged(before) == _judged(now)

@@ -132,7 +132,7 @@ class GPUProfiler:
         if self.pending:
             lines.append(f"{self.pending} entries are not done on the device, and not counted")
         if self._ledger.why_no_breakdown and any(each.device != "cpu" for each in summary.values()):
-            lines.append(f"busy, copies and idle are not known: {self._ledger.why_no_breakdown}")
+            lines.append(f"busy, copies and idle are unknown: {self._ledger.why_no_breakdown}")
         print("\n".join(lines))
 
     def print_bottlenecks(self, top_n: int = 5) -> None:

@@ -24,7 +24,7 @@ def bottleneck_lines(found: Sequence[Bottleneck], style: Style) -> list[str]:
     """A paragraph each: how much of the time, what binds it and how that is known, what to try."""
     lines = []
     for place, each in enumerate(found, 1):
-        bound = "not known what binds it" if each.bound == "unknown" else f"{each.bound}-bound"
+        bound = "cause unknown" if each.bound == "unknown" else f"{each.bound}-bound"
         lines.append(f"{place}. {visible(each.operation)}: {format_percent(each.share)} of the time, {bound}")
         lines.append(f"   {visible(each.evidence)}")
         lines += [f"   - {visible(advice)}" for advice in each.advice]

@@ -1,4 +1,4 @@
-"""What differences come from: a sentence of cause, where the time went, the kernels, and what was changed.
+"""Where differences come from: a sentence of cause, where the time went, the kernels, and what was changed.
 
 The parts of a difference are printed in one scale with the digits of the smallest, so that the eye can add them up.
 """
@@ -173,7 +173,7 @@ def _kernels(found: Explanation, style: Style) -> list[str]:
     layout = Layout.of(table, ALIGNS, style)
     lines = ["", *(line for row in table for line in layout.lines(row, style))]
     left = len(found.kernels) + len(found.copies) - len(rows)
-    lines += [f"    {left} more that did not change, or hardly (-v lists them)"] if left else []
+    lines += [f"    {left} more with little or no change (-v lists them)"] if left else []
     return [*lines, *_configurations(found), ""]
 
 

@@ -32,7 +32,7 @@ def implementations(report: Report, style: Style) -> list[str]:
 
 
 def sentences(report: Report) -> list[str]:
-    """The answers alone, a line for each crossover, or where there is no size for each combination."""
+    """The answers alone, a line for each crossover, or if there is no size for each combination."""
     return [f"{visible(found.name)}: {line}" for found in report.implementations for line in _answers(found)]
 
 

@@ -14,6 +14,6 @@ def profile(report: Report, style: Style) -> list[str]:
         return []
     lines = [*operation_lines(found.operations, style), ""]
     if found.bottlenecks:
-        title = f"  {paint('what holds it back', 'bold', style)}"
+        title = f"  {paint('bottlenecks', 'bold', style)}"
         lines += [title, *bottleneck_lines(found.bottlenecks, style), ""]
     return lines

@@ -137,7 +137,7 @@ def _values(comparison: Comparison) -> tuple[str, str]:
 
 
 def _change(comparison: Comparison) -> str:
-    """The change, or nothing where there is none to give; from zero there is no ratio, but a word."""
+    """The change, or nothing if there is none to give; from zero there is no ratio, but a word."""
     if comparison.ratio is not None:
         return format_change(comparison.ratio)
     zero = comparison.base is not None and comparison.base.center == 0

@@ -108,7 +108,7 @@ def _header(report: Report, style: Style) -> list[str]:
         ]
     if report.overhead is not None and style.verbose:
         first, case = map(format_time, report.overhead)
-        where = f"{first} from the start of a round's process until it can measure, {case} a case beside measuring"
+        where = f"{first} to start a round's process, {case} of overhead a case"
         lines.append(f"{_label('cost')}{where}")
     return [*lines, ""] if lines else []
 

@@ -125,8 +125,8 @@ class Session(Project):
         """The suite's folder as the side's commit has it; a wheel has none, so its commit is checked out for it."""
         suite, root = self.config.benchmark_dir, self.repository.root
         if not suite.is_relative_to(root):
-            why = f"the suite lies in {suite}, outside the repository"
-            raise RegressError("no commit has a suite of its own", why=why, fix="leave --suite own out")
+            why = f"the suite is in {suite}, outside the repository"
+            raise RegressError("no commit contains a suite", why=why, fix="leave --suite own out")
         tree = side.tree
         if not (tree / ".git").exists():
             folder = suite.relative_to(root)

@@ -21,7 +21,7 @@ def remarks(config: Config, measured: Measured, job: Job, ceilings: Ceilings) ->
     told = [text for each in job.sides for text in each.warnings]
     found = [*config.warnings, *dict.fromkeys(told), *measured.warnings]
     if ceilings.failure is not None:
-        found.append(f"shares of what the device does at most are not all known: {ceilings.failure.message}")
+        found.append(f"some shares of the device's peak are unknown: {ceilings.failure.message}")
     skipped = {(each.name, *each.params) for each in measured.rounds if needs_device(each)}
     if skipped:
         facts: Mapping[str, Any] = next(iter(measured.facts.values()), {})
@@ -32,7 +32,7 @@ def remarks(config: Config, measured: Measured, job: Job, ceilings: Ceilings) ->
         found += dict.fromkeys(each for facts in measured.facts.values() for each in complaints(facts, torch))
     beside = {(each.name, *each.params) for each in measured.rounds if "beside" in each.facts}
     if beside:
-        several = f"{counted(len(beside), 'case')} measured while other GPUs were"
+        several = f"{counted(len(beside), 'case')} measured while other GPUs measured"
         found.append(f"host_time and wall_time are left out of {several}: they share the host")
     if any(facts.get("scripted") for facts in measured.facts.values()):
         found.append("the device is scripted: times are stated by the code, not measured")
@@ -80,7 +80,7 @@ def throttled(measured: Measured) -> list[str]:
         return []
     reasons = dict.fromkeys(str(reason) for each in slowed for reason in each.facts["throttled"])
     cases = len({(each.name, *each.params) for each in slowed})
-    return [f"throttled ({', '.join(reasons)}): {counted(cases, 'case')} measured while the device slowed itself down"]
+    return [f"throttled ({', '.join(reasons)}): {counted(cases, 'case')} measured while the device was throttled"]
 
 
 def imported_by(measured: Measured) -> dict[str, tuple[str, ...]]:

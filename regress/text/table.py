@@ -28,7 +28,7 @@ class Row:
     color: str = ""
     accent: int | None = None
     weight: float = 0.0
-    """How much it matters, where there is no room for all."""
+    """How much it matters, if there is no room for all."""
     subject: str = ""
     """A part of the last cell that is cut where the line is wider than the terminal: the subject of a commit."""
 

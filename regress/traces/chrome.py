@@ -1,7 +1,7 @@
 """torch.profiler's Chrome trace, plain or gzipped, read into a Timeline.
 
-The file is a list of events with times in microseconds. Operators are events of a thread that lie in one another; a kernel, a
-copy and a memset bear the correlation of the API call that asked for it, and that call the id of the operator it was made in.
+The file is a list of events with times in microseconds. Operators are nested events of a thread; a kernel, copy or memset has
+the correlation id of the API call that requested it, and that call has the id of its operator.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _timeline(
     copies = tuple(_copy(each, origin, operator_of(each)) for each in copied)
     missing = []
     if not launches and not copies:
-        missing.append("no work of a device was recorded")
+        missing.append("no device work was recorded")
     if not operators:
         missing.append("no operators were recorded")
     used = {each.device for each in (*launches, *copies)}
@@ -225,7 +225,7 @@ def _number(value: object) -> int:
 
 
 def _share(percent: object) -> float | None:
-    """None for zero too, which stands where the profiler can make no estimate."""
+    """None for zero too, which the profiler writes if it can make no estimate."""
     return percent / 100 if isinstance(percent, (int, float)) and percent else None
 
 
@@ -252,7 +252,7 @@ MOST_US = 1e18
 
 
 class TraceArgs(msgspec.Struct, gc=False):
-    """What is read of an event's arguments; all else is skipped, which makes reading several times as fast."""
+    """The arguments of an event that are read; skipping all others makes reading several times as fast."""
 
     id: int | str | None = msgspec.field(default=None, name="External id")
     correlation: int | None = None
@@ -299,7 +299,7 @@ def load(path: Path) -> Trace:
         return msgspec.convert({"traceEvents": loose} if isinstance(loose, list) else loose, Trace, strict=False)
     except (ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise ProfileError(
-            f"{path} is no Chrome trace: {_first_line(error)}", why=_why(data, error), fix=AGAIN
+            f"{path} is not a Chrome trace: {_first_line(error)}", why=_why(data, error), fix=AGAIN
         ) from error
 
 

@@ -281,7 +281,7 @@ def test_a_suite_with_changes_measures_named_revisions_too_and_that_is_said(proj
     report = document(p.regress("check", "HEAD~2", "HEAD~1", "--format", "json"))
     assert "b.cudatime_newest" in {each["name"] for each in report["benchmarks"]}
     assert (
-        "the benchmark files of every side are the tree's, with uncommitted changes: benchmarks/b.py"
+        "both sides use the working tree's benchmark files, with uncommitted changes: benchmarks/b.py"
         in report["warnings"]
     )
 
@@ -532,11 +532,11 @@ def test_a_case_for_several_gpus_is_a_row_with_its_reason(project: Callable[...,
     p.commit({})
     result = p.regress("check")
     assert result.code == 0, result.err
-    assert "b.cudatime_other\n    on both sides: needs 2 GPUs: one is measured on, --gpus names more" in result.out
+    assert "b.cudatime_other\n    on both sides: needs 2 GPUs: one is used; name more with --gpus" in result.out
     report = document(p.regress("run", "--format", "json"))
     assert report["exit_code"] == 0
     (skipped,) = [each for each in report["benchmarks"] if each["name"] == "b.cudatime_other"]
-    assert skipped["failure"]["message"] == "needs 2 GPUs: one is measured on, --gpus names more"
+    assert skipped["failure"]["message"] == "needs 2 GPUs: one is used; name more with --gpus"
 
 
 # -- others on the device ------------------------------------------------------------------------------------------------
@@ -554,7 +554,7 @@ def test_a_process_that_joins_during_a_round_makes_its_time_undecided(project: C
     assert "another process computed on the device: pid 812 (other), 1.0 GiB" in timed["reason"]
     alone = document(p.regress("check", "--format", "json", "-b", "b.cudatime_work"))
     assert found(alone) == {("b.cudatime_work", "gpu_time"): "regressed"}
-    said = "contaminated: others were computing on the device: pid 812 (other), 1.0 GiB"
+    said = "contaminated: other processes computed on the device: pid 812 (other), 1.0 GiB"
     assert said in document(p.regress("run", "--format", "json"))["warnings"]
 
 

@@ -44,7 +44,7 @@ def check_itself(request: Request, watcher: Watcher) -> Report:
         try:
             kept = str(keep_aa(session.cache, session.machine.name, device_uuid(measured), report.aa))
         except StoreError as error:
-            warnings.append(f"{error.what}, so that no check will show this: {error.why}; fix: {error.fix}")
+            warnings.append(f"{error.what}, so checks will not show this: {error.why}; fix: {error.fix}")
     return replace(report, warnings=tuple(warnings), recorded=kept, duration_s=time.monotonic() - start)
 
 
@@ -60,7 +60,7 @@ def _report(session: Session, job: Job, measured: Measured, comparisons: tuple[C
     codes = (Exit.INTERRUPTED, code) if measured.interrupted else (code,)
     warnings = remarks(session.config, measured, job, Ceilings())
     if measured.interrupted:
-        warnings.append("interrupted: this is what the rounds say that were finished, and it is not kept")
+        warnings.append("interrupted: this uses the rounds that were finished, and is not kept")
     return Report(
         command="doctor",
         exit_codes=codes,

@@ -29,7 +29,7 @@ from regress.session import Session, counted, quoted
 from regress.session.recorder import Recorder, complete
 from regress.session.remarks import device_line, remarks, require_values, throttled
 from regress.trends import Numbers, numbers_before, past_of
-from regress.trends.events import events_on
+from regress.trends.events import events_in
 
 GROUP = 4
 """Commits that are measured in turn: so far apart in time lie the rounds of one of them."""
@@ -178,7 +178,7 @@ class Sweep:
 
     def _changed(self) -> set[int]:
         """Places of commits that a large change may be due to."""
-        found = events_on(self._session, self._chosen.line, self.names, self._session.machine.name).changes
+        found = events_in(self._session, self._chosen.histories, self.names, self._session.machine.name).changes
         return {self._place[sha] for each in found if each.point.large for sha in each.point.blamed}
 
     def _anchors(self, group: Sequence[Commit]) -> dict[Commit, Collection[Case] | None]:
@@ -274,7 +274,7 @@ class Sweep:
             # Rounds that were not kept, or gave nothing: not again in this sweep.
             lost = lacking[0]
             others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-            why = "not all rounds were kept, or gave a value"
+            why = "some rounds were lost or gave no value"
             fix = quoted("regress", "run", commit.short, "-b", str(lost))
             self.failed[commit.sha] = (f"{lost}{others} lack rounds", why, fix)
 
