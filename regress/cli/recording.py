@@ -11,7 +11,7 @@ import click
 from regress.choices import IMPORTED
 from regress.cli.invocation import finish, invoked, publish, write_table
 from regress.cli.options import (
-    Duration,
+    DurationType,
     Target,
     measuring,
     output,
@@ -73,7 +73,7 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
 @click.option("--merges", "only", flag_value="merges", help="Merges only.")
 @click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case and commit [2].")
 @click.option(
-    "--budget", type=Duration(), metavar="TIME", help="Start nothing that would end after this: 90m, 5h [no limit]."
+    "--budget", type=DurationType(), metavar="TIME", help="Start nothing that would end after this: 90m, 5h [no limit]."
 )
 @click.option("--env", "environment", metavar="NAME", default="", help="Environment, by its name in the configuration.")
 @click.option("--bisect", "bisects", is_flag=True, help="Then bisect new changes that several commits may have caused.")
