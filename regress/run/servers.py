@@ -101,7 +101,7 @@ class TimedOut(Exception):
 
 
 class Reaper:
-    """WorkerEnds the workers and removes their folders when the driver itself is killed: a process that waits for the driver's pipe
+    """Ends the workers and removes their folders when the driver itself is killed: a process that waits for the driver's pipe
     to close."""
 
     def __init__(self) -> None:
