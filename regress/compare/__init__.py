@@ -12,7 +12,10 @@ acknowledged   which verdicts and changes were seen before, and are no alarm
 overall        all comparisons, summed up: exit codes, counts, how fine the run could see
 series         recorded rounds of many commits -> Series
 past           what is recorded of a project's commits, read a benchmark at a time
+corrected      the values of a Series without what the machine did to them, by windows in turn
+cards          ... and as the mean card of its kind would have read them, by commits that several cards have read
 changes        the change points of a Series, and which of them are worth an alert
+confirmations  what pairs of commits that were measured in turn say of them
 shifts         many unrelated benchmarks that moved at one commit: was it the machine?
 manner         whether something was measured otherwise where it moved
 breakages      which cases gave numbers and give none any more

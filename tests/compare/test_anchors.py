@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from regress.compare import Anchors, anchor_check, changes_of, with_anchors
-from regress.compare.anchors import with_confirmations
+from regress.compare.confirmations import with_confirmations
 from regress.history import confirmed_in, keep_confirmed
 from regress.model import METRICS, Anchor, AnchorCheck, Case, ChangePoint, Commit, Confirmation, Verdict
 

@@ -150,8 +150,14 @@ class Contents:
 
     def _aa(self, places: Sequence[Place]) -> list[Aa]:
         found = []
-        for machine, device in dict.fromkeys((each.machine, each.device) for each in places):
-            last = last_aa(self._session.cache, machine, device)
+        facts = {each.name: each.facts for each in self._past.machines}
+        cards = [
+            (each.machine, card)
+            for each in places
+            for card in (str(facts.get(each.machine, {}).get("gpu_uuid", "")).split(", ") if each.device else [""])
+        ]
+        for machine, card in dict.fromkeys(cards):
+            last = last_aa(self._session.cache, machine, card)
             if last is not None:
                 counts = (last.false_alarms, last.undecided, last.noise_floor, last.min_detectable)
                 found.append(Aa(machine, last.date, last.commit, len(last.cases), *counts))

@@ -204,7 +204,7 @@ class Maker:
         if series.metric.kind != "time":
             return None
         rounds = self._taken(series.machine, series.environment, self._branch.commits[found.latest].sha)
-        own = [each for each in rounds.get(series.case, ()) if each.facts.get("gpu_uuid", "") in ("", series.device)]
+        own = [each for each in rounds.get(series.case, ()) if each.facts.get("gpu", "") in ("", series.device)]
         return Evidence.of("head", own, self._settings.good_rounds).samples_of(series.metric.name)
 
     def _rounds_at(self, machine: str, environment: str, sha: str) -> Mapping[Case, Sequence[Round]]:
