@@ -7,9 +7,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from regress.cli.program import regress
-from regress.invocation import finish, invoked
-from regress.options import (
+from regress.cli.invocation import finish, invoked
+from regress.cli.options import (
     Duration,
     Level,
     deciding,
@@ -25,6 +24,7 @@ from regress.options import (
     tagging,
     where,
 )
+from regress.cli.program import regress
 
 
 @regress.command()
@@ -71,7 +71,7 @@ def check(
     """
     with invoked(options) as (request, progress):
         from regress.commands.check import check as command
-        from regress.commands.explaining import regressions
+        from regress.session.explanation import regressions
 
         environments = base_env, head_env
         wanted = request({"check_rounds": rounds, "budget_s": budget})

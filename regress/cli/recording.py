@@ -8,9 +8,8 @@ from typing import Any
 
 import click
 
-from regress.cli.program import regress
-from regress.invocation import finish, invoked, publish, write_table
-from regress.options import (
+from regress.cli.invocation import finish, invoked, publish, write_table
+from regress.cli.options import (
     Duration,
     Target,
     measuring,
@@ -21,6 +20,7 @@ from regress.options import (
     tagging,
     where,
 )
+from regress.cli.program import regress
 
 
 @regress.command()

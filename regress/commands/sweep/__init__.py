@@ -6,7 +6,6 @@ order      which of them are measured next
 done       what is measured already, and what cannot be
 measuring  group after group
 cards      groups of several cards, and which commit all of them have in common
-changes    the change points of what is recorded, which of them are new, and what the anchors show
 confirming what was seen over several cards, measured in turn
 bisecting  the commits of what is new and may be due to several
 """
@@ -19,10 +18,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from regress.commands.acknowledging import accept, accept_failing, complaints, is_whole, review
-from regress.commands.session import Request, Session, counted, quoted
+from regress.acks.project import accept, accept_failing, complaints, is_whole, review
 from regress.commands.sweep.bisecting import Bisected, bisect_new
-from regress.commands.sweep.changes import (
+from regress.commands.sweep.choosing import ALL, NEW, TAGS, Chosen, choose
+from regress.commands.sweep.confirming import Confirmed, confirm
+from regress.commands.sweep.marks import Mark
+from regress.commands.sweep.measuring import Sweep
+from regress.errors import Exit, NothingMeasured, RegressError, exits, ranked
+from regress.model import Breakage, Changed, Report, Side, Verdict, outside
+from regress.run.execute import Watcher
+from regress.session import Request, Session, counted, quoted
+from regress.trends.events import (
     Events,
     anchors_beside,
     by_event,
@@ -32,13 +38,6 @@ from regress.commands.sweep.changes import (
     with_failures,
     with_manners,
 )
-from regress.commands.sweep.choosing import ALL, NEW, TAGS, Chosen, choose
-from regress.commands.sweep.confirming import Confirmed, confirm
-from regress.commands.sweep.marks import Mark
-from regress.commands.sweep.measuring import Sweep
-from regress.errors import Exit, NothingMeasured, RegressError, exits, ranked
-from regress.model import Breakage, Changed, Report, Side, Verdict, outside
-from regress.run.execute import Watcher
 from regress.units import format_duration
 
 

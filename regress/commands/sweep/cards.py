@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from regress.commands.session import Session
-from regress.compare import past_of
 from regress.history import Store
 from regress.model import Commit
+from regress.session import Session
+from regress.trends import past_of
 
 
 def has_several(session: Session) -> bool:

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from regress.commands.check import check
-from regress.commands.session import Request, Session, counted
 from regress.errors import Exit, RegressError, StoreError
 from regress.history import keep_unchanged
 from regress.model import Changed, Report
 from regress.run.execute import Watcher
+from regress.session import Request, Session, counted
 
 
 class Confirmed(NamedTuple):
