@@ -24,6 +24,7 @@ from regress.pages.implementations import Beside
 from regress.pages.lines import KEPT_ROUNDS, Levelled, levelled, line_of
 from regress.pages.rows import listed, row_of
 from regress.trends import Anchors, Past
+from regress.trends.cards import read_by
 from regress.trends.changes import series_rule
 from regress.trends.gating import gating
 
@@ -139,6 +140,7 @@ class Maker:
                 for each in events_of(name, lines, self._branch, self._commands)
             ),
             broken=broken_of([(each, number[place_of(each)]) for each in every], self._branch, self._review),
+            read=tuple(read_by(every)),
         )
         return self._shard(name, found, thresholds, accounts), part
 

@@ -136,6 +136,8 @@ def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
     series, measured = found.series, found.measured
     spans, rounds = spans_of(series), [each for each in series.curve_rounds if each]
     read = tuple(value for value in series.values if value is not None) if series.corrected else ()
+    measured_on = [", ".join(series.cards.get(place, ())) for place in measured]
+    cards = {words: number for number, words in enumerate(dict.fromkeys(measured_on))}
     per = _per(found.values, spans)
     values = [round(value * per) for value in found.values]
     unkept = max(0, len(rounds) - kept)
@@ -164,6 +166,8 @@ def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
         failures=_failures(series),
         ticks=tuple(_ticks(series)),
         read=tuple(round(value * per) for value in read),
+        cards=tuple(cards),
+        card=tuple(map(cards.__getitem__, measured_on)) if len(cards) > 1 else (),
     )
 
 

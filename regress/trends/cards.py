@@ -157,39 +157,59 @@ def _variance_of_jobs(logs: Mapping[tuple[int, str, str], Sequence[float]], nois
     return max(0.0, (squares - expected) / df) if df else 0.0
 
 
-class Off(NamedTuple):
-    """A card that reads otherwise than the others of its kind."""
+class Read(NamedTuple):
+    """How the cards of a kind have read one time of a case: each over their mean."""
+
+    machine: str
+    kind: str
+    factors: Mapping[str, float]
+
+
+def read_by(every: Iterable[Series]) -> list[Read]:
+    """Of the times that cases are about, those that several cards have read."""
+    times = (each for each in every if each.primary and each.metric.kind == "time" and each.factors)
+    return [Read(each.machine, each.device, each.factors) for each in times]
+
+
+class CardLevel(NamedTuple):
+    """A card beside the others of its kind, over all cases that they have read."""
 
     machine: str
     kind: str
     card: str
-    ratio: float
-    """Its times over those of the others, over all cases."""
+    factor: float
+    """Its times over those of the mean card."""
     others: int
+    is_off: bool
+    """Whether the other cards are alike, and it is not."""
 
     @property
     def words(self) -> str:
-        far, which = 100 * abs(self.ratio - 1), "slower" if self.ratio > 1 else "faster"
-        return f"{self.machine}: {self.card} is {far:.2g} % {which} than the {self.others} other cards of its kind"
+        far, which = 100 * abs(self.factor - 1), "slower" if self.factor > 1 else "faster"
+        return (
+            f"{self.machine}: {self.card} is {far:.2g} % {which} than its kind, which is {self.others} cards beside it"
+        )
 
 
-def off_their_kind(every: Iterable[Series], settings: Settings) -> list[Off]:
-    """The cards whose times are off, of all that have measured these series."""
+def card_levels(read: Iterable[Read], settings: Settings) -> list[CardLevel]:
+    """The cards of each kind that has several."""
     logs: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for series in every:
-        if series.primary and series.metric.kind == "time":
-            of_kind = logs.setdefault((series.machine, series.device), {})
-            for card, factor in series.factors.items():
-                of_kind.setdefault(card, []).append(math.log(factor))
+    for each in read:
+        of_kind = logs.setdefault((each.machine, each.kind), {})
+        for card, factor in each.factors.items():
+            of_kind.setdefault(card, []).append(math.log(factor))
     found = []
     for (machine, kind), cards in sorted(logs.items()):
-        means = {card: statistics.fmean(own) for card, own in cards.items()}
-        for card, mean in sorted(means.items()):
+        means = {card: statistics.fmean(own) for card, own in sorted(cards.items())}
+        for card, mean in means.items():
             others = [each for other, each in means.items() if other != card]
-            if len(others) < FEWEST_OTHERS:
-                continue
-            usual, variance = mean_and_variance(others)
-            off = mean - usual
-            if abs(off) > max(OFF * math.sqrt(variance), math.log1p(settings.change_threshold)):
-                found.append(Off(machine, kind, card, math.exp(off), len(others)))
+            off = _is_off(mean, others, settings.change_threshold)
+            found.append(CardLevel(machine, kind, card, exp_or_inf(mean), len(others), off))
     return found
+
+
+def _is_off(log: float, others: Sequence[float], threshold: float) -> bool:
+    if len(others) < FEWEST_OTHERS:
+        return False
+    usual, variance = mean_and_variance(others)
+    return abs(log - usual) > max(OFF * math.sqrt(variance), math.log1p(threshold))

@@ -95,8 +95,8 @@ def _cards_over(starts: Sequence[int], places: Sequence[int], series: Series) ->
 def _confirmed(
     found: Sequence[ChangePoint], over: Sequence[int], series: Series, known: Sequence[Confirmation]
 ) -> list[ChangePoint]:
-    """The changes, by how many cards each takes, with what pairs that were measured in turn say. A model of what cards add may be
-    wrong, and a pair needs none: without one, what was seen over several cards is tentative."""
+    """The changes, by how many cards each takes, with what pairs that were measured in turn say. A model of what cards add may
+    be wrong, and a pair needs none: without one, what was seen over several cards is tentative."""
     doubtful = [
         replace(each, state="tentative") if cards > 1 else each for each, cards in zip(found, over, strict=True)
     ]

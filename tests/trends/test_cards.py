@@ -13,7 +13,7 @@ import pytest
 from regress.history import Recorded
 from regress.model import ChangePoint, Confirmation, Round, Series, Verdict
 from regress.trends import changes_of, series_of
-from regress.trends.cards import off_their_kind
+from regress.trends.cards import card_levels, read_by
 from tests.compare.rounds import MIB, SETTINGS, benchmark, rounds
 
 from .test_series import recorded
@@ -199,11 +199,11 @@ def test_cards_of_unlike_drivers_are_levels_of_their_own() -> None:
 def test_a_card_that_is_slower_than_its_kind_is_named() -> None:
     kind = Kind(random.Random(7), [0.005, -0.005, 0.002, 0.08])
     history = kind.history(steps({10: 1.1}, 24), spread(24, 3, lambda job: job % 4, anchor=0))
-    (off,) = off_their_kind(series_of(history, SETTINGS), SETTINGS)
-    assert (off.card, off.others) == ("GPU-3", 3)
-    assert off.ratio == pytest.approx(1.08, abs=0.01)
-    assert off.words.startswith("box: GPU-3 is ")
+    levels = card_levels(read_by(series_of(history, SETTINGS)), SETTINGS)
+    assert [each.card for each in levels if each.is_off] == ["GPU-3"]
+    assert [each.factor for each in levels] == pytest.approx([0.985, 0.976, 0.982, 1.061], abs=0.01)
+    assert levels[3].words == "box: GPU-3 is 5.9 % slower than its kind, which is 3 cards beside it"
     alike = Kind(random.Random(7), [0.005, -0.005, 0.002, 0.008]).history(
         [1.0] * 24, spread(24, 3, lambda job: job % 4, 0)
     )
-    assert off_their_kind(series_of(alike, SETTINGS), SETTINGS) == []
+    assert not any(each.is_off for each in card_levels(read_by(series_of(alike, SETTINGS)), SETTINGS))

@@ -176,7 +176,7 @@ def _report(
         *confirmed.warnings,
         *bisected.warnings,
     ]
-    warnings += _never(found)
+    warnings += [*_never(found), *_off(found)]
     anchors = []
     if run.beside is not None:
         anchors = anchors_beside(session, chosen.line, run.names, session.machine.name, run.beside)
@@ -232,6 +232,12 @@ def _never(found: Events) -> list[str]:
     first, *others = sorted(found.numberless)
     what = f"{first} and {counted(len(others), 'other case')} fail" if others else f"{first} fails"
     return [f"{what} wherever measured, and never gave a number; fix: {quoted('regress', 'run', '-b', str(first))}"]
+
+
+def _off(found: Events) -> list[str]:
+    """A line on each card that is off its kind: what it read is corrected, and it may be ill."""
+    look = ("nvidia-smi", "-q", "-d", "CLOCK,POWER,TEMPERATURE", "-i")
+    return [f"{each.words}; fix: {quoted(*look, each.card)}" for each in found.cards if each.is_off]
 
 
 def _next(changed: Changed) -> tuple[str, str]:
