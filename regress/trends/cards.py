@@ -186,9 +186,7 @@ class CardLevel(NamedTuple):
     @property
     def words(self) -> str:
         far, which = 100 * abs(self.factor - 1), "slower" if self.factor > 1 else "faster"
-        return (
-            f"{self.machine}: {self.card} is {far:.2g} % {which} than its kind, which is {self.others} cards beside it"
-        )
+        return f"{self.machine}: {self.card} is {far:.2g} % {which} than the mean of {self.others + 1} cards ({self.kind})"
 
 
 def card_levels(read: Iterable[Read], settings: Settings) -> list[CardLevel]:
