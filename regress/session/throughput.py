@@ -23,9 +23,9 @@ DTYPES = {
 """Names of the dtypes whose matrix product has a ceiling, as authors write them: 'float16', torch.float16, fp16."""
 
 DEVICE_TIME = "gpu_time"
-TIMES = (DEVICE_TIME, "wall_time")
-"""Metrics that work can be divided by, the first that a case has. Wall time holds the host's part too, so it has no share of
-what the device can do."""
+TIMES = (DEVICE_TIME, "cpu_time", "wall_time")
+"""Metrics that work can be divided by: the one that a case is about, or the first of these that it has. Wall time holds the
+host's part too, so it has no share of what the device can do."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Work:
     bytes: float | None
     flops: float | None
     product: str = ""
-    """The matrix product to hold the operations against; empty where that is not known."""
+    """The matrix product to hold the operations against; empty if unknown."""
     time: str = DEVICE_TIME
     """The metric that says how long it took."""
     between: bool = False
@@ -55,7 +55,8 @@ class Rates:
         works: dict[Case, Work] = {}
         for each in rounds:
             case = Case(each.name, tuple(each.params))
-            time = next((name for name in TIMES if name in each.values), "")
+            own = (each.protocol.metric,) if each.protocol is not None and each.protocol.metric in TIMES else ()
+            time = next((name for name in (*own, *TIMES) if name in each.values), "")
             if time and case not in works and declares_work(each.facts):
                 works[case] = work_of(case, benchmarks.get(case.name), each.facts, time)
         return cls(works, ceilings)
@@ -87,7 +88,7 @@ def product_of(case: Case, benchmark: Benchmark | None, precision: object) -> st
     """The matrix product that a case's operations are compared with: "float32", "tf32", "bfloat16", "float16".
 
     By the `dtype` that the benchmark declares, else by the one dtype that its parameters name; float32 is "tf32" where that
-    was allowed. Empty where it is not known: no dtype, two of them, or no word on TF32.
+    was allowed. Empty if unknown: no dtype, two of them, or no word on TF32.
     """
     declared = benchmark.declared.get("dtype") if benchmark is not None else None
     texts = [declared] if isinstance(declared, str) else list(case.params)
