@@ -3,14 +3,18 @@
 A session is a run of regress, which a round names. Another one may be another hour, job or boot, or another host of the same
 name, and how far apart their levels are no round of one of them shows. So rounds of a run that measured both sides are compared
 by themselves. Where none did, all rounds of a session are one value; a side that is from one session only does not
-show how far sessions are apart, and with it no change is claimed.
+show how far sessions are apart, and with it no change is claimed. Cards of one kind are apart by more than sessions are, so of
+sides that were on unlike ones only what one card has measured of both in one run is compared.
 """
 
 from __future__ import annotations
 
 import statistics
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
+
+from regress.model import Round
 
 
 class Taken(Protocol):
@@ -45,6 +49,22 @@ def draws_of(base: Taken, head: Taken) -> Draws:
         return Draws(*own, note=f"{left} rounds of other sessions left out: one session has both sides" if left else "")
     sessions = len(set(base.runs)), len(set(head.runs))
     return Draws(_by_session(base), _by_session(head), sessions, _words(*sessions))
+
+
+def on_one_card(base: Sequence[Round], head: Sequence[Round]) -> tuple[Sequence[Round], Sequence[Round]]:
+    """The rounds of a case; of sides that were on unlike cards those of the run and card that have most of both."""
+    if {card for _, card in map(_job, base)} == {card for _, card in map(_job, head)}:
+        return base, head
+    both = Counter(map(_job, base)) & Counter(map(_job, head))
+    shared = [job for job, rounds in both.items() if all(job) and rounds > 1]
+    if not shared:
+        return base, head
+    job = max(shared, key=lambda each: (both[each], each))
+    return [each for each in base if _job(each) == job], [each for each in head if _job(each) == job]
+
+
+def _job(round: Round) -> tuple[str, str]:
+    return round.run, str(round.facts.get("gpu_uuid", ""))
 
 
 def _of(values: Taken, run: str) -> tuple[float, ...]:

@@ -1,4 +1,5 @@
-"""Changes that were measured in turn on this machine and confirmed, by check, gate or bisect: one small file of the cache.
+"""What was measured in turn on this machine, by check, gate or bisect, of changes that a history has: confirmed, or found to be
+none. One small file of the cache.
 
     {"format": 1, "machines": {MACHINE: {CASE: {METRIC: [[base, head, verdict, ratio, command, date], ...]}}}}
 
@@ -9,7 +10,7 @@ The newest KEPT of each case and metric are kept.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,20 @@ Found = tuple[Case, Metric, Verdict, float | None]
 
 def keep_confirmed(folder: Path, machine: str, command: str, base: str, head: str, found: Iterable[Found]) -> None:
     """Keep that a command has confirmed these between two commits, by their full hashes. Raises StoreError."""
-    claims = [each for each in found if each[2].traits.claims]
-    if not claims:
+    _keep(folder, machine, command, base, head, [each for each in found if each[2].traits.claims])
+
+
+def keep_unchanged(folder: Path, machine: str, command: str, base: str, head: str, found: Iterable[Found]) -> None:
+    """The same of what a history says has changed, and a command has found unchanged. Raises StoreError."""
+    _keep(folder, machine, command, base, head, [each for each in found if each[2] is Verdict.UNCHANGED])
+
+
+def _keep(folder: Path, machine: str, command: str, base: str, head: str, told: Sequence[Found]) -> None:
+    if not told:
         return
     with changing_kept(folder / FILE, "machines", FORMAT) as machines:
         cases = machines.setdefault(machine, {})
-        for case, metric, verdict, ratio in claims:
+        for case, metric, verdict, ratio in told:
             known = cases.setdefault(str(case), {}).setdefault(metric.name, [])
             known[:] = [each for each in known if each[:2] != [base, head]][1 - KEPT :]
             known.append([base, head, str(verdict), ratio, command, time.time()])
