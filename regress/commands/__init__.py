@@ -4,6 +4,7 @@ session   what measuring commands share: configuration, repository, sides, recor
 check     two sides, interleaved, with verdicts
 run       one side, measured and recorded
 compare   verdicts from recorded results
+documents what other suites have written, as history and as sides
 merge     the results of other folders into results_dir
 export    recorded results as a table
 report    the pages of the recorded history

@@ -113,6 +113,12 @@ def nothing_selected(job: Job, problems: Iterable[SuiteProblem], benchmarks: Ite
     fatal = [each for each in problems if each.fatal]
     if job.selection.words:
         return nothing_matches(job.selection, where_searched(job.suite, fatal), (each.name for each in benchmarks))
+    if fatal and fatal[0].program:
+        return NothingMeasured(
+            f"no benchmark in {job.suite} could be run",
+            why=f"{fatal[0].where}: {fatal[0].message}",
+            fix='mend that program, or what makes it: "build" under "regress" in asv.conf.json',
+        )
     if fatal:
         return NothingMeasured(
             f"no benchmark in {job.suite} could be imported",
@@ -201,7 +207,7 @@ class _Execution:
         measured.warnings += unmatched(list({each.name: each for each in asked}.values()), job.selection, job.settings)
         if any(self._cases.values()):
             self._place(suites)
-            at_once(list(self._by_lane(self._homes)), lambda lane: lane.settle_process(job.sides))
+            at_once(list(self._by_lane(self._visited_by_us())), lambda lane: lane.settle_process(job.sides))
         else:
             measured.unaffected = bool(plan.select(asked, replace(job.selection, changed=None)))
             if not measured.unaffected:
@@ -225,6 +231,7 @@ class _Execution:
         roots = homes.roots({side: {each.name: each for each in found.benchmarks} for side, found in suites.items()})
         for case in dict.fromkeys(case for cases in self._cases.values() for case in cases):
             definitions = [benchmarks[case.name] for benchmarks in by_side.values() if case.name in benchmarks]
+            program = next((each.program for each in definitions if each.program), "")
             gpus = homes.gpus_for_all(definitions)
             if len(uuids) < 2 or gpus > len(uuids):
                 lane = self._lanes.beside[0]
@@ -232,9 +239,16 @@ class _Execution:
                 lane = self._lanes.alone(gpus)
                 self._alone.add(case)
             else:
-                lane = self._lanes.of(homes.home(case, roots[case.name], uuids))
+                # All cases of a program are visited by one run, on one GPU.
+                root = program or roots[case.name]
+                lane = self._lanes.of(homes.home(Case(root) if program else case, root, uuids))
             lane.device |= any(each.needs_device for each in definitions)
             self._homes[case] = lane
+
+    def _visited_by_us(self) -> list[Case]:
+        """The cases that processes of ours visit; the others have programs of their own."""
+        by_side = self._measured.benchmarks.values()
+        return [case for case in self._homes if not any(own[case.name].program for own in by_side if case.name in own)]
 
     def _by_lane(self, cases: Iterable[Case]) -> dict[Lane, set[Case]]:
         """The cases of each lane that has some, in the order of the lanes."""

@@ -22,6 +22,7 @@ from regress.run.environments import Prepared
 from regress.run.gpus import Gpu
 from regress.run.job import Job
 from regress.run.processes import NotStarted, Processes
+from regress.run.programs import Programs
 from regress.run.turns import Turns
 from regress.run.visits import Visits
 
@@ -145,12 +146,13 @@ class Lanes:
 
     def __init__(self, job: Job, end_s: float) -> None:
         self._job, self._end_s = job, end_s
+        self._programs = Programs(job.default_timeout_s)
         self.all: list[Lane] = []
         self.beside = [self._opened((gpu,), gpu.cpus) for gpu in job.gpus] or [self._opened(())]
         self._alone: dict[int, Lane] = {}
 
     def _opened(self, gpus: tuple[Gpu, ...], cpus: frozenset[int] = frozenset()) -> Lane:
-        lane = Lane(self._job.visits(gpus, self._end_s), gpus, cpus, others=self.all)
+        lane = Lane(self._job.visits(gpus, self._end_s, self._programs), gpus, cpus, others=self.all)
         self.all.append(lane)
         return lane
 
