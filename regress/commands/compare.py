@@ -11,22 +11,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from regress.commands.acknowledging import review, unsteady
+from regress.acks import acknowledged
+from regress.acks.project import review, unsteady
 from regress.commands.check import policy, suggestions
-from regress.commands.session import Request, Session, counted, quoted, turned_round
-from regress.compare import acknowledged, compare, finer, overall, renames
+from regress.compare import compare, finer, overall, renames
 from regress.errors import Exit, NothingMeasured, RevisionError
 from regress.history import Loaded, Recorded, Store, left_out
 from regress.model import Benchmark, Case, Commit, Comparison, Report, Round, Side, Verdict
 from regress.run.plan import Selection, select
 from regress.run.unmatched import names_unmatched, nothing_matches
+from regress.session import Request, Session, counted, quoted
 
 OFF_BRANCH = "off-branch"
 """What a commit is that no branch and no tag holds any more: it was rebased away."""
 SHORTEST_SHA = 4
 """Digits that git asks for too."""
 BY_NATURE = ("gpu_uuid", "sm_clock_hz")
-"""Facts of a round in which two places differ by nature: with them nothing of one could be compared with the other."""
+"""Facts of a round that always differ between two places, and would make everything incomparable."""
 
 
 class From(NamedTuple):
@@ -89,7 +90,7 @@ def compare_recorded(
         for side, each in zip(sides, (before, after), strict=True)
     )
     if not across:
-        warnings += turned_round(session, *sides)
+        warnings += session.turned_round(*sides)
         warnings += unsteady(session, base_side, head_side, comparisons)
     return Report(
         command="compare",
@@ -165,7 +166,7 @@ def _options(sources: tuple[From, From]) -> tuple[str, ...]:
 
 
 def _still_there(session: Session, head: Side, benchmarks: Mapping[str, Benchmark]) -> dict[str, Benchmark]:
-    """Those whose function the head's file has: where nothing is recorded of one, it was not selected, and is not gone."""
+    """Those whose function the head's file has: where nothing is recorded for one, it was not selected, and is not gone."""
     texts: dict[str, str] = {}
     for file in {each.file for each in benchmarks.values() if each.file}:
         path = session.config.benchmark_dir.parent / file
@@ -235,7 +236,7 @@ def _apart(labels: list[str], names: list[list[str]], common: list[str], environ
 
 
 def missing(side: Side, loaded: Loaded, session: Session, store: Store, on: str | None = None) -> NothingMeasured:
-    """The error where nothing is recorded of a side on a machine, this one unless another is named."""
+    """The error where nothing is recorded for a side on a machine, this one unless another is named."""
     machine, label = on or session.machine.name, side.label
     where = f"this machine ({machine})" if machine == session.machine.name else machine
     what = ("no baseline" if side.name == "base" else f"no results of {label}") + f" on {where}"
@@ -247,14 +248,14 @@ def missing(side: Side, loaded: Loaded, session: Session, store: Store, on: str 
         fix = f"--{side.name}-machine {elsewhere[0]}"
         return NothingMeasured(what, why=f"{label} was measured on {', '.join(elsewhere)}", fix=fix)
     if elsewhere:
-        why = f"{label} was measured on {', '.join(elsewhere)}: values of another machine are no baseline"
+        why = f"{label} was measured on {', '.join(elsewhere)}: values from another machine are not a baseline"
     else:
-        why = f"nothing is recorded of {label}"
+        why = f"nothing is recorded for {label}"
     if recorded:
         nearest = min(recorded, key=lambda each: abs(each.date - side.commit.date))
         why += f"; nearest in time is {nearest.commit_sha[:8]}"
     else:
-        why += f"; nothing at all is recorded on {machine} in {session.config.results_dir}"
+        why += f"; nothing is recorded on {machine} in {session.config.results_dir}"
     here = session.repository.has(side.commit.sha)
     return NothingMeasured(what, why=why, fix=f"regress run {label}" if here else "name a commit that is recorded here")
 

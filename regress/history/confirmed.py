@@ -21,7 +21,7 @@ FORMAT = 1
 KEPT = 20
 
 Found = tuple[Case, Metric, Verdict, float | None]
-"""What was confirmed: of which case and metric, which way, and head over base."""
+"""A confirmed change: case, metric, direction, and head over base."""
 
 
 def keep_confirmed(folder: Path, machine: str, command: str, base: str, head: str, found: Iterable[Found]) -> None:
@@ -38,7 +38,7 @@ def keep_confirmed(folder: Path, machine: str, command: str, base: str, head: st
 
 
 def confirmed_in(folder: Path) -> Mapping[tuple[str, str, str], tuple[Confirmation, ...]]:
-    """What was confirmed, the oldest first, by machine, case (as `str` gives it) and metric."""
+    """The confirmed changes, the oldest first, by machine, case (as `str` gives it) and metric."""
     found: dict[tuple[str, str, str], tuple[Confirmation, ...]] = {}
     for machine, cases in read_kept(folder / FILE, "machines", FORMAT).items():
         for case, metrics in cases.items() if isinstance(cases, dict) else ():

@@ -2,7 +2,7 @@
 
 Lanes. The level of a kernel depends on the hardware queue its stream is served by: on an H100, layer_norm of 4096 x 4096 takes
 65 us on some streams of a process and 74 us on others, and small kernels differ by 5 %. A process draws its default stream's
-queue anew, so a round takes its samples on several streams in turn, and its value is the mean over them.
+queue again, so a round takes its samples on several streams in turn, and its value is the mean over them.
 """
 
 from __future__ import annotations
@@ -106,9 +106,13 @@ class DeviceLoop(Blocks):
     def launches_of(self, protocol: Protocol) -> LaunchWindows:
         """Windows of the host's time to enqueue the call."""
         before = self.ready if self._prepare is not None or self._reset is not None else None
-        spin_s = LAUNCHES_SPARE * protocol.host_calls * self._host_call_s + 50e-6
         calls, warm_calls, several_threads = protocol.host_calls, protocol.warm_calls, not protocol.pinned
-        return LaunchWindows(self._call, self._backend, calls, warm_calls, before, spin_s, several_threads)
+        alone = (
+            before is not None or self._backend.ranks.several
+        )  # each call has to be made ready, or the ranks to meet
+        behind = 0 if alone else max(0, min(warm_calls, LAUNCHES_A_BLOCK // self.launches() - calls))
+        spin_s = LAUNCHES_SPARE * (behind + calls) * self._host_call_s + 50e-6
+        return LaunchWindows(self._call, self._backend, calls, warm_calls, before, spin_s, several_threads, behind)
 
     def _lanes_for(self, call_s: float, protocol: Protocol) -> int:
         """Lanes that one sample each fits the budget of, where the call's work goes to the current stream, whichever it is."""

@@ -29,7 +29,7 @@ class Gpu:
 
 def shown(kind: str) -> list[str]:
     """The UUIDs of the GPUs that there are to be named, in CUDA's order, where the setting `device` is of that kind. Raises
-    DeviceError where there is none, RegressError for a kind of device that has no UUIDs."""
+    DeviceError if there is none, RegressError for a kind of device that has no UUIDs."""
     if kind == "fake":
         return list(fake.UUIDS)
     if kind not in ("auto", "cuda"):

@@ -92,7 +92,7 @@ class Job:
     gpus: tuple[Gpu, ...] = ()
     """What to measure on, ordered by UUID, all of them at once; none: on the one that the sides' processes see first."""
     rank: Callable[[Case, Benchmark], int] = lambda case, benchmark: 0
-    """How little a case is wanted: where there is no time for all, the smaller ones come first."""
+    """How little a case is wanted: if there is no time for all, the smaller ones come first."""
     had: Callable[[str], Mapping[str, Benchmark]] = lambda side: {}
     """By name: the benchmarks that gave a number before the commit of that side. What of them cannot be imported has failed."""
 

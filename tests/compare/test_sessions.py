@@ -31,7 +31,7 @@ def test_one_session_a_side_claims_no_change_and_says_why() -> None:
     assert (found.verdict, found.sessions, found.alone) == (Verdict.UNDECIDED, (1, 1), True)
     assert found.ratio == pytest.approx(1.26)
     assert found.reasons == (
-        "each side was measured in one session, not in the same: sessions may differ by themselves",
+        "each side was measured in one session, not in the same: sessions may differ for other reasons",
     )
     assert (found.unconfirmed, found.exit_code()) == (True, 4), "what looks worse and is not told is no pass"
     assert compared([("a", 1.26)], [("b", 1.0)]).exit_code() == 0
@@ -51,7 +51,7 @@ def test_a_session_that_measured_both_sides_tells_by_itself() -> None:
     assert apart.verdict is Verdict.UNCHANGED
     assert apart.base is not None
     assert apart.base.n == 5
-    assert apart.reasons == ("10 rounds of other sessions left out: one has both sides",)
+    assert apart.reasons == ("10 rounds of other sessions left out: one session has both sides",)
     assert compared([("a", 1.0), ("b", 1.0)], [("a", 1.0), ("b", 1.26)]).verdict is Verdict.REGRESSED, "the newest"
 
 
