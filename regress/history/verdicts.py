@@ -31,7 +31,7 @@ class LastVerdict:
     base: str
     """Full hash."""
     head: str
-    """Full hash; empty where the head was no commit."""
+    """Full hash; empty if the head was no commit."""
     threshold: float
     verdict: Verdict
     ratio: float | None

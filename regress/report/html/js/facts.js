@@ -101,7 +101,7 @@
               item(
                 "Corrected for the machine",
                 "by windows in turn with other commits",
-                h("div", {class: "soft"}, "grey points: as it was read"),
+                h("div", {class: "soft"}, "grey points: raw values"),
               ),
           ],
       item(
