@@ -24,8 +24,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "files": (),
     "measure": (),
     "model": ("errors", "stats", "measure", "profiles"),
-    "profiles": ("errors", "files"),
-    "profiler": ("profiles", "traces", "measure", "report"),
+    "text": (),
+    "profiles": ("errors", "files", "text", "units"),
+    "profiler": ("profiles", "traces", "measure", "text"),
     "config": ("model", "choices", "errors", "files"),
     "git": ("model", "errors", "files"),
     "history": ("model", "errors", "files"),
@@ -51,7 +52,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "traces",
     ),
     "pages": ("model", "stats", "units", "errors", "git", "history", "project", "acks", "compare", "trends"),
-    "report": ("choices", "model", "pages", "profiles", "errors", "units"),
+    "report": ("text", "choices", "model", "pages", "profiles", "errors", "units"),
     "commands": (
         *(
             "stats",
@@ -69,7 +70,19 @@ LAYERS: dict[str, tuple[str, ...]] = {
         ),
         *("history", "compare", "trends", "run", "importers", "session"),
     ),
-    "cli": ("choices", "commands", "session", "run", "report", "model", "pages", "profiles", "errors", "project"),
+    "cli": (
+        "text",
+        "choices",
+        "commands",
+        "session",
+        "run",
+        "report",
+        "model",
+        "pages",
+        "profiles",
+        "errors",
+        "project",
+    ),
 }
 """Part of the package -> the parts it may import. `measure` is imported by others for its wire and types only, see below."""
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from regress.model import Report
     from regress.pages import Site
     from regress.report.progress import Progress
-    from regress.report.style import Style
     from regress.session import Request
+    from regress.text.style import Style
 
 __all__ = ["finish", "invoked", "publish", "publish_explained", "publish_profile", "say", "write_table"]
 
@@ -153,7 +153,7 @@ def _request(options: dict[str, Any], more: dict[str, Any], note: Callable[[str]
 
 def _style(options: dict[str, Any], stream: TextIO | None) -> Style:
     """How to print on the stream; None is a file, or a stream that was closed before we were started."""
-    from regress.report.style import Style
+    from regress.text.style import Style
 
     terminal = stream is not None and stream.isatty()
     wanted = options.get("color", "auto")
@@ -188,7 +188,7 @@ def _notified(report: Report) -> Report:
         return report
     from regress.cli.notification import tell
     from regress.report import render
-    from regress.report.style import Style
+    from regress.text.style import Style
 
     wrong = tell(report.notify, render(report, Style(), "json"))
     if not wrong:

@@ -10,9 +10,17 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from regress.compare.evidence import Values
+
+class Taken(Protocol):
+    """Round values of a side, and the session that each was recorded in; empty where nothing says."""
+
+    @property
+    def values(self) -> tuple[float, ...]: ...
+
+    @property
+    def runs(self) -> tuple[str, ...]: ...
 
 
 class Draws(NamedTuple):
@@ -25,7 +33,7 @@ class Draws(NamedTuple):
     note: str = ""
 
 
-def draws_of(base: Values, head: Values) -> Draws:
+def draws_of(base: Taken, head: Taken) -> Draws:
     """The draws of two sides. What was just measured, or recorded by asv, names no session: then every value is one."""
     if not all((*base.runs, *head.runs)):
         return Draws(base.values, head.values)
@@ -39,11 +47,11 @@ def draws_of(base: Values, head: Values) -> Draws:
     return Draws(_by_session(base), _by_session(head), sessions, _words(*sessions))
 
 
-def _of(values: Values, run: str) -> tuple[float, ...]:
+def _of(values: Taken, run: str) -> tuple[float, ...]:
     return tuple(value for value, its in zip(values.values, values.runs, strict=True) if its == run)
 
 
-def _by_session(values: Values) -> tuple[float, ...]:
+def _by_session(values: Taken) -> tuple[float, ...]:
     """One value a session, but where there is one only."""
     found: dict[str, list[float]] = {}
     for value, run in zip(values.values, values.runs, strict=True):

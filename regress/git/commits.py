@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from regress.git.running import attempt, damaged, output, text
@@ -49,6 +50,25 @@ def off_the_line(commits: Sequence[Commit]) -> set[str]:
             line.add(at)
             waiting += [*parents[at][:1], *brought.get(at, ())]
     return {each.sha for at, each in enumerate(commits) if at not in line}
+
+
+def histories(commits: Sequence[Commit], first: Sequence[str] = ()) -> list[list[Commit]]:
+    """Of each end of a history, given from its beginning, the commits that it has, those of the ends in `first` before others:
+    what follows a commit in one of them descends from it, or lies beside the line of that end."""
+    inner = {sha for each in commits for sha in each.parents}
+    ends = [each.sha for each in commits if each.sha not in inner]
+    if len(ends) < 2:
+        return [list(commits)]
+    found = []
+    for end in sorted(ends, key=lambda sha: first.index(sha) if sha in first else len(first)):
+        reached = {end}
+        for each in reversed(commits):
+            if each.sha in reached:
+                reached.update(each.parents)
+        own = [each for each in commits if each.sha in reached]
+        aside = off_the_line(own)
+        found.append([replace(each, beside=each.sha in aside) for each in own])
+    return found
 
 
 def _first_parents(at: int, parents: Sequence[Sequence[int]], until: set[int]) -> list[int]:

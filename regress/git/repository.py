@@ -15,7 +15,7 @@ from pathlib import Path
 from regress.errors import NoRepository, RevisionError
 from regress.files import scratch
 from regress.git.clones import Clone
-from regress.git.commits import exists, log, off_the_line, shallow
+from regress.git.commits import exists, histories, log, off_the_line, shallow
 from regress.git.revisions import resolve
 from regress.git.running import attempt, output, text, top
 from regress.git.worktrees import Matters, Worktrees
@@ -120,6 +120,11 @@ class Repository:
             return found
         aside = off_the_line(found)
         return [replace(each, beside=True) if each.sha in aside else each for each in found] if aside else found
+
+    def histories(self, revisions: Sequence[str]) -> list[list[Commit]]:
+        """The history of each of the revisions, the oldest commit first; of one that another has in its own there is none by
+        itself. What `commits` gives of several is no line: the first commit of a branch does not follow the last of another."""
+        return histories(self.commits(revisions), [self.resolve(each).sha for each in revisions])
 
     def descendants_between(self, good: Commit, bad: Commit) -> list[Commit]:
         """The commits up to `bad` that descend from `good`, the oldest first; empty where `bad` does not, or is `good`."""

@@ -121,6 +121,8 @@ class Report:
     drift: tuple[Comparison, ...] = ()
     """The recorded history's newest results against the release `drift_since`: what all steps since then add up to."""
     drift_since: str = ""
+    questions: tuple[tuple[str, str], ...] = ()
+    """Of a gate: what it asks, and what came of it: a word of `state`, or "not known"."""
     bisection: Bisection | None = None
     bisected: tuple[tuple[Bisection, str], ...] = ()
     """What a sweep has bisected, and what came of each in words."""

@@ -69,6 +69,8 @@ class Series:
     """What the benchmark declares as large."""
     conditions: Mapping[int, Conditions] = field(default_factory=dict, compare=False)
     """By place: the state of the device, if it affects the values."""
+    runs: Mapping[int, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    """By place: the run of regress, which is a session of the machine, that recorded each round; empty if nothing says."""
     corrected: Mapping[int, Corrected] = field(default_factory=dict, compare=False)
     """By place: the value corrected for what the machine did to it, if windows in turn with other commits allow it: their
     ratio of the commit to the newest commit they link it with, times the raw value of that one."""
@@ -256,6 +258,8 @@ class Anchor:
     then: tuple[float, ...]
     """Its round values of the time when it was new."""
     now: tuple[float, ...]
+    runs: tuple[str, ...] = ()
+    """The run of regress that recorded each of these."""
 
 
 @dataclass(frozen=True)

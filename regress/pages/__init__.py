@@ -142,6 +142,8 @@ class Row(NamedTuple):
     levels: tuple[Level, ...]
     off: tuple[At, ...]
     """Commits whose own value lies off its level by more than noise and what counts."""
+    lacks: int = 0
+    """Results that it lacks before a change can be told from noise."""
     measured: Measured | None = None
     """None in the index, which has them apart: see Values."""
     cases: int = 1
@@ -520,6 +522,10 @@ class Index:
     rows: tuple[Row, ...]
     counts: tuple[Mapping[str, int], ...]
     """Of each place, how many cases have which status: a case counts once, by the worst of its metrics that gate."""
+    young: tuple[int, ...]
+    """Of each place, how many of those that are undecided have too few results for anything else."""
+    fewest: int
+    """How many it takes before a change can be told from noise."""
     events: tuple[Event, ...]
     shifts: tuple[Shift, ...]
     broken: tuple[Broken, ...]
@@ -544,6 +550,12 @@ class Index:
     def open(self) -> tuple[Event, ...]:
         """The regressions that are open, all places together, as the overview counts them."""
         return tuple(each for each in self.events if each.gates and each.large and each.state == "open")
+
+    @property
+    def told(self) -> bool:
+        """Whether of any case that is measured it can be told what became of it."""
+        counted = {status for each in self.counts for status, cases in each.items() if cases}
+        return not counted <= {"undecided", "failed", "gone"}
 
     @property
     def stopped(self) -> tuple[Broken, ...]:

@@ -36,6 +36,7 @@ from regress.pages.rows import rank, severity
 from regress.pages.shifts import with_notes, with_shifts
 from regress.project import Project
 from regress.trends import Past
+from regress.trends.changes import FEWEST
 
 MOST_ROWS = 2500
 """Of the index; beyond, a benchmark with many cases is one row for each metric and place, that of its worst case."""
@@ -105,6 +106,8 @@ class Contents:
             entries=tuple(part.entry for part in parts),
             rows=listed,
             counts=_counts(len(places), rows, broken),
+            young=_young(len(places), rows),
+            fewest=FEWEST,
             events=tuple(events),
             shifts=shifts,
             broken=with_messages(broken[:MOST_EVENTS], names, places, self._store, branch),
@@ -257,19 +260,30 @@ def _stopped(broken: Broken, newest_there: int, newest: int) -> Broken:
 
 def _counts(places: int, groups: Sequence[Sequence[Row]], broken: Sequence[Broken]) -> tuple[Mapping[str, int], ...]:
     """See Index.counts. What has never had a value is in no row; it is among what is broken."""
-    worst: dict[tuple[int, str, int], str] = {}
-    for row in (each for group in groups for each in group if each.gates):
-        key = row.benchmark, row.params, row.place
-        worst[key] = min(worst.get(key, row.status), row.status, key=rank)
     found: list[Counter[str]] = [Counter() for _ in range(places)]
     failed: Counter[tuple[int, int]] = Counter()
-    for (benchmark, _, place), status in worst.items():
-        found[place][status] += 1
-        failed[benchmark, place] += status == "failed"
+    for row in _worst(groups):
+        found[row.place][row.status] += 1
+        failed[row.benchmark, row.place] += row.status == "failed"
     for (benchmark, place), cases in _failing(broken).items():
         if cases > failed[benchmark, place]:
             found[place]["failed"] += cases - failed[benchmark, place]
     return tuple(found)
+
+
+def _young(places: int, groups: Sequence[Sequence[Row]]) -> tuple[int, ...]:
+    """See Index.young."""
+    found = Counter(row.place for row in _worst(groups) if row.status == "undecided" and row.lacks)
+    return tuple(found[place] for place in range(places))
+
+
+def _worst(groups: Sequence[Sequence[Row]]) -> list[Row]:
+    """The row of each case in each place: that of the worst of its metrics that gate."""
+    worst: dict[tuple[int, str, int], Row] = {}
+    for row in (each for group in groups for each in group if each.gates):
+        key = row.benchmark, row.params, row.place
+        worst[key] = min(worst.get(key, row), row, key=lambda each: (rank(each.status), not each.lacks))
+    return list(worst.values())
 
 
 def _failing(broken: Sequence[Broken]) -> dict[tuple[int, int], int]:

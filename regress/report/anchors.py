@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from regress.model import AnchorCheck, Report
-from regress.report.style import Style, visible
 from regress.report.summary import when
+from regress.text.style import Style, visible
 from regress.units import format_change, format_interval, format_percent
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from regress.model import CallProfile, Explanation, KernelUse, Report, Totals
 from regress.report.failures import failure_lines
-from regress.report.style import Style, pad, paint, visible
-from regress.report.table import Layout, Row
+from regress.text.style import Style, pad, paint, visible
+from regress.text.table import Layout, Row
 from regress.units import format_bytes, format_change, format_number, format_percent, format_rate, format_time
 
 __all__ = ["call_profiles"]

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from regress.model import Breakage, Changed, Report, Shift, Verdict, outside
 from regress.report.rows import metric_words
-from regress.report.style import Style, cut, visible
-from regress.report.table import Layout, Row
 from regress.report.together import FEWEST, how_far
+from regress.text.style import Style, cut, visible
+from regress.text.table import Layout, Row
 from regress.units import format_change, format_interval, format_pair
 
 __all__ = ["ALIGNS", "broken_row", "changes", "folded_line", "row", "shift_row", "tables"]

@@ -9,8 +9,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from regress.model import Comparison, Explained, Explanation, KernelDiff, KernelUse, Report
-from regress.report.style import Style, cut, paint, visible
-from regress.report.table import Layout, Row, align
+from regress.text.style import Style, cut, paint, visible
+from regress.text.table import Layout, Row, align
 from regress.units import (
     format_bytes,
     format_change,

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from regress.report.style import cut, visible
-from regress.report.table import Row
+from regress.text.style import cut, visible
+from regress.text.table import Row
 
 __all__ = ["Part", "code", "fence", "fit", "fold", "table", "words"]
 

@@ -19,8 +19,8 @@ from regress.report import changes, summary, terminal, verdicts
 from regress.report.explained import because
 from regress.report.failures import alike, failures_of, name_of, reasons_beside
 from regress.report.rows import in_words, row
-from regress.report.style import Style, cut, visible
 from regress.report.together import Together, gathered, how_far, weight_of
+from regress.text.style import Style, cut, visible
 
 __all__ = ["render"]
 

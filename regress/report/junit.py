@@ -18,8 +18,8 @@ from regress.report import changes, summary
 from regress.report.explained import because
 from regress.report.failures import failure_lines, failures_of
 from regress.report.rows import in_words, metric_words, row
-from regress.report.style import Style
 from regress.report.xml import document, inert
+from regress.text.style import Style
 
 __all__ = ["render"]
 

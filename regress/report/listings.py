@@ -24,9 +24,9 @@ from regress.model import (
 )
 from regress.report.failures import failure_lines
 from regress.report.rows import metric_words
-from regress.report.style import Style, paint, visible
-from regress.report.table import Layout, Row
 from regress.report.throughput import throughput_words
+from regress.text.style import Style, paint, visible
+from regress.text.table import Layout, Row
 from regress.units import format_change, format_duration, format_estimate, format_pair, format_percent, format_time
 
 __all__ = [

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from regress.model import Acknowledgement, Comparison, Report, Verdict
-from regress.report.style import Style, visible
-from regress.report.table import Row
 from regress.report.throughput import throughput_words
 from regress.report.together import Together, weight_of
+from regress.text.style import Style, visible
+from regress.text.table import Row
 from regress.units import format_change, format_interval, format_pair, format_percent
 
 __all__ = [

@@ -284,6 +284,7 @@ SHAPES: dict[type, Shape] = {
             "noise_floor": ("median", "largest", "case"),
             "finer": ("rounds", "min_detectable"),
             "block": ("where", "text"),
+            "questions": ("question", "answer"),
         },
         plain=("difference",),
     ),
@@ -330,7 +331,7 @@ DOCUMENTS: dict[str, dict[str, Source]] = {
     "compare": _JUDGED,
     "run": _FASTEST | {"benchmarks": "measurements"} | _same("durations"),
     "fastest": _FASTEST,
-    "gate": _JUDGED | _same("drift", "drift_since", "changes"),
+    "gate": _JUDGED | _same("questions", "drift", "drift_since", "changes"),
     "sweep": _VERDICT
     | _same("machine", "device", "cases", "changes", "shifts", "breakages", "anchors")
     | {"bisections": _bisections},

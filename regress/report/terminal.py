@@ -18,8 +18,8 @@ from regress.report.implementations import implementations
 from regress.report.implementations import sentences as answers
 from regress.report.metered import metered
 from regress.report.profile import profile
-from regress.report.style import Style, cells, pad, paint, visible
-from regress.report.table import align, shortened
+from regress.text.style import Style, cells, pad, paint, visible
+from regress.text.table import align, shortened
 from regress.units import format_time
 
 __all__ = ["render", "render_error"]

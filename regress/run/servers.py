@@ -424,10 +424,13 @@ class Server:
             self.kill()
 
 
-def arriving(servers: Sequence[Server], timeout_s: float) -> Iterator[tuple[Server, Any]]:
+def arriving(
+    servers: Sequence[Server], timeout_s: float, beside: Sequence[Server] = ()
+) -> Iterator[tuple[Server, Any]]:
     """The next message of each as it comes, of processes that work at once. Raises TimedOut where they take longer than that
-    together, and Died of the first that ends."""
+    together, and Died of the first that ends: of these, or of those `beside` that have no more to say."""
     deadline, waiting = time.monotonic() + timeout_s, list(servers)
+    every = list(dict.fromkeys((*servers, *beside)))
     while waiting:
         for each in [each for each in waiting if b"\n" in each._buffer]:
             waiting.remove(each)
@@ -435,9 +438,10 @@ def arriving(servers: Sequence[Server], timeout_s: float) -> Iterator[tuple[Serv
         if not waiting:
             return
         left, interrupt = deadline - time.monotonic(), waiting[0]._interrupt
-        by_fd, logs = {each._read: each for each in waiting}, [each._log.fd for each in servers if each._log.fd >= 0]
+        watched = [*waiting, *(each for each in beside if each not in waiting and not each._buffer and not each.ended)]
+        by_fd, logs = {each._read: each for each in watched}, [each._log.fd for each in every if each._log.fd >= 0]
         ready, _, _ = select.select([*by_fd, *logs, interrupt.fd], [], [], min(max(0.0, left), LONGEST_WAIT_S))
-        for each in servers:
+        for each in every:
             each._log.drain()
         if interrupt.fd in ready:
             interrupt.take()

@@ -83,7 +83,7 @@ class Explaining:
             return
         self._watcher.start(len(comparisons) * 2 * TRACES, "profiling")
         try:
-            with self._session.device(self._watcher):
+            with self._session.devices.held(self._watcher):
                 for each in comparisons:
                     found = self._explained(each)
                     self.explained.append(found)

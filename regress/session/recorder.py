@@ -50,7 +50,7 @@ class Recorder:
         sides = {each.side.name: each.side for each in prepared if not each.side.dirty}
         self._sides = {} if session.request.quick else sides
         self._machine = session.machine
-        self._uuids = ", ".join(each.uuid for each in session.gpus)
+        self._uuids = ", ".join(each.uuid for each in session.devices.named)
         self._identities: dict[str, Identity] = {}
         self._recorded = self._store.machine_facts(self._machine.name)
         self._checkout = Checkout(session, prepared)

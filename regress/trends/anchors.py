@@ -28,11 +28,12 @@ FEWEST_TOGETHER = 5
 
 
 class Again(NamedTuple):
-    """Which commit was measured again, beside which, and its round values then."""
+    """Which commit was measured again, beside which, its round values then, and the run of regress that each is of."""
 
     commit: str
     beside: str
     now: tuple[float, ...]
+    runs: tuple[str, ...] = ()
 
 
 class Anchors:
@@ -51,7 +52,8 @@ class Anchors:
             sha = each.recorded.commit_sha
             for series in series_of([(sha, [each.recorded])], settings):
                 of_name = self._again.setdefault(series.case.name, {})
-                of_name.setdefault(key_of(series), []).append(Again(sha, each.beside, series.rounds[0]))
+                again = Again(sha, each.beside, series.rounds[0], series.runs.get(0, ()))
+                of_name.setdefault(key_of(series), []).append(again)
 
     def of(self, name: str) -> Mapping[Key, Sequence[Again]]:
         """What was measured again of a benchmark, by series."""
@@ -79,7 +81,7 @@ def key_of(series: Series) -> Key:
 def anchors_of(series: Series, found: Iterable[Again]) -> tuple[Anchor, ...]:
     """The anchors of one series, with what they were when they were new; those of commits without a result then are none."""
     then = _by_commit(series)
-    return tuple(Anchor(sha, beside, then[sha], now) for sha, beside, now in found if then.get(sha))
+    return tuple(Anchor(sha, beside, then[sha], now, runs) for sha, beside, now, runs in found if then.get(sha))
 
 
 def _by_commit(series: Series) -> dict[str, tuple[float, ...]]:

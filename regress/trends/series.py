@@ -72,6 +72,8 @@ class _Case:
     points: defaultdict[str, dict[int, _Point]] = field(default_factory=lambda: defaultdict(dict))
     failures: dict[int, str] = field(default_factory=dict)
     conditions: dict[int, Conditions] = field(default_factory=dict)
+    runs: defaultdict[str, dict[int, tuple[str, ...]]] = field(default_factory=lambda: defaultdict(dict))
+    """By metric and commit: which run of regress each value is of."""
     links: dict[str, list[Link]] = field(default_factory=dict)
     """By metric: what is known of its commits against others with which they took windows in turn."""
     about: tuple[int, Metric | None] = (-1, None)
@@ -139,8 +141,9 @@ class _Cases:
             if evidence.failure is None:
                 if _on_device(evidence, benchmark):
                     case_found.conditions[place] = conditions(evidence.good)
-                for point in _points(evidence, way, benchmark, better):
+                for point, runs in _points(evidence, way, benchmark, better):
                     case_found.points[point[0].metric.name][place] = point
+                    case_found.runs[point[0].metric.name][place] = runs
                 for metric, links in links_of(place, evidence.good).items():
                     case_found.links.setdefault(metric, []).extend(links)
             else:
@@ -160,6 +163,8 @@ class _Cases:
             for case, *cells in zip(cases, *by_case, strict=True):
                 if points := _asv_points(about, places, *cells):
                     case.points[metric].update(points)
+                    for place in case.runs.get(metric, {}).keys() & points.keys():
+                        del case.runs[metric][place]
         about = _table_about(table, table.benchmark.metric, better)
         for index, row, failure in table.failures():
             cases[index].fail(places[row], failure.kind, about.metric)
@@ -187,7 +192,10 @@ def _table_about(table: AsvTable, metric: str, better: Better | None) -> _About:
     return _about(metric, table.columns[metric].unit, way, table.benchmark, better, primary=primary)
 
 
-def _points(evidence: Evidence, way: Way, benchmark: Benchmark | None, better: Better | None) -> Iterator[_Point]:
+def _points(
+    evidence: Evidence, way: Way, benchmark: Benchmark | None, better: Better | None
+) -> Iterator[tuple[_Point, tuple[str, ...]]]:
+    """By metric, with the run that each value is of."""
     own = _own(evidence.good, benchmark)
     for name in sorted(evidence.metrics()):
         values = evidence.values_of(name, every_round=name == own)
@@ -197,9 +205,9 @@ def _points(evidence: Evidence, way: Way, benchmark: Benchmark | None, better: B
         own_way = _as_metric(name, way)
         about = _about(name, unit, own_way, benchmark, better, primary=name == own, exact=values.exact)
         if values.failure is None:
-            yield about, values.values, None, ""
+            yield (about, values.values, None, ""), values.runs
         else:
-            yield about, (), None, values.failure.kind
+            yield (about, (), None, values.failure.kind), ()
 
 
 def _about(
@@ -307,6 +315,7 @@ def _series(
         primary=about.primary,
         threshold=about.threshold,
         conditions=case.conditions if about.metric.kind == "time" else {},
+        runs=case.runs.get(about.metric.name, {}),
         corrected=_corrected(points, commits, case.links.get(about.metric.name, ())),
     )
 

@@ -583,16 +583,16 @@ def test_the_clocks_of_the_measured_device_are_locked_while_it_is_measured(
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
     monkeypatch.setattr(cuda, "CudaBackend", lambda: types.SimpleNamespace(facts=lambda: {"gpu_uuid": UUID}))
     session = Session(Request(start=p.root, lock_clocks=True))
-    with session.device(watch) as words:
+    with session.devices.held(watch) as words:
         assert words.startswith("SM clock locked at 1980 MHz")
         assert [name for name, _ in nvml.calls] == ["SetGpu", "SetMemory"]
     assert nvml.calls[2:] == RESETS
-    with Session(Request(start=p.root)).device(watch) as words:
+    with Session(Request(start=p.root)).devices.held(watch) as words:
         assert (words, nvml.calls[4:]) == ("", [])
     # What a killed run has left is given back also where nobody asks for a lock.
     (file,) = (p.root / "cache" / "clocks").iterdir()
     file.write_text(json.dumps({"uuid": UUID, "pid": 1}))
-    with Session(Request(start=p.root)).device(watch):
+    with Session(Request(start=p.root)).devices.held(watch):
         assert nvml.calls[4:] == RESETS
 
 
@@ -602,9 +602,9 @@ def test_a_gpu_is_measured_by_one_process_at_a_time(
     p = project(device="cuda", cache_dir="cache", lock_dir="locks")
     monkeypatch.setattr(cuda, "CudaBackend", lambda: types.SimpleNamespace(facts=lambda: {"gpu_uuid": UUID}))
     first, second = (Session(Request(start=p.root)) for _ in range(2))
-    with first.device(Watch()):
+    with first.devices.held(Watch()):
         with pytest.raises(NothingMeasured, match=rf"{UUID} is being measured by process {os.getpid()} of"):
-            with second.device(Watch()):
+            with second.devices.held(Watch()):
                 raise AssertionError("both measure")
-    with second.device(Watch()) as words:
+    with second.devices.held(Watch()) as words:
         assert words == ""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from regress.history import Store
-from regress.model import SYNCHRONIZES, Commit, Machine, Side
+from regress.model import SYNCHRONIZES, Commit, Machine, Measured, Side
 from tests.history.samples import benchmark, taken
 
 from .made import DAY, START, Made, noisy
@@ -188,4 +188,34 @@ def test_what_is_open_only_where_nothing_is_measured_any_more_is_gone(tmp_path: 
     assert [(index.places[each.place].label, each.status) for each in index.rows] == [
         ("new", "recovered"),
         ("old", "gone"),
+    ]
+
+
+def test_how_many_cases_have_too_few_results_for_a_change_to_be_told(tmp_path: Path) -> None:
+    """Of two benchmarks one has three results, and then enough; a new place begins anew."""
+    made = Made(tmp_path / "p", 6)
+    old, new = noisy((6, 1e-3)), [None, None, None, *noisy((3, 1e-3))]
+    index = made.record({"x.time_old": old, "x.time_new": new}).index()
+    assert (index.fewest, index.young, index.told) == (4, (1,), True)
+    assert {each.lacks: (each.status, each.why) for each in index.rows} == {
+        0: ("unchanged", ""),
+        1: ("undecided", "3 results that can be compared, and it takes 4"),
+    }
+    made.record({"x.time_old": [*[None] * 5, 1e-3]}, machine="other")
+    assert made.index().young == (1, 1)
+
+
+def test_one_result_that_repeats_exactly_tells_nothing_either(tmp_path: Path) -> None:
+    made, box = Made(tmp_path / "p", 2), Machine("box", {})
+    store = Store(made.root / "history")
+    found = []
+    for at, sha in enumerate(made.shas):
+        side = Side("head", Commit(sha, "", "", START + at * DAY), "HEAD", "env")
+        values = {"gpu_time": Measured(1e-3, [1e-3]), "peak_memory": Measured(1e6, [1e6], unit="B", exact=True)}
+        store.append(side, box, "env", replace(taken(ADD), values=values), {"gpu_uuid": "G"}, benchmark())
+        store.finish(side, box, "env", python="3.12", benchmarks={ADD: benchmark()})
+        found.append({each.metric: (each.status, each.lacks) for each in made.index().rows})
+    assert found == [
+        {"gpu_time": ("undecided", 3), "peak_memory": ("undecided", 1)},
+        {"gpu_time": ("undecided", 2), "peak_memory": ("unchanged", 0)},
     ]

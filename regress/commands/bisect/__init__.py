@@ -188,7 +188,7 @@ class _Bisect:
             bad.sha,
             self._environment,
             machine,
-            *self._session.devices,
+            *self._session.devices.uuids,
             str(request.own_suite),
         )
         ledger = Ledger(self._session.cache, about)

@@ -27,7 +27,8 @@ from regress.git import Repository, open_repository
 from regress.history.disk import changing_kept, read_kept
 from regress.model import Case, Check, Report
 from regress.run.execute import Watcher
-from regress.session import Request, Session, counted, device_line, quoted
+from regress.session import Request, Session, counted, quoted
+from regress.session.remarks import device_line
 from regress.units import format_duration
 
 __all__ = ["init"]
@@ -157,7 +158,7 @@ def _classified(session: Session, watcher: Watcher, budget_s: float) -> Classifi
     if not environment_of(session.config, "").asv and not session.repository.is_bare:
         side = replace(side, revision="the working tree", dirty=True)
     job = session.job((session.prepare(side, watcher),), 1)
-    with session.device(watcher):
+    with session.devices.held(watcher):
         return classify(job, watcher, budget_s)
 
 
@@ -171,7 +172,7 @@ def _state(session: Session) -> str:
         *(hashlib.sha256(text).hexdigest() for text in texts),
         repository.resolve("HEAD").sha,
         *(f"{path} {path.lstat().st_mtime_ns}" for path in changed if path.exists()),
-        *session.devices,
+        *session.devices.uuids,
         *_selected(session),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]

@@ -14,7 +14,8 @@ from regress.run.execute import Job, Watcher, discover, where_searched
 from regress.run.plan import Selection, select
 from regress.run.profiled import CALLS, Profiled, profiled
 from regress.run.unmatched import nothing_matches
-from regress.session import Request, Session, counted, device_line
+from regress.session import Request, Session, counted
+from regress.session.remarks import device_line
 from regress.session.throughput import declares_work, throughput, work_of
 from regress.traces import chrome
 from regress.traces.calls import call_profile, of_components
@@ -72,7 +73,7 @@ def profile_cases(
     if against:
         chosen = replace(chosen, cases=[_one(chosen, *against), _one(chosen, *words)])
     seen = _Seen()
-    with session.device(watcher) as locked:
+    with session.devices.held(watcher) as locked:
         _profile(session, chosen, seen, watcher, calls)
     cases = counted(len(chosen.cases), "case")
     codes = exit_codes(seen.found, seen.interrupted)

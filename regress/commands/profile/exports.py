@@ -14,8 +14,9 @@ from regress.errors import RegressError
 from regress.history import Store
 from regress.model import Machine, Report, Settings
 from regress.profiles import Profile, read
-from regress.session import Request, Session, counted, device_line
+from regress.session import Request, Session, counted
 from regress.session.recorder import DEVICE_FACTS
+from regress.session.remarks import device_line
 from regress.traces.rounds import benchmarks_of, rounds_of
 
 ENVIRONMENT = "profiled"

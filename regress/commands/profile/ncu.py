@@ -60,12 +60,12 @@ def meter_cases(
     revision, calls = only(revisions), calls or CALLS
     _refuse_files(request.patterns)
     session = Session(request)
-    session.require_gpu("whose kernels ncu could measure")
+    session.devices.require_gpu("whose kernels ncu could measure")
     tool = _tool()
     side = session.one_side(revision, environment)
     chosen = choose(session, session.job((session.prepare(side, watcher),), 1))
     seen = _Seen()
-    with session.device(watcher) as locked:
+    with session.devices.held(watcher) as locked:
         _meter(_Meter(session, chosen, tool, calls), seen, watcher)
     codes = exit_codes(seen.found, seen.interrupted)
     each = f"{counted(calls, 'call')} of each under Nsight Compute"

@@ -30,7 +30,8 @@ from regress.trends.events import (
     Events,
     anchors_beside,
     by_event,
-    events_on,
+    by_history,
+    events_in,
     marked_new,
     shifts_in,
     with_failures,
@@ -81,7 +82,7 @@ def sweep(
     if not run.left and not run.failed:
         report = _nothing(session, chosen, _all_done(chosen), start)
     else:
-        before = events_on(session, chosen.line, run.names, session.machine.name)
+        before = events_in(session, chosen.histories, run.names, session.machine.name)
         run.measure()
         if not run.measured and run.failed:
             what, why, fix = next(iter(run.failed.values()))
@@ -95,7 +96,7 @@ def sweep(
         found = _found(session, chosen, run, before)
         bisected = Bisected()
         if bisects and not run.interrupted:
-            bisected = bisect_new(request, found, chosen.line, watcher, environment=environment, end_s=end_s)
+            bisected = bisect_new(request, found, chosen.histories, watcher, environment=environment, end_s=end_s)
             found = (
                 _found(session, chosen, run, before) if bisected.found else found
             )  # what is confirmed is known by now
@@ -108,9 +109,12 @@ def sweep(
 
 def _found(session: Session, chosen: Chosen, run: Sweep, before: Events) -> Events:
     """What the history says by now, and what of it nobody knew before."""
-    found = marked_new(before, events_on(session, chosen.line, run.names, session.machine.name))
+    found = marked_new(before, events_in(session, chosen.histories, run.names, session.machine.name))
     changes = with_manners(session, found.changes)
-    return replace(found, changes=changes, shifts=shifts_in(session, chosen.line, changes))
+    shifts = [
+        each for history, own in by_history(changes, chosen.histories) for each in shifts_in(session, history, own)
+    ]
+    return replace(found, changes=changes, shifts=tuple(shifts))
 
 
 def _words(request: Request, words: str, since: str | None, steps: int, only: str, environment: str) -> list[str]:
@@ -176,7 +180,8 @@ def _report(
         head = Side("head", chosen.line[-1], "")
         warnings += complaints(session, review(session, head).entries_of(run.cases))
     new = [each for each in outside(found.changes, found.shifts) if each.new]
-    single = [min(own, key=lambda each: len(each.blamed)) for own in by_event(new, chosen.line)]
+    events = [event for history, own in by_history(new, chosen.histories) for event in by_event(own, history)]
+    single = [min(each, key=lambda one: len(one.blamed)) for each in events]
     tentative = [each for each in single if each.point.state == "tentative"]
     suggestions = [_again(each.changes[0]) for each in found.shifts if each.new]
     suggestions += [_next(each) for each in [*tentative[:2], *(each for each in single if each.point.is_open)][:3]]
@@ -265,7 +270,20 @@ def _remark(run: Sweep, found: Events) -> str:
         (sum(each.acknowledged is None for each in found.breakages) - broken, "case", "known without a number"),
     ]
     still = [f"{counted(number, noun)} {what}" for number, noun, what in before if number]
+    young, of, takes = _untold(found)
+    if young == of and young and not words:
+        words, still = ["no change can be told yet"], [takes, *still]
+    elif young:
+        still.append(f"{young} of {counted(of, 'case')} cannot be told yet: {takes}")
     return "; ".join([f"{', '.join(words) or 'nothing new'} ({', '.join(measured)})", *still])
+
+
+def _untold(found: Events) -> tuple[int, int, str]:
+    """How many cases have too few results for a change to be told, of how many that give numbers, and what it takes."""
+    broken = {each.case for each in found.breakages}
+    lacking = [lacks for case, lacks in found.lacking.items() if case not in broken]
+    takes = f"it takes at least {counted(max(lacking, default=0), 'more commit')} with results"
+    return sum(lacks > 0 for lacks in lacking), len(lacking), takes
 
 
 def _rank(changed: Changed) -> int:

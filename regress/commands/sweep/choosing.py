@@ -22,6 +22,8 @@ class Chosen:
     """For people: "new commits after 3f2c1ab0"."""
     line: tuple[Commit, ...]
     """The commits of the branches, the oldest first, and any that are measured besides."""
+    histories: tuple[tuple[Commit, ...], ...]
+    """The same of each branch by itself, the first one first: what it has of them."""
     wanted: frozenset[str]
     """Those to be measured, unless they are already."""
     after: str = ""
@@ -72,7 +74,8 @@ def choose(
     known = {each.sha for each in line}
     rest = [each for each in found if each.sha not in known]
     line = _in_order(session, branches, rest, line) if rest else line
-    return Chosen(named, tuple(line), frozenset(each.sha for each in found), after)
+    histories = session.histories([*branches, *(each.sha for each in rest)], line)
+    return Chosen(named, tuple(line), tuple(map(tuple, histories)), frozenset(each.sha for each in found), after)
 
 
 def _branches(session: Session, needed: bool) -> list[str]:

@@ -19,7 +19,8 @@ from regress.history import Store
 from regress.history.disk import changing_kept, read_kept
 from regress.model import Batch, Benchmark, Case, Round
 from regress.run.execute import Measured
-from regress.session import Session, needs_device
+from regress.session import Session
+from regress.session.remarks import needs_device
 
 FILE = "sweep.json"
 FORMAT = 1

@@ -25,10 +25,11 @@ from regress.run.environments import Prepared, identity_of
 from regress.run.execute import Measured, Watcher, execute, nothing_selected
 from regress.run.plan import Selection, select, unimportable
 from regress.run.problems import apart
-from regress.session import Session, counted, device_line, quoted, require_values, throttled
+from regress.session import Session, counted, quoted
 from regress.session.recorder import Recorder, complete
+from regress.session.remarks import device_line, remarks, require_values, throttled
 from regress.trends import Numbers, numbers_before, past_of
-from regress.trends.events import events_on
+from regress.trends.events import events_in
 
 GROUP = 4
 """Commits that are measured in turn: so far apart in time lie the rounds of one of them."""
@@ -177,7 +178,7 @@ class Sweep:
 
     def _changed(self) -> set[int]:
         """Places of commits that a large change may be due to."""
-        found = events_on(self._session, self._chosen.line, self.names, self._session.machine.name).changes
+        found = events_in(self._session, self._chosen.histories, self.names, self._session.machine.name).changes
         return {self._place[sha] for each in found if each.point.large for sha in each.point.blamed}
 
     def _anchors(self, group: Sequence[Commit]) -> dict[Commit, Collection[Case] | None]:
@@ -291,13 +292,13 @@ class Sweep:
         if missing.keys() != set(self.cases):
             job = replace(job, selection=Selection(tuple(map(str, missing)), known=True))
         recorder = Recorder(session, session.config.results_dir, sides)
-        with session.device(self._watcher):
+        with session.devices.held(self._watcher):
             found = execute(job, recorder.take, self._watcher, Missing(missing, self.rounds, self._end_s))
         recorder.finish(found)
         require_values(found)
         self.machine = recorder.machine
         self.device = self.device or device_line(next(iter(found.facts.values()), {}), found.rounds)
-        self.warnings += [*session.warnings(found, job, Ceilings()), *recorder.warnings(), *throttled(found)]
+        self.warnings += [*remarks(session.config, found, job, Ceilings()), *recorder.warnings(), *throttled(found)]
         self._note_problems(sides[-1], found.problems)
         return found
 

@@ -14,8 +14,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 from regress.pages import Event, Index, PageCommit
 from regress.report.rows import metric_words
-from regress.report.style import cut, visible
 from regress.report.xml import document, inert
+from regress.text.style import cut, visible
 from regress.units import format_change, format_interval, format_pair
 
 FEED = "feed.xml"

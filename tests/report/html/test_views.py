@@ -285,6 +285,7 @@ def test_comparing_two_commits(visit: Visit) -> None:
         made.PARSE: "improved",
         made.NORM: "improved",
         made.OOM: "failed",
+        made.NOISY: "undecided",
     }
     assert "regress compare" in told
     page.click("text=swap")

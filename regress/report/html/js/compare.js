@@ -29,6 +29,9 @@
     if (verdict === "incomparable") return {row, verdict, base, head, ratio: null, why: "measured differently in between"};
     const ratio = base.value > 0 ? head.value / base.value : null,
       why = doubt(row, from, to, base, head, ratio, verdict);
+    // That nothing moved can be told only where a move could be.
+    if (verdict === "unchanged" && row.status === "undecided")
+      return {row, verdict: row.status, moved: verdict, base, head, ratio, why: why ?? row.why};
     // The newest level may rest on a value or two, which the row says.
     const unsure = low < high && row.status === "tentative" && high === row.levels.length - 1;
     return {row, verdict: why ? "undecided" : unsure && CLAIMS.includes(verdict) ? "tentative" : verdict, moved: verdict, base, head, ratio, why};
@@ -217,7 +220,11 @@
               h(
                 "p",
                 {class: "empty"},
-                states.length || R.get("q") ? "Nothing matches." : "Every benchmark is unchanged.",
+                !judged.length
+                  ? "Nothing was measured at these two commits, or before them."
+                  : states.length || R.get("q")
+                    ? "Nothing matches."
+                    : "Every benchmark is unchanged.",
               ),
             ]),
       );
@@ -227,7 +234,7 @@
         h(
           "p",
           {class: "lede"},
-          `${text.counted(judged.length, "series", "series")} (a case and a metric in one place${judged.some(each => each.row.cases > 1) ? "; of benchmarks with many cases the worst one" : ""}): ${text.listed(words)}. `,
+          `${text.counted(judged.length, "series", "series")} (a case and a metric in one place${judged.some(each => each.row.cases > 1) ? "; of benchmarks with many cases the worst one" : ""})${words.length ? `: ${text.listed(words)}` : ""}. `,
           !means.length
             ? ""
             : means.length > 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from regress.report.style import Style, cells, cut, pad, paint
+from regress.text.style import Style, cells, cut, pad, paint
 
 __all__ = ["Layout", "Row", "align", "shortened"]
 
