@@ -8,7 +8,7 @@ changes     the change points of a Series, and which of them are worth an alert
 anchors     commits measured again: a machine that moved
 gating      which series speak for their cases, and which of their changes
 shifts      many unrelated benchmarks that moved at one commit: was it the machine?
-manner      whether something was measured otherwise where it moved
+manner      whether something was measured differently where it moved
 breakages   which cases gave numbers and give none any more
 drift       what the steps since a release add up to
 events      all of that over the recorded commits of a project, and what of it nobody knew before
