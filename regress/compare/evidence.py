@@ -30,6 +30,8 @@ class Values:
     values: tuple[float, ...]
     runs: tuple[str, ...]
     """The run of regress that recorded each; empty where nothing says."""
+    cards: tuple[str, ...]
+    """The UUID of the device that each was measured on; empty where nothing says."""
     units: frozenset[str]
     exact: bool
     """Every round calls its value exact; they may still differ."""
@@ -128,6 +130,7 @@ class Evidence:
         return Values(
             values=tuple(value.value for _, value in good),
             runs=tuple(each.run for each, _ in good),
+            cards=tuple(str(each.facts.get("gpu_uuid", "")) for each, _ in good),
             units=frozenset(each.unit for each in present),
             exact=bool(present) and all(each.exact for each in present),
             failure=failure,
@@ -201,6 +204,23 @@ def draws_of(base: SessionValues, head: SessionValues) -> Draws:
         return Draws(*own, note=f"{left} rounds of other sessions left out: one session has both sides" if left else "")
     sessions = len(set(base.runs)), len(set(head.runs))
     return Draws(_by_session(base), _by_session(head), sessions, _words(*sessions))
+
+
+def on_one_card(base: Sequence[Round], head: Sequence[Round]) -> tuple[Sequence[Round], Sequence[Round]]:
+    """The rounds of a case; of sides that were on unlike cards those of the run and card that have most of both. Cards of one
+    kind are apart by more than sessions are."""
+    if {card for _, card in map(_job, base)} == {card for _, card in map(_job, head)}:
+        return base, head
+    both = Counter(map(_job, base)) & Counter(map(_job, head))
+    shared = [job for job, rounds in both.items() if all(job) and rounds > 1]
+    if not shared:
+        return base, head
+    job = max(shared, key=lambda each: (both[each], each))
+    return [each for each in base if _job(each) == job], [each for each in head if _job(each) == job]
+
+
+def _job(round_: Round) -> tuple[str, str]:
+    return round_.run, str(round_.facts.get("gpu_uuid", ""))
 
 
 def _of(values: SessionValues, run: str) -> tuple[float, ...]:

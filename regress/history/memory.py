@@ -2,7 +2,7 @@
 
     aa.json         the last A/A check on each device
     noise.json      how much each case's rounds scatter, as past checks have seen it
-    confirmed.json  changes that were measured in turn and confirmed, by check, gate or bisect
+    confirmed.json  changes of the history that were measured in turn, by check, gate or bisect: confirmed, or found to be none
     verdicts.json   the last verdict on each case, and how often one was taken back
 
 A history has seen the one or two newest results of a change only; a verdict that was confirmed has seen both sides of it, in
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -123,12 +123,20 @@ def _claims(folder: Path) -> StateFile[dict[str, dict[str, list[_Claim]]]]:
 
 def keep_confirmed(folder: Path, machine: str, command: str, base: str, head: str, found: Iterable[Found]) -> None:
     """Keep that a command has confirmed these between two commits, by their full hashes. Raises StoreError."""
-    claims = [each for each in found if each[2].traits.claims]
-    if not claims:
+    _keep(folder, machine, command, base, head, [each for each in found if each[2].traits.claims])
+
+
+def keep_unchanged(folder: Path, machine: str, command: str, base: str, head: str, found: Iterable[Found]) -> None:
+    """The same of what a history says has changed, and a command has found unchanged. Raises StoreError."""
+    _keep(folder, machine, command, base, head, [each for each in found if each[2] is Verdict.UNCHANGED])
+
+
+def _keep(folder: Path, machine: str, command: str, base: str, head: str, judged: Sequence[Found]) -> None:
+    if not judged:
         return
     with _claims(folder).changing() as machines:
         cases = machines.setdefault(machine, {})
-        for case, metric, verdict, ratio in claims:
+        for case, metric, verdict, ratio in judged:
             known = cases.setdefault(str(case), {}).setdefault(metric.name, [])
             known[:] = [each for each in known if each[:2] != (base, head)][1 - CONFIRMED :]
             known.append((base, head, verdict, ratio, command, time.time()))

@@ -101,7 +101,9 @@ class Rounds(NamedTuple):
 
 def _taken(series: Series, own: Sequence[int]) -> Rounds:
     """The rounds of these items of the columns."""
-    found = [(value, run) for each in own for value, run in zip(series.rounds[each], _runs(series, each), strict=True)]
+    found = [
+        (value, run) for each in own for value, run in zip(series.curve_rounds[each], _runs(series, each), strict=True)
+    ]
     return Rounds(*zip(*found, strict=True))
 
 

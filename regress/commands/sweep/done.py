@@ -43,7 +43,7 @@ class Done:
         rounds: int,
         retry: bool,
     ) -> None:
-        self._session, self._environment = session, environment
+        self._session, self.environment = session, environment
         self._benchmarks, self._cases, self._rounds, self._retry = benchmarks, cases, rounds, retry
         self._store = Store(session.config.results_dir)
         self._kept = StateFile(session.cache / FILE, "commits", dict[str, Tried])
@@ -74,7 +74,7 @@ class Done:
         had: Counter[Case] = Counter()
         failed: set[Case] = set()
         without_device: set[Case] = set()
-        for recorded in self._store.load(sha, self._session.machine.name, self._environment).recorded:
+        for recorded in self._store.load(sha, self._session.machine.name, self.environment).recorded:
             for each in recorded.rounds:
                 definition, wanted = recorded.benchmarks.get(each.name), self._benchmarks.get(each.name)
                 if definition is None or wanted is None or code_differs(definition, wanted) or not _ours(each):
@@ -98,7 +98,7 @@ class Done:
         self._remember(sha, {self._absent(word): self._benchmarks[name].version for word, name in names.items()})
 
     def _absent(self, name: str) -> str:
-        return f"{self._environment} {name}"
+        return f"{self.environment} {name}"
 
     def _remember(self, sha: str, entries: Mapping[str, Tried]) -> None:
         if not entries:
