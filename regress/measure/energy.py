@@ -70,6 +70,7 @@ def energy_of_call(call: Call, device: DeviceBackend, limit_s: float) -> Optiona
 def _calls_of_batch(call: Call, device: DeviceBackend) -> int:
     """Calls that keep the device busy for a batch."""
     calls = 1
+    device.synchronize()  # what was asked for before is none of them
     while True:
         start_s = device.now()
         for _ in range(calls):
