@@ -146,6 +146,7 @@ def _request(options: dict[str, Any], more: dict[str, Any], note: Callable[[str]
         lock_clocks=bool(options.get("lock_clocks")),
         wait_lock=bool(options.get("wait_lock")),
         gpus=options.get("gpus") or (),
+        into=options.get("into"),
         fetches=not options.get("no_fetch"),
         note=note,
     )

@@ -8,7 +8,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +61,8 @@ class Request:
     """Those to measure on at once: numbers, UUIDs, or `all`."""
     fetches: bool = True
     """Whether a project that is known by its address may be cloned and fetched."""
+    into: Path | None = None
+    """Folder of results in place of results_dir."""
     note: Callable[[str], None] = _unheard
     """Takes a line on what takes its time before anything is measured."""
 
@@ -72,6 +74,9 @@ class Session:
         self.request = request
         loaded = configuration.load(request.config_file, request.start)
         self.config: Config = configuration.with_overrides(loaded, **request.overrides)
+        self._own = configuration.own_paths(self.config)
+        if request.into is not None:
+            self.config = replace(self.config, results_dir=request.into.absolute())
         self.cache = configuration.cache_dir(self.config)
         self.run = new_run()
         """What tells the rounds that it records from those of other runs."""
@@ -110,7 +115,7 @@ class Session:
 
     @property
     def own_paths(self) -> tuple[Path, ...]:
-        return configuration.own_paths(self.config)
+        return (*self._own, self.config.results_dir)
 
     def recorded(self, machine: str | None = None) -> frozenset[str]:
         """The full hashes of all commits with results, on a machine or on any."""

@@ -294,7 +294,7 @@ class Repository:
     # -- worktrees -------------------------------------------------------------------------------------------------------
 
     def worktree(self, commit: Commit, parent: Path, matters: Matters = lambda tree, name: True) -> Path:
-        """A checkout of `commit` at PARENT/SHA, made once and then reused with all that was built in it: Worktrees.get. Of
+        """A checkout of `commit` below `parent`, made once and then reused with all that was built in it: Worktrees.get. Of
         files in Git LFS and submodules it has to have those that matter."""
         return self._worktrees.get(commit.sha, parent, matters)
 

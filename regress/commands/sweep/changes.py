@@ -41,9 +41,9 @@ class Events:
     """What has never given a number and fails: no event, as nothing has stopped."""
 
 
-def events_on(session: Session, line: Sequence[Commit], names: Collection[str], machine: str | None) -> Events:
-    """The change points of these benchmarks on a machine, or on all, over the commits of `line`, in what gates, and what gives
-    no number any more. What is acknowledged says so."""
+def events_on(session: Session, line: Sequence[Commit], names: Collection[str] | None, machine: str | None) -> Events:
+    """The change points of these benchmarks on a machine, each None for all, over the commits of `line`, in what gates, and
+    what gives no number any more. What is acknowledged says so."""
     config = session.config
     entries = review(session, Side("head", line[-1], "")) if line else None
     past = past_of(config.results_dir, session.cache, line, config.settings, machine)
@@ -53,7 +53,7 @@ def events_on(session: Session, line: Sequence[Commit], names: Collection[str], 
     broken: list[Breakage] = []
     never: set[Case] = set()
     for name in past.names:
-        if name not in names:
+        if names is not None and name not in names:
             continue
         every = past.series(name)
         never |= numberless(every)

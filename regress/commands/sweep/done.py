@@ -41,9 +41,10 @@ class Done:
         rounds: int,
         retry: bool,
     ) -> None:
-        self._session, self._environment = session, environment
+        self._session, self.environment = session, environment
         self._benchmarks, self._cases, self._rounds, self._retry = benchmarks, cases, rounds, retry
         self._store = Store(session.config.results_dir)
+        self._cards = session.devices
         self._path = session.cache / FILE
         build = repr((session.config.settings.build, session.config.settings.env_key, environment))
         self._build = "build " + hashlib.sha256(build.encode()).hexdigest()[:16]
@@ -68,27 +69,42 @@ class Done:
     def _had(self, sha: str) -> tuple[Counter[Case], set[Case]]:
         """How many rounds of ours, of the benchmarks as they are now, the commit has, and which cases failed in one.
 
+        Rounds of two cards are no whole: what was only begun on another card than today's is measured anew, whole.
+
         What was skipped for want of a device has not failed where nothing else was measured: the driver may have been broken.
         """
-        had: Counter[Case] = Counter()
+        had: Counter[tuple[Case, str]] = Counter()
         failed: set[Case] = set()
         without_device: set[Case] = set()
-        for recorded in self._store.load(sha, self._session.machine.name, self._environment).recorded:
+        for recorded in self._store.load(sha, self._session.machine.name, self.environment).recorded:
             for each in recorded.rounds:
                 definition, wanted = recorded.benchmarks.get(each.name), self._benchmarks.get(each.name)
                 if definition is None or wanted is None or code_differs(definition, wanted) or not _ours(each):
                     continue
                 case = Case(each.name, tuple(each.params))
-                had[case] += each.failure is None
+                had[case, str(each.facts.get("gpu_uuid", ""))] += each.failure is None
                 if each.failure is not None and not self._retry:
                     (without_device if needs_device(each) else failed).add(case)
-        return had, failed | without_device if had.total() else failed
+        most: Counter[Case] = Counter()
+        for (case, card), rounds in had.items():
+            if rounds >= self._rounds or card in ("", *self._cards):
+                most[case] = max(most[case], rounds)
+        return most, failed | without_device if had.total() else failed
 
     def unbuilt(self, sha: str, why: str) -> None:
         """The commit did not build in this sweep."""
         before = self._tried.get(sha)
         times = _times(before.get(self._build)) if isinstance(before, dict) else 0
         self._remember(sha, {self._build: [times + 1, why]})
+
+    def take(self, tried: Mapping[str, Mapping[str, Any]]) -> None:
+        """Add what others have found of the same cases elsewhere, each once."""
+        for sha, entries in tried.items():
+            for key, entry in entries.items():
+                if key == self._build:
+                    self.unbuilt(sha, entry[1])
+                else:
+                    self._remember(sha, {key: entry})
 
     def absent(self, sha: str, cases: Iterable[Case]) -> None:
         """The commit does not have these cases: a file cannot be imported with its code, or parameters depend on it."""
@@ -98,7 +114,7 @@ class Done:
         self._remember(sha, {self._absent(word): self._benchmarks[name].version for word, name in names.items()})
 
     def _absent(self, name: str) -> str:
-        return f"{self._environment} {name}"
+        return f"{self.environment} {name}"
 
     def _remember(self, sha: str, entries: Mapping[str, Any]) -> None:
         if not entries:

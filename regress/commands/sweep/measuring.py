@@ -46,13 +46,14 @@ class Sweep:
         chosen: Chosen,
         watcher: Watcher,
         recorded: Collection[str],
-        *,
         environment: str,
-        retry: bool,
+        retry: bool = False,
+        *,
         end_s: float = math.inf,
+        group: int = GROUP,
     ) -> None:
         self._session, self._chosen, self._watcher, self._recorded = session, chosen, watcher, recorded
-        self._end_s = end_s
+        self._end_s, self._group = end_s, group
         self._environment, self._retry = environment, retry
         self._place = {each.sha: at for at, each in enumerate(chosen.line)}
         self.rounds = session.config.settings.sweep_rounds
@@ -70,11 +71,13 @@ class Sweep:
         self.device = ""
         self.interrupted = False
         self.cases: list[Case] = []
+        self.benchmarks: Mapping[str, Benchmark] = {}
+        """The suite's, by name."""
         self._had: Numbers = {}
         """What gave numbers before, and cannot be imported with the newest commit's code."""
-        self._done = self._look_over()
+        self.done = self._look_over()
         self._lacking = {
-            sha: missing for sha in self._place if sha in chosen.wanted and (missing := self._done.missing(sha))
+            sha: missing for sha in self._place if sha in chosen.wanted and (missing := self.done.missing(sha))
         }
         self.planned = len(self._lacking)
         """Commits that were to be measured."""
@@ -106,6 +109,7 @@ class Sweep:
             identity = identity_of(prepared, python)
             for each in (each for each in self._chosen.line if each.sha in self._chosen.wanted):
                 complete(self._session, self._side(each), identity)
+            self.benchmarks = benchmarks
             done = Done(self._session, identity.name, benchmarks, self.cases, self.rounds, self._retry)
             for sha, failed in unbuilt.items():
                 if done.missing(sha):
@@ -169,10 +173,10 @@ class Sweep:
         left, line = set(self.left), self._chosen.line
         if not left:
             return []
-        changed = self._changed() if len(left) > GROUP else ()
+        changed = self._changed() if len(left) > self._group else ()
         (first,) = next_places([each.sha in left for each in line], changed, 1)
         alike = {sha for sha in left if self._lacking[sha] == self._lacking[line[first].sha]}
-        places = next_places([each.sha in alike for each in line], changed, GROUP)
+        places = next_places([each.sha in alike for each in line], changed, self._group)
         return [line[place] for place in sorted(places)]
 
     def _changed(self) -> set[int]:
@@ -259,8 +263,8 @@ class Sweep:
     def _look_again(self, commit: Commit, found: Measured, missing: Mapping[Case, int]) -> None:
         if not self.interrupted:
             absent = missing.keys() - set(found.cases.get(commit.short, ()))
-            self._done.absent(commit.sha, absent)
-        left = self._done.missing(commit.sha)
+            self.done.absent(commit.sha, absent)
+        left = self.done.missing(commit.sha)
         if left:
             self._lacking[commit.sha] = left
         else:
@@ -329,7 +333,7 @@ class Sweep:
                     self.warnings.append(f"{side.label} was not measured again: {error.what}")
                     continue
                 self.failed[side.commit.sha] = (error.what, error.why, error.fix)
-                self._done.unbuilt(side.commit.sha, error.what)
+                self.done.unbuilt(side.commit.sha, error.what)
                 self._lacking.pop(side.commit.sha, None)
         return ready
 
