@@ -35,10 +35,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "asv_plugin": ("measure",),
     "compare": ("model", "errors", "stats", "acks", "git", "history"),
     "run": ("model", "errors", "files", "config", "stats", "git", "history", "measure"),
+    "cluster": ("model", "errors", "files", "config", "git", "history"),
     "report": ("choices", "model", "pages", "profiles", "errors", "units"),
     "commands": (
         *("stats", "units", "errors", "measure", "model", "pages", "profiles", "profiling", "config", "acks", "git"),
-        *("history", "compare", "run"),
+        *("history", "compare", "run", "cluster"),
     ),
     "options": ("choices",),
     "invocation": ("commands", "report", "model", "pages", "profiles", "errors"),

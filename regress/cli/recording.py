@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from regress.cli.program import regress
 from regress.invocation import finish, invoked, publish, write_table
 from regress.options import (
     Duration,
+    Moment,
     Target,
     measuring,
+    on,
     output,
     selecting,
     stack,
@@ -62,8 +65,9 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
 
 
 @regress.command(short_help="Measure many commits, and say what changed, and since when.")
-@click.argument("commits", required=False, default="NEW", metavar="[COMMITS]")
+@click.argument("commits", nargs=-1, metavar="[COMMITS...]")
 @stack(selecting, tagging, where, measuring, output)
+@click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="Record there, in place of results_dir.")
 @click.option("--since", metavar="REV|DATE", help="Only that commit and what comes after it, or what is not older.")
 @click.option("--steps", type=click.IntRange(min=1), help="At most this many commits, evenly spread [all].")
 @click.option(
@@ -74,6 +78,7 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
 @click.option(
     "--budget", type=Duration(), metavar="TIME", help="Begin nothing that would end later: 90m, 5h [no bound]."
 )
+@click.option("--until", type=Moment(), metavar="TIME", help="The same by the clock: 06:00, 2026-01-20T06:00.")
 @click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
 @click.option(
     "--bisect", "bisects", is_flag=True, help="Then find the commit of what is new, where several may have done it."
@@ -84,22 +89,28 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
     help="Run that where something is new that is worse or fails, with the JSON document on stdin.",
 )
 @click.option("--retry", is_flag=True, help="Also what did not build, or failed, in an earlier sweep.")
+@on
+@click.option("--no-wait", is_flag=True, help="With --on: hand in what lacks, merge what has ended, judge, and go.")
 def sweep(
-    commits: str,
+    commits: tuple[str, ...],
+    into: Path | None,
     since: str | None,
     steps: int | None,
     only: str | None,
     rounds: int | None,
     budget: float | None,
+    until: float | None,
     environment: str,
     bisects: bool,
     notify_command: str | None,
     retry: bool,
+    on: str | None,
+    no_wait: bool,
     **options: Any,
 ) -> None:
     """Measure many commits, record them, and say what changed among them and since when.
 
-    COMMITS: a range (v1.4..main), one commit, or
+    COMMITS: ranges (v1.4..main) and commits, or one of
     NEW       what came after the newest measured commit (the default)
     ALL       all commits of "branches" in asv.conf.json
     TAGS      tagged commits
@@ -116,6 +127,7 @@ def sweep(
       regress sweep --notify-command ./tell.sh  and somebody is told
       regress sweep v1.0..main --steps 30       a first overview
       regress sweep v1.4..v1.5 -b softmax       when did that happen?
+      regress sweep v1.4 v1.5 --into shard      these, into a folder to merge later
 
     \b
     Exit codes:
@@ -125,22 +137,34 @@ def sweep(
       3  something gives no number any more, or a commit could not be built or measured, the others are
       5  nothing could be measured
     """
-    with invoked(options) as (request, progress):
+    with invoked({**options, "into": into}) as (request, progress):
         from regress.commands.sweep import sweep as command
+        from regress.commands.sweep.choosing import Asked
 
-        report = command(
-            request({"sweep_rounds": rounds, "notify_command": notify_command}),
-            commits,
-            progress,
-            since=since,
-            steps=steps or 0,
-            only=only or "",
-            environment=environment,
-            budget_s=budget or float("inf"),
-            retry=retry,
-            bisects=bisects,
-        )
+        asked = Asked(commits or ("NEW",), since, steps or 0, only or "", environment, retry)
+        left_s = until - time.time() if until is not None else float("inf")
+        wanted = request({"sweep_rounds": rounds, "notify_command": notify_command})
+        budget_s = min(budget or float("inf"), left_s)
+        if on:
+            from regress.commands.sweep.cluster import sweep_on
+
+            report = sweep_on(wanted, asked, progress, on, waits=not no_wait, budget_s=budget_s)
+        else:
+            report = command(wanted, asked, progress, budget_s=budget_s, bisects=bisects)
     finish(report, options)
+
+
+@regress.command(hidden=True)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("kind")
+@click.argument("task", type=int)
+@click.option("--debug", is_flag=True)
+def shard(run: Path, kind: str, task: int, **options: Any) -> None:
+    """Measure a task of a run: what `sweep --on` has nodes do."""
+    with invoked(options) as (_, progress):
+        from regress.commands.shard import shard as command
+
+        command(run, kind, task, progress)
 
 
 @regress.command(short_help="Take the results of shards or other machines into results_dir.")
@@ -160,8 +184,9 @@ def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
     \b
     Exit codes:
       0  merged
+      1  a regression is new by that
       2  usage, configuration, or results that would be mixed with others: nothing is written
-      3  some files could not be read, the rest is merged
+      3  something gives no number any more, or files could not be read; the rest is merged
     """
     with invoked(options) as (request, progress):
         from regress.commands.merge import merge as command

@@ -5,6 +5,7 @@ reading        from there to a Config
 configuration  the Config
 repository     the local repository, or the address, that "repo" means
 settings       our settings, and which values each may have
+cluster        the kinds of nodes that `--on` measures on
 environments   those that the file names, and those of asv's
 places         where the program reads and writes
 values         single values, checked and shown
@@ -15,6 +16,7 @@ knows are left to asv, which keeps them in silence. Under "regress" nothing is s
 
 from __future__ import annotations
 
+from regress.config.cluster import kinds_of
 from regress.config.configuration import Config
 from regress.config.environments import environment
 from regress.config.finding import find
@@ -39,6 +41,7 @@ __all__ = [
     "environment",
     "environments_dir",
     "find",
+    "kinds_of",
     "load",
     "lock_dir",
     "own_paths",

@@ -4,6 +4,7 @@ repository  what is asked of it
 revisions   the commit that a revision means, or why it means none
 commits     commits as git lists them
 worktrees   a checkout for each commit that is measured
+mirrors     the copy of a repository that several nodes read
 clones      the clone of a project that is known by its address
 running     how git is run, and its errors in our words
 
@@ -16,6 +17,7 @@ password.
 from __future__ import annotations
 
 from regress.git.clones import Clone
+from regress.git.mirrors import checkout, publish
 from regress.git.repository import Repository, iso_date, open_repository
 
-__all__ = ["Clone", "Repository", "iso_date", "open_repository"]
+__all__ = ["Clone", "Repository", "checkout", "iso_date", "open_repository", "publish"]

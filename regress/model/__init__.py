@@ -39,6 +39,7 @@
     Implementations  one operation done in several ways, side by side: a Standing for each combination of the other parameters
     Standing    the implementations at one combination: which is the fastest, or that no difference is shown
     Stretch     sizes next to each other at which the answer is the same; where it changes is a crossover
+    Kind        nodes of a cluster that are alike: one machine in the history, whichever of them measured
     Report      everything a renderer needs, computed already
 
 "Significant" means beyond noise, "large" means beyond the threshold: two questions, two words. A ratio is head/base. A time
@@ -147,7 +148,16 @@ from regress.model.series import (
     Way,
     outside,
 )
-from regress.model.settings import DEFAULT_ENVIRONMENT, EXISTING, THRESHOLD_KINDS, Environment, Setting, Settings
+from regress.model.settings import (
+    DEFAULT_ENVIRONMENT,
+    EXISTING,
+    THRESHOLD_KINDS,
+    Cluster,
+    Environment,
+    Kind,
+    Setting,
+    Settings,
+)
 from regress.stats.summary import Summary
 
 __all__ = [
@@ -184,6 +194,7 @@ __all__ = [
     "ChangePoint",
     "Changed",
     "Check",
+    "Cluster",
     "Commit",
     "Comparison",
     "Conditions",
@@ -208,6 +219,7 @@ __all__ = [
     "KernelDiff",
     "KernelMetrics",
     "KernelUse",
+    "Kind",
     "Lane",
     "Listed",
     "Machine",

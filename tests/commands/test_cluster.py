@@ -1,0 +1,120 @@
+"""`regress sweep --on`: real git and processes, the scripted device, on the engine `local`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regress.cluster.runs import Run
+from regress.history import Store
+from tests.commands.test_check import code, document
+from tests.conftest import Project, start
+
+pytestmark = pytest.mark.usefixtures("dated")
+
+SUITE = "import proj\ndef cudatime_work(): proj.work()\ndef cudatime_other(): proj.other()\n"
+CASES = ("b.cudatime_other", "b.cudatime_work")
+KIND = {"at_most": 2, "time": "10m"}
+
+
+def local(project: Callable[..., Project], times: list[float], **kinds: Any) -> tuple[Project, list[str]]:
+    """A repository with a commit for each time of `work`, and kinds of nodes that are processes of this host."""
+    p = project(cluster={"engine": "local", "kinds": kinds or {"h100": KIND}})
+    shas = [p.commit({"proj/__init__.py": code(times[0]), "benchmarks/b.py": SUITE}, "commit 0")]
+    shas += [
+        p.commit({"proj/__init__.py": code(seconds), "NEWS": str(at)}, f"commit {at}")
+        for at, seconds in enumerate(times[1:], 1)
+    ]
+    return p, shas
+
+
+def run_of(p: Project) -> Run:
+    (folder,) = Path(os.environ["REGRESS_CACHE_DIR"]).glob(f"{p.root.name}-*/cluster/runs/*")
+    return Run(folder)
+
+
+def rounds_of(p: Project, kind: str) -> dict[str, Counter[str]]:
+    """By full hash: how many rounds of each benchmark are recorded on nodes of the kind."""
+    found: dict[str, Counter[str]] = {}
+    store = Store(p.root / "history")
+    for each in store.commits(kind):
+        found[each.commit_sha] = Counter(
+            round.name for recorded in store.load(each.commit_sha, kind).recorded for round in recorded.rounds
+        )
+    return found
+
+
+def once(shas: list[str], run: Run, kind: str) -> dict[str, Counter[str]]:
+    """The same where nothing is lost and nothing is there twice: two rounds of each commit in each of its tasks."""
+    tasks = Counter(sha for task in run.plan.tasks[kind] for sha in task.commits)
+    return {sha: Counter(dict.fromkeys(CASES, 2 * tasks[sha])) for sha in shas}
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGRESS_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def test_a_sweep_on_two_kinds_is_two_histories_each_with_its_events(project: Callable[..., Project]) -> None:
+    p, shas = local(project, [50e-6] * 4 + [60e-6] * 5, h100=KIND, a100=KIND)
+    result = p.regress("sweep", "ALL", "--on", "all", "--format", "json", "--output", "text=../seen.txt")
+    assert result.code == 1, result.err
+    report = document(result)
+    assert {(each["machine"], each["first"], each["good"], each["new"]) for each in report["changes"]} == {
+        (kind, shas[4], shas[3], True) for kind in ("h100", "a100")
+    }
+    assert report["remark"] == "2 new regressions (h100: 2 of 2 tasks in, a100: 2 of 2 tasks in)"
+    run = run_of(p)
+    for kind in ("h100", "a100"):
+        assert rounds_of(p, kind) == once(shas, run, kind)
+        (anchor,) = set.intersection(*(set(task.commits) for task in run.plan.tasks[kind]))
+        assert anchor == shas[0], "what is compared beside every group is one commit"
+    again = p.regress("sweep", "ALL", "--on", "all", "--format", "json")
+    assert (again.code, document(again)["remark"]) == (
+        0,
+        "nothing to measure: all is measured on h100, a100; 2 regressions open",
+    )
+
+
+def test_a_killed_driver_leaves_its_tasks_running_and_the_same_command_takes_them_up(
+    project: Callable[..., Project],
+) -> None:
+    p, shas = local(project, [50e-6] * 4 + [60e-6] * 5)
+    driver = start(p.root, "sweep", "ALL", "--on", "h100")
+    while not list(p.root.parent.glob("cache/*/cluster/runs/*/h100/*.0/began.json")):
+        assert driver.poll() is None, driver.communicate()
+        time.sleep(0.05)
+    driver.kill()
+    driver.communicate()
+    result = p.regress("sweep", "ALL", "--on", "h100", "--format", "json")
+    assert result.code == 1, result.err
+    assert " is taken up again" in result.err
+    (change,) = document(result)["changes"]
+    assert (change["first"], change["new"]) == (shas[4], True), "nobody was told of it before"
+    run = run_of(p)
+    assert rounds_of(p, "h100") == once(shas, run, "h100")
+    assert run.is_over
+
+
+def test_ctrl_c_detaches_and_says_how_to_go_on(project: Callable[..., Project]) -> None:
+    p, shas = local(project, [50e-6] * 3)
+    driver = start(p.root, "sweep", "ALL", "--on", "h100")
+    while not list(p.root.parent.glob("cache/*/cluster/runs/*/h100/*.0/began.json")):
+        assert driver.poll() is None, driver.communicate()
+        time.sleep(0.05)
+    driver.send_signal(signal.SIGINT)
+    out, err = driver.communicate(timeout=60)
+    assert driver.returncode == 130, err
+    assert "regress sweep ALL --on h100" in out
+    assert "kill " in out
+    result = p.regress("sweep", "ALL", "--on", "h100")
+    assert result.code == 0, result.err
+    assert rounds_of(p, "h100") == once(shas, run_of(p), "h100")
