@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 import time
+import weakref
 
 import pytest
 
 from regress.measure.backend.fake import FakeBackend
-from regress.measure.windows import FEWEST_UNDISTURBED, LONG_CALL_S, cpu_calls, least_disturbed, others_s
+from regress.measure.windows import (
+    FEWEST_UNDISTURBED,
+    LONG_CALL_S,
+    HostWindows,
+    cpu_calls,
+    least_disturbed,
+    others_s,
+    undisturbed,
+)
+
+
+class Cycle:
+    """What refers to itself, so that only a collection frees it."""
+
+    own: object = None
 
 
 def test_each_thread_is_asked_for_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,3 +73,33 @@ def test_a_long_call_is_not_called_once_more_to_confirm_its_count() -> None:
 
     assert taking(LONG_CALL_S * 2) == 2
     assert taking(LONG_CALL_S / 10) == 3
+
+
+def test_what_calls_leave_in_cycles_does_not_pile_up_over_windows() -> None:
+    alive = weakref.WeakSet[Cycle]()
+
+    def call() -> None:
+        node = Cycle()
+        node.own = node
+        alive.add(node)
+
+    with undisturbed(pinned=False), HostWindows(call, FakeBackend(), calls=10, warm_calls=3) as windows:
+        for _ in range(20):
+            windows.take()
+            assert len(alive) <= 13, "those of one window"
+
+
+def test_where_the_system_does_not_tell_of_preemption_windows_count_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def not_there(path: str, *_: object) -> int:
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(os, "open", not_there)
+    device = FakeBackend()
+    monkeypatch.setattr(device, "real_clock", True, raising=False)
+    with HostWindows(lambda: device.host(1e-4), device, calls=3) as windows:
+        window = windows.take()
+        assert not windows.knows_preemption
+        windows.rest()
+    assert window.net_s == window.wall_s >= 1e-4

@@ -1,22 +1,28 @@
-"""Benchmarks that change what their setup makes, under asv and here: one suite, one machine, one after the other.
+"""Values under asv and here: one suite, one machine, one after the other.
 
-    python benchmarks/versus/in_place.py
+    python benchmarks/versus/values.py             the functions of host_noise.py, which change nothing
+    python benchmarks/versus/values.py --in-place  ten functions that change what their setup makes
 
-Ten functions of the kinds that public suites have: input sorted or filled in place, containers that are emptied or grow, a
-graph that gets its edges, an index that is made at its first use and kept. Prints a table: asv's value, ours, how we set up,
-and the ratio. Needs asv here.
+The ten are of the kinds that public suites have: input sorted or filled in place, containers that are emptied or grow, a graph
+that gets its edges, an index that is made at its first use and kept. Prints a table: asv's value, ours, how we set up, and the
+ratio; then the median of the ratios. Needs asv here; torch and numpy without `--in-place`.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import statistics
 import sys
 import tempfile
 from pathlib import Path
 
 from against_asv import ASV, Repository  # type: ignore[import-not-found]  # beside this file
+from host_noise import FUNCTIONS, HEAD  # type: ignore[import-not-found]  # beside this file
 
-SUITE = """
+PLAIN = HEAD + "".join(f"\n\ndef time_{name}():\n    {function}\n" for name, function in FUNCTIONS.items())
+
+IN_PLACE = """
 import collections, heapq, random
 
 
@@ -101,16 +107,21 @@ def ours(repository: Repository, rounds: int) -> dict[str, tuple[float, bool]]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--in-place", action="store_true")
+    suite = IN_PLACE if parser.parse_args().in_place else PLAIN
     with tempfile.TemporaryDirectory(prefix="versus-") as folder:
-        repository = Repository(Path(folder), SUITE)
+        repository = Repository(Path(folder), suite)
         found = ours(repository, rounds=5)
         repository.run(sys.executable, "-m", "asv", "run", *ASV, "--set-commit-hash", repository.head())
         theirs = values_of_asv(repository)
     print("| benchmark | asv | here | setup | ratio |\n| --- | --- | --- | --- | --- |")
+    ratios = {name: value / theirs[name] for name, (value, _) in found.items()}
     for name, (value, each) in found.items():
         setup = "each sample" if each else "once a round"
-        row = f"{1e6 * theirs[name]:.4g} us | {1e6 * value:.4g} us | {setup} | {value / theirs[name]:.2f}"
+        row = f"{1e6 * theirs[name]:.4g} us | {1e6 * value:.4g} us | {setup} | {ratios[name]:.2f}"
         print(f"| {name.rpartition('.')[2]} | {row} |")
+    print(f"\nmedian ratio {statistics.median(ratios.values()):.3f}")
 
 
 if __name__ == "__main__":
