@@ -209,6 +209,7 @@ recorded = stack(
 holding = stack(
     click.option("--lock-clocks", is_flag=True, help="Lock the GPU's clocks while measuring; needs an administrator."),
     click.option("--wait-lock", is_flag=True, help="Wait for a GPU that another regress is measuring on."),
+    click.option("--on", metavar="KIND", help='On a node of that kind, of "cluster" in the configuration.'),
 )
 measuring = stack(
     placing,
@@ -220,9 +221,6 @@ measuring = stack(
     ),
     click.option("--quick", is_flag=True, help="One round a case: does it run at all? Judges and records nothing."),
     holding,
-)
-on = click.option(
-    "--on", metavar="KIND", help='Measure on nodes of that kind, of "cluster" in the configuration; several, or all.'
 )
 suite = stack(
     click.option(

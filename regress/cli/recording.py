@@ -16,7 +16,6 @@ from regress.options import (
     Moment,
     Target,
     measuring,
-    on,
     output,
     selecting,
     stack,
@@ -89,7 +88,6 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
     help="Run that where something is new that is worse or fails, with the JSON document on stdin.",
 )
 @click.option("--retry", is_flag=True, help="Also what did not build, or failed, in an earlier sweep.")
-@on
 @click.option("--no-wait", is_flag=True, help="With --on: hand in what lacks, merge what has ended, judge, and go.")
 def sweep(
     commits: tuple[str, ...],
@@ -128,6 +126,7 @@ def sweep(
       regress sweep v1.0..main --steps 30       a first overview
       regress sweep v1.4..v1.5 -b softmax       when did that happen?
       regress sweep v1.4 v1.5 --into shard      these, into a folder to merge later
+      regress sweep --on h100,a100              on nodes of these kinds; or: --on all
 
     \b
     Exit codes:

@@ -53,6 +53,9 @@ class Local:
         pids = sorted(_running(run).values())
         return f"kill {' '.join(map(str, pids))}" if pids else "nothing runs"
 
+    def attach(self, kind: Kind, text: str, name: str) -> _Process:
+        return _Process(text)
+
     def _fill(self, run: Run) -> None:
         """Start what waits, as far as there are slots."""
         for child in self._children:
@@ -78,6 +81,28 @@ class Local:
             self._children.append(child)
             mark = {"job": job, "pid": str(child.pid), "started": _started(child.pid), "slot": str(free[0])}
             write(_mark(run, kind.name, task), mark)
+
+
+class _Process:
+    """A process that we wait for; it has a group of its own, or Ctrl-C would reach it twice."""
+
+    def __init__(self, text: str) -> None:
+        words = ["/bin/bash", "-c", text]
+        self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)
+
+    def wait(self) -> int:
+        code = self._process.wait()
+        return code if code >= 0 else 128 - code
+
+    def interrupt(self) -> None:
+        self._signal(signal.SIGINT)
+
+    def cancel(self) -> None:
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
 
 
 def _mark(run: Run, kind: str, task: int) -> Path:

@@ -6,11 +6,13 @@ import math
 import os
 import re
 import subprocess
+import sys
+import threading
 from collections.abc import Mapping, Sequence
 
 from regress.cluster.engine import Gone, Place, Queued, Refused, script
 from regress.cluster.runs import Run
-from regress.errors import NothingMeasured, quoted
+from regress.errors import NothingMeasured
 from regress.model import Cluster, Kind
 
 ANSWER_S = 60.0
@@ -28,7 +30,9 @@ _WORDS = {
     "DEADLINE": "its deadline was over",
     "PREEMPTED": "it was preempted",
 }
-_ENDED = ("COMPLETED", "COMPLETING")
+
+
+_EXITED = re.compile(r"srun: error: .*: task \d+: Exited with exit code \d+$|srun: Terminating ")
 
 
 class Slurm:
@@ -69,7 +73,7 @@ class Slurm:
         found: dict[Place, Queued] = {}
         for line in filter(None, map(str.strip, out.splitlines())):
             job, task, state, why, node = line.split("|", 4)
-            if job not in kinds or not task.isdigit() or state in _ENDED:
+            if job not in kinds or not task.isdigit():
                 continue
             waits = state in _WAITING
             found[kinds[job], int(task)] = Queued("waiting" if waits else "running", why if waits else "", node)
@@ -81,13 +85,14 @@ class Slurm:
         state = facts.get("JobState", "")
         if not state:
             return Gone("unknown")
-        if state == "CANCELLED":
-            return Gone("cancelled")
-        if state in _ENDED:
-            return Gone("ended")
+        if state in ("CANCELLED", "COMPLETED"):
+            return Gone("cancelled" if state == "CANCELLED" else "ended")
+        if state != "FAILED" and state not in _WORDS:
+            return Gone("back")
         node = facts.get("NodeList") or facts.get("BatchHost") or "its node"
-        words = _WORDS.get(state, "it ended with exit code {code} on {node}")
-        return Gone("failed", words.format(node=node, code=facts.get("ExitCode", "?").partition(":")[0]))
+        code, _, signal = facts.get("ExitCode", "?").partition(":")
+        how = f"it was killed by signal {signal}" if signal not in ("", "0") else f"it ended with exit code {code}"
+        return Gone("failed", _WORDS.get(state, f"{how} on {{node}}").format(node=node))
 
     def cancel(self, run: Run, places: Sequence[Place] | None = None) -> None:
         if places is None:
@@ -100,6 +105,55 @@ class Slurm:
 
     def to_end(self, run: Run) -> str:
         return f"scancel --name {_name(run)}"
+
+    def attach(self, kind: Kind, text: str, name: str) -> _Srun:
+        return _Srun(kind, text, name)
+
+
+class _Srun:
+    """A job that srun waits for. Ctrl-C does not reach srun, which would take two of them and then kill: it goes by scancel."""
+
+    def __init__(self, kind: Kind, text: str, name: str) -> None:
+        self._name = name
+        words = [
+            *("srun", "--ntasks=1", "--input=none", f"--job-name={name}"),
+            f"--time={max(1, math.ceil(kind.time_s / 60))}",
+            *options_of(kind),
+            *("/bin/bash", "-c", text),
+        ]
+        try:
+            self._process = subprocess.Popen(
+                words,
+                env=_variables(),
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+        except FileNotFoundError:
+            raise _no_slurm("srun") from None
+        self._said = threading.Thread(target=self._pass_on, daemon=True)
+        self._said.start()
+
+    def wait(self) -> int:
+        code = self._process.wait()
+        self._said.join()
+        return code
+
+    def interrupt(self) -> None:
+        _call(["scancel", "--signal=INT", f"--name={self._name}"])
+
+    def cancel(self) -> None:
+        _call(["scancel", f"--name={self._name}"])
+
+    def _pass_on(self) -> None:
+        """What goes to stderr, but what srun says of an exit code: it is no error of the cluster's."""
+        assert self._process.stderr is not None
+        with self._process.stderr as said:
+            for line in said:
+                if not _EXITED.match(line):
+                    sys.stderr.write(line)
+                    sys.stderr.flush()
 
 
 def options_of(kind: Kind) -> list[str]:
@@ -124,24 +178,32 @@ def last_line(text: str) -> str:
 
 def _call(words: Sequence[str]) -> tuple[int, str, str]:
     """Exit code, output and messages of a command of Slurm's. Raises NothingMeasured where there is no Slurm."""
-    inside = ("SLURM_JOB", "SLURM_ARRAY", "SBATCH_")  # of a driver that is a job itself
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(inside)}
     try:
         done = subprocess.run(
             words,
             capture_output=True,
             text=True,
             timeout=ANSWER_S,
-            env=variables,
+            env=_variables(),
             check=False,
             stdin=subprocess.DEVNULL,
         )
     except FileNotFoundError:
-        raise NothingMeasured(
-            "there is no Slurm here",
-            why=f"the command {words[0]} is not on the PATH",
-            fix='run it where jobs are handed in, or set "engine" of "cluster" to "local"',
-        ) from None
+        raise _no_slurm(words[0]) from None
     except subprocess.TimeoutExpired:
-        return 124, "", f"{quoted(*words[:1])} did not answer"
+        return 124, "", f"{words[0]} did not answer"
     return done.returncode, done.stdout, done.stderr
+
+
+def _variables() -> dict[str, str]:
+    """Ours, less those of a job that we may be in ourselves: they would be taken for options."""
+    inside = ("SLURM_", "SBATCH_", "SRUN_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(inside) or name == "SLURM_CONF"}
+
+
+def _no_slurm(command: str) -> NothingMeasured:
+    return NothingMeasured(
+        "there is no Slurm here",
+        why=f"the command {command} is not on the PATH",
+        fix='run it where jobs are handed in, or set "engine" of "cluster" to "local"',
+    )

@@ -59,6 +59,8 @@ def state_of(
     if queued is not None:
         return TaskState(kind, task, "given up", _words(last, "it died"), deaths, last, nodes)
     found = gone(jobs[-1].job)
+    if found.how == "back":
+        return TaskState(kind, task, "waiting", "", deaths, last, nodes)
     began = any(each.began is not None and each.began.job == jobs[-1].job for each in attempts)
     ended = last is not None and last.end is not None
     late = found.how in ("ended", "unknown") and not ended

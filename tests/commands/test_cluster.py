@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import signal
 import time
 from collections import Counter
@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from regress.cluster.runs import Run
+from regress.commands.away import there
 from regress.history import Store
+from regress.model import Kind
 from tests.commands.test_check import code, document
 from tests.conftest import Project, start
 
@@ -118,3 +120,48 @@ def test_ctrl_c_detaches_and_says_how_to_go_on(project: Callable[..., Project]) 
     result = p.regress("sweep", "ALL", "--on", "h100")
     assert result.code == 0, result.err
     assert rounds_of(p, "h100") == once(shas, run_of(p), "h100")
+
+
+def test_a_command_goes_to_a_node_and_its_output_and_exit_code_come_back(project: Callable[..., Project]) -> None:
+    p, _ = local(project, [50e-6, 60e-6])
+    result = p.regress("check", "HEAD~1", "--on", "h100", "-b", "work", "--format", "json")
+    assert result.code == 1, result.err
+    report = document(result)
+    assert (report["verdict"], report["machine"]["name"]) == ("FAIL", "h100")
+    assert re.search(r"^on \S+ after \d+ s$", result.err, re.MULTILINE)
+    result = p.regress("check", "HEAD~1", "--on", "all", "-b", "no_such_benchmark")
+    assert result.code == 5
+    assert "no benchmark matches" in result.err
+
+
+def test_ctrl_c_goes_to_the_node_and_what_was_measured_is_reported(project: Callable[..., Project]) -> None:
+    p, _ = local(project, [50e-6, 60e-6])
+    driver = start(p.root, "run", "--on", "h100", "--rounds", "500")
+    while not list((p.root / "history").rglob("*.jsonl")):
+        assert driver.poll() is None, driver.communicate()
+        time.sleep(0.05)
+    driver.send_signal(signal.SIGINT)
+    out, err = driver.communicate(timeout=60)
+    assert driver.returncode == 130, err
+    assert "the job is told to end; Ctrl-C again to cancel it" in err
+    assert "INTERRUPTED" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("check HEAD~1 --on h100 -q", "check HEAD~1 -q --machine h100 --gpus all"),
+        ("--on=h100 run --machine mine", "run --machine mine --gpus all"),
+        ("run --gpus 0 --on h100", "run --gpus 0 --machine h100"),
+    ],
+)
+def test_the_words_that_a_node_gets(words: str, found: str) -> None:
+    assert " ".join(there(words.split(), Kind("h100", gres="gpu:h100:2"), several=True)) == found
+
+
+def test_two_kinds_are_too_many_for_one_command(project: Callable[..., Project]) -> None:
+    p, _ = local(project, [50e-6], h100=KIND, a100=KIND)
+    result = p.regress("run", "--on", "all")
+    assert (result.code, "this command is one job" in result.err) == (2, True)
+    result = p.regress("run", "--on", "b200")
+    assert (result.code, "there are h100, a100" in result.err) == (2, True)

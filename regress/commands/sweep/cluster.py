@@ -12,11 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from regress.cluster.engine import Engine
-from regress.cluster.local import Local
+from regress.cluster.engine import Engine, engine_of, placed
 from regress.cluster.plan import Plan, tasks_of
 from regress.cluster.runs import Run, create, find, read, write
-from regress.cluster.slurm import Slurm
 from regress.commands.session import Request, Session, counted, quoted
 from regress.commands.sweep import news, opened, still_open
 from regress.commands.sweep.changes import Events, events_on, marked_new, shifts_in, with_failures
@@ -101,17 +99,8 @@ def _on(request: Request, words: str) -> On:
             why=f"nodes read {root}, and what of it lies elsewhere they do not have",
             fix="keep asv.conf.json and the suite in the repository",
         )
-    if cluster.engine == "local":
-        own = cache_dir(session.config) / "cluster"
-        cluster = replace(cluster, shared=cluster.shared or str(own), scratch=cluster.scratch or str(own / "node"))
-        return On(session, kinds, cluster, Local(cluster))
-    if not cluster.shared:
-        raise ConfigError(
-            '"cluster" has no "shared"',
-            why="nodes read the project there, and leave what they have measured",
-            fix='name a folder that all nodes see under the same path: "shared": "/shared/bench"',
-        )
-    return On(session, kinds, cluster, Slurm(cluster))
+    cluster = placed(cluster, cache_dir(session.config))
+    return On(session, kinds, cluster, engine_of(cluster))
 
 
 def _key(on: On, asked: Asked) -> str:
