@@ -16,7 +16,7 @@ from regress import acks, profiles
 from regress.errors import ConfigError, RegressError
 from regress.files import SCRATCH, open_file, read_bytes, scratch
 from regress.history import Archive, Store, disk
-from regress.profiling import chrome, nsys
+from regress.traces import chrome, nsys
 
 from .conftest import with_this_checkout
 

@@ -7,9 +7,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from regress.cli.program import regress
-from regress.invocation import finish, invoked
-from regress.options import (
+from regress.cli.invocation import finish, invoked
+from regress.cli.options import (
     Duration,
     Level,
     deciding,
@@ -25,6 +24,7 @@ from regress.options import (
     tagging,
     where,
 )
+from regress.cli.program import regress
 
 
 @regress.command()
@@ -71,7 +71,7 @@ def check(
     """
     with invoked(options) as (request, progress):
         from regress.commands.check import check as command
-        from regress.commands.explaining import regressions
+        from regress.session.explanation import regressions
 
         environments = base_env, head_env
         wanted = request({"check_rounds": rounds, "budget_s": budget})
@@ -207,18 +207,26 @@ def compare(
     Two machines or environments are compared on request. What differs between them has changed: no commit made it better or
     worse, and the exit code is 0.
 
+    BASE and HEAD may also be what other suites have written: a file of one run, a folder of such files (results/), or a pattern
+    ('new-*.json'), each file a round. With one file a side nothing is claimed.
+
     \b
     Examples:
       regress run v1.4 && regress run v1.5 && regress compare v1.4 v1.5
       regress compare v1.5 v1.5 --head-machine gpu-2      this machine and gpu-2, at one commit
+      regress compare old/ new/                           files of Google Benchmark, nvbench, pytest-benchmark, hyperfine
 
     Exit codes are those of check; 5 where one of the two has no results on its machine.
     """
     with invoked(options) as (request, _):
         from regress.commands.compare import From, compare_recorded
+        from regress.commands.documents import are_documents, compare_documents
 
-        sources = From(base_machine, base_env), From(head_machine, head_env)
-        report = compare_recorded(request({}), base, head, environment, sources)
+        if are_documents(base, head):
+            report = compare_documents(request({}), base, head)
+        else:
+            sources = From(base_machine, base_env), From(head_machine, head_env)
+            report = compare_recorded(request({}), base, head, environment, sources)
     finish(report, options)
 
 

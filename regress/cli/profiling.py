@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from regress.cli.program import regress
-from regress.invocation import finish, invoked, publish_explained, publish_profile
-from regress.options import (
+from regress.cli.invocation import finish, invoked, publish_explained, publish_profile
+from regress.cli.options import (
     Target,
     deciding,
     holding,
@@ -22,6 +21,7 @@ from regress.options import (
     suite,
     where,
 )
+from regress.cli.program import regress
 
 
 @regress.command()
@@ -144,12 +144,12 @@ def profile(
             f"--ncu goes without {'--against' if against else '--record'}", click.get_current_context()
         )
     with invoked(options) as (request, progress):
-        from regress.commands.exported import is_foreign, show_export
-        from regress.commands.metered import meter_cases
-        from regress.commands.profile import is_export
-        from regress.commands.profile import profile as command
-        from regress.commands.profiled import profile_cases
-        from regress.commands.script import is_script, profile_script
+        from regress.commands.profile.case import profile_cases
+        from regress.commands.profile.exports import is_export
+        from regress.commands.profile.exports import profile as command
+        from regress.commands.profile.foreign import is_foreign, show_export
+        from regress.commands.profile.ncu import meter_cases
+        from regress.commands.profile.script import is_script, profile_script
 
         if ncu:
             options["patterns"] = words[:1]
@@ -195,7 +195,7 @@ def once(case: str, revision: tuple[str, ...], calls: int, environment: str, **o
     """
     options["patterns"], options["quiet"] = (case,), True
     with invoked(options) as (request, progress):
-        from regress.commands.once import once as command
+        from regress.commands.profile.once import once as command
 
         program = command(request({}), revision, progress, calls, environment)
     sys.stdout.flush()

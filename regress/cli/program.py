@@ -19,7 +19,7 @@ Examples:
 GROUPS = {
     "Set up": ("init", "demo", "doctor", "config", "list", "build"),
     "Judge": ("check", "gate", "compare", "fastest", "ack"),
-    "Over many commits": ("run", "sweep", "bisect", "report", "merge", "export"),
+    "Over many commits": ("run", "sweep", "bisect", "report", "merge", "import", "export"),
     "Find out why": ("explain", "profile", "once"),
 }
 """The commands as the help lists them; what is in none of them stands below."""

@@ -7,9 +7,8 @@ from typing import Any
 
 import click
 
-from regress.cli.program import regress
-from regress.invocation import finish, invoked
-from regress.options import (
+from regress.cli.invocation import finish, invoked
+from regress.cli.options import (
     Duration,
     budgeting,
     holding,
@@ -21,6 +20,7 @@ from regress.options import (
     thresholds,
     where,
 )
+from regress.cli.program import regress
 
 
 @regress.command()

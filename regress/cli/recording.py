@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from regress.cli.program import regress
-from regress.invocation import finish, invoked, publish, write_table
-from regress.options import (
+from regress.choices import IMPORTED
+from regress.cli.invocation import finish, invoked, publish, write_table
+from regress.cli.options import (
     Duration,
     Moment,
     Target,
@@ -23,6 +23,7 @@ from regress.options import (
     tagging,
     where,
 )
+from regress.cli.program import regress
 
 
 @regress.command()
@@ -191,6 +192,45 @@ def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
         from regress.commands.merge import merge as command
 
         report = command(request({}), folders, progress, into)
+    finish(report, options)
+
+
+@regress.command("import", short_help="Record what another suite has written of its runs.")
+@click.argument("kind", metavar="FORMAT", type=click.Choice(list(IMPORTED)))
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
+@click.option("--commit", metavar="REV", required=True, help="The commit that was measured.")
+@click.option("--machine", metavar="NAME", default="", help="The machine that it was measured on [this one].")
+@click.option("--env", "environment", metavar="NAME", default="", help="The environment [called like the format].")
+@click.option("--as", "prefix", metavar="NAME", help="What names begin with [the program that wrote it].")
+@stack(where, output)
+def import_(
+    kind: str,
+    files: tuple[Path, ...],
+    commit: str,
+    machine: str,
+    environment: str,
+    prefix: str | None,
+    **options: Any,
+) -> None:
+    """Record in results_dir what another suite has written of its runs, each file as one run.
+
+    FORMAT: google-benchmark, nvbench, pytest-benchmark or hyperfine. A file that is recorded already changes nothing. Where one
+    of them cannot be read, nothing is recorded.
+
+    \b
+    Examples:
+      regress import google-benchmark run-*.json --commit v1.4
+      regress import nvbench axpy.json --commit 3f2c1ab --machine gpu-2 --env cuda-13
+
+    \b
+    Exit codes:
+      0  recorded, or recorded already
+      2  usage, configuration, unknown revision, or a file that cannot be read
+    """
+    with invoked(options) as (request, _):
+        from regress.commands.documents import Recording, import_documents
+
+        report = import_documents(request({}), kind, files, Recording(commit, machine, environment, prefix))
     finish(report, options)
 
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from regress.cluster.engine import Attached, engine_of, placed, prelude
-from regress.commands.session import Request, Session
 from regress.config import kinds_of
 from regress.errors import ConfigError, Exit
 from regress.model import Kind
+from regress.session import Request, Session
 
 
 def away(request: Request, words: Sequence[str], on: str, several: bool) -> int:

@@ -11,11 +11,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from regress.commands.acknowledging import accept, complaints, is_whole, review, unsteady
-from regress.commands.bisect.line import line_between
-from regress.commands.explaining import MOST, Choose, Explaining, can_explain
-from regress.commands.recorder import Recorder
-from regress.commands.session import (
+from regress.acks import Review, acknowledged
+from regress.acks.project import accept, complaints, is_whole, review, unsteady
+from regress.compare import Steps, compare, overall, with_unreached
+from regress.config import environment as environment_of
+from regress.errors import BuildFailed, Exit, RevisionError, StoreError, exits, ranked
+from regress.git import line_between
+from regress.history import keep_confirmed, last_aa
+from regress.measure.wire import Ceilings
+from regress.model import Comparison, Report, SelfCheck, Settings, Side, Stopped, Verdict
+from regress.run.execute import Job, Measured, Watcher, execute
+from regress.run.plan import FixedRounds, needing_several
+from regress.session import (
     Request,
     Session,
     counted,
@@ -24,17 +31,10 @@ from regress.commands.session import (
     imported_by,
     quoted,
     require_values,
-    turned_round,
 )
-from regress.commands.throughput import Rates
-from regress.compare import Review, Steps, acknowledged, compare, overall, with_unreached
-from regress.config import environment as environment_of
-from regress.errors import BuildFailed, Exit, RevisionError, StoreError, exits, ranked
-from regress.history import keep_confirmed, last_aa
-from regress.measure.wire import Ceilings
-from regress.model import Comparison, Report, SelfCheck, Settings, Side, Stopped, Verdict
-from regress.run.execute import Job, Measured, Watcher, execute
-from regress.run.plan import FixedRounds, needing_several
+from regress.session.explanation import MOST, Choose, Explaining, can_explain
+from regress.session.recorder import Recorder
+from regress.session.throughput import Rates
 from regress.units import format_duration
 
 
@@ -155,7 +155,7 @@ def _judged(
     _confirmed(session, base, head, comparisons)
     warnings += complaints(session, told)
     warnings += unlike_requirements(session, *sides)
-    warnings += [] if head.dirty else turned_round(session, *sides)
+    warnings += [] if head.dirty else session.turned_round(*sides)
     if measured.interrupted:
         warnings.append("interrupted: the verdicts are from the rounds that were finished")
     return Report(

@@ -11,15 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from regress.commands.acknowledging import review, unsteady
+from regress.acks import acknowledged
+from regress.acks.project import review, unsteady
 from regress.commands.check import policy, suggestions
-from regress.commands.session import Request, Session, counted, quoted, turned_round
-from regress.compare import acknowledged, compare, finer, overall, renames
+from regress.compare import compare, finer, overall, renames
 from regress.errors import Exit, NothingMeasured, RevisionError
 from regress.history import Loaded, Recorded, Store, left_out
 from regress.model import Benchmark, Case, Commit, Comparison, Report, Round, Side, Verdict
 from regress.run.plan import Selection, select
 from regress.run.unmatched import names_unmatched, nothing_matches
+from regress.session import Request, Session, counted, quoted
 
 OFF_BRANCH = "off-branch"
 """What a commit is that no branch and no tag holds any more: it was rebased away."""
@@ -89,7 +90,7 @@ def compare_recorded(
         for side, each in zip(sides, (before, after), strict=True)
     )
     if not across:
-        warnings += turned_round(session, *sides)
+        warnings += session.turned_round(*sides)
         warnings += unsteady(session, base_side, head_side, comparisons)
     return Report(
         command="compare",

@@ -7,16 +7,16 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from regress.commands.reading import reading
-from regress.commands.session import Request, Session
-from regress.compare import Past, past_of
 from regress.errors import NothingMeasured
 from regress.git import Repository
 from regress.history import left_out
 from regress.model import Case, Commit, Series
 from regress.run.execute import Watcher
 from regress.run.unmatched import nothing_matches
+from regress.session import Request, Session
+from regress.session.reading import reading
 from regress.stats.summary import summarize
+from regress.trends import Past, past_of
 
 ASV_CONFIDENCE = 0.99
 """Of the intervals that stand in asv's files."""

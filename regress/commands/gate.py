@@ -11,15 +11,15 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from regress.commands.acknowledging import review
+from regress.acks.project import review
 from regress.commands.check import check
-from regress.commands.session import Request, Session, quoted
-from regress.commands.sweep.changes import events_on
-from regress.compare import Anchors, drifts, past_of
 from regress.errors import Exit, RevisionError, ranked
 from regress.history import Store
 from regress.model import Case, Changed, Commit, Comparison, Report, Side, Verdict
 from regress.run.execute import Watcher
+from regress.session import Request, Session, quoted
+from regress.trends import Anchors, drifts, past_of
+from regress.trends.events import events_on
 
 """Exit codes, the one that the process exits with first."""
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from regress.commands.session import Request, Session, counted, quoted
 from regress.commands.sweep import news
-from regress.commands.sweep.changes import Events, events_on, marked_new, shifts_in, with_failures
 from regress.commands.sweep.choosing import EXISTING, Asked, choose
 from regress.errors import Exit, NoRepository, RevisionError, exits, ranked
 from regress.history import Merging
 from regress.model import Commit, Merged, Report
 from regress.run.execute import Watcher
+from regress.session import Request, Session, counted, quoted
+from regress.trends.events import Events, events_on, marked_new, shifts_in, with_failures
 
 
 def merge(request: Request, folders: Sequence[Path], watcher: Watcher, into: Path | None = None) -> Report:

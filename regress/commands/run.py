@@ -7,8 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from regress.commands.recorder import Recorder
-from regress.commands.session import (
+from regress.compare import implementations
+from regress.compare.circumstances import skewed
+from regress.compare.evidence import Evidence
+from regress.compare.pairing import place
+from regress.compare.rule import better_of
+from regress.errors import Exit, RevisionError, exits
+from regress.model import Benchmark, Case, Durations, Failure, Measurement, Report, Round, Settings, Side, metric_of
+from regress.run.execute import Measured, Watcher, execute
+from regress.run.plan import needing_several
+from regress.session import (
     Request,
     Session,
     counted,
@@ -18,17 +26,10 @@ from regress.commands.session import (
     require_values,
     throttled,
 )
-from regress.commands.throughput import Rates
-from regress.compare import implementations, numbers_before, past_of
-from regress.compare.circumstances import skewed
-from regress.compare.evidence import Evidence
-from regress.compare.pairing import place
-from regress.compare.rule import better_of
-from regress.errors import Exit, RevisionError, exits
-from regress.model import Benchmark, Case, Durations, Failure, Measurement, Report, Round, Settings, Side, metric_of
-from regress.run.execute import Measured, Watcher, execute
-from regress.run.plan import needing_several
+from regress.session.recorder import Recorder
+from regress.session.throughput import Rates
 from regress.stats.summary import summarize
+from regress.trends import numbers_before, past_of
 
 
 def run(

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from regress.cluster.plan import Task
 from regress.cluster.runs import Attempt, End, Run, read, write
-from regress.commands.session import Request, Session
 from regress.commands.sweep.choosing import Asked, choose
 from regress.commands.sweep.done import FILE, FORMAT
 from regress.commands.sweep.measuring import Sweep
@@ -19,6 +18,7 @@ from regress.git import checkout
 from regress.history.disk import read_kept
 from regress.history.merging import SAME_MACHINE
 from regress.run.execute import Watcher
+from regress.session import Request, Session
 
 GRACE_S = 180.0
 """A task begins nothing that would end later than that before its job's time is up: what is begun is kept."""

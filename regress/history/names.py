@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from regress.history.json_text import loads
-from regress.model import METRICS, Benchmark, Round
+from regress.model import METRICS, PROGRAM, Benchmark, Round
 
 FURTHER_FILE = "further_metrics.jsonl"
 """In results_dir, beside benchmarks.json: one line a benchmark, `{"name": ..., "metrics": {metric: unit}}`."""
@@ -41,6 +41,8 @@ _PLAIN = (
     "setup_cache_key",
     "code",
     "pretty_name",
+    PROGRAM,
+    "metric",
 )
 
 
@@ -62,8 +64,10 @@ def own_metric_of(benchmark: Benchmark, rounds: Iterable[Round]) -> str:
     """The metric under the benchmark's own name.
 
     A type that is asv's own keeps what asv measures, also when the device protocol measures more of it; for a type of ours it
-    is what the newest protocol says the case is about.
+    is what the newest protocol says the case is about. What a program measures is no type of either.
     """
+    if benchmark.program:
+        return benchmark.metric
     if not _our_metric(benchmark.name):
         return own_metric(benchmark.name, benchmark.type)
     about = [each.protocol.metric for each in rounds if each.protocol is not None]
@@ -99,6 +103,8 @@ def entry_of(benchmark: Benchmark) -> dict[str, Any]:
     }
     if benchmark.timeout_s is not None:
         entry["timeout"] = benchmark.timeout_s
+    if benchmark.program:
+        entry.update({PROGRAM: benchmark.program, "metric": benchmark.metric})
     return {**entry, **benchmark.asv}
 
 
@@ -126,8 +132,8 @@ def benchmark_of(name: str, entry: Mapping[str, Any], version: str | None, param
     `version` and `params` are the row's, because benchmarks.json only knows the newest; `entry` may be empty, then the type
     is told by the name. What authors may declare as they like (a type, a unit) is left out where it is of another kind.
     """
-    kind = _text(entry, "type") or _type_by_name(name)
-    metric = own_metric(name, kind)
+    kind, program = _text(entry, "type") or _type_by_name(name), _text(entry, PROGRAM)
+    metric = (program and _text(entry, "metric")) or own_metric(name, kind)
     unit = _ASV_UNITS.get(METRICS[metric].unit) if metric in METRICS else None
     names, timeout = entry.get("param_names"), entry.get("timeout")
     if not isinstance(names, list) or len(names) != len(params):
@@ -145,6 +151,7 @@ def benchmark_of(name: str, entry: Mapping[str, Any], version: str | None, param
         setup_cache_key=_text(entry, "setup_cache_key") or None,
         declared={key: value for key, value in entry.items() if key not in _PLAIN},
         asv=dict(entry),
+        program=program,
     )
 
 

@@ -147,6 +147,12 @@ class Store:
             disk.replace_file(path, serialize_results(after))
             return path
 
+    def known(self, side: Side, machine: Machine, environment: str) -> set[tuple[str, str, tuple[str, ...]]]:
+        """Of each round of the side that is on disk the run, the benchmark and its parameters."""
+        header = _header(side, machine, environment)
+        kept = self._sidecar(_path(self.root, header, sidecar.ENDING), header).kept
+        return {(each.round.run, each.round.name, tuple(each.round.params)) for each in kept}
+
     def is_unfinished(self, side: Side, machine: Machine, environment: str) -> bool:
         """Whether rounds of the side are on disk, and who appended them was killed before `finish` was done."""
         header = _header(side, machine, environment)

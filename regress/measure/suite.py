@@ -36,6 +36,7 @@ DECIDING = (
     "threshold",
     "better",
     "was",
+    "energy",
     "exact",
     "dtype",
 )

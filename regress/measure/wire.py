@@ -45,6 +45,9 @@ SYNCHRONIZES = "synchronizes: no device time"
 SET_UP_EACH = "set up before each sample"
 """What readers are told of a protocol with `setup_each`."""
 
+PROGRAM = "program"
+"""How the process of a round begins that is a program of its own; see `Protocol.process`."""
+
 ONCE = "--once"
 """First word to a process that has no driver."""
 SCRIPT = "--script"
@@ -104,7 +107,7 @@ class Protocol:
     """Give up waiting for two equal windows after this."""
     process: str = "fresh"
     """How the process of a round begins: `fork` from one that has imported the suite, `fork-serial` from one that did so with
-    torch at one thread, or `fresh`."""
+    torch at one thread, or `fresh`; `program` is none of ours, and measures by itself."""
     harness: int = HARNESS_VERSION
 
 
@@ -170,12 +173,46 @@ class Benchmark:
     uses: Dict[str, str] = field(default_factory=dict)
     """By file of the suite: a word for what the benchmark uses of it. Empty where the author's `version` says what is the
     same, or where nothing is known."""
+    program: str = ""
+    """What measures it where that is a program of its own: the class of the suite that names it, or of what was imported the
+    format."""
+    lacks: List[List[str]] = field(default_factory=list)
+    """Combinations of its parameters that there are no cases of."""
 
     @property
     def code(self) -> str:
         """What is another word once the benchmark is another one: comments and layout make none. asv's `version` is a hash of
         the text of its function alone."""
         return " ".join(f"{file}:{word}" for file, word in sorted(self.uses.items())) or self.version
+
+
+@dataclass(frozen=True)
+class Program:
+    """A class of the suite that names a command: its runs are rounds of all cases that it has."""
+
+    name: str
+    """Of the class, as names of benchmarks begin with it."""
+    command: List[str]
+    """Words, in which `{output}` stands for the file to write (else it is what the program prints), `{python}` for the side's
+    interpreter, and `{NAME}` for a parameter."""
+    format: str
+    list_command: List[str] = field(default_factory=list)
+    """Prints the cases, or writes them to `{output}`; empty: they are those of the first run."""
+    cwd: str = ""
+    """Folder to run in, named from that of the side's code."""
+    env: Dict[str, str] = field(default_factory=dict)
+    params: List[List[str]] = field(default_factory=list)
+    """The program is run once for each combination of them."""
+    param_names: List[str] = field(default_factory=list)
+    mapping: Dict[str, Any] = field(default_factory=dict)
+    """What stands where in a format that is the author's own."""
+    timeout_s: Optional[float] = None
+    """Of one run."""
+    version: str = ""
+    declared: Dict[str, Any] = field(default_factory=dict)
+    """As of a benchmark, for all its cases."""
+    file: str = ""
+    line: int = 0
 
 
 @dataclass(frozen=True)
@@ -394,6 +431,8 @@ class Suite:
     """Names of the packages of suite and project."""
     variables: Dict[str, str] = field(default_factory=dict)
     """Of the environment, what the import has set."""
+    programs: List[Program] = nested(Program, many=True, default_factory=list)
+    """What measures by itself: its cases are not among the benchmarks."""
 
 
 @dataclass(frozen=True)

@@ -47,15 +47,15 @@ is seconds and a memory is bytes, always. The unit of replication is the round, 
 
 From outside, all of them are imported from here. Inside, each file has a part of them, and takes what it needs from the others:
 
-    measured         what is measured, and what comes of it on one side
-    acknowledged     what somebody has seen, and is no alarm
-    compared         two sides, and a side against itself
+    measurement      what is measured, and what comes of it on one side
+    acknowledgement  what somebody has seen, and is no alarm
+    comparison       two sides, and a side against itself
     series           one case over many commits
     bisection        the search for the commit that did it
     implementations  one operation done in several ways
-    profiled         where the time of a call goes
-    explained        what a difference comes from
-    metered          kernels one by one
+    profile          where the time of a call goes
+    explanation      what a difference comes from
+    kernels          kernels one by one
     settings         every default
     report           what a command gives to a renderer
 """
@@ -66,6 +66,7 @@ from regress.measure.wire import (
     DECLARED_SAMPLING,
     HOST_IDENTITY,
     HOST_METRICS,
+    PROGRAM,
     PROTOCOL_IDENTITY,
     SET_UP_EACH,
     SYNCHRONIZES,
@@ -80,10 +81,10 @@ from regress.measure.wire import (
     from_json,
     writable,
 )
-from regress.model.acknowledged import ACK_KINDS, LIFTED, NEXT_TAG, AckKind, Acknowledgement, Reviewed
+from regress.model.acknowledgement import ACK_KINDS, LIFTED, NEXT_TAG, AckKind, Acknowledgement, Reviewed
 from regress.model.bisection import Bisection, Contrast, Probe
-from regress.model.compared import Comparison, Fineness, Pairs, SelfCheck, Verdict, VerdictTraits
-from regress.model.explained import (
+from regress.model.comparison import Comparison, Fineness, Pairs, SelfCheck, Verdict, VerdictTraits
+from regress.model.explanation import (
     Cause,
     Confidence,
     DiffKind,
@@ -97,7 +98,8 @@ from regress.model.explained import (
     Span,
 )
 from regress.model.implementations import Contender, Crossover, Implementations, Outcome, Standing, Stretch
-from regress.model.measured import (
+from regress.model.kernels import KernelMetrics, Metered, MeteredKernel
+from regress.model.measurement import (
     METRICS,
     Batch,
     Better,
@@ -119,8 +121,7 @@ from regress.model.measured import (
     near_names,
     old_names,
 )
-from regress.model.metered import KernelMetrics, Metered, MeteredKernel
-from regress.model.profiled import (
+from regress.model.profile import (
     ApiUse,
     Bottleneck,
     Bound,
@@ -170,6 +171,7 @@ __all__ = [
     "LIFTED",
     "METRICS",
     "NEXT_TAG",
+    "PROGRAM",
     "PROTOCOL_IDENTITY",
     "SET_UP_EACH",
     "SYNCHRONIZES",

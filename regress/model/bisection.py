@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from regress.model.compared import Verdict
-from regress.model.measured import Case, Commit, Metric
+from regress.model.comparison import Verdict
+from regress.model.measurement import Case, Commit, Metric
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from regress.measure.wire import Failure
-from regress.model.measured import Case, Metric
+from regress.model.measurement import Case, Metric
 from regress.stats.summary import Summary
 
 Outcome = Literal["fastest", "no difference shown", "alone", "nothing measured"]

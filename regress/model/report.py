@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 from regress.errors import Exit, State
 from regress.measure.wire import SuiteProblem
-from regress.model.acknowledged import Reviewed
+from regress.model.acknowledgement import Reviewed
 from regress.model.bisection import Bisection
-from regress.model.compared import Comparison, Fineness, SelfCheck
-from regress.model.explained import Explained, Explanation
+from regress.model.comparison import Comparison, Fineness, SelfCheck
+from regress.model.explanation import Explained, Explanation
 from regress.model.implementations import Implementations
-from regress.model.measured import Case, Durations, Machine, Measurement, Side
-from regress.model.metered import Metered
-from regress.model.profiled import CallProfile
+from regress.model.kernels import Metered
+from regress.model.measurement import Case, Durations, Machine, Measurement, Side
+from regress.model.profile import CallProfile
 from regress.model.series import AnchorCheck, Breakage, Changed, Shift
 from regress.model.settings import Setting
 from regress.profiles import Profile

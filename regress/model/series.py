@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from regress.measure.wire import Failure
-from regress.model.acknowledged import Acknowledgement
-from regress.model.compared import Verdict
-from regress.model.measured import Case, Commit, Metric
+from regress.model.acknowledgement import Acknowledgement
+from regress.model.comparison import Verdict
+from regress.model.measurement import Case, Commit, Metric
 from regress.stats.summary import median
 
 Way = tuple[tuple[str, str], ...]

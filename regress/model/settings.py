@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from regress.model.measured import Better
+from regress.model.measurement import Better
 
 DEFAULT_ENVIRONMENT = "worktree"
 EXISTING = "existing"

@@ -16,7 +16,7 @@ from regress.measure.backend import Backend, DeviceBackend, DeviceError
 from regress.profiler.ledger import Ledger
 from regress.profiler.running import Running
 from regress.profiles import Bottleneck, Operation, Profile, write
-from regress.profiling.bottlenecks import bottlenecks
+from regress.traces.bottlenecks import bottlenecks
 
 KEEP = 10_000
 CLOSING_S = 2e-3

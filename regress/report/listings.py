@@ -159,7 +159,8 @@ def merged(report: Report, style: Style) -> list[str]:
     """What `merge` took from each folder; quiet: nothing, the last line has the sum."""
     if not report.merged or style.quiet:
         return []
-    heading = Row(("folder", "machines", "commits", "rounds added", "were there"), color="bold", accent=0)
+    source = "file" if report.command == "import" else "folder"
+    heading = Row((source, "machines", "commits", "rounds added", "were there"), color="bold", accent=0)
     return [*_table([heading, *map(_merged, report.merged)], "llrrr", style), ""]
 
 

@@ -202,7 +202,7 @@ def _plain(docstring: str) -> str:
 _FOLDER = Path(__file__).parents[1]
 FILES = {
     _FOLDER / "report" / "regress.check.schema.json": check,
-    _FOLDER / "profiling" / "regress.profile.schema.json": profile,
+    _FOLDER / "report" / "regress.profile.schema.json": profile,
 }
 
 if __name__ == "__main__":

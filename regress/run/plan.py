@@ -15,6 +15,7 @@ from typing import Protocol as Interface
 
 from regress.measure.wire import Proposal, Suite, Task
 from regress.model import (
+    PROGRAM,
     SYNCHRONIZES,
     Batch,
     Benchmark,
@@ -67,8 +68,10 @@ class Selection:
 
 def cases_of(benchmark: Benchmark) -> Iterator[Case]:
     """The benchmark's cases in asv's order."""
+    absent = {tuple(each) for each in benchmark.lacks}
     for combination in itertools.product(*benchmark.params):
-        yield Case(benchmark.name, tuple(combination))
+        if combination not in absent:
+            yield Case(benchmark.name, combination)
 
 
 def select(benchmarks: Iterable[Benchmark], selection: Selection) -> list[Case]:
@@ -171,7 +174,7 @@ def settle(proposals: Mapping[str, Proposal], process: str = "fresh") -> Protoco
         settled,
         lanes=min(each.lanes for each in protocols),
         pinned=all(each.pinned for each in protocols),
-        process="fresh" if settled.metric in ALONE else process,
+        process=PROGRAM if settled.process == PROGRAM else "fresh" if settled.metric in ALONE else process,
     )
 
 
@@ -202,9 +205,11 @@ def unimportable(suite: Suite, had: Mapping[str, Benchmark]) -> dict[str, tuple[
     imported, and the failure that is."""
     there = {each.name for each in suite.benchmarks}
     lost: dict[str, tuple[Benchmark, Failure]] = {}
+    programs = {each.name for each in suite.programs}
     for problem in (each for each in suite.problems if each.fatal):
         inside = f"{problem.name}." if problem.name else ""
-        failure = Failure("error", f"cannot be imported: {problem.message}", problem.where, problem.detail)
+        what = problem.message if problem.name in programs else f"cannot be imported: {problem.message}"
+        failure = Failure("error", what, problem.where, problem.detail)
         for name, benchmark in had.items():
             if name.startswith(inside) and name not in there:
                 lost.setdefault(name, (benchmark, failure))
@@ -293,6 +298,8 @@ def refusal(benchmark: Benchmark, named: int = 1) -> Failure | None:
 def refusal_by_itself(benchmark: Benchmark, named: int = 1) -> Failure | None:
     """Why a benchmark cannot run in a single process; None where it can."""
     ranks, _ = ranks_of(benchmark)
+    if benchmark.program:
+        return Failure("skipped", "a program of its own measures it, and is run as a whole")
     if ranks > 1:
         return Failure("skipped", f"it has {ranks} ranks, and this runs one process")
     return refusal(benchmark, named)

@@ -14,13 +14,13 @@ import pytest
 from regress.cluster.engine import Attached, Gone, Place, Queued, Refused
 from regress.cluster.plan import Plan, Task
 from regress.cluster.runs import Attempt, Driver, End, Run, create, find, write
-from regress.commands.session import Request, Session
 from regress.commands.sweep import following
 from regress.commands.sweep.done import FILE, FORMAT
 from regress.commands.sweep.following import Followed, follow
 from regress.history import Store
 from regress.history.disk import read_kept
 from regress.model import Kind
+from regress.session import Request, Session
 from tests.conftest import Project
 from tests.history.samples import BOX, ENV, SHA, benchmark, side, taken
 

@@ -11,9 +11,9 @@ from unittest.mock import patch
 
 import pytest
 
-from regress.commands.session import Request, Session
 from regress.compare import Steps, steps
 from regress.history.aa import FILE
+from regress.session import Request, Session
 from tests.conftest import Project, Result, inside, interrupted, start
 
 CODE = "import regress_scripted as d\ndef work(): d.kernel('k', 50e-6)\ndef other(): d.kernel('o', 80e-6)\n"

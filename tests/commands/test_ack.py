@@ -10,12 +10,12 @@ import pytest
 
 from regress import acks
 from regress.commands.ack import ack_all_open
-from regress.commands.session import Request
 from regress.model import Acknowledgement
-from tests.commands.report.made import Made, noisy
+from regress.session import Request
 from tests.commands.test_check import OTHER, SUITE, code, document
 from tests.commands.test_sweep import filled
 from tests.conftest import Project, Result
+from tests.pages.made import Made, noisy
 
 pytestmark = pytest.mark.usefixtures("dated")
 

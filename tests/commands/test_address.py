@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from regress.commands.session import Request, Session
 from regress.history import Store
+from regress.session import Request, Session
 from tests.commands.test_check import SUITE, code, document
 from tests.conftest import Project, Result
 

@@ -16,14 +16,13 @@ import pytest
 
 from regress.commands.bisect.case import one_case
 from regress.commands.bisect.ledger import FILE, NAME, Judged, Ledger, Probed
-from regress.commands.bisect.line import line_between, merged_by
 from regress.commands.bisect.search import Line
-from regress.commands.session import Request, Session
 from regress.commands.sweep import _next as after_sweep
 from regress.compare.ends import Pair
 from regress.errors import NothingMeasured, RegressError, RevisionError
-from regress.git import open_repository
+from regress.git import line_between, merged_by, open_repository
 from regress.model import METRICS, Case, Changed, ChangePoint, Commit, Contrast, Verdict
+from regress.session import Request, Session
 from tests.commands.test_check import document
 from tests.conftest import Project, Result, inside, start
 from tests.report.test_json import validate

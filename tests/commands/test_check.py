@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from regress.commands.demo import PLANTED, create
-from regress.commands.session import Request, Session
 from regress.errors import NothingMeasured
 from regress.measure.backend import cuda
+from regress.session import Request, Session
 from tests.conftest import Project, Result, regress, start
 from tests.run.test_clocks import RESETS, UUID, Nvml
 from tests.run.test_execute import Watch

@@ -13,12 +13,12 @@ import jsonschema
 import pytest
 
 from regress.commands.compare import compare_recorded
-from regress.commands.session import Request
 from regress.errors import NothingMeasured, RegressError, RevisionError
 from regress.git import open_repository
 from regress.history import Recorded, Store
 from regress.model import Report, Side
 from regress.report.json import schema
+from regress.session import Request
 from tests.conftest import Project, Result
 
 CODE = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\ndef other(): d.kernel('o', 80e-6)\n"

@@ -13,7 +13,7 @@ import pytest
 
 from regress.compare import Steps
 from tests.conftest import Project, inside, interrupted, start
-from tests.profiling.exports import export
+from tests.traces.exports import export
 
 ROOT = Path(__file__).parents[2]
 TABLE = (ROOT / "docs" / "exit-codes.md").read_text().partition("| code | when |")[2]

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from regress.commands.session import Request, Session
 from regress.history import explanations_in
 from regress.model import KeptExplanation
+from regress.session import Request, Session
 from tests.conftest import Project, interrupted, start
 
 BASE = """

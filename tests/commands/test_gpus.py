@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from regress.commands.session import Request, Session
 from regress.errors import NothingMeasured
 from regress.history import Store
 from regress.model import Case
 from regress.run import device_lock, gpus
 from regress.run.device_lock import held
+from regress.session import Request, Session
 from tests.conftest import Project, Result, interrupted, start
 from tests.run.test_clocks import Nvml
 from tests.run.test_execute import Watch

@@ -18,11 +18,11 @@ import jsonschema
 import pytest
 
 from regress.commands import run as module
-from regress.commands.session import Request
 from regress.history import Recorded, Store
 from regress.report.json import schema
 from regress.run.execute import Job, Measured, Sink, Watcher
 from regress.run.execute import execute as really_execute
+from regress.session import Request
 from tests.conftest import Project, Result, start
 from tests.run.test_execute import Watch
 

@@ -17,10 +17,8 @@ from unittest.mock import patch
 
 import pytest
 
-from regress.commands.session import Request, Session
 from regress.commands.sweep import _remark
 from regress.commands.sweep.bisecting import wanted
-from regress.commands.sweep.changes import Events, events_on, shifts_in
 from regress.commands.sweep.choosing import Asked, choose
 from regress.commands.sweep.done import TRIES
 from regress.commands.sweep.measuring import Sweep
@@ -28,9 +26,11 @@ from regress.history import Store
 from regress.history.disk import LOCK_NAME
 from regress.history.sidecar import ENDING
 from regress.model import METRICS, Breakage, Case, Changed, ChangePoint, Commit, Failure, Verdict
-from tests.commands.report.made import Made, noisy
+from regress.session import Request, Session
+from regress.trends.events import Events, events_on, shifts_in
 from tests.commands.test_check import code, document
 from tests.conftest import Project, inside, interrupted, start
+from tests.pages.made import Made, noisy
 from tests.report.test_json import validate
 
 pytestmark = pytest.mark.usefixtures("dated")

@@ -14,13 +14,13 @@ import pynvml
 import pytest
 
 from regress.commands.doctor import machine as module
-from regress.commands.fitness import complaints
-from regress.commands.recorder import Recorder
-from regress.commands.session import Request, Session
 from regress.errors import NothingMeasured
 from regress.measure.backend import Backend, DeviceError
 from regress.model import Benchmark, Check, Environment, Round
 from regress.run.execute import Measured
+from regress.session import Request, Session
+from regress.session.fitness import complaints
+from regress.session.recorder import Recorder
 from tests.conftest import Project
 from tests.run.test_execute import Watch
 

@@ -13,11 +13,11 @@ import pytest
 
 from regress.commands.check import check
 from regress.commands.run import run
-from regress.commands.session import Request
 from regress.measure.wire import Ceilings
 from regress.model import Failure, Report
 from regress.report.json import schema
 from regress.run import ceilings as module
+from regress.session import Request
 from tests.conftest import Project
 from tests.run.test_execute import Watch
 

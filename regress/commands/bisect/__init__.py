@@ -19,18 +19,18 @@ from dataclasses import replace
 
 from regress.commands.bisect.case import one_case
 from regress.commands.bisect.ledger import Ledger
-from regress.commands.bisect.line import line_between, merged_by
 from regress.commands.bisect.meter import Meter
 from regress.commands.bisect.past import recorded_weights
 from regress.commands.bisect.search import Line
 from regress.commands.bisect.telling import bisection, estimate, probe_words, probes, remark
-from regress.commands.metrics import check_metric
-from regress.commands.session import Request, Session, counted, quoted
 from regress.errors import Exit, NothingMeasured, StoreError
+from regress.git import line_between, merged_by
 from regress.history import keep_confirmed
 from regress.model import Bisection, Case, Commit, Contrast, Report
 from regress.run.execute import Watcher, discover, where_searched
 from regress.run.plan import cases_of
+from regress.session import Request, Session, counted, quoted
+from regress.session.metrics import check_metric
 from regress.units import format_duration
 
 

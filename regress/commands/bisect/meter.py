@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from regress.commands.recorder import Recorder
-from regress.commands.session import Session, device_line
 from regress.errors import BuildFailed, NothingMeasured
 from regress.measure.wire import Ceilings
 from regress.model import Batch, Case, Commit, Machine, Side
 from regress.run.environments import Prepared
 from regress.run.execute import Job, Measured, Steps, Watcher, execute
 from regress.run.plan import Selection
+from regress.session import Session, device_line
+from regress.session.recorder import Recorder
 
 FRESH = 1000
 """Numbers of rounds that verify begin so much higher: in nothing are they those that the search has seen."""

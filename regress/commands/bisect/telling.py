@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from regress.commands.bisect.ledger import Judged, Probed
 from regress.commands.bisect.search import Line
-from regress.commands.session import counted
 from regress.compare.bisection import DOUBT, Range, Search
 from regress.model import Bisection, Case, Commit, Probe
+from regress.session import counted
 from regress.units import format_change, format_duration, format_interval, format_percent
 
 SUREST = 0.999

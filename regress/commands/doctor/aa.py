@@ -9,8 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 from regress.commands.check import policy, rounds_words, short, verdicts
-from regress.commands.checkout import Checkout
-from regress.commands.session import Request, Session, counted, device_line, device_uuid, quoted, require_values
 from regress.compare import Overall, fineness, overall, summed_up
 from regress.errors import Exit, StoreError
 from regress.history import keep_aa
@@ -18,6 +16,8 @@ from regress.measure.wire import Ceilings
 from regress.model import Benchmark, Comparison, Report, Round, SelfCheck, Side
 from regress.run.environments import Prepared, identity_of
 from regress.run.execute import Job, Measured, Watcher, execute
+from regress.session import Request, Session, counted, device_line, device_uuid, quoted, require_values
+from regress.session.checkout import Checkout
 from regress.units import format_percent
 
 

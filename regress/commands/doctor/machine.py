@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from regress.commands.fitness import device_checks, torch_checks
-from regress.commands.session import Request, Session, counted
 from regress.errors import Exit, RegressError
 from regress.measure.backend import DeviceError, choose
 from regress.measure.backend.base import Backend
@@ -21,6 +19,8 @@ from regress.measure.backend.torch_events import built_for
 from regress.measure.windows import agreement
 from regress.model import Check, Report
 from regress.run.execute import Watcher, discover
+from regress.session import Request, Session, counted
+from regress.session.fitness import device_checks, torch_checks
 
 NOISY = 0.02
 """From here on the pairs of a first look are too few for most host times."""

@@ -20,7 +20,6 @@ from regress import config as configuration
 from regress.commands.init import files
 from regress.commands.init.classified import MOVABLE, Classified, Kind, classify
 from regress.commands.init.text import File, block
-from regress.commands.session import Request, Session, counted, device_line, quoted
 from regress.compare.steps import LOOKS
 from regress.config import environment as environment_of
 from regress.errors import RegressError, RevisionError, StoreError, exits
@@ -28,6 +27,7 @@ from regress.git import Repository, open_repository
 from regress.history.disk import changing_kept, read_kept
 from regress.model import Case, Check, Report
 from regress.run.execute import Watcher
+from regress.session import Request, Session, counted, device_line, quoted
 from regress.units import format_duration
 
 __all__ = ["init"]

@@ -17,10 +17,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from regress.commands.acknowledging import accept, accept_failing, complaints, is_whole, review
-from regress.commands.session import Request, Session, counted, quoted
+from regress.acks.project import accept, accept_failing, complaints, is_whole, review
 from regress.commands.sweep.bisecting import Bisected, bisect_new
-from regress.commands.sweep.changes import (
+from regress.commands.sweep.choosing import ALL, NEW, TAGS, Asked, Chosen, choose
+from regress.commands.sweep.marks import Mark
+from regress.commands.sweep.measuring import Sweep
+from regress.errors import Exit, NothingMeasured, RegressError, exits, ranked
+from regress.model import Breakage, Changed, Report, Side, Verdict, outside
+from regress.run.execute import Watcher
+from regress.session import Request, Session, counted, quoted
+from regress.trends.events import (
     Events,
     anchors_beside,
     by_event,
@@ -30,12 +36,6 @@ from regress.commands.sweep.changes import (
     with_failures,
     with_manners,
 )
-from regress.commands.sweep.choosing import ALL, NEW, TAGS, Asked, Chosen, choose
-from regress.commands.sweep.marks import Mark
-from regress.commands.sweep.measuring import Sweep
-from regress.errors import Exit, NothingMeasured, RegressError, exits, ranked
-from regress.model import Breakage, Changed, Report, Side, Verdict, outside
-from regress.run.execute import Watcher
 from regress.units import format_duration
 
 

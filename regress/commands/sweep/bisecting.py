@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from regress.commands.bisect import bisect
-from regress.commands.session import Request
-from regress.commands.sweep.changes import Events, by_event
 from regress.errors import Exit, RegressError
 from regress.model import Bisection, Case, Changed, Commit, outside
 from regress.run.execute import Watcher
+from regress.session import Request
+from regress.trends.events import Events, by_event
 
 
 class Wanted(NamedTuple):

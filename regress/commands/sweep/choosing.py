@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from regress.commands.session import Session
 from regress.commands.sweep.order import evenly
 from regress.errors import RevisionError, quoted
 from regress.model import Commit
+from regress.session import Session
 
 NEW, ALL, TAGS, EXISTING = "NEW", "ALL", "TAGS", "EXISTING"
 """Words in place of a range, as asv has them."""

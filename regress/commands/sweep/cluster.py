@@ -15,9 +15,7 @@ from pathlib import Path
 from regress.cluster.engine import Engine, engine_of, placed
 from regress.cluster.plan import Plan, tasks_of
 from regress.cluster.runs import Run, create, find, read, write
-from regress.commands.session import Request, Session, counted, quoted
 from regress.commands.sweep import news, opened, still_open
-from regress.commands.sweep.changes import Events, events_on, marked_new, shifts_in, with_failures
 from regress.commands.sweep.choosing import NEW, Asked, Chosen, choose
 from regress.commands.sweep.done import Done
 from regress.commands.sweep.following import Followed, follow
@@ -30,6 +28,8 @@ from regress.history import Store
 from regress.history.merging import SAME_MACHINE
 from regress.model import Cluster, Kind, Report
 from regress.run.execute import Watcher
+from regress.session import Request, Session, counted, quoted
+from regress.trends.events import Events, events_on, marked_new, shifts_in, with_failures
 
 MIRROR = "repository.git"
 

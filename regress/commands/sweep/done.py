@@ -14,12 +14,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from regress.commands.session import Session, needs_device
 from regress.compare.pairing import code_differs
 from regress.history import Store
 from regress.history.disk import changing_kept, read_kept
 from regress.model import Batch, Benchmark, Case, Round
 from regress.run.execute import Measured
+from regress.session import Session, needs_device
 
 FILE = "sweep.json"
 FORMAT = 1

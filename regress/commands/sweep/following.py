@@ -12,12 +12,12 @@ from pathlib import Path
 from regress.cluster.engine import Engine, Place, Queued, Refused
 from regress.cluster.runs import End, HandedIn, Run, Taken, read
 from regress.cluster.states import DEATHS_OF_A_NODE, TRIES, TaskState, state_of
-from regress.commands.session import Session, counted
 from regress.commands.sweep.done import Done
 from regress.commands.sweep.marks import Mark
 from regress.history import Merging
 from regress.model import Kind
 from regress.run.execute import Watcher
+from regress.session import Session, counted
 from regress.units import format_duration
 
 POLL_S = (0.5, 30.0)

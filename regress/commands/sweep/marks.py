@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection
 
-from regress.commands.session import Session
 from regress.history.disk import changing_kept, read_kept
+from regress.session import Session
 
 FILE = "swept.json"
 FORMAT = 1

@@ -12,13 +12,9 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from regress.commands.recorder import Recorder, complete
-from regress.commands.session import Session, counted, device_line, quoted, require_values, throttled
-from regress.commands.sweep.changes import events_on
 from regress.commands.sweep.choosing import Chosen
 from regress.commands.sweep.done import Done, Missing
 from regress.commands.sweep.order import next_places
-from regress.compare import Numbers, numbers_before, past_of
 from regress.compare.rule import host_gates
 from regress.config import environment as environment_of
 from regress.errors import BuildFailed, NoDevice, NothingMeasured
@@ -29,6 +25,10 @@ from regress.run.environments import Prepared, identity_of
 from regress.run.execute import Measured, Watcher, execute, nothing_selected
 from regress.run.plan import Selection, select, unimportable
 from regress.run.problems import apart
+from regress.session import Session, counted, device_line, quoted, require_values, throttled
+from regress.session.recorder import Recorder, complete
+from regress.trends import Numbers, numbers_before, past_of
+from regress.trends.events import events_on
 
 GROUP = 4
 """Commits that are measured in turn: so far apart in time lie the rounds of one of them."""

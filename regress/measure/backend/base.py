@@ -237,6 +237,10 @@ class DeviceBackend(Backend):
         """A tracer of this device."""
         return Tracer("this kind of device cannot be traced")
 
+    def energy_j(self) -> Optional[float]:
+        """Joules that the device has taken so far, from any beginning; None where it does not count them."""
+        return None
+
     def limits(self) -> Dict[str, float]:
         """What the hardware could do at most: `memory_bytes_s`, `float32_flops_s`; what is not known is left out."""
         return {}

@@ -349,6 +349,9 @@ class CudaBackend(DeviceBackend):
     def device_state(self) -> Dict[str, Any]:
         return self._nvml.state()
 
+    def energy_j(self) -> Optional[float]:
+        return self._nvml.energy_j()
+
     def processes(self, ours: Optional[int] = None) -> List[Foreign]:
         return self._nvml.processes(ours)
 

@@ -56,6 +56,8 @@ FLUSH_S = 40e-6
 FIRST_LANE = 1000
 """Numbers of streams from here up are lanes."""
 CLOCK_HZ = 1.98e9
+IDLE_W, BUSY_W, ENERGY_STEP_S = 100.0, 500.0, 0.02
+"""Power, and how often what it comes to is counted."""
 
 UUIDS = ("scripted", "scripted-1", "scripted-2", "scripted-3")
 
@@ -145,6 +147,9 @@ class FakeBackend(DeviceBackend):
         self._stream = 0
         self._busy_until: Dict[int, float] = {0: 0.0}
         """By stream: when it will have done what it holds."""
+        self._work_s = 0.0
+        """Of all that was enqueued so far."""
+        self._energy_j, self._energy_due_s = 0.0, 0.0
         self._flushed = False
         self._events: List[float] = []
         self.probe = ScriptedMemory()
@@ -316,6 +321,13 @@ class FakeBackend(DeviceBackend):
     def device_state(self) -> Dict[str, Any]:
         return {"temperature_c": 40, "power_w": 100.0, "reasons": [self._reasons.pop(0)] if self._reasons else []}
 
+    def energy_j(self) -> Optional[float]:
+        if self.host_s >= self._energy_due_s:
+            done_s = self._work_s - max(0.0, max(self._busy_until.values()) - self.host_s)
+            self._energy_j = IDLE_W * self.host_s + (BUSY_W - IDLE_W) * done_s
+            self._energy_due_s = self.host_s + ENERGY_STEP_S
+        return self._energy_j
+
     def facts(self) -> Dict[str, Any]:
         visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
         own = visible[self.ranks.number % len(visible)]
@@ -331,6 +343,7 @@ class FakeBackend(DeviceBackend):
     def _append(self, seconds: float, stream: int) -> float:
         """Put device work into a stream, and tell when it will be done."""
         self._busy_until[stream] = max(self._busy_until.get(stream, 0.0), self.host_s) + seconds
+        self._work_s += seconds
         return self._busy_until[stream]
 
     def install(self) -> None:

@@ -95,6 +95,12 @@ class Nvml:
             found["violations_ns"] = counted
         return found
 
+    def energy_j(self) -> Optional[float]:
+        """Joules that the device has taken since the driver was loaded; None where it does not count them."""
+        millijoules = ctypes.c_ulonglong()
+        counted = self._of_device("nvmlDeviceGetTotalEnergyConsumption", ctypes.byref(millijoules))
+        return millijoules.value * 1e-3 if counted else None
+
     def processes(self, ours: Optional[int] = None) -> List[Foreign]:
         """Processes that compute on the device, without those descended from `ours` (by default our parent, the driver) and
         those that we descend from. In a container ours cannot be told from others, once its context is open."""

@@ -11,7 +11,8 @@ from .. import counters
 from ..backend import Backend, DeviceBackend
 from ..backend.nvml import DeviceWatch
 from ..blocks import DeviceSamples
-from ..declared import device_loop, device_protocol, number, ready
+from ..declared import device_loop, device_protocol, number, ready, wants_energy
+from ..energy import energy_of_call
 from ..existing import QuietCall
 from ..loop import DeviceLoop
 from ..seat import Seat
@@ -50,7 +51,22 @@ def on_device(benchmark: Any, call: Call, task: Task, backend: DeviceBackend, se
     wall = HostWindows(call, backend, protocol.wall_calls, protocol.warm_calls, before, "each", not protocol.pinned)
     by_the_host("wall_time", wall, visited, task, seat)
     probe_memory(call, task, backend, before, visited)
+    if wants_energy(benchmark) and not task.quick:
+        _energy(call, before, visited, task, backend)
     return visited
+
+
+def _energy(call: Call, before: Optional[Call], visited: Visited, task: Task, backend: DeviceBackend) -> None:
+    """Energy of a call, or the flag that says why there is none."""
+    if before is not None or backend.ranks.several:
+        why = "its input is made anew before each sample" if before is not None else "it works in several processes"
+        visited.flags.append(f"no energy: {why}")
+        return
+    joules = energy_of_call(call, backend, PATIENCE * task.timeout_s / 4)
+    if joules is None:
+        visited.flags.append("no energy: the device does not count it, or not while this was called")
+        return
+    visited.values["energy"] = Measured(joules, [joules], unit="J")
 
 
 @contextlib.contextmanager

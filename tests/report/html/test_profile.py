@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from regress.commands.profile import profile
-from regress.commands.session import Request
+from regress.commands.profile.exports import profile
 from regress.profiles import read
 from regress.report.html import write_profile
 from regress.report.html.page import HERE, PROFILE_SCRIPTS
-from tests.profiling.exports import HOSTILE, export
+from regress.session import Request
 from tests.report.html.test_looks import axe
 from tests.report.html.test_views import texts
+from tests.traces.exports import HOSTILE, export
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

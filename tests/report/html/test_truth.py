@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from regress.report.html import write_folder
-from tests.commands.report.made import QUIET, Made, noisy
+from tests.pages.made import QUIET, Made, noisy
 from tests.report.html.conftest import until
 
 if TYPE_CHECKING:
