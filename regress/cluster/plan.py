@@ -22,6 +22,8 @@ class Task:
     """Full hashes, the oldest first; the anchor is among them."""
     cases: tuple[str, ...] = ()
     """What is measured of them; empty: all that was asked for."""
+    pair: bool = False
+    """Whether these are the ends of a change that is to be confirmed: they are judged against each other, as by `check`."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,6 +59,8 @@ class End:
     """By full hash: what, why and fix."""
     tried: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By full hash: what did not build, and which cases it does not have, as sweep.json says it."""
+    confirmed: Mapping[str, Mapping[str, Sequence[list[Any]]]] = field(default_factory=dict)
+    """Of a pair: what was found in turn, as confirmed.json says it."""
     error: tuple[str, str, str] | None = None
     looked_s: float = 0.0
     """From its start to its first round."""

@@ -67,4 +67,4 @@ def _code(attached: Attached, request: Request) -> int:
             else:
                 attached.cancel()
             continue
-        return Exit.INTERRUPTED if asked and code not in tuple(Exit) else code
+        return Exit.INTERRUPTED if asked > 1 or (asked and code not in tuple(Exit)) else code

@@ -117,12 +117,13 @@ def _rows(past: Past, wanted: _Wanted, confidence: float, watcher: Watcher) -> I
 
 def _rows_of(series: Series, commits: Sequence[Commit], confidence: float) -> Iterator[Row]:
     case, metric = series.case, series.metric
-    where = series.machine, series.environment, series.device, case.name, str(case), metric.name, metric.unit
+    what = case.name, str(case), metric.name, metric.unit
     for place, values, interval, failure in zip(
         series.at, series.rounds, series.intervals, series.failures, strict=True
     ):
         numbers = _numbers(values, interval, confidence) if values else ("", "", "", "", "0")
-        yield (_iso(commits[place].date), commits[place].sha, *where, *numbers, failure)
+        where = series.machine, series.environment, ", ".join(series.cards.get(place, ()))
+        yield (_iso(commits[place].date), commits[place].sha, *where, *what, *numbers, failure)
 
 
 def _numbers(values: Sequence[float], recorded: tuple[float, float] | None, confidence: float) -> Row:

@@ -10,11 +10,13 @@ from pathlib import Path
 from regress.cluster.plan import Task
 from regress.cluster.runs import Attempt, End, Run, read, write
 from regress.commands.sweep.choosing import Asked, choose
+from regress.commands.sweep.confirming import keep_stood, pair
 from regress.commands.sweep.done import FILE, FORMAT
 from regress.commands.sweep.measuring import Sweep
 from regress.config import kinds_of
 from regress.errors import Exit, NothingMeasured, RegressError
 from regress.git import checkout
+from regress.history import confirmed_between
 from regress.history.disk import read_kept
 from regress.history.merging import SAME_MACHINE
 from regress.run.execute import Watcher
@@ -60,6 +62,8 @@ def _measured(run: Run, name: str, task: Task, attempt: Attempt, watcher: Watche
     if kind.gpus > 1:
         session = Session(replace(request, gpus=("all",)))
     _require_alike(run, session, name)
+    if task.pair:
+        return _judged(session, task, plan.environment, watcher, kind.time_s - GRACE_S)
     chosen = choose(session, Asked(task.commits, environment=plan.environment), ())
     end_s = start + max(kind.time_s - GRACE_S, kind.time_s / 2)
     swept = Sweep(session, chosen, watcher, (), plan.environment, retry=True, end_s=end_s, group=len(chosen.wanted))
@@ -67,6 +71,17 @@ def _measured(run: Run, name: str, task: Task, attempt: Attempt, watcher: Watche
     swept.measure()
     del repository  # until here it held the worktree
     return _end(session, swept, looked_s)
+
+
+def _judged(session: Session, task: Task, environment: str, watcher: Watcher, left_s: float) -> End:
+    """Both ends of a change, measured in turn here."""
+    good, last = task.commits
+    request = replace(session.request, into=None)  # the check of a pair is no result of either
+    report = pair(request, task.cases, good, last, watcher, environment, left_s)
+    keep_stood(session, good, last, report)
+    code = Exit.INTERRUPTED if Exit.INTERRUPTED in report.exit_codes else Exit.PASSED
+    found = confirmed_between(session.cache, session.machine.name, good, last)
+    return End(code, card=", ".join(session.devices), measured=2, confirmed=found)
 
 
 def _end(session: Session, swept: Sweep, looked_s: float) -> End:

@@ -21,6 +21,8 @@ class Values:
     values: tuple[float, ...]
     runs: tuple[str, ...]
     """The run of regress that recorded each; empty where nothing says."""
+    cards: tuple[str, ...]
+    """The UUID of the device that each was measured on; empty where nothing says."""
     units: frozenset[str]
     exact: bool
     """Every round calls its value exact; they may still differ."""
@@ -119,6 +121,7 @@ class Evidence:
         return Values(
             values=tuple(value.value for _, value in good),
             runs=tuple(each.run for each, _ in good),
+            cards=tuple(str(each.facts.get("gpu_uuid", "")) for each, _ in good),
             units=frozenset(each.unit for each in present),
             exact=bool(present) and all(each.exact for each in present),
             failure=failure,

@@ -21,7 +21,7 @@ merging        other folders of results into this one
 parts          what a folder has of one result, read for merging
 uniting        several files about one result into one
 aa             the last A/A check on each device
-confirmed      changes that were measured in turn and confirmed
+confirmed      changes that were measured in turn: confirmed, or found to be none
 verdicts       the last verdict on each case, and how often one was taken back
 noise          how much each case scatters, as past checks have seen it
 machine        the name and the facts of this machine
@@ -33,7 +33,7 @@ from __future__ import annotations
 from regress.history.aa import keep_aa, last_aa
 from regress.history.archive import Archive, Place
 from regress.history.bulk import without_gc
-from regress.history.confirmed import confirmed_in, keep_confirmed
+from regress.history.confirmed import add_confirmed, confirmed_between, confirmed_in, keep_confirmed, keep_unchanged
 from regress.history.explanations import explanations_in, keep_explanation
 from regress.history.machine import this_machine
 from regress.history.merging import Merging
@@ -57,6 +57,8 @@ __all__ = [
     "Remeasured",
     "SkippedFile",
     "Store",
+    "add_confirmed",
+    "confirmed_between",
     "confirmed_in",
     "explanations_in",
     "interval_of",
@@ -64,6 +66,7 @@ __all__ = [
     "keep_aa",
     "keep_confirmed",
     "keep_explanation",
+    "keep_unchanged",
     "last_aa",
     "last_verdicts",
     "left_out",

@@ -34,8 +34,8 @@ class Conditions:
 
 
 class Corrected(NamedTuple):
-    """A value, corrected for what the machine did to it, and the standard error of its logarithm against those of the commits
-    with which it is compared directly."""
+    """A value, corrected for who measured it, and the standard error of its logarithm against those of what it is compared with
+    directly."""
 
     value: float
     error: float
@@ -43,14 +43,14 @@ class Corrected(NamedTuple):
 
 @dataclass(frozen=True)
 class Series:
-    """One case and metric on one machine, device and environment over commits, the oldest first: columns of equal length, an
-    item a commit with a result."""
+    """One case and metric on one machine, kind of device and environment over commits, the oldest first: columns of equal
+    length, an item a commit with a result."""
 
     case: Case
     metric: Metric
     machine: str
     device: str
-    """UUID of the GPU, or its model where cards of a model are one series; empty where nothing is known."""
+    """The model of the GPU, whichever card it was; empty where nothing is known."""
     environment: str
     commits: tuple[str, ...]
     """Full hashes of all that were asked for, also of commits without a result."""
@@ -70,8 +70,13 @@ class Series:
     conditions: Mapping[int, Conditions] = field(default_factory=dict, compare=False)
     """By place: what the device was like, where that has a part in the values."""
     corrected: Mapping[int, Corrected] = field(default_factory=dict, compare=False)
-    """By place: the value corrected for what the machine did to it, where windows in turn with other commits tell. It is what
-    these say of the commit against the newest one that they link it with, times the value of that one as it was read."""
+    """By place: the value corrected for who measured it. Where windows in turn with other commits tell, it is what these say of
+    the commit against the newest one that they link it with, times the value of that one as it was read. Where several cards
+    have read the series, it is what the mean one of them would have read."""
+    cards: Mapping[int, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    """By place: the UUIDs of the cards that have a part in the value; one is empty where nothing is known."""
+    factors: Mapping[str, float] = field(default_factory=dict, compare=False)
+    """By card, where several are linked: how its readings stand to those of the mean card."""
 
     beside: frozenset[int] = field(default=frozenset(), compare=False)
     """Places of commits beside the line that the others make: a level of theirs is followed by none and follows none."""
@@ -93,6 +98,16 @@ class Series:
             return self.values
         known = self.corrected
         return tuple(known[at].value if at in known else value for at, value in zip(self.at, self.values, strict=True))
+
+    @cached_property
+    def curve_rounds(self) -> tuple[tuple[float, ...], ...]:
+        """The round values, moved with the value of their commit where that is corrected."""
+        if not self.corrected:
+            return self.rounds
+        moved = zip(self.rounds, self.values, self.curve, strict=True)
+        return tuple(
+            tuple(each * value / read for each in rounds) if value and read else rounds for rounds, read, value in moved
+        )
 
     @cached_property
     def by_way(self) -> dict[Way, list[int]]:

@@ -89,6 +89,8 @@ class Place:
     device: str
     gpu: str
     environment: str
+    cards: tuple[str, ...] = ()
+    """In words, where several cards of a kind have measured: each, and how it stands to the mean one."""
 
 
 class Level(NamedTuple):
@@ -281,6 +283,8 @@ class Part:
     rows: tuple[Row, ...] = ()
     events: tuple[Event, ...] = ()
     broken: tuple[Broken, ...] = ()
+    read: tuple[tuple[str, str, Mapping[str, float]], ...] = ()
+    """How several cards have read its times: see regress.trends.cards.Read."""
 
 
 @dataclass(frozen=True)
@@ -354,6 +358,10 @@ class Line:
     """Where it began to be measured in another way, in words: "driver 570 → 580"."""
     read: tuple[int, ...] = ()
     """A column as well: the values as they were read, where any was corrected."""
+    cards: tuple[str, ...] = ()
+    """What measured its values: a card, or several that have measured one commit; empty where that is not known."""
+    card: tuple[int, ...] = ()
+    """A column as well, where there are several: the place among these."""
     samples: Samples | None = None
     """Of its newest value."""
 

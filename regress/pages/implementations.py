@@ -83,7 +83,7 @@ def _on_device(recorded: Recorded, name: str, where: Where) -> list[Round]:
     machine, device, environment = where
     if (recorded.machine.name, recorded.environment) != (machine, environment):
         return []
-    return [each for each in recorded.rounds if each.name == name and each.facts.get("gpu_uuid", "") in ("", device)]
+    return [each for each in recorded.rounds if each.name == name and each.facts.get("gpu", "") in ("", device)]
 
 
 # -- as data of a page ---------------------------------------------------------------------------------------------------

@@ -134,11 +134,10 @@ def _off(levels: Sequence[Level], inside: Sequence[Mapping[int, float]], least: 
 def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
     """The Line, with the round values of the last `kept` commits; indices are those of the series, see `leaves`."""
     series, measured = found.series, found.measured
-    spans, rounds = spans_of(series), [each for each in series.rounds if each]
+    spans, rounds = spans_of(series), [each for each in series.curve_rounds if each]
     read = tuple(value for value in series.values if value is not None) if series.corrected else ()
-    if read:  # the rounds of a corrected value move with it
-        moved = [value / own if own else 1.0 for value, own in zip(found.values, read, strict=True)]
-        rounds = [tuple(each * by for each in own) for own, by in zip(rounds, moved, strict=True)]
+    measured_on = [", ".join(series.cards.get(place, ())) for place in measured]
+    cards = {words: number for number, words in enumerate(dict.fromkeys(measured_on))}
     per = _per(found.values, spans)
     values = [round(value * per) for value in found.values]
     unkept = max(0, len(rounds) - kept)
@@ -167,6 +166,8 @@ def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
         failures=_failures(series),
         ticks=tuple(_ticks(series)),
         read=tuple(round(value * per) for value in read),
+        cards=tuple(cards),
+        card=tuple(map(cards.__getitem__, measured_on)) if len(cards) > 1 else (),
     )
 
 

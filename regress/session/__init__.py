@@ -198,7 +198,8 @@ class Session(Project):
         """UUIDs of the devices that are measured on, scripted ones too: what belongs to one card is not another's."""
         from regress.run.gpus import scripted
 
-        return tuple(self._device_uuids()[0]) or ((scripted(),) if self.config.settings.device == "fake" else ())
+        named = [each.uuid for each in self.gpus] or self._device_uuids()[0]
+        return tuple(named) or ((scripted(),) if self.config.settings.device == "fake" else ())
 
     def require_gpu(self, what: str) -> None:
         """Raise NothingMeasured, which says that nothing can be done `what`, where no GPU of NVIDIA's is measured on."""

@@ -74,7 +74,7 @@ def _recorded(series: Series, release: str, settings: Settings) -> Comparison | 
     steps = {series.commits.index(each.first) for each in changes_of(series, settings)}
     base, head = (_level(series, alike, end, steps) for end in (first, last))
     head = [each for each in head if each > first]
-    before, after = (tuple(chain.from_iterable(series.rounds[each] for each in end)) for end in (base, head))
+    before, after = (tuple(chain.from_iterable(series.curve_rounds[each] for each in end)) for end in (base, head))
     found = _judged(series, before, after, settings)
     words = " and ".join(f"{len(end)} commit{'s' * (len(end) > 1)}" for end in (base, head))
     return replace(found, reasons=(*found.reasons, f"as recorded of {words}"))

@@ -24,6 +24,7 @@ from regress.model import (
 )
 from regress.project import Project
 from regress.trends import Anchors, anchor_check, anchors_of, breakages_of, key_of, numberless, past_of
+from regress.trends.cards import CardLevel, Read, card_levels, read_by
 from regress.trends.gating import gating, that_gate
 from regress.trends.manner import Manners
 from regress.trends.shifts import FEWEST, Moved, Shifted, Where, at_one_commit, reasons, shifts_of, stood
@@ -39,6 +40,8 @@ class Events:
     """Which of the changes are one event."""
     numberless: frozenset[Case] = frozenset()
     """What has never given a number and fails: no event, as nothing has stopped."""
+    cards: tuple[CardLevel, ...] = ()
+    """Of kinds of which several cards have measured: how they stand to each other."""
 
 
 def events_on(project: Project, line: Sequence[Commit], names: Collection[str] | None, machine: str | None) -> Events:
@@ -52,11 +55,13 @@ def events_on(project: Project, line: Sequence[Commit], names: Collection[str] |
     found: list[Changed] = []
     broken: list[Breakage] = []
     never: set[Case] = set()
+    read: list[Read] = []
     for name in past.names:
         if names is not None and name not in names:
             continue
         every = past.series(name)
         never |= numberless(every)
+        read += read_by(every)
         stopped = breakages_of(every, line)
         broken += entries.of_breakages(stopped) if entries is not None else stopped
         for series in every:
@@ -70,6 +75,7 @@ def events_on(project: Project, line: Sequence[Commit], names: Collection[str] |
         tuple(sorted(found, key=lambda each: place[each.point.first])),
         tuple(sorted(broken, key=lambda each: place[each.first.sha])),
         numberless=frozenset(never),
+        cards=tuple(card_levels(read, config.settings)),
     )
 
 
@@ -138,6 +144,7 @@ def marked_new(before: Events, after: Events) -> Events:
             for each in after.breakages
         ),
         numberless=after.numberless - before.numberless,
+        cards=after.cards,
     )
 
 

@@ -15,10 +15,13 @@ from regress.cluster.runs import HandedIn, Run, create
 from regress.cluster.slurm import Slurm
 from regress.model import Cluster, Kind
 from tests.cluster.site import Site, until
-from tests.commands.test_check import code, document
-from tests.commands.test_cluster import SUITE, once, rounds_of
+from tests.commands.test_check import document
+from tests.commands.test_cluster import CODE, SUITE, once, rounds_of
 from tests.conftest import Project, start
 
+CARD = """case $SLURMD_NODENAME$CUDA_VISIBLE_DEVICES in h2*|a11) card=2;; *) card=1;; esac
+export CUDA_VISIBLE_DEVICES=scripted-$card"""
+"""Of each kind two, one 6 % slower than the other."""
 H100 = Kind("h100", partition="h100", gres="gpu:h100:1", time_s=600.0, at_most=2)
 PLACES = [("h100", number) for number in range(4)]
 
@@ -97,12 +100,13 @@ def test_a_job_that_is_waited_for_gives_its_output_and_exit_code(site: Site, cap
 @pytest.mark.parametrize("way", ["interrupt", "cancel"])
 def test_ctrl_c_reaches_the_job_and_a_second_one_ends_it(site: Site, tmp_path: Path, way: str) -> None:
     mark = tmp_path / "mark"
-    text = f"trap 'exit 130' INT; trap '' TERM; touch {mark}; while :; do sleep 0.1; done"
+    text = f"trap 'exit 130' INT; touch {mark}; while :; do sleep 0.1; done"
     attached = Slurm(Cluster()).attach(H100, text, f"regress-test-{way}")
     until(mark.exists, "the job")
     getattr(attached, way)()
     code = attached.wait()
-    assert code == 130 if way == "interrupt" else code not in (0, 130)
+    assert way == "cancel" or code == 130
+    until(lambda: not site.run("squeue", "--noheader", f"--name=regress-test-{way}"), "its end")
 
 
 def test_without_slurm_the_fix_says_where_to_go(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -121,15 +125,15 @@ def on_site(project: Callable[..., Project], tmp_path: Path, times: list[float])
             "gres": f"gpu:{name}:1",
             "time": "10m",
             "at_most": 2,
-            "setup": ["unset CUDA_VISIBLE_DEVICES"],
+            "setup": [CARD],
         }
         for name in ("h100", "a100")
     }
     places = {"shared": str(tmp_path / "shared"), "scratch": f"{tmp_path}/disk-$SLURMD_NODENAME"}
     p = project(cluster={**places, "kinds": kinds})
-    shas = [p.commit({"proj/__init__.py": code(times[0]), "benchmarks/b.py": SUITE}, "commit 0")]
+    shas = [p.commit({"proj/__init__.py": CODE.format(seconds=times[0]), "benchmarks/b.py": SUITE}, "commit 0")]
     shas += [
-        p.commit({"proj/__init__.py": code(seconds), "NEWS": str(at)}, f"commit {at}")
+        p.commit({"proj/__init__.py": CODE.format(seconds=seconds), "NEWS": str(at)}, f"commit {at}")
         for at, seconds in enumerate(times[1:], 1)
     ]
     return p, shas
@@ -157,9 +161,10 @@ def test_a_sweep_of_two_kinds_survives_its_driver_and_a_killed_task(
     assert {(each["machine"], each["first"], each["good"], each["new"]) for each in report["changes"]} == {
         (kind, shas[4], shas[3], True) for kind in ("h100", "a100")
     }
+    assert {each["state"] for each in report["changes"]} == {"confirmed"}
     for kind in ("h100", "a100"):
         assert rounds_of(p, kind) == once(shas, run, kind)
     nodes = {each.began.node for kind in run.plan.tasks for task in run.plan.tasks[kind]
              for each in run.attempts(kind, task.number) if each.began is not None}  # fmt: skip
     assert nodes <= {"a1", "h1", "h2"}
-    assert {path.name for path in tmp_path.glob("disk-*")} == {f"disk-{node}" for node in nodes}
+    assert {path.name for path in tmp_path.glob("disk-*")} >= {f"disk-{node}" for node in nodes}

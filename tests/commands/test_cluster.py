@@ -17,30 +17,39 @@ from regress.cluster.runs import Run
 from regress.commands.away import there
 from regress.history import Store
 from regress.model import Kind
-from tests.commands.test_check import code, document
+from tests.commands.test_check import document
 from tests.conftest import Project, start
 
 pytestmark = pytest.mark.usefixtures("dated")
 
 SUITE = "import proj\ndef cudatime_work(): proj.work()\ndef cudatime_other(): proj.other()\n"
 CASES = ("b.cudatime_other", "b.cudatime_work")
-KIND = {"at_most": 2, "time": "10m"}
+CODE = """
+import os, regress_scripted
+CARD = {{"scripted-2": 1.06}}.get(os.environ.get("CUDA_VISIBLE_DEVICES"), 1.0)
+def work(): regress_scripted.kernel("work", CARD * {seconds})
+def other(): regress_scripted.kernel("other", CARD * 80e-6)
+"""
+KIND = {"at_most": 2, "time": "10m", "setup": ["export CUDA_VISIBLE_DEVICES=scripted-$((REGRESS_SLOT + 1))"]}
+"""Two cards, one 6 % slower than the other."""
 
 
 def local(project: Callable[..., Project], times: list[float], **kinds: Any) -> tuple[Project, list[str]]:
     """A repository with a commit for each time of `work`, and kinds of nodes that are processes of this host."""
     p = project(cluster={"engine": "local", "kinds": kinds or {"h100": KIND}})
-    shas = [p.commit({"proj/__init__.py": code(times[0]), "benchmarks/b.py": SUITE}, "commit 0")]
+    shas = [p.commit({"proj/__init__.py": CODE.format(seconds=times[0]), "benchmarks/b.py": SUITE}, "commit 0")]
     shas += [
-        p.commit({"proj/__init__.py": code(seconds), "NEWS": str(at)}, f"commit {at}")
+        p.commit({"proj/__init__.py": CODE.format(seconds=seconds), "NEWS": str(at)}, f"commit {at}")
         for at, seconds in enumerate(times[1:], 1)
     ]
     return p, shas
 
 
 def run_of(p: Project) -> Run:
-    (folder,) = Path(os.environ["REGRESS_CACHE_DIR"]).glob(f"{p.root.name}-*/cluster/runs/*")
-    return Run(folder)
+    """The one that measured; another one has confirmed what is new."""
+    runs = map(Run, Path(os.environ["REGRESS_CACHE_DIR"]).glob(f"{p.root.name}-*/cluster/runs/*"))
+    (found,) = [each for each in runs if not each.plan.key.endswith("-pairs")]
+    return found
 
 
 def rounds_of(p: Project, kind: str) -> dict[str, Counter[str]]:
@@ -70,15 +79,17 @@ def test_a_sweep_on_two_kinds_is_two_histories_each_with_its_events(project: Cal
     result = p.regress("sweep", "ALL", "--on", "all", "--format", "json", "--output", "text=../seen.txt")
     assert result.code == 1, result.err
     report = document(result)
-    assert {(each["machine"], each["first"], each["good"], each["new"]) for each in report["changes"]} == {
-        (kind, shas[4], shas[3], True) for kind in ("h100", "a100")
+    found = [(each["machine"], each["first"], each["good"], each["state"], each["new"]) for each in report["changes"]]
+    assert sorted(found) == [(kind, shas[4], shas[3], "confirmed", True) for kind in ("a100", "h100")]
+    assert {each["reason"].partition(" on ")[0] for each in report["changes"]} == {
+        f"confirmed by check of {shas[3][:8]} {shas[4][:8]}"
     }
-    assert report["remark"] == "2 new regressions (h100: 2 of 2 tasks in, a100: 2 of 2 tasks in)"
+    assert report["remark"] == "2 new regressions (h100: 3 of 3 tasks in, a100: 3 of 3 tasks in)"
     run = run_of(p)
     for kind in ("h100", "a100"):
         assert rounds_of(p, kind) == once(shas, run, kind)
         (anchor,) = set.intersection(*(set(task.commits) for task in run.plan.tasks[kind]))
-        assert anchor == shas[0], "what is compared beside every group is one commit"
+        assert anchor == shas[-1], "what is compared beside every group is one commit"
     again = p.regress("sweep", "ALL", "--on", "all", "--format", "json")
     assert (again.code, document(again)["remark"]) == (
         0,

@@ -8,15 +8,18 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from regress.cluster.engine import Engine, engine_of, placed
-from regress.cluster.plan import Plan, tasks_of
+from regress.cluster.plan import Plan, Task, tasks_of
 from regress.cluster.runs import Run, create, find, read, write
 from regress.commands.sweep import news, opened, still_open
+from regress.commands.sweep.cards import anchors
 from regress.commands.sweep.choosing import NEW, Asked, Chosen, choose
+from regress.commands.sweep.confirming import tentative
 from regress.commands.sweep.done import Done
 from regress.commands.sweep.following import Followed, follow
 from regress.commands.sweep.marks import Mark
@@ -32,6 +35,8 @@ from regress.session import Request, Session, counted, quoted
 from regress.trends.events import Events, events_on, marked_new, shifts_in, with_failures
 
 MIRROR = "repository.git"
+TOLD = "told.json"
+"""What the history said when people were told last."""
 
 
 @dataclass(frozen=True)
@@ -63,26 +68,69 @@ def sweep_on(
     start = time.monotonic()
     on = _on(request, words)
     key = _key(on, asked)
+    end_s = start + budget_s
     run = find(on.shared, key)
     if run is None:
         plan, chosen = _plan(on, asked, key, watcher)
-        if not any(plan.tasks.values()):
-            return _report(on, chosen, plan, Followed(), _events(on, chosen, plan), start)
-        publish(on.session.repository, plan.tree, on.shared / MIRROR, key)
-        run = create(on.shared, plan)
-        write(run.folder / "told.json", _events(on, chosen, plan))
-        tasks = [f"{counted(len(own), 'task')} on {kind}" for kind, own in plan.tasks.items()]
-        watcher.note(f"{run.name}: {', '.join(tasks)}")
+        run = _begun(on, plan, chosen, watcher) if any(plan.tasks.values()) else None
     else:
         watcher.note(f"{run.name} is taken up again")
-    followed = follow(run, on.kinds, on.engine, on.session, watcher, waits=waits, end_s=start + budget_s)
-    chosen = choose(on.session, asked, on.session.recorded())
-    report = _report(
-        on, chosen, run.plan, followed, read(run.folder / "told.json", Events) or Events((), ()), start, run
-    )
+        plan, chosen = run.plan, choose(on.session, asked, on.session.recorded())
+    runs = [run] if run is not None else []
+    before = _told(run) if run is not None else _events(on, chosen, plan)
+    followed = _followed(on, run, watcher, waits, end_s) if run is not None else Followed()
+    if run is None or run.is_over:
+        chosen = choose(on.session, asked, on.session.recorded())
+        pairs = _pairs(on, plan, chosen, watcher)
+        if pairs is not None:
+            runs.append(pairs)
+            before = before if run is not None else _told(pairs)
+            followed.add(_followed(on, pairs, watcher, waits, end_s))
+    report = _report(on, chosen, plan, followed, before, runs, start)
     if not followed.interrupted:
-        write(run.folder / "told.json", _events(on, chosen, run.plan))
+        for each in runs:
+            write(each.folder / TOLD, _events(on, chosen, plan))
     return report
+
+
+def _begun(on: On, plan: Plan, chosen: Chosen, watcher: Watcher) -> Run:
+    """The run of that plan, with what the history says before it."""
+    publish(on.session.repository, plan.tree, on.shared / MIRROR, plan.key)
+    run = create(on.shared, plan)
+    write(run.folder / TOLD, _events(on, chosen, plan))
+    tasks = [f"{counted(len(own), 'task')} on {kind}" for kind, own in plan.tasks.items() if own]
+    watcher.note(f"{run.name}: {', '.join(tasks)}")
+    return run
+
+
+def _told(run: Run) -> Events:
+    """What people know of already."""
+    return read(run.folder / TOLD, Events) or Events((), ())
+
+
+def _followed(on: On, run: Run, watcher: Watcher, waits: bool, end_s: float) -> Followed:
+    return follow(run, on.kinds, on.engine, on.session, watcher, waits=waits, end_s=end_s)
+
+
+def _pairs(on: On, plan: Plan, chosen: Chosen, watcher: Watcher) -> Run | None:
+    """The run that measures in turn, each in one job, what the history has seen over several jobs; None where nothing is left
+    to confirm."""
+    key = f"{plan.key}-pairs"
+    if (run := find(on.shared, key)) is not None:
+        return run
+    found = _events(on, chosen, plan)
+    tasks = {
+        kind.name: tuple(
+            Task(number, ends, tuple(dict.fromkeys(str(each.case) for each in own)), pair=True)
+            for number, (ends, own) in enumerate(
+                tentative([e for e in found.changes if e.machine == kind.name]).items()
+            )
+        )
+        for kind in on.kinds
+    }
+    if not any(tasks.values()):
+        return None
+    return _begun(on, replace(plan, key=key, tasks=tasks, heads={}), chosen, watcher)
 
 
 # -- where ---------------------------------------------------------------------------------------------------------------
@@ -150,9 +198,10 @@ def _plan(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chose
         }
         if chosen.after:
             mark.write(chosen.after)
-        anchor = _anchor(own, chosen, recorded, lacking)
+        lacks = [each for each in chosen.line if each.sha in lacking]
+        anchor = anchors(own, chosen.line, swept.names, done.environment, lacks)[:1]
         every = [str(case) for case in swept.cases]
-        tasks[kind.name] = tuple(tasks_of(lacking, anchor, kind.at_most, every)) if lacking else ()
+        tasks[kind.name] = tuple(tasks_of(lacking, anchor[0].sha, kind.at_most, every)) if lacking else ()
         heads[kind.name] = chosen.line[-1].sha if asked.word == NEW else ""
         known = Store(own.config.results_dir).machine_facts(kind.name)
         facts[kind.name] = {name: str(known[name]) for name in SAME_MACHINE if known.get(name)}
@@ -177,13 +226,6 @@ def _plan(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chose
     return plan, chosen
 
 
-def _anchor(session: Session, chosen: Chosen, recorded: frozenset[str], lacking: Mapping[str, object]) -> str:
-    """What every task of a kind measures beside its own commits: the newest release with results, else the oldest commit."""
-    tags = session.repository.releases_in(chosen.line)
-    released = [each.sha for each in chosen.line if each.sha in tags and each.sha in recorded]
-    return next(iter([*released[-1:], *lacking]), "")
-
-
 # -- what came of it -----------------------------------------------------------------------------------------------------
 
 
@@ -199,7 +241,7 @@ def _events(on: On, chosen: Chosen, plan: Plan) -> Events:
 
 
 def _report(
-    on: On, chosen: Chosen, plan: Plan, followed: Followed, before: Events, start: float, run: Run | None = None
+    on: On, chosen: Chosen, plan: Plan, followed: Followed, before: Events, runs: Sequence[Run], start: float
 ) -> Report:
     session = on.session
     found = marked_new(before, _events(on, chosen, plan))
@@ -212,9 +254,9 @@ def _report(
         codes.append(Exit.REGRESSED)
     if followed.failed or followed.given_up or any(each.new for each in broken):
         codes.append(Exit.FAILED)
-    suggestions = []
-    if run is not None and not run.is_over:
-        suggestions = [("go on", plan.command), ("end them", on.engine.to_end(run))]
+    left = [each for each in runs if not each.is_over]
+    suggestions = [("go on", plan.command)] if left else []
+    suggestions += [("end them", on.engine.to_end(each)) for each in left]
     codes = list(ranked(codes))
     return Report(
         command="sweep",
@@ -223,7 +265,7 @@ def _report(
         changes=found.changes,
         shifts=shifts_in(session, chosen.line, found.changes),
         breakages=broken,
-        remark=_remark(plan, followed, found),
+        remark=_remark(plan, followed, found, runs),
         cases=len(plan.names),
         warnings=(*session.config.warnings, *followed.warnings),
         suggestions=tuple(suggestions),
@@ -233,9 +275,12 @@ def _report(
     )
 
 
-def _remark(plan: Plan, followed: Followed, found: Events) -> str:
+def _remark(plan: Plan, followed: Followed, found: Events, runs: Sequence[Run]) -> str:
     """ "2 new regressions (h100: 12 of 12 tasks in, a100: 11 of 12 tasks in); 1 regression open"."""
-    if not any(plan.tasks.values()):
+    if not runs:
         return "; ".join([f"nothing to measure: all is measured on {', '.join(plan.tasks)}", *still_open(found)])
-    came = [f"{kind}: {followed.came.get(kind, 0)} of {len(tasks)} tasks in" for kind, tasks in plan.tasks.items()]
+    wanted = Counter[str]()
+    for run in runs:
+        wanted.update({kind: len(tasks) for kind, tasks in run.plan.tasks.items()})
+    came = [f"{kind}: {followed.came[kind]} of {counted(number, 'task')} in" for kind, number in wanted.items()]
     return "; ".join([f"{news(found)} ({', '.join(came)})", *still_open(found)])

@@ -14,7 +14,7 @@ from regress.cluster.runs import End, HandedIn, Run, Taken, read
 from regress.cluster.states import DEATHS_OF_A_NODE, TRIES, TaskState, state_of
 from regress.commands.sweep.done import Done
 from regress.commands.sweep.marks import Mark
-from regress.history import Merging
+from regress.history import Merging, add_confirmed
 from regress.model import Kind
 from regress.run.execute import Watcher
 from regress.session import Session, counted
@@ -42,6 +42,15 @@ class Followed:
     cancelled: int = 0
     interrupted: bool = False
     warnings: list[str] = field(default_factory=list)
+
+    def add(self, other: Followed) -> None:
+        """What came of another run, after this one."""
+        self.came += other.came
+        self.failed |= other.failed
+        self.given_up += other.given_up
+        self.cancelled += other.cancelled
+        self.interrupted = self.interrupted or other.interrupted
+        self.warnings += other.warnings
 
 
 def follow(
@@ -212,9 +221,11 @@ class _Following:
             self.found.warnings.append(f"not merged: {each.path}: {each.why}; fix: {each.fix}")
 
     def _note_tried(self, kind: str, end: End) -> None:
-        """Remember what did not build, and what commits do not have: it is not tried without end."""
+        """Remember what was confirmed, and what did not build or commits do not have: that is not tried without end."""
+        session = self._of(kind)
+        if end.confirmed:
+            add_confirmed(session.cache, kind, end.confirmed)
         if end.tried:
-            session = self._of(kind)
             Done(session, self._run.plan.recorded_in, {}, (), 0, retry=False).take(end.tried)
 
     def _of(self, kind: str) -> Session:

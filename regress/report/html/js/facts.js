@@ -99,8 +99,10 @@
               ),
             line.read.length > 0 &&
               item(
-                "Corrected for the machine",
-                "by windows in turn with other commits",
+                "Corrected for who measured",
+                line.cards.length > 1
+                  ? "by commits that several cards have measured"
+                  : "by windows in turn with other commits",
                 h("div", {class: "soft"}, "grey points: as it was read"),
               ),
           ],
@@ -108,6 +110,7 @@
         "Measured on",
         place.label,
         said && h("div", {class: "soft"}, said),
+        (place.cards.length ? place.cards : line.cards).map(each => h("div", {class: "soft"}, each)),
         h("div", {class: "soft"}, place.environment),
       ),
     );
