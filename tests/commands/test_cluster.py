@@ -97,6 +97,7 @@ def test_a_sweep_on_two_kinds_is_two_histories_each_with_its_events(project: Cal
     )
 
 
+@pytest.mark.slow  # the engine slurm shows it too
 def test_a_killed_driver_leaves_its_tasks_running_and_the_same_command_takes_them_up(
     project: Callable[..., Project],
 ) -> None:

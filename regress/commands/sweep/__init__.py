@@ -159,7 +159,7 @@ def _nothing(session: Session, remark: str, start: float) -> Report:
 def _standing(session: Session, chosen: Chosen, found: Events, start: float) -> Report:
     """Nothing was to be measured: what stands in the history, of which nothing is new."""
     report = _nothing(session, "; ".join([_all_done(chosen), *still_open(found)]), start)
-    changes = tuple(sorted(found.changes, key=_rank))
+    changes = tuple(sorted(found.changes, key=by_weight))
     shifts = shifts_in(session, chosen.line, found.changes)
     return replace(report, changes=changes, shifts=shifts, breakages=with_failures(session, found.breakages))
 
@@ -217,7 +217,7 @@ def _report(
         machine=run.machine,
         device=run.device,
         plan=", ".join(plan),
-        changes=tuple(sorted(found.changes, key=_rank)),
+        changes=tuple(sorted(found.changes, key=by_weight)),
         shifts=found.shifts,
         breakages=broken,
         anchors=tuple(anchors),
@@ -288,7 +288,7 @@ def news(found: Events) -> str:
     broken = sum(each.new for each in found.breakages)
     words = [f"{counted(broken, 'case')} {'give' if broken > 1 else 'gives'} no number any more"] if broken else []
     words += [f"{len(each.benchmarks)} benchmarks moved at once" for each in found.shifts if each.new]
-    kinds = Counter(_kind(each) for each in sorted(outside(found.changes, found.shifts), key=_rank) if each.new)
+    kinds = Counter(_kind(each) for each in sorted(outside(found.changes, found.shifts), key=by_weight) if each.new)
     words += [f"{number} new {kind}{'s' * (number > 1)}" for kind, number in kinds.items()]
     return ", ".join(words) or "nothing new"
 
@@ -306,7 +306,7 @@ def still_open(found: Events) -> list[str]:
     return [f"{counted(number, noun)} {what}" for number, noun, what in before if number]
 
 
-def _rank(changed: Changed) -> int:
+def by_weight(changed: Changed) -> int:
     """Sorts changes, what hurts first: regressions, what is tentative, the others."""
     return 0 if changed.point.is_open else 1 if _is_tentative(changed) else 2
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from regress.cluster.engine import Engine, engine_of, placed
 from regress.cluster.plan import Plan, Task, tasks_of
 from regress.cluster.runs import Run, create, find, read, write
-from regress.commands.sweep import news, opened, still_open
+from regress.commands.sweep import by_weight, news, opened, still_open
 from regress.commands.sweep.cards import anchors
 from regress.commands.sweep.choosing import NEW, Asked, Chosen, choose
 from regress.commands.sweep.confirming import tentative
@@ -262,7 +262,7 @@ def _report(
         command="sweep",
         exit_codes=tuple(codes),
         state=codes[0].word,
-        changes=found.changes,
+        changes=tuple(sorted(found.changes, key=by_weight)),
         shifts=shifts_in(session, chosen.line, found.changes),
         breakages=broken,
         remark=_remark(plan, followed, found, runs),
