@@ -39,7 +39,7 @@ def open_file(path: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
         return descriptor
     os.close(descriptor)
     named = next((words for is_it, words in _KINDS if is_it(kind)), "something else")
-    raise OSError(errno.EINVAL, f"it is {named}, and no file", str(path))
+    raise OSError(errno.EINVAL, f"it is {named}; not a file", str(path))
 
 
 def read_bytes(path: Path) -> bytes:

@@ -99,6 +99,11 @@ class Project:
         own = {each.sha for each in self.repository.commits(revisions, self.own_paths)}
         return [each for each in self.repository.commits(revisions) if each.sha in own or each.sha in recorded]
 
+    def histories(self, revisions: Sequence[str], line: Sequence[Commit]) -> list[list[Commit]]:
+        """Of each of the revisions the commits of `line` that it has; see Repository.histories."""
+        kept = {each.sha for each in line}
+        return [[each for each in own if each.sha in kept] for own in self.repository.histories(revisions)]
+
     # -- sides -----------------------------------------------------------------------------------------------------------
 
     def is_dirty(self) -> bool:
@@ -132,6 +137,4 @@ class Project:
         if base.commit.sha == head.commit.sha or not self.repository.is_ancestor(head.commit.sha, base.commit.sha):
             return []
         again = quoted("regress", "check", head.commit.short, base.commit.short)
-        return [
-            f"the base is newer than the head: what became worse since then reads as better; the other way: {again}"
-        ]
+        return [f"the base is newer than the head, so a regression looks like an improvement; swap them: {again}"]

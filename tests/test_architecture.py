@@ -24,8 +24,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "files": (),
     "measure": (),
     "model": ("errors", "stats", "measure", "profiles"),
-    "profiles": ("errors", "files"),
-    "profiler": ("profiles", "traces", "measure", "report"),
+    "text": (),
+    "profiles": ("errors", "files", "text", "units"),
+    "profiler": ("profiles", "traces", "measure", "text"),
     "config": ("model", "choices", "errors", "files"),
     "git": ("model", "errors", "files"),
     "history": ("model", "errors", "files"),
@@ -52,7 +53,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "traces",
     ),
     "pages": ("model", "stats", "units", "errors", "git", "history", "project", "acks", "compare", "trends"),
-    "report": ("choices", "model", "pages", "profiles", "errors", "units"),
+    "report": ("text", "choices", "model", "pages", "profiles", "errors", "units"),
     "commands": (
         *(
             "stats",
@@ -70,7 +71,19 @@ LAYERS: dict[str, tuple[str, ...]] = {
         ),
         *("history", "compare", "trends", "run", "cluster", "importers", "session"),
     ),
-    "cli": ("choices", "commands", "session", "run", "report", "model", "pages", "profiles", "errors", "project"),
+    "cli": (
+        "text",
+        "choices",
+        "commands",
+        "session",
+        "run",
+        "report",
+        "model",
+        "pages",
+        "profiles",
+        "errors",
+        "project",
+    ),
 }
 """Part of the package -> the parts it may import. `measure` is imported by others for its wire and types only, see below."""
 
@@ -198,9 +211,16 @@ IDIOMS = {
     "held against": "compared with",
     "hungrier": "uses more memory",
     "to be had": "available",
-    "so many": "this many, or the name of the number",
+    "so many": "the name of the number",
+    "anew": "again",
+    "by nature": "always, normally",
+    "could have told": "could detect",
+    "give or take": "plus or minus",
+    "number any more": "stopped giving numbers",
+    "the like": "similar",
+    "where there is none": "if there is none",
 }
-"""Turns that a native reader has to read twice, and what an engineer says."""
+"""Phrases that a native reader has to read twice, and what an engineer says."""
 
 
 def test_the_program_and_its_pages_speak_plainly() -> None:

@@ -56,7 +56,7 @@ def main() -> None:
     if not _stands_somewhere():
         what = "the current folder is gone"
         say(
-            RegressError(what, why="it was removed while this shell stood in it", fix="cd to a folder that is there"),
+            RegressError(what, why="it was removed while this shell was in it", fix="cd to a folder that is there"),
             {},
         )
         sys.exit(Exit.ERROR)

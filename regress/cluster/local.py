@@ -129,7 +129,7 @@ def _slots(run: Run) -> Mapping[Place, int]:
 
 
 def _started(pid: int) -> str:
-    """When the process of that number began, as the kernel counts; empty where there is none, or a dead one. Numbers are used
+    """When the process of that number began, as the kernel counts; empty if there is none, or a dead one. Numbers are used
     again."""
     try:
         state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

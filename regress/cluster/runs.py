@@ -241,7 +241,7 @@ def _lives(driver: Driver, path: Path) -> bool:
 
 
 def read(path: Path, kind: type[T]) -> T | None:
-    """What the file holds; None where there is none, or another format."""
+    """What the file holds; None if there is none, or another format."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (FileNotFoundError, msgspec.DecodeError):

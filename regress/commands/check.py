@@ -22,18 +22,10 @@ from regress.measure.wire import Ceilings
 from regress.model import Comparison, Report, SelfCheck, Settings, Side, Stopped, Verdict
 from regress.run.execute import Job, Measured, Watcher, execute
 from regress.run.plan import FixedRounds, needing_several
-from regress.session import (
-    Request,
-    Session,
-    counted,
-    device_line,
-    device_uuid,
-    imported_by,
-    quoted,
-    require_values,
-)
+from regress.session import Request, Session, counted, quoted
 from regress.session.explanation import MOST, Choose, Explaining, can_explain
 from regress.session.recorder import Recorder
+from regress.session.remarks import device_line, device_uuid, imported_by, remarks, require_values
 from regress.session.throughput import Rates
 from regress.units import format_duration
 
@@ -68,7 +60,7 @@ def check(
     settings = session.config.settings
     job = session.job(prepared, settings.check_rounds, changed, wanted)
     recorder = Recorder(session, session.config.results_dir if record else session.cache / "history", prepared)
-    with session.device(watcher) as locked:
+    with session.devices.held(watcher) as locked:
         steps = session.steps(job)
         measured = execute(job, recorder.take, watcher, steps)
         ceilings = session.ceilings(job, measured)
@@ -112,7 +104,7 @@ def unlike_requirements(session: Session, base: Side, head: Side) -> list[str]:
     if not names:
         return []
     return [
-        f"{', '.join(names)} differ between the sides, which share one environment: neither was given what it asks for"
+        f"{', '.join(names)} differ between the sides, but both run in one environment, and regress installs nothing there"
     ]
 
 
@@ -147,7 +139,7 @@ def _judged(
     own = ", each with its own suite" if job.own_suites else ""
     gpus = f", on {len(job.gpus)} GPUs at once" if len(job.gpus) > 1 else ""
     gpus += "".join(f", {words}" for words in needing_several(measured, measured.benchmarks))
-    warnings = [*told_short, *session.warnings(measured, job, ceilings)]
+    warnings = [*told_short, *remarks(session.config, measured, job, ceilings)]
     if head.dirty:
         warnings.append(f"the head has uncommitted changes: it is not recorded as {head.commit.short}")
     warnings += recorder.warnings()
@@ -157,7 +149,7 @@ def _judged(
     warnings += unlike_requirements(session, *sides)
     warnings += [] if head.dirty else session.turned_round(*sides)
     if measured.interrupted:
-        warnings.append("interrupted: the verdicts are from the rounds that were finished")
+        warnings.append("interrupted: the verdicts use the rounds that were finished")
     return Report(
         command="check",
         exit_codes=codes,
@@ -206,7 +198,7 @@ def _explained(report: Report, chosen: Sequence[Comparison], explaining: Explain
     warnings = list(report.warnings)
     if len(chosen) > MOST:
         warnings.append(f"{MOST} of {len(chosen)} regressions are explained, the largest")
-    warnings += (f"what differences come from is not kept: {why}" for why in explaining.unkept)
+    warnings += (f"the explanation is not kept: {why}" for why in explaining.unkept)
     codes, state = report.exit_codes, report.state
     if explaining.interrupted:
         done = f"{len(explaining.explained)} of {len(chosen[:MOST])}"
@@ -246,7 +238,7 @@ def short(
     found = steps.short(measured, comparisons)
     if found is None:
         return []
-    what = "some that look slower were not confirmed"
+    what = "some cases that look slower were not confirmed"
     if found.unreached:
         what = f"{found.unreached} of {counted(found.cases, 'case')} not reached"
     whole = "all of it" if found.cases == 1 else f"all {found.cases}"
@@ -356,7 +348,7 @@ def _unaffected(
         plan=f"{counted(len(changed), 'changed file')}, covered by no benchmark",
         remark="nothing affected",
         problems=tuple(measured.problems),
-        warnings=tuple(session.warnings(measured, job, Ceilings())),
+        warnings=tuple(remarks(session.config, measured, job, Ceilings())),
         policy=policy(session.config.settings, session.request.strict),
     )
 

@@ -33,7 +33,7 @@ class Recording(NamedTuple):
     environment: str = ""
     """Empty: called after the format."""
     prefix: str | None = None
-    """What names begin with, in place of the program's name."""
+    """What names begin with, instead of the program's name."""
 
 
 # -- into the history ----------------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def _settings(request: Request) -> Settings:
 
 
 def _files(word: str) -> list[Path]:
-    """The files of a side. Raises RegressError where there are none."""
+    """The files of a side. Raises RegressError if there are none."""
     if word.endswith("/"):
         found = sorted(Path(word).glob("*.json"))
     else:
@@ -192,7 +192,7 @@ def _with_samples(found: Comparison) -> Comparison:
     if found.verdict is not Verdict.UNDECIDED or any(side is None or side.n > 1 for side in sides):
         return found
     words = [_ends(name, each) for name, each in (("base", found.base_samples), ("head", found.head_samples)) if each]
-    why = "how far runs are apart is not known"
+    why = "the spread between runs is unknown"
     return replace(found, reasons=(*found.reasons, why, *words))
 
 

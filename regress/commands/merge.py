@@ -14,7 +14,7 @@ from regress.history import Merging
 from regress.model import Commit, Merged, Report
 from regress.run.execute import Watcher
 from regress.session import Request, Session, counted, quoted
-from regress.trends.events import Events, events_on, marked_new, shifts_in, with_failures
+from regress.trends.events import Events, events_in, marked_new, with_failures, with_shifts
 
 
 def merge(request: Request, folders: Sequence[Path], watcher: Watcher, into: Path | None = None) -> Report:
@@ -55,27 +55,27 @@ def merge(request: Request, folders: Sequence[Path], watcher: Watcher, into: Pat
     return replace(report, exit_codes=codes, state=codes[0].word, duration_s=time.monotonic() - start)
 
 
-Judged = tuple[tuple[Commit, ...], Events]
+Judged = tuple[tuple[tuple[Commit, ...], ...], Events]
+"""The histories of the branches, and what they say."""
 
 
 def _judged(session: Session | None) -> Judged | None:
-    """The commits of the branches and what the history says of them; None where nobody knows these commits here."""
+    """What the history says; None where nobody knows its commits here."""
     if session is None:
         return None
     try:
-        line = choose(session, Asked((EXISTING,)), session.recorded()).line
+        histories = choose(session, Asked((EXISTING,)), session.recorded()).histories
     except (NoRepository, RevisionError):
         return None
-    return line, events_on(session, line, None, None)
+    return histories, events_in(session, histories, None, None)
 
 
 def _with_events(report: Report, session: Session, before: Judged) -> tuple[Report, list[Exit]]:
     """The report with what is new of the history, and the exit codes of that."""
     after = _judged(session)
     assert after is not None
-    line, found = after
-    found = marked_new(before[1], found)
-    found = replace(found, shifts=shifts_in(session, line, found.changes))
+    histories, found = after
+    found = with_shifts(session, histories, marked_new(before[1], found))
     changes = tuple(each for each in found.changes if each.new)
     broken = tuple(each for each in found.breakages if each.new)
     opened = [each for each in changes if each.point.is_open]

@@ -81,7 +81,7 @@ def _judged(session: Session, task: Task, environment: str, watcher: Watcher, le
     keep_stood(session, good, last, report)
     code = Exit.INTERRUPTED if Exit.INTERRUPTED in report.exit_codes else Exit.PASSED
     found = confirmed_between(session.cache, session.machine.name, good, last)
-    return End(code, card=", ".join(session.devices), measured=2, confirmed=found)
+    return End(code, card=", ".join(session.devices.uuids), measured=2, confirmed=found)
 
 
 def _end(session: Session, swept: Sweep, looked_s: float) -> End:
@@ -100,7 +100,7 @@ def _end(session: Session, swept: Sweep, looked_s: float) -> End:
     wanted = {*swept.failed, *(each.sha for each in swept.measured)}
     return End(
         code,
-        card=", ".join(session.devices),
+        card=", ".join(session.devices.uuids),
         measured=len(swept.measured),
         failed=swept.failed,
         tried={sha: entry for sha, entry in tried.items() if sha in wanted},

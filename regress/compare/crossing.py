@@ -20,7 +20,7 @@ def number_of(param: str) -> float | None:
 
 def size_of(names: Sequence[str], combinations: Sequence[tuple[str, ...]]) -> str:
     """The parameter that has several values, all of them different numbers: of several such parameters the one with the most
-    values, the first of equals. Empty where there is none."""
+    values, the first of equals. Empty if there is none."""
     best, most = "", 1
     for at, name in enumerate(names):
         values = {each[at] for each in combinations}

@@ -64,7 +64,7 @@ class Evidence:
         return {name for each in self.good for name in each.values}
 
     def flags(self) -> list[str]:
-        """The doubts of the good rounds, or of the failed ones where there are no others; each once, with how many share it."""
+        """The doubts of the good rounds, or of the failed ones if there are no others; each once, with how many share it."""
         told = self.good or self.rounds
         counts = Counter(flag for each in told for flag in dict.fromkeys(each.flags) if flag != SYNCHRONIZES)
         return [f"{flag} ({n} of {_rounds(told)} on the {self.side})" for flag, n in counts.items()]

@@ -143,7 +143,7 @@ class _Field:
             windows = calls and self.metric == METRICS["gpu_time"]
             if windows and difference < WINDOW_S * (1 / min(calls) - 1 / max(calls)):
                 found.append(
-                    f"timed {min(calls)} and {max(calls)} calls at once, which can make as much of a difference"
+                    f"timed {min(calls)} and {max(calls)} calls a window, which alone can make such a difference"
                 )
             # Unlike work may run at unlike clocks: they speak against a difference that they could make.
             tolerance = max(self.settings.clock_tolerance, math.log(test.low) if test.low else 0.0)

@@ -5,7 +5,7 @@ decided again after 6, 10, 16 and 24; a case that is remembered as quiet is look
 drops out where everything that gates is settled: unchanged, exact, or without numbers. Screening claims nothing: testing again
 and again until something is significant would claim changes that are none.
 
-Confirmation. A case whose estimate reaches 0.6 of the change that counts is measured again from processes started anew, with
+Confirmation. A case whose estimate reaches 0.6 of the change that counts is measured again from processes started again, with
 the sides in the other order, and judged on these rounds alone, with Holm's adjustment over the cases that are confirmed. How
 many rounds that takes follows from its spread: at 1.4 times the threshold the estimate lies 2.4 standard errors above it. What
 gates nothing keeps a case in the screening for ten pairs at most, and only if so few will decide it; it is claimed after a
@@ -56,7 +56,7 @@ INTERVAL_Z = 2.0
 VISITING = 0.4
 """Of the time that is left, what unmeasured visits may take before what was visited is looked at."""
 NOT_REACHED = "not reached before measuring ended"
-NOT_BEGUN = "not begun: its rounds take longer than there was time left"
+NOT_BEGUN = "not started: its rounds take longer than the time left"
 MARGIN = 1.5
 """A budget that is said to cover all is so much longer than what it is estimated to take."""
 
@@ -157,7 +157,7 @@ class Steps:
         self.end_s = self._started_s + settings.budget_s
         """When measuring ends, by the clock."""
         self._starting_s = 0.0
-        """What it took until anything could be measured, which starting the processes anew is taken to cost too."""
+        """What it took until anything could be measured, which starting the processes again is taken to cost too."""
         self._standings: dict[Case, Standing] | None = None
         self._suites = Suites({})
         self._confirmed = False
@@ -274,7 +274,7 @@ class Steps:
             standing.confirming = max((FEWEST_PAIRS if each.pairs else FEWEST for each in listed), default=0)
 
     def _affordable(self, waiting: Sequence[Standing], all_of_them: Mapping[Case, Standing]) -> list[Standing]:
-        """Those that there is time for until their next look, and to confirm it then, critical ones first; where there is no
+        """Those that there is time for until their next look, and to confirm it then, critical ones first; if there is no
         time to confirm another one, those that there is time to look at."""
         longest = max(each.next_look - each.rounds for each in waiting)
         left_s = self._left_s() - self._confirming_s(_that_matter(all_of_them.values())) - longest * self._between_s
@@ -307,7 +307,7 @@ class Steps:
         return self.end_s - self._clock()
 
     def _estimate(self, standings: Collection[Standing]) -> None:
-        """Of what was visited only, take a round to cost what it does beside the visits where that is known."""
+        """Of what was visited only, take a round to cost what it does beside the visits if known."""
         looked_at = [each for each in standings if each.rounds and each.visit_s]
         if looked_at:
             share = sum(each.cost_s for each in looked_at) / sum(each.visit_s for each in looked_at)

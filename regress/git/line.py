@@ -39,10 +39,10 @@ def _unrelated(repository: Repository, good: Commit, bad: Commit) -> RevisionErr
         return RevisionError("good and bad are one commit", why=f"both are {good.short}", fix="name two commits")
     if repository.is_ancestor(bad.sha, good.sha):
         swapped = quoted("regress", "bisect", "CASE", bad.short, good.short)
-        return RevisionError(what, why="it is the other way round: GOOD is the older one", fix=swapped)
+        return RevisionError(what, why="swap them: GOOD is the older commit", fix=swapped)
     base = repository.merge_base(good.sha, bad.sha)
     return RevisionError(
         what,
-        why=f"they are on two branches, which part at {base.short}",
+        why=f"they are on two branches, which diverge at {base.short}",
         fix=quoted("regress", "bisect", "CASE", base.short, bad.short),
     )

@@ -4,7 +4,7 @@ store          Store: append a round, finish a side, load a commit, list what th
 sidecar        one line a round, beside asv's file: what asv has no place for
 explanations   what differences come from, beside the results of their head
 cells          Round values -> rows of asv's file
-reading        rows of asv's files -> tables, where there is no sidecar
+reading        rows of asv's files -> tables, if there is no sidecar
 recorded       both put together: what is recorded of a commit on a machine in an environment
 loading        a commit's files -> Recorded
 archive        everything below results_dir, a benchmark at a time

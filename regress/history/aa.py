@@ -22,7 +22,7 @@ _PERHAPS = ("noise_floor", "min_detectable")
 
 
 def keep_aa(folder: Path, machine: str, device: str, found: SelfCheck) -> Path:
-    """Keep it for the device of that UUID, in place of the one before. Raises StoreError."""
+    """Keep it for the device of that UUID, replacing the previous one. Raises StoreError."""
     path = folder / FILE
     with changing_kept(path, "machines", FORMAT) as machines:
         devices = machines.get(machine)
@@ -32,7 +32,7 @@ def keep_aa(folder: Path, machine: str, device: str, found: SelfCheck) -> Path:
 
 
 def last_aa(folder: Path, machine: str, device: str) -> SelfCheck | None:
-    """The last one on that device; None where there is none."""
+    """The last one on that device, or None."""
     devices = read_kept(folder / FILE, "machines", FORMAT).get(machine)
     entry = devices.get(device) if isinstance(devices, dict) else None
     if not isinstance(entry, dict) or set(entry) != {each.name for each in dataclasses.fields(SelfCheck)}:

@@ -24,11 +24,11 @@ from regress.model import DECLARED_SAMPLING, METRICS, PROTOCOL_IDENTITY, Benchma
 
 
 def newest_alike(kept: Iterable[Kept]) -> tuple[dict[str, list[Kept]], list[str]]:
-    """The rounds of each benchmark that may be pooled; and a note for each benchmark that has others too.
+    """The rounds of each benchmark that may be pooled, and a note for each benchmark that has others too.
 
-    `kept` are in the order measured. The newest round decides: of a benchmark, rounds of its version and declared sampling; of
-    a case, rounds measured in its way, with the same packages installed. A failed round of an earlier run does not count once a
-    later run has visited the case.
+    `kept` are in the order measured. The newest round decides: of a benchmark, rounds with its version and declared sampling;
+    of a case, rounds measured in its way with the same packages installed. A failed round of an earlier run does not count
+    once a later run has visited the case.
     """
     groups: dict[str, list[Kept]] = {}
     for each in kept:
@@ -61,7 +61,7 @@ def newest_alike(kept: Iterable[Kept]) -> tuple[dict[str, list[Kept]], list[str]
 
 
 def _differences(each: Kept, newest: Kept) -> list[str]:
-    """What the benchmark of that round was that it is not in the newest; empty where they are the same benchmark."""
+    """How that round's benchmark differs from the newest one; empty if they are the same benchmark."""
     if _code(each, newest) != _code(newest, each):
         return ["version"]
     names = (name for name in DECLARED_SAMPLING if each.sampling.get(name) != newest.sampling.get(name))
@@ -69,7 +69,7 @@ def _differences(each: Kept, newest: Kept) -> list[str]:
 
 
 def _code(each: Kept, other: Kept) -> str:
-    """What tells whether both are the same benchmark: its code where that is known of both, else asv's version."""
+    """The identity of both: the code if it is known for both, else asv's version."""
     known = each.benchmark is not None and other.benchmark is not None and each.benchmark.uses and other.benchmark.uses
     return each.benchmark.code if known and each.benchmark is not None else each.version
 
@@ -80,7 +80,7 @@ def _of_one_way(case: Sequence[Kept]) -> list[Kept]:
 
 
 def _of_one_installation(case: Sequence[Kept]) -> list[Kept]:
-    """Those with the same installed as the newest that tells; what does not tell stays."""
+    """Rounds with the same packages as the newest one that lists them; rounds that list none are kept."""
     known = [each.round.facts.get("installed") for each in case]
     newest = next(filter(None, reversed(known)), None)
     return [each for each, own in zip(case, known, strict=True) if own in (None, newest)]
@@ -100,10 +100,10 @@ def rows_of(
     old: Mapping[str, Row],
     visited: Collection[tuple[str, ...]] = (),
 ) -> dict[str, Row]:
-    """The rows of a benchmark: its own, and one for each further metric. `old` are the rows of the file as it stands.
+    """The rows of a benchmark: its own, and one for each further metric. `old` are the file's current rows.
 
-    Cells of an old row of the same version stay where no round has visited the case; they are matched by parameter values.
-    `visited` are cases of rounds that are not among these any more: their cells were of those rounds, and go too.
+    Cells of an old row of the same version stay if no round has visited the case; they are matched by parameter values.
+    `visited` are cases of rounds that are no longer among these: their cells came from those rounds, and are removed too.
     """
     own = own_metric_of(benchmark, rounds)
     cases: dict[tuple[str, ...], list[Round]] = {}
@@ -137,13 +137,13 @@ def rows_of(
 
 
 def recorded_later(started_ms: float | None, rounds: Iterable[Round]) -> bool:
-    """Whether asv began to measure a row after the newest of these rounds; a round without a time (0) tells nothing."""
+    """Whether asv began to measure a row after the newest of these rounds; a round without a time (0) is ignored."""
     newest = max(each.started_at for each in rounds)
     return newest > 0 and (started_ms or 0) > newest * 1000
 
 
 def _cell(rounds: Sequence[Round], metric: str) -> Cell:
-    """A case's cell: the median of its rounds. Values that are no numbers (NaN, infinite) stand in the sidecar only."""
+    """A case's cell: the median of its rounds. Values that are not numbers (NaN, infinite) are in the sidecar only."""
     measured = [(each.values[metric].value, each.protocol) for each in rounds if metric in each.values]
     values = [value for value, _ in measured if math.isfinite(value)]
     if values:

@@ -24,7 +24,7 @@ KEPT = 20
 Kept = Mapping[str, Mapping[str, Sequence[list[Any]]]]
 """As the file has it, by case and metric."""
 Found = tuple[Case, Metric, Verdict, float | None]
-"""What was confirmed: of which case and metric, which way, and head over base."""
+"""A confirmed change: case, metric, direction, and head over base."""
 
 
 def keep_confirmed(folder: Path, machine: str, command: str, base: str, head: str, found: Iterable[Found]) -> None:
@@ -69,7 +69,7 @@ def add_confirmed(folder: Path, machine: str, found: Kept) -> None:
 
 
 def confirmed_in(folder: Path) -> Mapping[tuple[str, str, str], tuple[Confirmation, ...]]:
-    """What was confirmed, the oldest first, by machine, case (as `str` gives it) and metric."""
+    """The confirmed changes, the oldest first, by machine, case (as `str` gives it) and metric."""
     found: dict[tuple[str, str, str], tuple[Confirmation, ...]] = {}
     for machine, cases in read_kept(folder / FILE, "machines", FORMAT).items():
         for case, metrics in cases.items() if isinstance(cases, dict) else ():

@@ -22,7 +22,7 @@ from regress.history.json_text import loads
 LOCK_NAME = ".regress.lock"
 POLL_S = 0.01
 KEPT_TIMEOUT_S = 10.0
-"""How long a small file that is kept waits for another process to write it."""
+"""How long to wait for another process that writes a small state file."""
 
 _CANNOT_LOCK = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -47,10 +47,10 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Make `data` the content of `path`: at every moment a reader finds the old content or the new, whole.
+    """Make `data` the content of `path`; a reader always finds either the old or the new content, complete.
 
-    The caller holds the lock of the folder, so the temporary file can have one fixed name, and what a killed writer left is
-    overwritten, or taken away. Nothing is written where nothing changes. Raises StoreError.
+    The caller holds the lock of the folder, so the temporary file can have one fixed name, and leftovers of a killed writer
+    are overwritten or removed. Nothing is written if nothing changes. Raises StoreError.
     """
     temporary = _temporary(path)
     with explained(path):
@@ -83,7 +83,7 @@ def _temporary(path: Path) -> Path:
 
 
 def read_kept(path: Path, name: str, version: int) -> dict[str, Any]:
-    """The object of that name in a small file that `changing_kept` wrote; empty where it is missing, broken or of another
+    """The object of that name in a small file that `changing_kept` wrote; empty if it is missing, broken or of another
     version."""
     try:
         data = loads(read_bytes(path))
@@ -105,11 +105,11 @@ def changing_kept(path: Path, name: str, version: int) -> Iterator[dict[str, Any
 
 
 def append(path: Path, data: bytes, *, lines: bool = True) -> int:
-    """Add `data` to the end of `path`, and give the file's new size; what could not be written whole is taken back.
+    """Append `data` to `path` and return the file's new size; a partial write is undone.
 
-    With `lines`, an end that a killed writer left without its newline gets one first, so that it spoils no line but its own.
-    The bytes are with the operating system afterwards (they survive the death of this process, not a loss of power: syncing
-    would put disk activity between two rounds). Raises StoreError.
+    With `lines`, a line that a killed writer left without its newline gets one first, so it spoils no other line. The bytes
+    are with the operating system afterwards: they survive the death of this process, but not a power failure, because syncing
+    would put disk activity between two rounds. Raises StoreError.
     """
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -147,11 +147,11 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def locked(folder: Path, timeout_s: float) -> Iterator[None]:
-    """Be the only writer of `folder` on this node. Raises StoreError, with the holder named, after `timeout_s`.
+    """Be the only writer of `folder` on this node. Raises StoreError, which names the holder, after `timeout_s`.
 
-    The lock is flock's on a file in the folder, so that containers which share the folder exclude each other; the kernel drops
-    it with its process. The file is removed afterwards, because results_dir is committed. Where the file system has no locks
-    (some network drives) the file stands in the node's temporary folder instead.
+    The lock is flock's on a file in the folder, so containers that share the folder exclude each other; the kernel releases it
+    with the process. The file is removed afterwards, because results_dir is committed. If the file system has no locks (some
+    network drives), the file is in the node's temporary folder instead.
     """
     with explained(folder / LOCK_NAME):
         folder.mkdir(parents=True, exist_ok=True)

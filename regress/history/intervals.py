@@ -1,7 +1,7 @@
-"""The statistics that asv keeps of a list of values: median, quartiles, and a 99 % interval of the median.
+"""The statistics that asv keeps for a list of values: median, quartiles, and a 99 % interval of the median.
 
-They follow the definitions of asv_runner 0.3 (`asv_runner.statistics.compute_stats`), so that asv's pages and its comparison
-treat our files like its own. Verdicts never come from here.
+They follow the definitions of asv_runner 0.3 (`asv_runner.statistics.compute_stats`), so asv's pages and comparisons treat our
+files like its own. Verdicts never use them.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def quantile(ordered: Sequence[float], q: float) -> float:
 def median_interval(ordered: Sequence[float]) -> tuple[float, float]:
     """A 99 % interval of the median of sorted values; infinite on both sides for a single one.
 
-    From 8 values up it lies between two order statistics (binomial, free of assumptions). Below that no order statistic is far
-    enough out, and the tails of the posterior under Laplace-distributed noise are taken, but never inside the values.
+    From 8 values on it is between two order statistics (binomial, without assumptions). Below that, no order statistic is far
+    enough out, so the tails of the posterior under Laplace-distributed noise are used, but never inside the values.
     """
     n = len(ordered)
     if n == 1:

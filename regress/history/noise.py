@@ -23,7 +23,7 @@ MEMORY = 60
 
 
 def remember_noise(folder: Path, machine: str, seen: Mapping[str, Spread]) -> None:
-    """Add what a check has seen of each case to what is remembered of it. Raises StoreError."""
+    """Add what a check saw of each case to what is remembered. Raises StoreError."""
     with changing_kept(folder / FILE, "machines", FORMAT) as machines:
         cases = _spreads(machines.get(machine))
         cases.update((case, _pooled(cases.get(case), spread)) for case, spread in seen.items())

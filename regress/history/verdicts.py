@@ -3,9 +3,9 @@
     {"format": 1, "machines": {MACHINE: {CASE: {METRIC: [base, head, threshold, verdict, ratio, value, reversed,
       steady]}}}}
 
-A verdict is reversed where the same two sides are judged anew by the same threshold and it is another one, with regressed or
+A verdict is reversed where the same two sides are judged again by the same threshold and it is another one, with regressed or
 improved among the two: the code is the same, so one of them was wrong. What was undecided neither reverses nor is reversed.
-FORGOTTEN verdicts in a row that were not reversed let bygones be bygones. What cannot be read counts as not there.
+After FORGOTTEN verdicts in a row without a reversal, earlier ones are forgotten. An unreadable file counts as missing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FORGOTTEN = 30
 
 @dataclass(frozen=True)
 class LastVerdict:
-    """What a check or a comparison said last of one case and metric."""
+    """The last verdict of a check or a comparison on one case and metric."""
 
     base: str
     """Full hash."""
@@ -44,7 +44,7 @@ class LastVerdict:
 
 
 def remember_verdicts(folder: Path, machine: str, base: Side, head: Side, found: Iterable[Comparison]) -> None:
-    """Keep what was decided of each case in each metric that gates. Raises StoreError."""
+    """Keep the verdicts on each case in each metric that gates. Raises StoreError."""
     sides = base.commit.sha, "" if head.dirty else head.commit.sha
     alike = base.environment == head.environment
     decided = [each for each in found if each.gates and each.verdict.decided and each.head is not None]
@@ -72,7 +72,7 @@ def last_verdicts(folder: Path, machine: str) -> dict[tuple[str, str], LastVerdi
 
 
 def _after(before: LastVerdict | None, now: LastVerdict) -> LastVerdict:
-    """What is known once `now` has come after `before`."""
+    """The combined state after `now` has followed `before`."""
     if before is None:
         return now
     same = bool(now.head) and _judged(before) == _judged(now)

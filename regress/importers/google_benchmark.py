@@ -128,7 +128,7 @@ def listed(raw: Raw) -> Document:
 
 
 def _by_case(entries: Sequence[dict[str, Any]]) -> dict[str, Entries]:
-    """By the name of the run: its repetitions, or where there are none the median of them."""
+    """By the name of the run: its repetitions, or if there are none the median of them."""
     found: dict[str, tuple[Entries, Entries]] = {}
     for each in entries:
         entry = struct(each, _Entry)

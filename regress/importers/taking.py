@@ -17,7 +17,7 @@ ABSENT = "None"
 
 def benchmarks_of(documents: Iterable[Document], prefix: str | None = None) -> dict[str, Benchmark]:
     """By name: the benchmarks of the documents, each with all parameters that any of them has. `prefix` goes before the names,
-    in place of the program's own.
+    instead of the program's own.
 
     Raises ValueError where parameters multiply to more cases than can be held.
     """

@@ -244,7 +244,7 @@ def _adopt_orphans() -> None:
 
 
 def _children() -> Set[int]:
-    """Processes whose parent this one is; none where there is no /proc."""
+    """Processes whose parent this one is; none if there is no /proc."""
     found, own = set(), str(os.getpid())
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdigit():
@@ -266,7 +266,7 @@ def _ended(pid: int) -> Optional[int]:
 
 
 def _opened() -> str:
-    """The runtime that this process has initialized and that does not survive a fork; empty where there is none."""
+    """The runtime that this process has initialized and that does not survive a fork; empty if there is none."""
     try:
         driver = ctypes.CDLL("libcuda.so.1", mode=RTLD_NOLOAD)
     except OSError:  # nobody has loaded it

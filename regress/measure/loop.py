@@ -2,7 +2,7 @@
 
 Lanes. The level of a kernel depends on the hardware queue its stream is served by: on an H100, layer_norm of 4096 x 4096 takes
 65 us on some streams of a process and 74 us on others, and small kernels differ by 5 %. A process draws its default stream's
-queue anew, so a round takes its samples on several streams in turn, and its value is the mean over them.
+queue again, so a round takes its samples on several streams in turn, and its value is the mean over them.
 """
 
 from __future__ import annotations

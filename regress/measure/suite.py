@@ -188,7 +188,7 @@ class Suite:
 
 
 class _Recipe(NamedTuple):
-    """How to make a benchmark anew: where its function is."""
+    """How to make a benchmark again: where its function is."""
 
     attribute: str
     module: ModuleType
@@ -352,7 +352,7 @@ def needs_device(benchmark: Any) -> bool:
 
 class ParamTexts:
     """The parameters of benchmarks as asv writes them: asv's own function, and what is done to its texts. They are kept: a
-    benchmark is made anew for each visit, and may have thousands of parameters.
+    benchmark is made again for each visit, and may have thousands of parameters.
 
     There is no memory address in a text: asv strips one only where it ends the text, and a series whose name changes with every
     process is none. Of a long one there is the beginning and a word for all of it: a text stands in many places of a history.

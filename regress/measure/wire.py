@@ -512,7 +512,7 @@ class Proposal:
     late: bool = False
     """It imported modules of a framework. What it leaves may be what they do when they are imported."""
     host_bytes: int = 0
-    """The most memory of the host that its process had during the visit; 0 where that is not known, as in the next one."""
+    """The most memory of the host that its process had during the visit; 0 if unknown, as in the next one."""
     device_share: float = 0.0
     """Share of the device's memory that was taken at its end, by anybody."""
 
@@ -796,7 +796,7 @@ def _checked(hint: Any, value: Any, outside: bool) -> Any:
     if not isinstance(value, (int, float) if plain is float else plain) or (
         isinstance(value, bool) and plain is not bool
     ):
-        raise ValueError(f"{str(value)[:200]!r} is no {hint}")
+        raise ValueError(f"{str(value)[:200]!r} is not a {hint}")
     if not outside and inner:
         items: Any = value.values() if isinstance(value, dict) else value
         for each in items:

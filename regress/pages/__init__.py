@@ -140,10 +140,12 @@ class Row(NamedTuple):
     """Spread of the values around their level: 0.02 is about 2 %."""
     spark: str
     """The history from its first level to its latest value, a letter a step: SPARK_LETTERS, lowest first; a space is a
-    failure, a dash where there is no result."""
+    failure, a dash if there is no result."""
     levels: tuple[Level, ...]
     off: tuple[At, ...]
     """Commits whose own value lies off its level by more than noise and what counts."""
+    lacks: int = 0
+    """Results that it lacks before a change can be told from noise."""
     measured: Measured | None = None
     """None in the index, which has them apart: see Values."""
     cases: int = 1
@@ -247,7 +249,7 @@ class Broken(NamedTuple):
     message: str = ""
     where: str = ""
     good: At | None = None
-    """Of what gives no number any more, and nobody has acknowledged: the newest commit at which it gave one."""
+    """Of what stopped giving numbers, and nobody has acknowledged: the newest commit at which it gave one."""
 
 
 @dataclass(frozen=True)
@@ -342,7 +344,7 @@ class Line:
     per: int
     """Of what the numbers of the columns below count, one has this many."""
     values: tuple[int, ...]
-    """Corrected for the machine where that is known."""
+    """Corrected for the machine if known."""
     lows: tuple[int, ...]
     """So far below the value."""
     highs: tuple[int, ...]
@@ -353,9 +355,9 @@ class Line:
     levels: tuple[Level, ...]
     changes: tuple[Change, ...]
     failures: Mapping[str, tuple[At, ...]]
-    """Where one stands in place of a value, by kind."""
+    """Where one stands instead of a value, by kind."""
     ticks: tuple[tuple[At, str], ...]
-    """Where it began to be measured in another way, in words: "driver 570 → 580"."""
+    """Where it began to be measured differently, in words: "driver 570 → 580"."""
     read: tuple[int, ...] = ()
     """A column as well: the values as they were read, where any was corrected."""
     cards: tuple[str, ...] = ()
@@ -432,7 +434,7 @@ class Shard:
     accounts: tuple[Account, ...] = ()
     """Of its cases, the newest commit first."""
     sides: tuple[Sides, ...] = ()
-    """Of each place the newest commit first, then releases; empty where there are no implementations to compare."""
+    """Of each place the newest commit first, then releases; empty if there are no implementations to compare."""
 
 
 @dataclass(frozen=True)
@@ -516,7 +518,7 @@ class Index:
     version: str
     commit_url: str
     address: str
-    """Where the report is published, with a slash at its end; empty where that is not known."""
+    """Where the report is published, with a slash at its end; empty if unknown."""
     branch: str
     thresholds: Mapping[str, float]
     commits: tuple[PageCommit, ...]
@@ -528,6 +530,10 @@ class Index:
     rows: tuple[Row, ...]
     counts: tuple[Mapping[str, int], ...]
     """Of each place, how many cases have which status: a case counts once, by the worst of its metrics that gate."""
+    young: tuple[int, ...]
+    """Of each place, how many of those that are undecided have too few results for anything else."""
+    fewest: int
+    """How many it takes before a change can be told from noise."""
     events: tuple[Event, ...]
     shifts: tuple[Shift, ...]
     broken: tuple[Broken, ...]
@@ -537,7 +543,7 @@ class Index:
     reference: At
     """What the newest values are compared with: the newest commit of the last release that has results, else the first one."""
     release: str
-    """The tag of that release; empty where there is none."""
+    """The tag of that release; empty if there is none."""
     releases: tuple[Release, ...]
     overall: tuple[Overall, ...]
     freshness: Freshness
@@ -552,6 +558,12 @@ class Index:
     def open(self) -> tuple[Event, ...]:
         """The regressions that are open, all places together, as the overview counts them."""
         return tuple(each for each in self.events if each.gates and each.large and each.state == "open")
+
+    @property
+    def told(self) -> bool:
+        """Whether of any case that is measured it can be told what became of it."""
+        counted = {status for each in self.counts for status, cases in each.items() if cases}
+        return not counted <= {"undecided", "failed", "gone"}
 
     @property
     def stopped(self) -> tuple[Broken, ...]:

@@ -37,6 +37,7 @@ from regress.pages.shifts import with_notes, with_shifts
 from regress.project import Project
 from regress.trends import Past
 from regress.trends.cards import Read, card_levels
+from regress.trends.changes import FEWEST
 from regress.units import format_change
 
 MOST_ROWS = 2500
@@ -107,6 +108,8 @@ class Contents:
             entries=tuple(part.entry for part in parts),
             rows=listed,
             counts=_counts(len(places), rows, broken),
+            young=_young(len(places), rows),
+            fewest=FEWEST,
             events=tuple(events),
             shifts=shifts,
             broken=with_messages(broken[:MOST_EVENTS], names, places, self._store, branch),
@@ -236,7 +239,7 @@ def _placed(event: Event, benchmark: int, own: Sequence[int]) -> Event:
 
 
 def _numbered(events: Sequence[Event]) -> tuple[list[Event], list[PageCommit]]:
-    """The events with numbers in place of commits that may be to blame, and those commits, each once."""
+    """The events with numbers instead of commits that may be to blame, and those commits, each once."""
     numbers: dict[str, int] = {}
     every: list[PageCommit] = []
     done = []
@@ -282,19 +285,30 @@ def _stopped(broken: Broken, newest_there: int, newest: int) -> Broken:
 
 def _counts(places: int, groups: Sequence[Sequence[Row]], broken: Sequence[Broken]) -> tuple[Mapping[str, int], ...]:
     """See Index.counts. What has never had a value is in no row; it is among what is broken."""
-    worst: dict[tuple[int, str, int], str] = {}
-    for row in (each for group in groups for each in group if each.gates):
-        key = row.benchmark, row.params, row.place
-        worst[key] = min(worst.get(key, row.status), row.status, key=rank)
     found: list[Counter[str]] = [Counter() for _ in range(places)]
     failed: Counter[tuple[int, int]] = Counter()
-    for (benchmark, _, place), status in worst.items():
-        found[place][status] += 1
-        failed[benchmark, place] += status == "failed"
+    for row in _worst(groups):
+        found[row.place][row.status] += 1
+        failed[row.benchmark, row.place] += row.status == "failed"
     for (benchmark, place), cases in _failing(broken).items():
         if cases > failed[benchmark, place]:
             found[place]["failed"] += cases - failed[benchmark, place]
     return tuple(found)
+
+
+def _young(places: int, groups: Sequence[Sequence[Row]]) -> tuple[int, ...]:
+    """See Index.young."""
+    found = Counter(row.place for row in _worst(groups) if row.status == "undecided" and row.lacks)
+    return tuple(found[place] for place in range(places))
+
+
+def _worst(groups: Sequence[Sequence[Row]]) -> list[Row]:
+    """The row of each case in each place: that of the worst of its metrics that gate."""
+    worst: dict[tuple[int, str, int], Row] = {}
+    for row in (each for group in groups for each in group if each.gates):
+        key = row.benchmark, row.params, row.place
+        worst[key] = min(worst.get(key, row), row, key=lambda each: (rank(each.status), not each.lacks))
+    return list(worst.values())
 
 
 def _failing(broken: Sequence[Broken]) -> dict[tuple[int, int], int]:
@@ -309,7 +323,7 @@ def _failing(broken: Sequence[Broken]) -> dict[tuple[int, int], int]:
 def _gone(row: Row, newest_there: int, newest: int) -> Row:
     """The row, marked where its case is no longer measured, or nothing is in its place."""
     if newest - newest_there >= RETIRED_AFTER:
-        return row._replace(status="gone", why="nothing is measured there any more")
+        return row._replace(status="gone", why="nothing is measured there now")
     if newest_there - row.at < GONE_AFTER or row.status in ("failed", "gone"):
         return row
     return row._replace(status="gone", why="no longer measured")

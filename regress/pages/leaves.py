@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 
+import regress
 from regress.acks import Review
 from regress.compare.evidence import Evidence
 from regress.compare.implementations import IMPLEMENTATION
@@ -28,12 +29,7 @@ from regress.trends.cards import read_by
 from regress.trends.changes import series_rule
 from regress.trends.gating import gating
 
-PACKAGE = Path(__file__).parents[1]
-MADE_BY = (
-    *("pages/*.py", "trends/*.py", "compare/*.py", "stats/*.py"),
-    *("report/explained.py", "report/html/account.py", "units.py"),
-)
-"""The code that decides what a page says: what other code has made is made anew."""
+PACKAGE = Path(regress.__file__).parent
 
 
 def place_of(series: Series) -> Where:
@@ -81,7 +77,8 @@ class Maker:
 
     @cached_property
     def _common(self) -> str:
-        code = hashlib.sha256(b"".join(path.read_bytes() for each in MADE_BY for path in sorted(PACKAGE.glob(each))))
+        """Whatever else a page depends on: the settings, and this program, of which any part may decide what a page says."""
+        code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(PACKAGE.rglob("*.py"))))
         return "\n".join((code.hexdigest(), repr(self._settings), *sorted(self._commands)))
 
     def _seen(self, name: str, newest: str) -> str:

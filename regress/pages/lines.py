@@ -38,7 +38,7 @@ class Levelled:
     measured: tuple[int, ...]
     """Where it has a value."""
     values: tuple[float, ...]
-    """There, corrected for the machine where that is known."""
+    """There, corrected for the machine if known."""
     levels: tuple[Level, ...]
     noise: float | None
     off: tuple[int, ...]
@@ -218,7 +218,7 @@ def _failures(series: Series) -> dict[str, tuple[int, ...]]:
 
 
 def _ticks(series: Series) -> list[tuple[int, str]]:
-    """Where it began to be measured in another way, in words."""
+    """Where it began to be measured differently, in words."""
     if len(series.by_way) < 2:
         return []
     found = []
@@ -237,7 +237,7 @@ def _difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     ]
     if before.get("version") != after.get("version"):
         words.insert(0, "the benchmark was changed")
-    return ", ".join(words) or "measured in another way"
+    return ", ".join(words) or "measured differently"
 
 
 def _digits(value: float, digits: int) -> float:

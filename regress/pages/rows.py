@@ -10,11 +10,10 @@ from regress.model import Verdict
 from regress.pages import SPARK_LETTERS, STATUSES, Level, Row
 from regress.pages.lines import Levelled, measured_of
 from regress.stats.summary import median
+from regress.trends.changes import lacking
 from regress.units import counted, format_change
 
 SPARK_STEPS = 60
-FEWEST = 4
-"""Results that a change needs to be told from noise."""
 LISTED_KINDS = ("time", "host", "memory", "tracked")
 """Other metrics are listed where they have changed."""
 
@@ -46,6 +45,7 @@ def row_of(found: Levelled, place: int, reference: int, threshold: float, column
         spark=_spark(found, threshold),
         levels=found.levels,
         off=found.off,
+        lacks=lacking(series),
         measured=measured_of(found, column),
     )
 
@@ -74,7 +74,7 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
         return "regressed", ""
     known = next((each.acknowledged for each in reversed(large) if each.acknowledged and not each.recovered_by), None)
     if large and large[-1].state == "tentative" and large[-1].acknowledged is None:
-        return "tentative", "the last results only, and too few: measure again"
+        return "tentative", "too few results at the new level: measure again"
     if known is not None:
         return "acknowledged", known.words
     if large:
@@ -85,13 +85,13 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
     doubted = [each for each in found.changes if each.reasons and each.ratio and abs(math.log(each.ratio)) > threshold]
     if doubted:
         return "undecided", "; ".join(doubted[-1].reasons)
-    alike = len(series.by_way[series.ways[-1]])
-    if alike < FEWEST and not series.metric.exact:
-        return "undecided", f"{counted(alike, 'result')} that can be compared, and it takes {FEWEST}"
+    if lacks := lacking(series):
+        alike = len(series.by_way[series.ways[-1]])
+        return "undecided", f"{counted(alike, 'result')} to compare; it takes {alike + lacks}"
     if moded := next((each for each in reversed(found.changes) if any(map(is_bimodal, each.reasons))), None):
         return "undecided", next(filter(is_bimodal, moded.reasons))
     if found.noise is not None and found.noise > threshold:
-        return "undecided", "the values scatter by more than the change that counts"
+        return "undecided", "the values scatter by more than the threshold"
     return "unchanged", ""
 
 
@@ -108,7 +108,7 @@ def _since(found: Levelled, reference: int) -> tuple[float | None, str]:
 
 def _stray(word: str, value: float, level: Level) -> str:
     ratio = value / level.value if level.value else math.inf
-    return f"{word} lies {format_change(ratio)} off the level around it"
+    return f"{word} is {format_change(ratio)} off its level"
 
 
 def _spark(found: Levelled, threshold: float) -> str:

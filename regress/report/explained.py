@@ -1,4 +1,4 @@
-"""What differences come from: a sentence of cause, where the time went, the kernels, and what was changed.
+"""Where differences come from: a sentence of cause, where the time went, the kernels, and what was changed.
 
 The parts of a difference are printed in one scale with the digits of the smallest, so that the eye can add them up.
 """
@@ -9,8 +9,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from regress.model import Comparison, Explained, Explanation, KernelDiff, KernelUse, Report
-from regress.report.style import Style, cut, paint, visible
-from regress.report.table import Layout, Row, align
+from regress.text.style import Style, cut, paint, visible
+from regress.text.table import Layout, Row, align
 from regress.units import (
     format_bytes,
     format_change,
@@ -173,7 +173,7 @@ def _kernels(found: Explanation, style: Style) -> list[str]:
     layout = Layout.of(table, ALIGNS, style)
     lines = ["", *(line for row in table for line in layout.lines(row, style))]
     left = len(found.kernels) + len(found.copies) - len(rows)
-    lines += [f"    {left} more that did not change, or hardly (-v lists them)"] if left else []
+    lines += [f"    {left} more with little or no change (-v lists them)"] if left else []
     return [*lines, *_configurations(found), ""]
 
 

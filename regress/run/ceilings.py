@@ -28,7 +28,7 @@ def ceilings_of(
     """The ceilings of the device that a worker's facts name, with `peer` of copies to another one too: those in the folder,
     else what `measure` finds, which is kept.
 
-    Empty without a reason where there is no device to speak of (none, or a scripted one); with one where measuring or keeping
+    Empty without a reason if there is no device to speak of (none, or a scripted one); with one where measuring or keeping
     failed. What was measured only in part is used, and measured again the next time.
     """
     if not facts.get("gpu_uuid") or facts.get("scripted"):
@@ -46,7 +46,7 @@ def ceilings_of(
 
 
 def known(folder: Path, facts: Mapping[str, Any]) -> Ceilings | None:
-    """The ceilings kept for that card and driver; None where there are none."""
+    """The ceilings kept for that card and driver; None if there are none."""
     entry = read_kept(folder / FILE, "devices", FORMAT).get(str(facts["gpu_uuid"]))
     if not isinstance(entry, dict) or {key: entry.get(key) for key in ("driver", "harness")} != _measured_with(facts):
         return None
@@ -58,7 +58,7 @@ def known(folder: Path, facts: Mapping[str, Any]) -> Ceilings | None:
 
 
 def keep(folder: Path, facts: Mapping[str, Any], found: Ceilings) -> None:
-    """Keep the ceilings of that card, in place of those it had. Raises StoreError where the folder cannot be written."""
+    """Keep the ceilings of that card, instead of those it had. Raises StoreError where the folder cannot be written."""
     entry = {
         **_measured_with(facts),
         "copy_bytes_s": found.copy_bytes_s,

@@ -37,7 +37,7 @@ def locked(uuid: str, folder: Path, note: Callable[[str], None], nvml: Any = Non
         if claim is None:
             raise RegressError(
                 f"the clocks of {uuid} are locked by another regress",
-                why="it gives them back when it ends, and would do so in the middle of this run",
+                why="it releases them when it ends, which would be in the middle of this run",
                 fix="wait until it has ended, or leave --lock-clocks out",
             )
         device = _device(api, uuid)
@@ -85,12 +85,12 @@ def _restored(api: Any, uuid: str, claim: _Claim) -> str:
     if failure:
         return _left_locked(uuid, failure)
     claim.clear()
-    return f"the clocks of {uuid} were still locked by a run that was killed; they are given back"
+    return f"the clocks of {uuid} were still locked by a run that was killed; released now"
 
 
 def _left_locked(uuid: str, failure: str) -> str:
     freeing = " && ".join(_command(uuid, option) for option in ("-rgc", "-rmc"))
-    return f"the clocks of {uuid} may still be locked ({failure}); an administrator frees them: {freeing}"
+    return f"the clocks of {uuid} may still be locked ({failure}); an administrator can release them: {freeing}"
 
 
 # -- NVML ----------------------------------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def _take(descriptor: int, uuid: str, note: Callable[[str], None], wait: bool) -
         if not wait:
             raise NothingMeasured(
                 f"{uuid} is being measured by {who}",
-                why="two that share a device would measure each other",
+                why="two runs on one device would disturb each other",
                 fix="try again later, or wait for it: --wait-lock",
             )
         if not noted:

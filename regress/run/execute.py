@@ -101,7 +101,7 @@ def _refuse_unbuilt(side: Prepared, problems: Iterable[SuiteProblem], build: tup
         if missing:
             raise NothingMeasured(
                 f"{side.side.name} {side.side.label} has no built extension: {missing}",
-                why=f"{problem.message}; your checkout has the file, and git does not",
+                why=f"{problem.message}; your checkout has the file, but git does not",
                 fix='set the command that builds it: "build" under "regress" in asv.conf.json'
                 if not build
                 else f'correct "build" under "regress" in asv.conf.json, it does not make the file: {"; ".join(build)}',
@@ -130,7 +130,7 @@ def _to_import(side: Prepared, message: str) -> str:
     """What to do about an import that failed: what is not there may be installed for the interpreter, or there for another."""
     missing = re.search(r"No module named '([\w.]+)'", message)
     if missing is None or side.environment.installs:
-        return "mend that import"
+        return "fix that import"
     install = quoted(side.python, "-m", "pip", "install", missing[1].partition(".")[0])
     return f'{install}, or name an interpreter that has it: "python" under "regress" in asv.conf.json'
 

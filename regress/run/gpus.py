@@ -30,7 +30,7 @@ class Gpu:
 
 def shown(kind: str) -> list[str]:
     """The UUIDs of the GPUs that there are to be named, in CUDA's order, where the setting `device` is of that kind. Raises
-    DeviceError where there is none, RegressError for a kind of device that has no UUIDs."""
+    DeviceError if there is none, RegressError for a kind of device that has no UUIDs."""
     if kind == "fake":
         return list(fake.UUIDS)
     if kind not in ("auto", "cuda"):
@@ -45,7 +45,7 @@ def scripted() -> str:
 
 @functools.cache
 def architectures() -> str:
-    """The compute capabilities that a compiler here finds for itself, of all GPUs that are shown; empty where there is none."""
+    """The compute capabilities that a compiler here finds for itself, of all GPUs that are shown; empty if there is none."""
     with contextlib.suppress(DeviceError):
         return " ".join(sorted(set(cuda.visible_architectures())))
     return ""

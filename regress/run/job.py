@@ -93,7 +93,7 @@ class Job:
     groups: tuple[tuple[str, ...], ...] = ()
     """By GPU, of the first ones: names of the sides that it measures with all their cases. Empty: each has cases of its own."""
     rank: Callable[[Case, Benchmark], int] = lambda case, benchmark: 0
-    """How little a case is wanted: where there is no time for all, the smaller ones come first."""
+    """How little a case is wanted: if there is no time for all, the smaller ones come first."""
     had: Callable[[str], Mapping[str, Benchmark]] = lambda side: {}
     """By name: the benchmarks that gave a number before the commit of that side. What of them cannot be imported has failed."""
 

@@ -122,7 +122,7 @@ def affected(
 
 
 def own_file(benchmark: Benchmark, suite_parent: str) -> str:
-    """The file the benchmark stands in, relative to the repository; empty where it is not known."""
+    """The file the benchmark stands in, relative to the repository; empty if unknown."""
     return posixpath.normpath(posixpath.join(suite_parent, benchmark.file)) if benchmark.file else ""
 
 
@@ -248,7 +248,7 @@ def ranks_of(benchmark: Benchmark) -> tuple[int, str]:
     """How many processes visit the benchmark together (`ranks`), and what is wrong with a value that is no such number."""
     value = benchmark.declared.get("ranks", 1)
     if type(value) is not int or value < 1:  # exactly: True is an int too
-        return 1, f"{benchmark.name}: the declared ranks {value!r} is no number of processes, so one measures it"
+        return 1, f"{benchmark.name}: the declared ranks {value!r} is not a number of processes, so one measures it"
     if value > 1 and (benchmark.metric not in OF_RANKS or benchmark.type == "timeraw"):
         types = "cudatime_*, time_*, track_* and peakmem_*"
         return 1, f"{benchmark.name}: ranks are for {types}, so one process measures it"
@@ -263,7 +263,7 @@ def gpus_of(benchmark: Benchmark) -> tuple[int, str]:
     if type(value) is int and value >= 0:
         return value, ""
     measured_with = f"it is measured with {'one' if ranks == 1 else ranks}"
-    return ranks, f"{benchmark.name}: the declared gpus {value!r} is no number of GPUs, so {measured_with}"
+    return ranks, f"{benchmark.name}: the declared gpus {value!r} is not a number of GPUs, so {measured_with}"
 
 
 def needing_several(found: HasCases, benchmarks: Mapping[str, Mapping[str, Benchmark]]) -> list[str]:
@@ -291,7 +291,7 @@ def refusal(benchmark: Benchmark, named: int = 1) -> Failure | None:
     gpus, _ = gpus_of(benchmark)
     if gpus <= max(named, 1):
         return None
-    given = f"--gpus names {named}" if named > 1 else "one is measured on, --gpus names more"
+    given = f"--gpus names {named}" if named > 1 else "one is used; name more with --gpus"
     return Failure("skipped", f"needs {gpus} GPUs: {given}")
 
 
@@ -319,7 +319,7 @@ def complaints(benchmarks: Iterable[Benchmark], selection: Selection) -> list[st
     silent = sum(not declared_words(each, "covers") for each in wanted)
     if selection.changed is not None and silent:
         left = f"{silent} of {len(wanted)} benchmarks declare no `covers`"
-        said.append(f"{left}: of all changes, only one of their own file selects them")
+        said.append(f"{left}: only changes of their own file select them")
     return said
 
 

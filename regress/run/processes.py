@@ -198,7 +198,7 @@ class Processes:
             self.kind = "fork-serial"
         else:
             self._end_origins()
-            self.warnings.append(f"every round imports the suite anew instead of forking, which is slower: {doubt}")
+            self.warnings.append(f"every round imports the suite again instead of forking, which is slower: {doubt}")
         if self.kind != "fresh" and len(sides) > 1:
             self.begin_afresh(sides, device)
 
@@ -241,7 +241,7 @@ class Processes:
                 self._preload(side, origin, device)
 
     def _with_zygotes(self, sides: Sequence[Prepared], device: bool) -> bool:
-        """Have new origins with zygotes in place of those there are; False, and nothing is changed, where that cannot be: sides
+        """Have new origins with zygotes instead of those there are; False, and nothing is changed, where that cannot be: sides
         import in unlike ways what they share, or forks do not work."""
         suites = [self._suites[side.side.name] for side in sides]
         shared = common(sides, [each.variables for each in suites])
@@ -334,7 +334,7 @@ class Processes:
         place: Place | None = None,
         rank: Rank = Rank(),  # noqa: B008  # frozen
     ) -> Server:
-        """A fork of the process that has imported the side's suite, which is started anew where something has ended it."""
+        """A fork of the process that has imported the side's suite, which is started again where something has ended it."""
         parent, opening = origin.parents[side.side.name], self.opening(side, rank=rank)
         try:
             return self._known(side, Server(parent.forking(place), opening, self._reaper, self.interrupt))

@@ -107,7 +107,7 @@ class Visits:
             raise NothingMeasured(
                 f"{what} did not end within {timeout_s:.0f} s on {where}",
                 why="it hangs, or it is slow",
-                fix='mend the import, or raise "discover_timeout_s" under "regress" in asv.conf.json',
+                fix='fix the import, or raise "discover_timeout_s" under "regress" in asv.conf.json',
             ) from None
         except Died as died:
             module = died.importing or self.processes.suite.name
@@ -173,7 +173,7 @@ class Visits:
     # -- cases -----------------------------------------------------------------------------------------------------------
 
     def _within(self, timeout_s: float) -> float:
-        """The timeout, or what time is left where that is less. Raises TimeIsOver where there is none."""
+        """The timeout, or what time is left where that is less. Raises TimeIsOver if there is none."""
         self._end_if_over()
         return min(timeout_s, self.end_s - time.monotonic())
 
@@ -358,7 +358,7 @@ class Visits:
     def _reply(
         self, side: Prepared, server: Server | Ranks, task: Task, timeout_s: float, spent: Spent
     ) -> Proposal | Round | Ready:
-        """What the process answers to the task, which comes next, with its time taken. Raises _GaveUp in place of that."""
+        """What the process answers to the task, which comes next, with its time taken. Raises _GaveUp instead of that."""
         began_s = time.monotonic()
         try:
             reply = self._answer(side, server, task, timeout_s, spent)

@@ -1,4 +1,4 @@
-"""What differences come from: cases profiled on both sides, each in processes of its own, and what their profiles say.
+"""Where differences come from: cases profiled on both sides, each in processes of its own, and what their profiles say.
 
 Whether a difference is real, a profile cannot tell: it is one process, and the profiler slows down the host. That is settled
 before, without one. Both sides are profiled in turn, several times, and the profiles with the median time of a call explained.
@@ -83,7 +83,7 @@ class Explaining:
             return
         self._watcher.start(len(comparisons) * 2 * TRACES, "profiling")
         try:
-            with self._session.device(self._watcher):
+            with self._session.devices.held(self._watcher):
                 for each in comparisons:
                     found = self._explained(each)
                     self.explained.append(found)

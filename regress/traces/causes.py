@@ -29,7 +29,7 @@ _ORDER: dict[Confidence, int] = {"high": 0, "medium": 1, "low": 2}
 
 
 def causes(found: Explanation, threshold: float) -> tuple[Cause, ...]:
-    """The causes that can be told, the likeliest first. `threshold` is the relative change of a time that counts."""
+    """The recognized causes, the most likely first. `threshold` is the relative change of a time that counts."""
     forth = Change(found, True, threshold)
     back = forth.turned()
     return (*_told(forth), *_told(back)) if forth.more() else (*_told(back), *_told(forth))
@@ -110,7 +110,7 @@ def _fusion(change: Change) -> Cause | None:
 
 
 def _added(change: Change) -> Cause | None:
-    """Kernels that took nobody's place; around a wait others run on the host, which is for that rule to tell."""
+    """Kernels that replaced no other; around a wait, others run on the host, which another rule covers."""
     waits = abs(change.found.syncs[1] - change.found.syncs[0]) >= MOST
     new = [each.head for each in change.new if each.head and not fills(each.head.name)]
     part_s = sum(use.seconds for use in new)
@@ -161,7 +161,7 @@ def _replaced(change: Change) -> Cause | None:
             continue
         one, other = (before, after) if change.grew else (after, before)
         return Cause(
-            "replaced kernel", f"{short(other.name)} runs in place of {short(one.name)}{_within(after)}", "medium"
+            "replaced kernel", f"{short(other.name)} runs instead of {short(one.name)}{_within(after)}", "medium"
         )
     return None
 

@@ -1,7 +1,7 @@
 """torch.profiler's Chrome trace, plain or gzipped, read into a Timeline.
 
-The file is a list of events with times in microseconds. Operators are events of a thread that lie in one another; a kernel, a
-copy and a memset bear the correlation of the API call that asked for it, and that call the id of the operator it was made in.
+The file is a list of events with times in microseconds. Operators are nested events of a thread; a kernel, copy or memset has
+the correlation id of the API call that requested it, and that call has the id of its operator.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _timeline(
     copies = tuple(_copy(each, origin, operator_of(each)) for each in copied)
     missing = []
     if not launches and not copies:
-        missing.append("no work of a device was recorded")
+        missing.append("no device work was recorded")
     if not operators:
         missing.append("no operators were recorded")
     used = {each.device for each in (*launches, *copies)}
@@ -222,7 +222,7 @@ def _number(value: object) -> int:
 
 
 def _share(percent: object) -> float | None:
-    """None for zero too, which stands where the profiler can make no estimate."""
+    """None for zero too, which the profiler writes if it can make no estimate."""
     return percent / 100 if isinstance(percent, (int, float)) and percent else None
 
 

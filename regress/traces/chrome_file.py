@@ -1,4 +1,4 @@
-"""The file of a Chrome trace as torch.profiler writes it, plain or gzipped: its events, with what is read of them."""
+"""The file of a Chrome trace as torch.profiler writes it, plain or gzipped: its events, with the fields that are read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_US = 1e18
 
 
 class TraceArgs(msgspec.Struct, gc=False):
-    """What is read of an event's arguments; all else is skipped, which makes reading several times as fast."""
+    """The arguments of an event that are read; skipping all others makes reading several times as fast."""
 
     id: int | str | None = msgspec.field(default=None, name="External id")
     correlation: int | None = None
@@ -68,7 +68,7 @@ def load(path: Path) -> Trace:
         return msgspec.convert({"traceEvents": loose} if isinstance(loose, list) else loose, Trace, strict=False)
     except (ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise ProfileError(
-            f"{path} is no Chrome trace: {_first_line(error)}", why=_why(data, error), fix=AGAIN
+            f"{path} is not a Chrome trace: {_first_line(error)}", why=_why(data, error), fix=AGAIN
         ) from error
 
 

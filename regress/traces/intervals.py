@@ -42,7 +42,7 @@ def intersection(left: list[Interval], right: list[Interval]) -> list[Interval]:
 
 
 def without(left: list[Interval], right: list[Interval]) -> list[Interval]:
-    """What is in the first union and not in the second."""
+    """The part of the first union outside the second."""
     if not left:
         return []
     return intersection(left, complement(right, left[0][0], left[-1][1]))

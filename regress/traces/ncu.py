@@ -1,7 +1,7 @@
-"""What Nsight Compute prints with `--csv`, read into KernelMetrics: the pages `raw` and `details`.
+"""The output of Nsight Compute with `--csv`, read into KernelMetrics: the pages `raw` and `details`.
 
-The raw page has a column for each metric, a row of units, and then a row for each kernel; the details page a row for each
-kernel and metric. Lines of the profiler (`==PROF==`) and of the application may stand before and between; numbers have
+The raw page has a column for each metric, a row of units, and then a row for each kernel; the details page has a row for each
+kernel and metric. Lines of the profiler (`==PROF==`) and of the application may come before and between; numbers have
 thousands separators, and units that fit their size.
 """
 
@@ -61,7 +61,7 @@ _ROW = re.compile(r'"\d+",')
 
 
 def read(text: str, source: str = "the output of ncu") -> tuple[KernelMetrics, ...]:
-    """The launches, in the order in which they were profiled. Raises ProfileError: `source` is what it is said of."""
+    """The launches, in the order in which they were profiled. Raises ProfileError, which names `source`."""
     found: dict[tuple[str, ...], tuple[dict[str, str], dict[tuple[str, str], float]]] = {}
     for row, metrics in _rows(text, source):
         key = tuple(row.get(name, "") for name in ("Process ID", "ID"))
@@ -102,7 +102,7 @@ def _rows(text: str, source: str) -> Iterator[tuple[dict[str, str], list[tuple[s
 
 
 def _complete(fields: list[str], columns: list[str]) -> bool:
-    """Whether a row has what it must have; in rows of the details page, what says of rules is left off where there is none."""
+    """Whether a row has all required fields; rows of the details page omit the rule columns if there is no rule."""
     return len(fields) == len(columns) or (
         "Metric Value" in columns and columns.index("Metric Value") < len(fields) < len(columns)
     )
@@ -154,10 +154,11 @@ def _metrics(row: Mapping[str, str], values: Values) -> KernelMetrics:
 
 
 def of_kernel(metrics: Sequence[KernelMetrics], name: str) -> KernelMetrics | None:
-    """Those of the longest launch of the kernel that a timeline calls so; None where it was not profiled.
+    """The metrics of the longest launch of the kernel with this name in a timeline; None if it was not profiled.
 
-    The tools spell types and namespaces differently, so what counts is the short name without namespaces: kernels that differ
-    in template arguments alone are not told apart."""
+    The tools spell types and namespaces differently, so the short name without namespaces is compared: kernels that differ
+    only in template arguments are not distinguished.
+    """
     wanted = short(name).rpartition("::")[2]
     found = [each for each in metrics if short(each.kernel).rpartition("::")[2] == wanted]
     return max(found, key=lambda each: each.duration_s or 0.0, default=None)
@@ -191,19 +192,19 @@ def failure(text: str, source: str = "ncu") -> ProfileError:
         return ProfileError(
             "ncu may not read the GPU's performance counters (ERR_NVGPUCTRPERM)",
             why="the driver keeps them for administrators",
-            fix="run it as root, or set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module and load it anew",
+            fix="run it as root, or set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module and reload it",
         )
     if "No kernels were profiled" in text:
         return ProfileError(
             "ncu has profiled no kernel",
-            why="none was launched in the profiled range, or none has a name that was asked for",
+            why="no kernel was launched in the profiled range, or none has a selected name",
             fix="profile without a filter of names, and see that the profiled range holds the calls",
         )
     if is_of_the_machine(text):
         return ProfileError(
             f"ncu cannot reach the GPU's counters: {said[1] if said else 'the profiler does not start'}",
             why="the driver is older than this ncu, or the container or virtual machine hides the counters",
-            fix="run it on the host itself, or with an ncu of the driver's age",
+            fix="run it on the host itself, or with an ncu as old as the driver",
         )
     if said:
         return ProfileError(f"ncu failed: {said[1]}", fix="run the command by hand to see the rest of its output")

@@ -1,4 +1,4 @@
-"""The commands that run a program under Nsight Compute, and that print its report so that `ncu.read` can read it."""
+"""The commands that run a program under Nsight Compute, and that print its report for `ncu.read`."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ def _version(path: Path) -> list[int]:
 
 
 def record(program: Sequence[str], report: Path, *, ncu: str, launch_count: int) -> list[str]:
-    """The arguments that profile a program, its child processes too, and write the report.
+    """The arguments that profile a program with its child processes and write the report.
 
-    The clock is left alone, as in every measurement: ncu would set it to its base. What lies between cudaProfilerStart and
-    cudaProfilerStop is profiled, at most this many launches."""
+    The clock is left alone, as in every measurement: ncu would set it to its base. Everything between cudaProfilerStart and
+    cudaProfilerStop is profiled, at most `launch_count` launches.
+    """
     options = ["--export", str(report), "--force-overwrite", "--target-processes", "all"]
     options += ["--clock-control", "none", "--profile-from-start", "off", "--launch-count", str(launch_count)]
     for section in SECTIONS:

@@ -64,7 +64,7 @@ _MEMORIES = ("Pageable", "Pinned", "Device", "Array", "Managed", "Device Static"
 _HOST_WAITS = {1: "cudaEventSynchronize", 3: "cudaStreamSynchronize", 4: "cudaDeviceSynchronize"}
 """Kinds of synchronization in which the host waits; in kind 2 a stream waits for an event."""
 _PROCESS = ~0xFFFFFF
-"""A thread's number in the export holds that of its process in the higher bits."""
+"""A thread's number in the export contains that of its process in the higher bits."""
 
 
 def read(path: Path) -> Timeline:
@@ -113,7 +113,7 @@ def unreadable(path: Path) -> ProfileError:
             why="the tool that recorded it lacks its importer",
             fix="make a report of it with QdstrmImporter of a full installation, and export that",
         )
-    return ProfileError(f"{path} is no SQLite file", why="it was exported as something else", fix=_export(path))
+    return ProfileError(f"{path} is not an SQLite file", why="it was exported as something else", fix=_export(path))
 
 
 def _export(path: Path) -> str:
@@ -132,7 +132,9 @@ class _Export:
         self._tables = {str(row[0]) for row in tables}
         if not self._tables & {*_EXPECTED, STRINGS, GRAPHS}:
             raise ProfileError(
-                f"{path} is no export of Nsight Systems", why="it has none of its tables", fix=f"record with: {RECORD}"
+                f"{path} is not an export of Nsight Systems",
+                why="it has none of its tables",
+                fix=f"record with: {RECORD}",
             )
         self._strings = {row["id"]: str(row["value"]) for row in self._rows(STRINGS)}
         self._origin = self._first_start()

@@ -1,4 +1,4 @@
-"""What a timeline comes to. Sums are of one call, in seconds; pure functions, one question each."""
+"""The totals of a timeline. Sums are per call, in seconds; pure functions, one question each."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def by_api_call(timeline: Timeline) -> tuple[ApiUse, ...]:
 
 
 def by_operator(timeline: Timeline) -> tuple[OperatorUse, ...]:
-    """The operators, the one with the most time of its own on the device first, then on the host."""
+    """The operators, ordered by self time on the device, then on the host."""
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0] * 6)
     inner_s = _time_inside(timeline)
     for index, each in enumerate(timeline.operators):
@@ -207,7 +207,7 @@ def _before(events: Sequence[HostEvent], end: float) -> Sequence[HostEvent]:
 
 
 def memory(timeline: Timeline) -> MemoryUse | None:
-    """None where no allocation was recorded: profile_memory was off, or there was none."""
+    """None if no allocation was recorded, because profile_memory was off or there was none."""
     found = [each for each in timeline.allocations if each.on_device]
     if not found:
         return None

@@ -26,11 +26,12 @@ FEWEST_TOGETHER = 5
 
 
 class Again(NamedTuple):
-    """Which commit was measured again, beside which, and its round values then."""
+    """Which commit was measured again, beside which, its round values then, and the run of regress that each is of."""
 
     commit: str
     beside: str
     now: tuple[float, ...]
+    runs: tuple[str, ...] = ()
     cards: tuple[str, ...] = ()
     """Those that it was measured on."""
 
@@ -51,9 +52,8 @@ class Anchors:
             sha = each.recorded.commit_sha
             for series in series_of([(sha, [each.recorded])], settings):
                 of_name = self._again.setdefault(series.case.name, {})
-                of_name.setdefault(key_of(series), []).append(
-                    Again(sha, each.beside, series.rounds[0], series.cards.get(0, ()))
-                )
+                again = Again(sha, each.beside, series.rounds[0], series.runs.get(0, ()), series.cards.get(0, ()))
+                of_name.setdefault(key_of(series), []).append(again)
 
     def of(self, name: str) -> Mapping[Key, Sequence[Again]]:
         """What was measured again of a benchmark, by series."""
@@ -83,8 +83,8 @@ def anchors_of(series: Series, found: Iterable[Again]) -> tuple[Anchor, ...]:
     then = _by_commit(series)
     cards = {series.commits[place]: its for place, its in series.cards.items()}
     return tuple(
-        Anchor(sha, beside, then[sha], now)
-        for sha, beside, now, own in found
+        Anchor(sha, beside, then[sha], now, runs)
+        for sha, beside, now, runs, own in found
         if then.get(sha) and cards.get(sha, own) == own
     )
 
@@ -173,7 +173,7 @@ def _move(anchor: Anchor, settings: Settings) -> Welch | None:
 
 
 def _against(anchor: Anchor, settings: Settings) -> Welch | None:
-    """An anchor's values of now against those of then; None where there is no ratio of them."""
+    """An anchor's values of now against those of then; None if there is no ratio of them."""
     if not anchor.then or not anchor.now or min(*anchor.then, *anchor.now) <= 0:
         return None
     return welch(anchor.then, anchor.now, settings.confidence)

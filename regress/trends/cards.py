@@ -18,11 +18,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from regress.model import Corrected, Series, Settings, Way
+from regress.model import Case, Corrected, Round, Series, Settings, Way
 from regress.stats.ratios import Ratio
 from regress.stats.summary import exp_or_inf, mean_and_variance
 from regress.trends.correction import placed
@@ -155,6 +155,25 @@ def _variance_of_jobs(logs: Mapping[tuple[int, str, str], Sequence[float]], nois
             expected += (len(jobs) - 1) * statistics.fmean(noise**2 / len(own) for own in jobs)
             df += len(jobs) - 1
     return max(0.0, (squares - expected) / df) if df else 0.0
+
+
+def as_the_mean_card(rounds: Iterable[Round], every: Iterable[Series], side: str) -> list[Round]:
+    """The rounds of a side as the mean card would have read them, by what these series say of their cards. They are of no card
+    then, and of one session, so nothing is claimed by them. A round whose card is not known there is as it was."""
+    factors = {(each.case, each.metric.name): each.factors for each in every if each.factors}
+    found = []
+    for each in rounds:
+        case, card = Case(each.name, tuple(each.params)), str(each.facts.get("gpu_uuid", ""))
+        own = {name: factors[case, name][card] for name in each.values if card in factors.get((case, name), ())}
+        if own:
+            values = {
+                name: replace(value, value=value.value / own.get(name, 1.0)) for name, value in each.values.items()
+            }
+            facts = {name: fact for name, fact in each.facts.items() if name != "gpu_uuid"}
+            flags = [*each.flags, f"corrected for the card: {card}"]
+            each = replace(each, values=values, facts=facts, flags=flags, run=side)
+        found.append(each)
+    return found
 
 
 class Read(NamedTuple):

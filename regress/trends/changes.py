@@ -37,7 +37,7 @@ def changes_of(series: Series, settings: Settings, known: Sequence[Confirmation]
         places = [series.at[index] for index in own]
         rounds = [series.rounds[index] for index in own]
         passing: list[Step] = []
-        if series.metric.exact and all(len(set(each)) <= 1 for each in rounds):
+        if _repeats(series, own):
             steps = _exact_steps(values, effect)
             changes = [_change(series.commits, places, step, rule, way) for step in steps]
         else:
@@ -51,6 +51,23 @@ def changes_of(series: Series, settings: Settings, known: Sequence[Confirmation]
         changes = _undoing(_passed(_recovered(changes, rule), [steps.index(each) for each in passing]), rule)
         found += zip((places[step.index] for step in steps), changes, strict=True)
     return tuple(each for _, each in sorted(found, key=lambda pair: pair[0]))
+
+
+FEWEST, FEWEST_EXACT = LEAST + 1, 2
+"""Results that it takes to tell a change from noise, and of what repeats exactly."""
+
+
+def lacking(series: Series) -> int:
+    """How many results a series lacks, beside those that were measured as its newest is, before a change in it can be told."""
+    way = next(
+        (way for way, rounds in zip(reversed(series.ways), reversed(series.rounds), strict=True) if rounds), None
+    )
+    own = series.by_way[way] if way is not None else []
+    return max(0, (FEWEST_EXACT if _repeats(series, own) else FEWEST) - len(own))
+
+
+def _repeats(series: Series, own: Sequence[int]) -> bool:
+    return series.metric.exact and all(len(set(series.rounds[index])) <= 1 for index in own)
 
 
 def _steps(

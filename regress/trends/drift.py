@@ -2,7 +2,8 @@
 
 Where the release was measured again beside a newer commit, those two are compared, which no change of machine, driver or
 framework disturbs. Else it is what was recorded of both, if that was measured alike; a few commits at each end then, as the
-rounds of one are few, but none from beyond a change point.
+rounds of one are few, but none from beyond a change point. The rounds of a session of the machine are no draws of their own,
+see `sessions`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from typing import NamedTuple
 
 from regress.compare.draft import ALSO_GATING
+from regress.compare.sessions import Draws, draws_of
 from regress.model import Anchor, Comparison, Series, Settings, Verdict
 from regress.stats.summary import summarize
 from regress.stats.welch import Welch, welch
@@ -49,7 +51,7 @@ def _measured_again(
     series: Series, release: str, again: Mapping[Key, Sequence[Again]], settings: Settings
 ) -> Comparison | None:
     """By the newest of the commits that the release was measured again beside."""
-    place = {sha: at for at, (sha, _) in enumerate(_results(series))}
+    place = {sha: index for index, sha in _results(series)}
     own = [
         each
         for each in anchors_of(series, again.get(key_of(series), ()))
@@ -66,29 +68,47 @@ def _recorded(series: Series, release: str, settings: Settings) -> Comparison | 
     """By what was recorded; None where the release has no result, nothing newer has, or they were not measured alike."""
     start = series.commits.index(release)
     measured = [index for index, rounds in enumerate(series.rounds) if rounds]
-    last = measured[-1]
     first = next((index for index in measured if series.at[index] == start), None)
-    if first is None or first == last or series.ways[first] != series.ways[last]:
+    last = max((index for own in series.by_way.values() for index in own), default=None)
+    if first is None or last is None or first >= last or series.ways[first] != series.ways[last]:
         return None
-    alike = series.by_way[series.ways[last]]
     steps = {series.commits.index(each.first) for each in changes_of(series, settings)}
-    base, head = (_level(series, alike, end, steps) for end in (first, last))
+    base, head = (_level(series, end, steps) for end in (first, last))
     head = [each for each in head if each > first]
-    before, after = (tuple(chain.from_iterable(series.curve_rounds[each] for each in end)) for end in (base, head))
-    found = _judged(series, before, after, settings)
+    found = _judged(series, _taken(series, base), _taken(series, head), settings)
     words = " and ".join(f"{len(end)} commit{'s' * (len(end) > 1)}" for end in (base, head))
     return replace(found, reasons=(*found.reasons, f"as recorded of {words}"))
 
 
-def _level(series: Series, alike: Sequence[int], end: int, steps: set[int]) -> list[int]:
-    """The item of the columns at `end` and those before it that are at its level, but for a step that is too small to be
-    found."""
-    own: list[int] = []
-    for index in reversed([each for each in alike if each <= end]):
-        own.append(index)
-        if len(own) == WINDOW or series.at[index] in steps:
-            break
+def _level(series: Series, end: int, steps: set[int]) -> list[int]:
+    """The item of the columns at `end` and those before it in the line that are at its level, but for a step that is too small
+    to be found. What lies beside the line follows nothing."""
+    own = [end]
+    if series.at[end] in series.beside:
+        return own
+    before = [each for each in series.by_way[series.ways[end]] if each < end]
+    while before and len(own) < WINDOW and series.at[own[-1]] not in steps:
+        own.append(before.pop())
     return own
+
+
+class Rounds(NamedTuple):
+    """Round values, and the session of each."""
+
+    values: tuple[float, ...]
+    runs: tuple[str, ...]
+
+
+def _taken(series: Series, own: Sequence[int]) -> Rounds:
+    """The rounds of these items of the columns."""
+    found = [
+        (value, run) for each in own for value, run in zip(series.curve_rounds[each], _runs(series, each), strict=True)
+    ]
+    return Rounds(*zip(*found, strict=True))
+
+
+def _runs(series: Series, index: int) -> tuple[str, ...]:
+    return series.runs.get(series.at[index], ("",) * len(series.rounds[index]))
 
 
 def drift(series: Series, anchor: Anchor, settings: Settings) -> Comparison:
@@ -96,21 +116,24 @@ def drift(series: Series, anchor: Anchor, settings: Settings) -> Comparison:
 
     The rule is that of a check; p is not adjusted. Raises ValueError where that commit has no result.
     """
-    head = next((rounds for sha, rounds in _results(series) if sha == anchor.beside), ())
-    if not anchor.now or not head:
+    head = next((index for index, sha in _results(series) if sha == anchor.beside), None)
+    if not anchor.now or head is None:
         raise ValueError(f"no results of {anchor.beside} or of its anchor")
-    return _judged(series, anchor.now, head, settings)
+    base = Rounds(anchor.now, anchor.runs or ("",) * len(anchor.now))
+    return _judged(series, base, _taken(series, [head]), settings)
 
 
-def _results(series: Series) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """The commits with values, and these."""
-    return ((series.commits[at], rounds) for at, rounds in zip(series.at, series.rounds, strict=True) if rounds)
+def _results(series: Series) -> Iterator[tuple[int, str]]:
+    """The items of the columns with values, and the commits that they are of."""
+    return ((index, series.commits[at]) for index, at in enumerate(series.at) if series.rounds[index])
 
 
-def _judged(series: Series, base: Sequence[float], head: Sequence[float], settings: Settings) -> Comparison:
-    """The verdict on these round values, by the rule of a check."""
+def _judged(series: Series, base: Rounds, head: Rounds, settings: Settings) -> Comparison:
+    """The verdict on these rounds, by the rule of a check."""
     rule = series_rule(series, settings)
-    sides = summarize(base, settings.confidence), summarize(head, settings.confidence)
+    exact = series.metric.exact and len(set(base.values)) == len(set(head.values)) == 1
+    draws = Draws(base.values, head.values) if exact else draws_of(base, head)
+    sides = summarize(draws.base, settings.confidence), summarize(draws.head, settings.confidence)
     comparison = Comparison(
         series.case,
         series.metric,
@@ -119,18 +142,19 @@ def _judged(series: Series, base: Sequence[float], head: Sequence[float], settin
         head=sides[1],
         gates=series.primary or series.metric.name in ALSO_GATING,
         threshold=rule.threshold,
+        exact=exact,
+        sessions=draws.sessions,
     )
-    exact = series.metric.exact and len(set(base)) == len(set(head)) == 1
-    if min(*base, *head) <= 0:
+    if min(*draws.base, *draws.head) <= 0:
         verdict, reason = rule.decide_zero(*sides, exact=exact)
-        return replace(comparison, verdict=verdict, reasons=tuple(filter(None, [reason])), exact=exact)
+        return _settled(comparison, verdict, reason, draws.note)
     if exact:
-        ratio = head[0] / base[0]
+        ratio = draws.head[0] / draws.base[0]
         found = Welch(ratio, ratio, ratio)
     else:
-        found = welch(base, head, settings.confidence)
+        found = welch(draws.base, draws.head, settings.confidence)
     if found.low is None or found.high is None:
-        return replace(comparison, reasons=("n = 1",), ratio=found.ratio)
+        return _settled(replace(comparison, ratio=found.ratio), Verdict.UNDECIDED, "n = 1", draws.note)
     verdict, reason = rule.decide(
         found.ratio,
         found.low,
@@ -139,6 +163,16 @@ def _judged(series: Series, base: Sequence[float], head: Sequence[float], settin
         level=math.sqrt(sides[0].center) * math.sqrt(sides[1].center),
         spread=max(side.spread for side in sides),
     )
-    reasons = tuple(filter(None, [reason]))
-    done = replace(comparison, verdict=verdict, reasons=reasons, p=found.p, exact=exact)
-    return replace(done, ratio=found.ratio, low=found.low, high=found.high)
+    done = replace(comparison, p=found.p, ratio=found.ratio, low=found.low, high=found.high)
+    return _settled(done, verdict, reason, draws.note)
+
+
+def _settled(comparison: Comparison, verdict: Verdict, *reasons: str) -> Comparison:
+    """With its verdict, which is no claim where a side is of one session of its own."""
+    doubted = comparison.alone and verdict.traits.claims
+    return replace(
+        comparison,
+        verdict=Verdict.UNDECIDED if doubted else verdict,
+        unconfirmed=doubted and verdict is Verdict.REGRESSED,
+        reasons=tuple(filter(None, reasons)),
+    )

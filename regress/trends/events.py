@@ -4,8 +4,8 @@ and what the machine did."""
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from regress.acks.project import review
 from regress.history import Store, confirmed_in
@@ -25,6 +25,7 @@ from regress.model import (
 from regress.project import Project
 from regress.trends import Anchors, anchor_check, anchors_of, breakages_of, key_of, numberless, past_of
 from regress.trends.cards import CardLevel, Read, card_levels, read_by
+from regress.trends.changes import lacking
 from regress.trends.gating import gating, that_gate
 from regress.trends.manner import Manners
 from regress.trends.shifts import FEWEST, Moved, Shifted, Where, at_one_commit, reasons, shifts_of, stood
@@ -42,11 +43,13 @@ class Events:
     """What has never given a number and fails: no event, as nothing has stopped."""
     cards: tuple[CardLevel, ...] = ()
     """Of kinds of which several cards have measured: how they stand to each other."""
+    lacking: Mapping[Case, int] = field(default_factory=dict)
+    """Of each case that has numbers, how many results it lacks before a change of what it is about can be told."""
 
 
 def events_on(project: Project, line: Sequence[Commit], names: Collection[str] | None, machine: str | None) -> Events:
     """The change points of these benchmarks on a machine, each None for all, over the commits of `line`, in what gates, and
-    what gives no number any more. What is acknowledged says so."""
+    the cases that stopped giving numbers. Acknowledged ones say so."""
     config = project.config
     entries = review(project, Side("head", line[-1], "")) if line else None
     past = past_of(config.results_dir, project.cache, line, config.settings, machine)
@@ -56,6 +59,7 @@ def events_on(project: Project, line: Sequence[Commit], names: Collection[str] |
     broken: list[Breakage] = []
     never: set[Case] = set()
     read: list[Read] = []
+    newest: dict[Case, tuple[int, int]] = {}
     for name in past.names:
         if names is not None and name not in names:
             continue
@@ -65,6 +69,9 @@ def events_on(project: Project, line: Sequence[Commit], names: Collection[str] |
         stopped = breakages_of(every, line)
         broken += entries.of_breakages(stopped) if entries is not None else stopped
         for series in every:
+            if series.primary and any(series.rounds):
+                latest = series.at[-1], lacking(series)
+                newest[series.case] = max(latest, newest.get(series.case, latest), key=lambda each: (each[0], -each[1]))
             at = gating(series, every)
             if at is None or at:
                 points = anchors.changes_of(series)
@@ -76,7 +83,45 @@ def events_on(project: Project, line: Sequence[Commit], names: Collection[str] |
         tuple(sorted(broken, key=lambda each: place[each.first.sha])),
         numberless=frozenset(never),
         cards=tuple(card_levels(read, config.settings)),
+        lacking={case: lacks for case, (_, lacks) in newest.items()},
     )
+
+
+def events_in(
+    project: Project, histories: Sequence[Sequence[Commit]], names: Collection[str] | None, machine: str | None
+) -> Events:
+    """The same of several histories, which have a part in common: what began in that is told once, as the first has it."""
+    first, *others = [events_on(project, each, names, machine) for each in histories]
+    known = {each.sha for each in histories[0]}
+    for found, history in zip(others, histories[1:], strict=True):
+        first = Events(
+            (*first.changes, *(each for each in found.changes if each.point.first not in known)),
+            (*first.breakages, *(each for each in found.breakages if each.first.sha not in known)),
+            numberless=(first.numberless - found.lacking.keys()) | (found.numberless - first.lacking.keys()),
+            lacking={**found.lacking, **first.lacking},
+            cards=first.cards or found.cards,
+        )
+        known.update(each.sha for each in history)
+    return first
+
+
+def by_history(
+    changes: Sequence[Changed], histories: Sequence[Sequence[Commit]]
+) -> Iterator[tuple[Sequence[Commit], list[Changed]]]:
+    """Each history with those of the changes that it tells, see `events_in`."""
+    known: set[str] = set()
+    for history in histories:
+        own = {each.sha for each in history} - known
+        known |= own
+        yield history, [each for each in changes if each.point.first in own]
+
+
+def with_shifts(project: Project, histories: Sequence[Sequence[Commit]], found: Events) -> Events:
+    """The same, with those of the changes that are one event."""
+    shifts = [
+        each for history, own in by_history(found.changes, histories) for each in shifts_in(project, history, own)
+    ]
+    return replace(found, shifts=tuple(shifts))
 
 
 def _changed(series: Series, point: ChangePoint, commits: dict[str, Commit]) -> Changed:
@@ -134,12 +179,13 @@ def marked_new(before: Events, after: Events) -> Events:
     known: dict[tuple[object, ...], list[Changed]] = {}
     for each in before.changes:
         known.setdefault(_series(each), []).append(each)
-    return Events(
-        tuple(
+    return replace(
+        after,
+        changes=tuple(
             replace(each, new=not any(_same(old, each) for old in known.get(_series(each), ())))
             for each in after.changes
         ),
-        tuple(
+        breakages=tuple(
             replace(each, new=each.acknowledged is None and not any(_is_it(old, each) for old in before.breakages))
             for each in after.breakages
         ),

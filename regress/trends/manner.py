@@ -32,7 +32,7 @@ class Manners:
         parameters, joined by ", "."""
         before, after = (self._rounds(machine, environment, sha).get(case) for sha in commits)
         found = differences(before, after, metric) if before is not None and after is not None else []
-        return f"measured otherwise: {', '.join(found)}" if found else ""
+        return f"measured differently: {', '.join(found)}" if found else ""
 
     def _rounds(self, machine: str, environment: str, sha: str) -> Mapping[tuple[str, str], Round]:
         key = machine, environment, sha

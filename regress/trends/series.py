@@ -73,6 +73,8 @@ class _Case:
     points: defaultdict[str, dict[int, _Point]] = field(default_factory=lambda: defaultdict(dict))
     failures: dict[int, str] = field(default_factory=dict)
     conditions: dict[int, Conditions] = field(default_factory=dict)
+    runs: defaultdict[str, dict[int, tuple[str, ...]]] = field(default_factory=lambda: defaultdict(dict))
+    """By metric and commit: which run of regress each value is of."""
     links: dict[str, list[Link]] = field(default_factory=dict)
     """By metric: what is known of its commits against others with which they took windows in turn."""
     readings: dict[str, list[Reading]] = field(default_factory=dict)
@@ -90,7 +92,7 @@ def series_of(history: Sequence[tuple[str, Sequence[Recorded]]], settings: Setti
     """All series of a history: commits with what is recorded of each, the oldest first, also those without results.
 
     Cards of one model are one device, see `cards`. Failed rounds and impossible values are sorted out as in a check;
-    a commit with too few good ones has a failure in place of values, in every series of the case. Of a commit that was
+    a commit with too few good ones has a failure instead of values, in every series of the case. Of a commit that was
     measured in two ways, the later one counts. A case that has always failed is one series, of what it is about.
     """
     recordings = [((place,), each) for place, (_, recorded) in enumerate(history) for each in recorded]
@@ -146,11 +148,12 @@ class _Cases:
         if evidence.failure is None:
             if last and _on_device(evidence, benchmark):
                 case.conditions[place] = conditions(evidence.good)
-            for point, readings in _points(place, evidence, way, benchmark, better):
+            for point, runs, readings in _points(place, evidence, way, benchmark, better):
                 metric = point[0].metric.name
                 case.readings.setdefault(metric, []).extend(readings)
                 if last:
                     case.points[metric][place] = point
+                    case.runs[metric][place] = runs
             for metric, links in links_of(place, evidence.good).items() if last else ():
                 case.links.setdefault(metric, []).extend(links)
         elif last:
@@ -169,6 +172,8 @@ class _Cases:
             for case, *cells in zip(cases, *by_case, strict=True):
                 if points := _asv_points(about, places, *cells):
                     case.points[metric].update(points)
+                    for place in case.runs.get(metric, {}).keys() & points.keys():
+                        del case.runs[metric][place]
         about = _table_about(table, table.benchmark.metric, better)
         for index, row, failure in table.failures():
             cases[index].fail(places[row], failure.kind, about.metric)
@@ -198,8 +203,8 @@ def _table_about(table: AsvTable, metric: str, better: Better | None) -> _About:
 
 def _points(
     place: int, evidence: Evidence, way: Way, benchmark: Benchmark | None, better: Better | None
-) -> Iterator[tuple[_Point, list[Reading]]]:
-    """The points of a commit, each with which card has read which of its values in which run."""
+) -> Iterator[tuple[_Point, tuple[str, ...], list[Reading]]]:
+    """By metric, with the run that each value is of, and which card has read which of them."""
     own = _own(evidence.good, benchmark)
     for name in sorted(evidence.metrics()):
         values = evidence.values_of(name, every_round=name == own)
@@ -209,9 +214,9 @@ def _points(
         own_way = _as_metric(name, way)
         about = _about(name, unit, own_way, benchmark, better, primary=name == own, exact=values.exact)
         if values.failure is None:
-            yield (about, values.values, None, ""), _readings(place, about.way, values)
+            yield (about, values.values, None, ""), values.runs, _readings(place, about.way, values)
         else:
-            yield (about, (), None, values.failure.kind), []
+            yield (about, (), None, values.failure.kind), (), []
 
 
 def _readings(place: int, way: Way, values: Values) -> list[Reading]:
@@ -288,7 +293,7 @@ def _attributed(cases: Mapping[_Where, _Case]) -> dict[_Where, _Case]:
 
 
 def _lines(case: _Case) -> Iterator[tuple[_About, dict[int, _Point], dict[int, str]]]:
-    """What each series of the case is about, its points, and at which commits there is a failure in place of one."""
+    """What each series of the case is about, its points, and at which commits there is a failure instead of one."""
     if not case.points and case.about[1] is not None:
         yield _About(case.about[1], (), True, None), {}, case.failures
     for _, points in sorted(case.points.items()):
@@ -331,6 +336,7 @@ def _series(
         primary=about.primary,
         threshold=about.threshold,
         conditions=case.conditions if about.metric.kind == "time" else {},
+        runs=case.runs.get(about.metric.name, {}),
         corrected=_paired(points, commits, links) if links else kind.corrected,
         cards=_cards(readings, ways),
         factors=kind.factors,

@@ -181,7 +181,7 @@ def test_what_is_about_aa_alone_is_refused_without_it(project: Callable[..., Pro
     p = filled(project)
     result = p.regress("doctor", "--budget", "1m")
     assert (result.code, result.out) == (2, "")
-    assert "go with --aa" in result.err
+    assert "need --aa" in result.err
 
 
 def test_a_cache_that_cannot_be_written_costs_the_memory_only(project: Callable[..., Project]) -> None:
@@ -189,4 +189,4 @@ def test_a_cache_that_cannot_be_written_costs_the_memory_only(project: Callable[
     (Session(Request(p.root)).cache / FILE).mkdir(parents=True)
     result = p.regress("doctor", "--aa", "-b", "work")
     assert result.code == 0
-    assert "no check will show this" in result.out
+    assert "checks will not show this" in result.out

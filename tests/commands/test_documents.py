@@ -103,7 +103,7 @@ def test_with_one_file_a_side_nothing_is_claimed_and_its_samples_are_shown(
     old, new = timed(tmp_path, "old", [[1.0, 1.01, 1.02]]), timed(tmp_path, "new", [[2.0, 2.01, 2.02]])
     done = inside(p, "compare", str(old / "0.json"), str(new / "0.json"))
     assert done.code == 4
-    assert "how far runs are apart is not known, 3 samples of the base 1.00 s … 1.02 s" in done.out
+    assert "the spread between runs is unknown, 3 samples of the base 1.00 s … 1.02 s" in done.out
     assert "regressed" not in done.out
 
 

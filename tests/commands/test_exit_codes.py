@@ -474,7 +474,7 @@ def _(make: Make) -> int:
     return code(p, "sweep", "ALL")
 
 
-@row("`sweep`: a benchmark gives no number any more, and nobody knew of it before")
+@row("`sweep`: a benchmark stopped giving numbers, and nobody knew of it before")
 def _(make: Make) -> int:
     p = two(make, head=FAILING)
     first = code(p, "sweep", "ALL")
@@ -530,7 +530,7 @@ def _(make: Make) -> int:
     shard = p.root.parent / "shard"
     (p.root / "history").rename(shard)
     (folder,) = (path for path in shard.iterdir() if path.is_dir())
-    (folder / "11111111-worktree.json").write_text("no JSON")
+    (folder / "11111111-worktree.json").write_text("not JSON")
     return code(p, "merge", str(shard))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from regress.history import Store
 from tests.commands.test_check import document
-from tests.conftest import Project
+from tests.conftest import Project, inside
 
 pytestmark = pytest.mark.usefixtures("dated")
 
@@ -47,7 +47,8 @@ def jobs_of(p: Project) -> dict[tuple[str, str], set[str]]:
 def test_an_event_over_two_cards_is_found_once_and_confirmed_on_one(project: Callable[..., Project]) -> None:
     """The cards are 6 % apart, and `work` is 10 % slower from one commit on."""
     p, shas = filled(project, [50e-6] * 5 + [55e-6] * 4, [80e-6] * 9)
-    result = p.regress("sweep", "ALL", "--gpus", "0,1", "--format", "json", "--output", "text=../seen.txt")
+    seen = p.root.parent / "seen.txt"
+    result = inside(p, "sweep", "ALL", "--gpus", "0,1", "--format", "json", "--output", f"text={seen}")
     report: dict[str, Any] = document(result)
     (change,) = report["changes"]
     assert (change["name"], change["first"], change["device"]) == ("b.cudatime_work", shas[5], "scripted device")
@@ -55,7 +56,7 @@ def test_an_event_over_two_cards_is_found_once_and_confirmed_on_one(project: Cal
     assert change["ratio"] == pytest.approx(1.1, rel=0.01)
     assert change["reason"].startswith(f"confirmed by check of {shas[4][:8]} {shas[5][:8]} on ")
     assert (result.code, change["state"], change["new"]) == (1, "confirmed", True)
-    text = (p.root.parent / "seen.txt").read_text()
+    text = seen.read_text()
     assert f"beside {shas[-1][:8]} again, 1 pair in turn" in text
 
     jobs = jobs_of(p)
@@ -65,7 +66,7 @@ def test_an_event_over_two_cards_is_found_once_and_confirmed_on_one(project: Cal
     for own in jobs.values():
         places = sorted(order[sha] for sha in own - {shas[-1]})
         assert all(later - earlier > 1 for earlier, later in itertools.pairwise(places)), "no neighbours"
-    assert p.regress("sweep", "ALL", "--gpus", "0,1", "-q").code == 0, "nothing is left"
+    assert inside(p, "sweep", "ALL", "--gpus", "0,1", "-q").code == 0, "nothing is left"
 
 
 def test_the_next_sweep_on_the_other_card_has_the_same_anchor(
@@ -74,13 +75,14 @@ def test_the_next_sweep_on_the_other_card_has_the_same_anchor(
     """A machine that shows one card today and another one tomorrow."""
     p, shas = filled(project, [50e-6] * 2, [80e-6] * 2)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "scripted")
-    assert p.regress("sweep", "ALL", "-q").code == 0
+    assert inside(p, "sweep", "ALL", "-q").code == 0
     files = {"proj/__init__.py": CODE.format(work=50e-6, other=80e-6), "NEWS": "more"}
     shas.append(p.commit(files, "more"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "scripted-1")
-    report = document(p.regress("sweep", "--format", "json", "--output", "text=../seen.txt"))
+    seen = p.root.parent / "seen.txt"
+    report = document(inside(p, "sweep", "--format", "json", "--output", f"text={seen}"))
     assert report["changes"] == []
-    assert f"beside {shas[0][:8]} again" in (p.root.parent / "seen.txt").read_text()
+    assert f"beside {shas[0][:8]} again" in seen.read_text()
     (machine,) = (p.root / "history").glob("*/machine.json")
     assert json.loads(machine.read_text())["gpu_uuid"] == "scripted-1"
     (second,) = (own for (_, card), own in jobs_of(p).items() if card == "scripted-1")

@@ -170,7 +170,7 @@ def test_critical_cases_come_first_and_what_is_not_reached_says_so() -> None:
     found = {each.case: each for each in check.in_steps()}
     assert (rounds_of(check, ADD), len(rounds_of(check, MUL))) == ([], LOOKS[0])
     assert found[MUL].verdict is Verdict.UNCHANGED
-    not_begun = "not begun: its rounds take longer than there was time left"
+    not_begun = "not started: its rounds take longer than the time left"
     assert (found[ADD].verdict, found[ADD].reasons) == (Verdict.UNDECIDED, (not_begun,))
     assert (found[ADD].metric.name, found[ADD].unreached, found[ADD].critical) == ("gpu_time", True, False)
 
@@ -194,7 +194,7 @@ def test_with_two_gpus_as_much_again_fits_into_the_budget() -> None:
 def test_what_is_longer_than_the_time_that_is_left_is_not_begun() -> None:
     check, found = checked(1.0, budget_s=0.3)
     assert check.rounds == []
-    assert found.reasons == ("not begun: its rounds take longer than there was time left",)
+    assert found.reasons == ("not started: its rounds take longer than the time left",)
 
 
 def test_a_case_that_is_too_long_leaves_the_time_to_those_after_it() -> None:

@@ -1,4 +1,4 @@
-"""What is remembered of each case's scatter: pooled, bounded, and no file can make a command fail."""
+"""What is remembered of each case's scatter: pooled, bounded; not a file can make a command fail."""
 
 from __future__ import annotations
 

@@ -234,8 +234,8 @@ A_BENCHMARK = "def time_f(): pass\n"
         ({"b.py": A_BENCHMARK, "b/__init__.py": ""}, "b.py", "Python imports the folder b/ of the same name"),
         ({"sub/b.py": "class TimeAll:\n    pass\n"}, "sub/", "it has no __init__.py"),
         ({"b.v2.py": "async def track_f(): pass\n"}, "b.v2.py", "Python cannot import a file with a dot in its name"),
-        ({"b.py/notes": ""}, "b.py", "it is no file"),
-        ({"sub/__init__.py": "", "sub/c.py/notes": ""}, "sub/c.py", "it is no file"),
+        ({"b.py/notes": ""}, "b.py", "it is not a file"),
+        ({"sub/__init__.py": "", "sub/c.py/notes": ""}, "sub/c.py", "it is not a file"),
     ],
 )
 def test_what_looks_like_a_module_and_is_none_is_told(

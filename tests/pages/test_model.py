@@ -127,7 +127,7 @@ def test_the_status_of_a_series(levels: list[tuple[int, float]], expected: str) 
 def test_a_status_that_is_no_verdict_on_values() -> None:
     few = series([None] * 21 + [1e-3] * 3)
     row = row_of(told(few), 0, 0, 0.05)
-    assert (row.status, row.why) == ("undecided", "3 results that can be compared, and it takes 4")
+    assert (row.status, row.why) == ("undecided", "3 results to compare; it takes 4")
     assert status(series([1e-3 * (1 + 0.4 * ((at * 7) % 5) / 5) for at in range(N)])) == "undecided"
     assert status(series([1e-3] * 23 + [None], failures=[""] * 23 + ["oom"])) == "failed"
     assert status(series([1e-3] * 23 + [None], failures=[""] * 23 + ["skipped"])) == "failed"

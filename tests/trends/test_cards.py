@@ -11,9 +11,9 @@ import pytest
 
 from regress.model import ChangePoint, Confirmation, Series, Verdict
 from regress.trends import changes_of, series_of
-from regress.trends.cards import card_levels, read_by
+from regress.trends.cards import as_the_mean_card, card_levels, read_by
 from tests.cards import Kind, gpu_time, places, sha, spread, steps, trial
-from tests.compare.rounds import MIB, SETTINGS
+from tests.compare.rounds import MIB, SETTINGS, one
 
 
 def found(series: Series, known: Sequence[Confirmation] = ()) -> list[tuple[int, str]]:
@@ -144,3 +144,15 @@ def test_a_card_that_is_slower_than_its_kind_is_named() -> None:
         [1.0] * 24, spread(24, 3, lambda job: job % 4, 0)
     )
     assert not any(each.is_off for each in card_levels(read_by(series_of(alike, SETTINGS)), SETTINGS))
+
+
+def test_commits_on_unlike_cards_are_compared_as_the_mean_card_has_read_them_and_nothing_is_claimed() -> None:
+    kind = Kind(random.Random(8), [0.1, -0.1], reacts_sd=0.0)
+    history = kind.history(steps({6: 1.1}, 12), spread(12, 2, lambda job: job % 2))
+    base, head = (history[at][1][0].rounds for at in (2, 9))
+    assert one(base, head).verdict is Verdict.INCOMPARABLE
+    series = series_of(history, SETTINGS)
+    found = one(as_the_mean_card(base, series, "base"), as_the_mean_card(head, series, "head"))
+    assert found.verdict is Verdict.UNDECIDED
+    assert found.ratio == pytest.approx(1.1, abs=0.01)
+    assert any(each.startswith("corrected for the card: GPU-0") for each in found.reasons)

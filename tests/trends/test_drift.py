@@ -109,3 +109,53 @@ def test_nobody_can_tell_across_a_change_of_measuring_or_without_results() -> No
     assert only(driver, 0, Again(driver.commits[0], driver.commits[-1], tuple(scaled(1.2e-3)[:4]))).verdict is (
         Verdict.UNCHANGED
     ), "measured again, it can be told across that change"
+
+
+def of_sessions(*sessions: tuple[str, float]) -> Series:
+    """A commit for each: its session, and its level."""
+    made = series(*((1, level * 1e-3) for _, level in sessions), rounds=4)
+    return replace(made, runs={at: (run,) * 4 for at, (run, _) in enumerate(sessions)})
+
+
+def test_rounds_of_sessions_apart_are_no_evidence_of_drift() -> None:
+    """Each end of one session: what looks 26 % slower may be the hour, and is no pass either."""
+    found = only(of_sessions(("a", 1.0), ("b", 1.26)), 0)
+    assert (found.verdict, found.sessions, found.unconfirmed, found.exit_code()) == (Verdict.UNDECIDED, (1, 1), True, 4)
+    assert (
+        found.reasons[0] == "each side was measured in one session, not in the same: sessions may differ by themselves"
+    )
+    assert only(of_sessions(("a", 1.26), ("b", 1.0)), 0).exit_code() == 0
+
+
+def test_a_session_with_both_ends_tells_the_drift() -> None:
+    assert only(of_sessions(("a", 1.0), ("a", 1.26)), 0).verdict is Verdict.REGRESSED
+
+
+def test_each_session_is_one_value_of_the_drift() -> None:
+    """Three nights at each end: nine rounds do not make of a spread of 10 % between nights a claim of 8 %."""
+    nights = of_sessions(("a", 0.9), ("b", 1.1), ("c", 1.0), ("d", 1.18), ("e", 0.98), ("f", 1.08))
+    found = only(nights, 2)
+    assert (found.verdict, found.sessions) == (Verdict.UNDECIDED, (3, 3))
+    assert found.base is not None
+    assert found.base.n == 3
+    apart = only(of_sessions(("a", 1.0), ("b", 1.001), ("c", 0.999), ("d", 1.26), ("e", 1.261), ("f", 1.259)), 2)
+    assert apart.verdict is Verdict.REGRESSED
+
+
+def test_what_was_measured_again_in_the_session_of_its_neighbour_tells_by_that_alone() -> None:
+    """The newest commit has rounds of a slower session too, which the release has not."""
+    both = series((1, 1e-3), (1, 1e-3), rounds=8)
+    slow = tuple(value * (1.3 if at < 4 else 1) for at, value in enumerate(both.rounds[1]))
+    both = replace(both, rounds=(both.rounds[0], slow), runs={0: ("a",) * 8, 1: ("b",) * 4 + ("c",) * 4})
+    again = Again(both.commits[0], both.commits[1], tuple(scaled(1e-3)[:4]), ("c",) * 4)
+    assert only(both, 0, again).verdict is Verdict.UNCHANGED
+
+
+def test_an_end_beside_the_line_stands_for_itself() -> None:
+    """The release was tagged on a branch that was merged later; the line beside it was another one."""
+    made = series((4, 2e-3), (1, 1e-3), (3, 1e-3), rounds=4)
+    found = only(replace(made, beside=frozenset({4})), 4)
+    assert found.verdict is Verdict.UNCHANGED
+    assert found.reasons[-1] == "as recorded of 1 commit and 3 commits"
+    tip = replace(series((4, 1e-3), (1, 2e-3), rounds=4), beside=frozenset({4}))
+    assert only(tip, 0).verdict is Verdict.UNCHANGED, "the newest result is beside the line that the head goes on"

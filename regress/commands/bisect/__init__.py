@@ -174,9 +174,7 @@ class _Bisect:
             if self.search(base, inner, (*outer.merges, merge), outer.change):
                 return
         if not self.interrupted:
-            self.found = replace(
-                outer, reasons=(*outer.reasons, "a merge: what it merged does not show the change by itself")
-            )
+            self.found = replace(outer, reasons=(*outer.reasons, "a merge: its branch alone does not show the change"))
 
     def _ledger(self, good: Commit, bad: Commit) -> Ledger:
         case, request = self.meter.case, self._session.request
@@ -190,14 +188,14 @@ class _Bisect:
             bad.sha,
             self._environment,
             machine,
-            *self._session.devices,
+            *self._session.devices.uuids,
             str(request.own_suite),
         )
         ledger = Ledger(self._session.cache, about)
         if self._restart:
             ledger.restart()
         elif ledger.entries.ends is not None:
-            self._watcher.note(f"going on: {counted(len(ledger.entries.probes), 'commit')} probed before")
+            self._watcher.note(f"resuming: {counted(len(ledger.entries.probes), 'commit')} probed before")
         self._ledgers.append(ledger)
         return ledger
 
@@ -231,7 +229,7 @@ class _Bisect:
         )
         if weights:
             line.weights = weights
-            self.recorded = f"begun where recorded rounds of {counted(known, 'commit')} point to"
+            self.recorded = f"started where recorded rounds of {counted(known, 'commit')} point to"
 
     # -- what came of it -------------------------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ class Judged:
     contrast: Contrast
     pairs: tuple[Pair, ...]
     kind: Kind | None = None
-    """How the change can be looked for; None where there is none."""
+    """How the change can be looked for; None if there is none."""
     failure: str = ""
     """How a case fails that does."""
     good: str = ""

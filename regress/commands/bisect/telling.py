@@ -56,7 +56,7 @@ def _place(line: Line, search: Search) -> tuple[Range, Judged | None]:
 
 def _reasons(line: Line, search: Search, place: Range) -> Iterator[str]:
     if search.is_split:
-        yield "the change came in several steps, of which this is the largest that was met"
+        yield "the change came in several steps; this is the largest one found"
     skipped = [at for at in range(place.good + 1, place.bad) if at in search.untestable]
     if skipped:
         yield f"{counted(len(skipped), 'commit')} of them cannot be measured"

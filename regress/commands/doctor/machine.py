@@ -88,7 +88,7 @@ def _others_on_device(facts: Mapping[str, Any]) -> Iterator[Check]:
     if others:
         pids = ", ".join(map(str, others))
         yield Check(
-            "other processes", "warn", f"on the device: {pids}; they disturb every timing", "end them before measuring"
+            "other processes", "warn", f"on the device: {pids}; they disturb every timing", "stop them before measuring"
         )
     else:
         yield Check("other processes", "ok", "none on the device")
@@ -133,7 +133,7 @@ def _cpu() -> Iterator[Check]:
             "CPU load",
             "warn",
             f"{busy:.1f} on {cpus} CPUs: host and wall times will be noisy",
-            "stop what else is running",
+            "stop other programs",
         )
     else:
         yield Check("CPU load", "ok", f"{busy:.1f} on {cpus} CPUs")
@@ -146,16 +146,16 @@ def _host_clock() -> Check:
     in_turn, apart = 100 * found.in_turn, 100 * found.apart
     words = f"windows in turn {where} agree to {in_turn:.2g} %, one after the other to {apart:.2g} %"
     if found.core is None:
-        why = "the system lets no process choose its CPU"
+        why = "processes cannot choose their CPU here"
         return Check("host's clock", "warn", f"{words}: {why}", "allow sched_setaffinity in the container's profile")
     if not found.knows_preemption:
-        why = "the system does not say when others had the CPU"
+        why = "the kernel does not report when others had the CPU"
         return Check(
             "host's clock", "warn", f"{words}: {why}", "a kernel with CONFIG_SCHED_INFO has /proc/self/schedstat"
         )
     if found.in_turn > NOISY:
         why = "host and wall times need many pairs"
-        return Check("host's clock", "warn", f"{words}: {why}", "stop what else is running")
+        return Check("host's clock", "warn", f"{words}: {why}", "stop other programs")
     return Check("host's clock", "ok", words)
 
 
@@ -184,7 +184,7 @@ def _suite(session: Session, watcher: Watcher) -> Iterator[Check]:
     on_device = sum(each.needs_device for each in found.benchmarks)
     fatal = [each for each in found.problems if each.fatal]
     for problem in fatal:
-        yield Check("suite", "fail", f"{problem.where}: {problem.message}", "mend that import")
+        yield Check("suite", "fail", f"{problem.where}: {problem.message}", "fix that import")
     if not found.benchmarks:
         yield Check(
             "suite", "fail", f"no benchmark in {session.config.benchmark_dir}", "write one: docs/first-benchmark.md"
@@ -210,7 +210,7 @@ def _place(name: str, folder: Path) -> Check:
     existing = next(each for each in (folder, *folder.parents) if each.exists())
     if not existing.is_dir():
         return Check(
-            name, "fail", f"{folder} cannot be made: {existing} is no folder", f"mv {existing} {existing}.other"
+            name, "fail", f"{folder} cannot be created: {existing} is not a folder", f"mv {existing} {existing}.other"
         )
     if not os.access(existing, os.W_OK):
         return Check(name, "fail", f"{folder} cannot be written", f"chmod u+w {existing}")

@@ -27,7 +27,8 @@ from regress.git import Repository, open_repository
 from regress.history.disk import changing_kept, read_kept
 from regress.model import Case, Check, Report
 from regress.run.execute import Watcher
-from regress.session import Request, Session, counted, device_line, quoted
+from regress.session import Request, Session, counted, quoted
+from regress.session.remarks import device_line
 from regress.units import format_duration
 
 __all__ = ["init"]
@@ -45,7 +46,7 @@ NO_PROJECT = {"build", "dist", "env", "venv", "site-packages", "node_modules"}
 def init(
     request: Request, directory: Path, watcher: Watcher, *, write: bool = False, budget_s: float = BUDGET_S
 ) -> Report:
-    """Write a configuration and a first suite where there are none. A suite that is there is classified, as far as the budget
+    """Write a configuration and a first suite if there are none. A suite that is there is classified, as far as the budget
     goes, and the block for its asv.conf.json given, or with `write` added."""
     start = time.monotonic()
     repository = _repository(directory)
@@ -56,8 +57,8 @@ def init(
     if write and not fresh and file.has_block:
         raise RegressError(
             f'{file.path} has a "regress" block already',
-            why="init adds one, and changes none",
-            fix="regress init, and add by hand what it shows",
+            why="init adds a block, but changes none",
+            fix="run regress init, and add what it shows by hand",
         )
     if not any(session.config.benchmark_dir.rglob("*.py")):
         wrote.append(_wrote(directory, *files.write_suite(session.config.benchmark_dir)))
@@ -80,7 +81,7 @@ def _repository(directory: Path) -> Repository:
     if directory.exists() and not directory.is_dir():
         raise RegressError(f"{directory} is a file", why="init sets up a folder", fix="regress init FOLDER")
     if not directory.exists():
-        name, why = quoted(str(directory)), "init sets up a repository that is there"
+        name, why = quoted(str(directory)), "init sets up an existing repository"
         raise RegressError(f"there is no folder {directory}", why=why, fix=f"git init {name} && regress init {name}")
     return open_repository(directory)
 
@@ -157,7 +158,7 @@ def _classified(session: Session, watcher: Watcher, budget_s: float) -> Classifi
     if not environment_of(session.config, "").asv and not session.repository.is_bare:
         side = replace(side, revision="the working tree", dirty=True)
     job = session.job((session.prepare(side, watcher),), 1)
-    with session.device(watcher):
+    with session.devices.held(watcher):
         return classify(job, watcher, budget_s)
 
 
@@ -171,7 +172,7 @@ def _state(session: Session) -> str:
         *(hashlib.sha256(text).hexdigest() for text in texts),
         repository.resolve("HEAD").sha,
         *(f"{path} {path.lstat().st_mtime_ns}" for path in changed if path.exists()),
-        *session.devices,
+        *session.devices.uuids,
         *_selected(session),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
@@ -233,10 +234,10 @@ def _doubts(session: Session, seen: Classified) -> list[Check]:
     found = _untried(session, seen.left)
     facts, counts = seen.measured.facts.get("head", {}), seen.counts
     if "no_device" in facts:
-        what = f"{facts['no_device']}; which time_* are CUDA shows where there is one"
+        what = f"{facts['no_device']}; only a GPU shows which time_* use CUDA"
         found.append(Check("CUDA device", "warn", what, "regress init, on a machine with a GPU"))
     if Kind.UNKNOWN in counts:
-        what = f"its calls cannot be counted here: {counted(counts[Kind.UNKNOWN], 'time_* case')} may be CUDA or not"
+        what = f"calls cannot be counted here: {counted(counts[Kind.UNKNOWN], 'time_* case')} may or may not use CUDA"
         found.append(Check("CUDA device", "warn", what, 'name those that are in "cuda" under "regress"'))
     mixed = {case.name for case, kind in seen.kinds.items() if kind in MOVABLE}
     mixed &= {case.name for case, kind in seen.kinds.items() if kind is Kind.CPU}
@@ -297,7 +298,7 @@ def _added(session: Session, file: File, patterns: Sequence[str]) -> list[Check]
     config = session.config
     if not patterns and file.is_plain:
         return [_nothing_to_add(file)]
-    files.write(file.path, file.with_block(patterns), anew=True)
+    files.write(file.path, file.with_block(patterns), overwrite=True)
     report_dir = (config.root / config.settings.report_dir).resolve()
     inside = [
         os.path.relpath(each, config.root) for each in (config.html_dir, report_dir) if each.is_relative_to(config.root)
@@ -315,7 +316,7 @@ def _wrote(directory: Path, *paths: Path) -> Check:
 
 
 def _nothing_to_add(file: File) -> Check:
-    return Check("configuration", "ok", f"nothing has to be added to {file.path.name}")
+    return Check("configuration", "ok", f"nothing to add to {file.path.name}")
 
 
 def _ignored(folder: Path, names: Sequence[str], repository: Repository) -> list[Check]:

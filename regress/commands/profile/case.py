@@ -14,7 +14,8 @@ from regress.run.execute import Job, Watcher, discover, where_searched
 from regress.run.plan import Selection, select
 from regress.run.profiled import CALLS, Profiled, profiled
 from regress.run.unmatched import nothing_matches
-from regress.session import Request, Session, counted, device_line
+from regress.session import Request, Session, counted
+from regress.session.remarks import device_line
 from regress.session.throughput import declares_work, throughput, work_of
 from regress.traces import chrome
 from regress.traces.calls import call_profile, of_components
@@ -63,7 +64,7 @@ def profile_cases(
     start = time.monotonic()
     revision, calls = only(revisions), calls or CALLS
     if len(against) > 1:
-        why = "of exports it can name several, a case is compared with one"
+        why = "--against takes several exports, but only one case"
         raise RegressError(f"--against names {len(against)} cases", why=why, fix="name one")
     words = request.patterns
     session = Session(replace(request, patterns=(*words, *against)) if against else request)
@@ -72,7 +73,7 @@ def profile_cases(
     if against:
         chosen = replace(chosen, cases=[_one(chosen, *against), _one(chosen, *words)])
     seen = _Seen()
-    with session.device(watcher) as locked:
+    with session.devices.held(watcher) as locked:
         _profile(session, chosen, seen, watcher, calls)
     cases = counted(len(chosen.cases), "case")
     codes = exit_codes(seen.found, seen.interrupted)
@@ -118,7 +119,7 @@ def _one(chosen: Chosen, pattern: str) -> Case:
     cases = select(chosen.benchmarks.values(), Selection((pattern,)))
     if len(cases) != 1:
         raise RegressError(
-            f"{counted(len(cases), 'case')} match {pattern!r}, and one is compared with another",
+            f"{counted(len(cases), 'case')} match {pattern!r}; --against compares one with another",
             why=", ".join(map(str, cases[:3])) + (", …" if len(cases) > 3 else ""),
             fix="name one case: regress list",
         )
@@ -201,9 +202,9 @@ def _warnings(session: Session, job: Job, seen: _Seen) -> list[str]:
     warnings = [*session.config.warnings, *(text for each in job.sides for text in each.warnings)]
     if any(each.totals is not None and not each.on_device for each in seen.found):
         why = seen.facts.get("no_device")
-        warnings.append(f"no work of a device was recorded, operators on the host only{f': {why}' if why else ''}")
+        warnings.append(f"no device work was recorded, only operators on the host{f': {why}' if why else ''}")
     if seen.ceilings.failure is not None:
-        warnings.append(f"shares of what the device does at most are not all known: {seen.ceilings.failure.message}")
+        warnings.append(f"some shares of the device's peak are unknown: {seen.ceilings.failure.message}")
     if seen.facts.get("scripted"):
         warnings.append("the device is scripted: times are stated by the code, not measured")
     return warnings

@@ -35,15 +35,15 @@ def show_export(
     asked = "--against" if against else "--record" if record else counted(len(words), "file") if len(words) > 1 else ""
     if asked:
         raise RegressError(
-            f"{asked}, and {path} is no export of GPUProfiler",
-            why="exports of other profilers are shown one by one, and judged or recorded by none",
+            f"{asked}, and {path} is not an export of GPUProfiler",
+            why="exports of other profilers can be shown, but not judged or recorded",
             fix=quoted("regress", "profile", path),
         )
     if not path.is_file():
         raise RegressError(
             f"{path} cannot be read",
             why="it is a folder" if path.is_dir() else "there is no such file",
-            fix=f"name a file that is there: {READ}",
+            fix=f"name an existing file: {READ}",
         )
     if watcher is not None and path.stat().st_size >= LARGE:
         watcher.note(f"reading {path}, {format_bytes(path.stat().st_size)}")
@@ -70,7 +70,7 @@ def _recording(path: Path) -> Report:
 def _unread(path: Path) -> ProfileError:
     if path.suffix not in REPORTS:
         return ProfileError(
-            f"{path} is no export that is known here", why="by its content it is none", fix=f"export {READ}"
+            f"{path} is not a known export", why="its content is none of the known kinds", fix=f"export {READ}"
         )
     if path.suffix == ".ncu-rep":
         fix = f"{quoted('ncu', '--import', path, '--csv', '--page', 'raw')} > {quoted(path.with_suffix('.csv'))}"

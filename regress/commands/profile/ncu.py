@@ -54,18 +54,18 @@ def meter_cases(
     """Run the cases that match under Nsight Compute, each in a process of its own, with the code of one revision (none: the
     working tree).
 
-    Raises NothingMeasured where there is no GPU, no ncu, or it may not or cannot read the counters.
+    Raises NothingMeasured if there is no GPU, no ncu, or it may not or cannot read the counters.
     """
     start = time.monotonic()
     revision, calls = only(revisions), calls or CALLS
     _refuse_files(request.patterns)
     session = Session(request)
-    session.require_gpu("whose kernels ncu could measure")
+    session.devices.require_gpu("whose kernels ncu could measure")
     tool = _tool()
     side = session.one_side(revision, environment)
     chosen = choose(session, session.job((session.prepare(side, watcher),), 1))
     seen = _Seen()
-    with session.device(watcher) as locked:
+    with session.devices.held(watcher) as locked:
         _meter(_Meter(session, chosen, tool, calls), seen, watcher)
     codes = exit_codes(seen.found, seen.interrupted)
     each = f"{counted(calls, 'call')} of each under Nsight Compute"
@@ -95,7 +95,7 @@ def _refuse_files(words: Sequence[str]) -> None:
         if Path(word).is_file():
             raise RegressError(
                 f"--ncu measures a case, and {word} is a file",
-                why="of a whole program, every launch would be run some ten times over",
+                why="in a whole program, every launch would run about ten times",
                 fix="regress profile CASE --ncu, or run ncu yourself, and: regress profile FILE.csv",
             )
 
@@ -178,7 +178,7 @@ class _Meter:
             raise NothingMeasured(f"{self.tool} cannot be started", why=why, fix=f"{self.tool} --version") from None
 
     def _read(self, case: Case, report: Path, table: Path, ended: Ended) -> Metered:
-        """The kernels in the report, printed into the table. Raises ProfileError where there are none."""
+        """The kernels in the report, printed into the table. Raises ProfileError if there are none."""
         if not report.exists():
             raise ncu.failure(ended.output)
         shown = ncu_run.show(report, ncu=self.tool)
@@ -194,7 +194,7 @@ class _Meter:
         found = metered(case, launches, self.calls)
         flags = []
         if len(launches) >= MOST_LAUNCHES:
-            flags.append(f"stopped after {MOST_LAUNCHES} launches: the later ones of a call are not in it")
+            flags.append(f"stopped after {MOST_LAUNCHES} launches: later ones are not included")
         return replace(found, table=str(table), flags=tuple(flags))
 
 
@@ -211,7 +211,7 @@ def _failure(case: Case, ended: Ended, timeout_s: float) -> Failure | None:
         kind = "skipped" if SKIPPED in (ended.code, int(code[1]) if code else 0) else "error"
         return Failure(kind, said[-1].removeprefix(f"{case}: "), detail=_end_of(ended))
     if not said and code:
-        return Failure("error", f"its process has ended with code {code[1]} under ncu", detail=_end_of(ended))
+        return Failure("error", f"its process ended with code {code[1]} under ncu", detail=_end_of(ended))
     return None
 
 

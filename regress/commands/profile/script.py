@@ -46,7 +46,7 @@ def profile_script(request: Request, words: Sequence[str]) -> Report:
         profiled=(found,),
         cases=1,
         remark=script.name,
-        warnings=() if found.on_device or found.totals is None else ("no work of a device was recorded",),
+        warnings=() if found.on_device or found.totals is None else ("no device work was recorded",),
         duration_s=time.monotonic() - start,
     )
 

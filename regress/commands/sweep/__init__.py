@@ -32,11 +32,12 @@ from regress.trends.events import (
     Events,
     anchors_beside,
     by_event,
-    events_on,
+    by_history,
+    events_in,
     marked_new,
-    shifts_in,
     with_failures,
     with_manners,
+    with_shifts,
 )
 from regress.units import format_duration
 
@@ -63,7 +64,7 @@ def sweep(
         mark.write(chosen.after)
     end_s = start + budget_s
     run = Sweep(session, chosen, watcher, recorded, asked.environment, asked.retry, end_s=end_s)
-    before = events_on(session, chosen.line, run.names, session.machine.name)
+    before = events_in(session, chosen.histories, run.names, session.machine.name)
     if not run.left and not run.failed:
         report = _standing(session, chosen, before, start)
     else:
@@ -75,7 +76,7 @@ def sweep(
             confirmed = confirm(request, found.changes, watcher, environment=asked.environment, end_s=end_s)
             found = _found(session, chosen, run, before) if confirmed.pairs else found
         if bisects and not run.interrupted and not confirmed.interrupted:
-            bisected = bisect_new(request, found, chosen.line, watcher, environment=asked.environment, end_s=end_s)
+            bisected = bisect_new(request, found, chosen.histories, watcher, environment=asked.environment, end_s=end_s)
             found = (
                 _found(session, chosen, run, before) if bisected.found else found
             )  # what is confirmed is known by now
@@ -114,9 +115,8 @@ def require_measured(run: Sweep, budget_s: float) -> None:
 
 def _found(session: Session, chosen: Chosen, run: Sweep, before: Events) -> Events:
     """What the history says by now, and what of it nobody knew before."""
-    found = marked_new(before, events_on(session, chosen.line, run.names, session.machine.name))
-    changes = with_manners(session, found.changes)
-    return replace(found, changes=changes, shifts=shifts_in(session, chosen.line, changes))
+    found = marked_new(before, events_in(session, chosen.histories, run.names, session.machine.name))
+    return with_shifts(session, chosen.histories, replace(found, changes=with_manners(session, found.changes)))
 
 
 def _words(request: Request, asked: Asked) -> list[str]:
@@ -160,7 +160,7 @@ def _standing(session: Session, chosen: Chosen, found: Events, start: float) -> 
     """Nothing was to be measured: what stands in the history, of which nothing is new."""
     report = _nothing(session, "; ".join([_all_done(chosen), *still_open(found)]), start)
     changes = tuple(sorted(found.changes, key=by_weight))
-    shifts = shifts_in(session, chosen.line, found.changes)
+    shifts = with_shifts(session, chosen.histories, found).shifts
     return replace(report, changes=changes, shifts=shifts, breakages=with_failures(session, found.breakages))
 
 
@@ -186,7 +186,7 @@ def _report(
         *confirmed.warnings,
         *bisected.warnings,
     ]
-    warnings += [*_never(found), *_off(found)]
+    warnings += [*_never(found), *off_kind(found)]
     anchors = []
     if run.beside is not None:
         anchors = anchors_beside(session, chosen.line, run.names, session.machine.name, run.beside)
@@ -194,7 +194,8 @@ def _report(
         head = Side("head", chosen.line[-1], "")
         warnings += complaints(session, review(session, head).entries_of(run.cases))
     new = [each for each in outside(found.changes, found.shifts) if each.new]
-    single = [min(own, key=lambda each: len(each.blamed)) for own in by_event(new, chosen.line)]
+    events = [event for history, own in by_history(new, chosen.histories) for event in by_event(own, history)]
+    single = [min(each, key=lambda one: len(one.blamed)) for each in events]
     tentative = [each for each in single if each.point.state == "tentative"]
     suggestions = [_again(each.changes[0]) for each in found.shifts if each.new]
     suggestions += [_next(each) for each in [*tentative[:2], *(each for each in single if each.point.is_open)][:3]]
@@ -241,10 +242,10 @@ def _never(found: Events) -> list[str]:
         return []
     first, *others = sorted(found.numberless)
     what = f"{first} and {counted(len(others), 'other case')} fail" if others else f"{first} fails"
-    return [f"{what} wherever measured, and never gave a number; fix: {quoted('regress', 'run', '-b', str(first))}"]
+    return [f"{what} wherever measured and never gave a number; fix: {quoted('regress', 'run', '-b', str(first))}"]
 
 
-def _off(found: Events) -> list[str]:
+def off_kind(found: Events) -> list[str]:
     """A line on each card that is off its kind: what it read is corrected, and it may be ill."""
     look = ("nvidia-smi", "-q", "-d", "CLOCK,POWER,TEMPERATURE", "-i")
     return [f"{each.words}; fix: {quoted(*look, each.card)}" for each in found.cards if each.is_off]
@@ -266,7 +267,7 @@ def _again(changed: Changed) -> tuple[str, str]:
 
 
 def _next_of_broken(broken: Breakage) -> tuple[str, str]:
-    """The same of a case that gives no number any more."""
+    """The same of a case that stopped giving numbers."""
     ends, case = (broken.good[:8], broken.first.short), str(broken.case)
     if len(broken.blamed) > 1:
         return "find", quoted("regress", "bisect", case, *ends)
@@ -274,7 +275,7 @@ def _next_of_broken(broken: Breakage) -> tuple[str, str]:
 
 
 def _remark(run: Sweep, found: Events) -> str:
-    """ "1 case gives no number any more, 1 new regression (3 of 5 commits measured, 1 begun); 4 regressions open"."""
+    """ "1 case stopped giving numbers, 1 new regression (3 of 5 commits measured, 1 begun); 4 regressions open"."""
     begun = {each.sha for each in run.measured}.intersection(run.left)
     done = len(run.measured) - len(begun)
     measured = [f"{done} of {counted(run.planned, 'commit')} measured"]
@@ -284,26 +285,40 @@ def _remark(run: Sweep, found: Events) -> str:
 
 
 def news(found: Events) -> str:
-    """What is new: "1 case gives no number any more, 1 new regression"."""
+    """What is new: "1 case stopped giving numbers, 1 new regression"."""
+    words = _new(found)
+    young, of, _ = _untold(found)
+    return ", ".join(words) or ("no change can be told yet" if young == of and young else "nothing new")
+
+
+def _new(found: Events) -> list[str]:
     broken = sum(each.new for each in found.breakages)
-    words = [f"{counted(broken, 'case')} {'give' if broken > 1 else 'gives'} no number any more"] if broken else []
+    words = [f"{counted(broken, 'case')} stopped giving numbers"] if broken else []
     words += [f"{len(each.benchmarks)} benchmarks moved at once" for each in found.shifts if each.new]
     kinds = Counter(_kind(each) for each in sorted(outside(found.changes, found.shifts), key=by_weight) if each.new)
-    words += [f"{number} new {kind}{'s' * (number > 1)}" for kind, number in kinds.items()]
-    return ", ".join(words) or "nothing new"
+    return words + [f"{number} new {kind}{'s' * (number > 1)}" for kind, number in kinds.items()]
 
 
 def still_open(found: Events) -> list[str]:
-    """What is not new, and nobody has accepted: "4 regressions open"."""
+    """What is not new, and nobody has accepted ("4 regressions open"), and what cannot be told yet."""
+    known = sum(each.acknowledged is None and not each.new for each in found.breakages)
     before = [
         (sum(each.point.is_open for each in found.changes if not each.new), "regression", "open"),
-        (
-            sum(each.acknowledged is None and not each.new for each in found.breakages),
-            "case",
-            "without a number from before",
-        ),
+        (known, "case", "known without a number"),
     ]
-    return [f"{counted(number, noun)} {what}" for number, noun, what in before if number]
+    still = [f"{counted(number, noun)} {what}" for number, noun, what in before if number]
+    young, of, takes = _untold(found)
+    if young == of and young and not _new(found):
+        return [takes, *still]
+    return [*still, f"{young} of {counted(of, 'case')} cannot be told yet: {takes}"] if young else still
+
+
+def _untold(found: Events) -> tuple[int, int, str]:
+    """How many cases have too few results for a change to be told, of how many that give numbers, and what it takes."""
+    broken = {each.case for each in found.breakages}
+    lacking = [lacks for case, lacks in found.lacking.items() if case not in broken]
+    takes = f"it takes at least {counted(max(lacking, default=0), 'more commit')} with results"
+    return sum(lacks > 0 for lacks in lacking), len(lacking), takes
 
 
 def by_weight(changed: Changed) -> int:

@@ -17,7 +17,8 @@ from regress.trends import past_of
 def has_several(session: Session) -> bool:
     """Whether the history of this machine is of several cards: those of today, and those that measured last."""
     named = Store(session.config.results_dir).machine_facts(session.machine.name).get("gpu_uuid", "")
-    return bool(session.devices) and len({*session.devices, *str(named).split(", ")} - {""}) > 1
+    own = session.devices.uuids
+    return bool(own) and len({*own, *str(named).split(", ")} - {""}) > 1
 
 
 def spread(commits: Sequence[Commit], cards: int) -> list[list[Commit]]:

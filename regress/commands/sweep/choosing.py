@@ -11,7 +11,7 @@ from regress.model import Commit
 from regress.session import Session
 
 NEW, ALL, TAGS, EXISTING = "NEW", "ALL", "TAGS", "EXISTING"
-"""Words in place of a range, as asv has them."""
+"""Words instead of a range, as asv has them."""
 _WORDS = (NEW, ALL, TAGS, EXISTING)
 MANY = 3
 """Where more words name commits, people are shown the first."""
@@ -35,7 +35,7 @@ class Asked:
 
     @property
     def word(self) -> str:
-        """The word that stands in place of a range; empty where commits are named."""
+        """The word that stands instead of a range; empty where commits are named."""
         return self.words[0] if len(self.words) == 1 and self.words[0] in _WORDS else ""
 
 
@@ -47,6 +47,8 @@ class Chosen:
     """For people: "new commits after 3f2c1ab0"."""
     line: tuple[Commit, ...]
     """The commits of the branches, the oldest first, and any that are measured besides."""
+    histories: tuple[tuple[Commit, ...], ...]
+    """The same of each branch by itself, the first one first: what it has of them."""
     wanted: frozenset[str]
     """Those to be measured, unless they are already."""
     after: str = ""
@@ -72,7 +74,9 @@ def choose(session: Session, asked: Asked, recorded: Collection[str], done: str 
     known = {each.sha for each in line}
     rest = [each for each in found if each.sha not in known]
     line = _in_order(session, branches, rest, line) if rest else line
-    return Chosen(named, tuple(line), frozenset(each.sha for each in found), after.sha if after is not None else "")
+    histories = session.histories([*branches, *(each.sha for each in rest)], line)
+    wanted = frozenset(each.sha for each in found)
+    return Chosen(named, tuple(line), tuple(map(tuple, histories)), wanted, after.sha if after is not None else "")
 
 
 def _named(
@@ -117,7 +121,7 @@ def _commits(session: Session, word: str, only: str) -> list[Commit]:
 
 def _branches(session: Session, needed: bool) -> list[str]:
     """The revisions of the branches that the configuration names, the usual one where it names none: origin's where that is
-    ahead. HEAD where there is none of them, unless one is `needed`: then raises RevisionError."""
+    ahead. HEAD if there is none of them, unless one is `needed`: then raises RevisionError."""
     repository = session.repository
     names = session.config.branches or tuple(filter(None, [repository.default_branch()]))
     found = [ref for name in names for ref in repository.newest_of(name)]

@@ -16,7 +16,7 @@ from pathlib import Path
 from regress.cluster.engine import Engine, engine_of, placed
 from regress.cluster.plan import Plan, Task, tasks_of
 from regress.cluster.runs import Run, create, find, read, write
-from regress.commands.sweep import by_weight, news, opened, still_open
+from regress.commands.sweep import by_weight, news, off_kind, opened, still_open
 from regress.commands.sweep.cards import anchors
 from regress.commands.sweep.choosing import NEW, Asked, Chosen, choose
 from regress.commands.sweep.confirming import tentative
@@ -29,10 +29,10 @@ from regress.errors import ConfigError, Exit, ranked
 from regress.git import publish
 from regress.history import Store
 from regress.history.merging import SAME_MACHINE
-from regress.model import Cluster, Kind, Report
+from regress.model import Breakage, Changed, Cluster, Kind, Report
 from regress.run.execute import Watcher
 from regress.session import Request, Session, counted, quoted
-from regress.trends.events import Events, events_on, marked_new, shifts_in, with_failures
+from regress.trends.events import Events, events_in, marked_new, with_failures, with_shifts
 
 MIRROR = "repository.git"
 TOLD = "told.json"
@@ -89,7 +89,7 @@ def sweep_on(
     report = _report(on, chosen, plan, followed, before, runs, start)
     if not followed.interrupted:
         for each in runs:
-            write(each.folder / TOLD, _events(on, chosen, plan))
+            _tell(each, _events(on, chosen, plan))
     return report
 
 
@@ -97,15 +97,27 @@ def _begun(on: On, plan: Plan, chosen: Chosen, watcher: Watcher) -> Run:
     """The run of that plan, with what the history says before it."""
     publish(on.session.repository, plan.tree, on.shared / MIRROR, plan.key)
     run = create(on.shared, plan)
-    write(run.folder / TOLD, _events(on, chosen, plan))
+    _tell(run, _events(on, chosen, plan))
     tasks = [f"{counted(len(own), 'task')} on {kind}" for kind, own in plan.tasks.items() if own]
     watcher.note(f"{run.name}: {', '.join(tasks)}")
     return run
 
 
-def _told(run: Run) -> Events:
+@dataclass(frozen=True)
+class Told:
     """What people know of already."""
-    return read(run.folder / TOLD, Events) or Events((), ())
+
+    changes: tuple[Changed, ...] = ()
+    breakages: tuple[Breakage, ...] = ()
+
+
+def _tell(run: Run, found: Events) -> None:
+    write(run.folder / TOLD, Told(found.changes, found.breakages))
+
+
+def _told(run: Run) -> Events:
+    known = read(run.folder / TOLD, Told) or Told()
+    return Events(known.changes, known.breakages)
 
 
 def _followed(on: On, run: Run, watcher: Watcher, waits: bool, end_s: float) -> Followed:
@@ -231,7 +243,7 @@ def _plan(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chose
 
 def _events(on: On, chosen: Chosen, plan: Plan) -> Events:
     """What the history says of the kinds."""
-    found = events_on(on.session, chosen.line, plan.names, None)
+    found = events_in(on.session, chosen.histories, plan.names, None)
     kinds = {kind.name for kind in on.kinds}
     return replace(
         found,
@@ -263,11 +275,11 @@ def _report(
         exit_codes=tuple(codes),
         state=codes[0].word,
         changes=tuple(sorted(found.changes, key=by_weight)),
-        shifts=shifts_in(session, chosen.line, found.changes),
+        shifts=with_shifts(session, chosen.histories, found).shifts,
         breakages=broken,
         remark=_remark(plan, followed, found, runs),
         cases=len(plan.names),
-        warnings=(*session.config.warnings, *followed.warnings),
+        warnings=(*session.config.warnings, *followed.warnings, *off_kind(found)),
         suggestions=tuple(suggestions),
         recorded=str(session.config.results_dir),
         notify=session.config.settings.notify_command if opened_ or any(each.new for each in broken) else "",

@@ -19,7 +19,8 @@ from regress.history import Store
 from regress.history.disk import changing_kept, read_kept
 from regress.model import Batch, Benchmark, Case, Round
 from regress.run.execute import Measured
-from regress.session import Session, needs_device
+from regress.session import Session
+from regress.session.remarks import needs_device
 
 FILE = "sweep.json"
 FORMAT = 1
@@ -44,7 +45,7 @@ class Done:
         self._session, self.environment = session, environment
         self._benchmarks, self._cases, self._rounds, self._retry = benchmarks, cases, rounds, retry
         self._store = Store(session.config.results_dir)
-        self._cards = session.devices
+        self._cards = session.devices.uuids
         self._path = session.cache / FILE
         build = repr((session.config.settings.build, session.config.settings.env_key, environment))
         self._build = "build " + hashlib.sha256(build.encode()).hexdigest()[:16]
@@ -69,7 +70,7 @@ class Done:
     def _had(self, sha: str) -> tuple[Counter[Case], set[Case]]:
         """How many rounds of ours, of the benchmarks as they are now, the commit has, and which cases failed in one.
 
-        Rounds of two cards are no whole: what was only begun on another card than today's is measured anew, whole.
+        Rounds of two cards are no whole: what was only begun on another card than today's is measured again, whole.
 
         What was skipped for want of a device has not failed where nothing else was measured: the driver may have been broken.
         """

@@ -29,7 +29,7 @@ class Mark:
         self._key = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
 
     def read(self, recorded: Collection[str]) -> str:
-        """Its full hash; empty where there is none, or where its commit is not here or has no results any more."""
+        """Its full hash; empty if there is none, or where its commit is not here or has no results any more."""
         sha = read_kept(self._path, "marks", FORMAT).get(self._key)
         if isinstance(sha, str) and sha in recorded and self._session.repository.has(sha):
             return sha

@@ -28,10 +28,11 @@ from regress.run.environments import Prepared, identity_of
 from regress.run.execute import Measured, Watcher, execute, nothing_selected
 from regress.run.plan import Selection, select, unimportable
 from regress.run.problems import apart
-from regress.session import Session, counted, device_line, quoted, require_values, throttled
+from regress.session import Session, counted, quoted
 from regress.session.recorder import Recorder, complete
+from regress.session.remarks import device_line, remarks, require_values, throttled
 from regress.trends import Numbers, numbers_before, past_of
-from regress.trends.events import events_on
+from regress.trends.events import events_in
 
 GROUP = 4
 """Commits that are measured in turn, on a card: so far apart in time lie the rounds of one of them."""
@@ -180,7 +181,7 @@ class Sweep:
             return []
         if (anchor := self._anchor) is not None and len(left) > 1:  # it is measured along with them
             left.discard(anchor.sha)
-        count = self._group * max(1, len(self._session.gpus))
+        count = self._group * max(1, len(self._session.devices.named))
         changed = self._changed() if len(left) > count else ()
         (first,) = next_places([each.sha in left for each in line], changed, 1)
         alike = {sha for sha in left if self._lacking[sha] == self._lacking[line[first].sha]}
@@ -189,7 +190,7 @@ class Sweep:
 
     def _changed(self) -> set[int]:
         """Places of commits that a large change may be due to."""
-        found = events_on(self._session, self._chosen.line, self.names, self._session.machine.name).changes
+        found = events_in(self._session, self._chosen.histories, self.names, self._session.machine.name).changes
         return {self._place[sha] for each in found if each.point.large for sha in each.point.blamed}
 
     def _anchors(self, group: Sequence[Commit]) -> dict[Commit, Collection[Case] | None]:
@@ -251,7 +252,7 @@ class Sweep:
         """What each card measures of the group, and which of that is the anchor, whose rounds are results of its own: what
         several cards have read of one commit."""
         parts, again = [], dict[Side, None]()
-        for number, own in enumerate(spread(group, max(1, len(self._session.gpus))), 1):
+        for number, own in enumerate(spread(group, max(1, len(self._session.devices.named))), 1):
             sides = [self._side(each) for each in own]
             if self._anchor is not None and self._anchor not in own:
                 side = replace(self._side(self._anchor), name=f"{self._anchor.short} again {number}")
@@ -319,7 +320,7 @@ class Sweep:
             # Rounds that were not kept, or gave nothing: not again in this sweep.
             lost = lacking[0]
             others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-            why = "not all rounds were kept, or gave a value"
+            why = "some rounds were lost or gave no value"
             fix = quoted("regress", "run", commit.short, "-b", str(lost))
             self.failed[commit.sha] = (f"{lost}{others} lack rounds", why, fix)
 
@@ -338,19 +339,19 @@ class Sweep:
             session.job(sides, self.rounds),
             references=tuple(each.name for each in again),
             only={each.name: cases for each, cases in again.items() if cases is not None},
-            groups=tuple(tuple(each.name for each in part) for part in parts) if session.gpus else (),
+            groups=tuple(tuple(each.name for each in part) for part in parts) if session.devices.named else (),
             had=lambda side: self._had_before(places[side]),
         )
         if missing.keys() != set(self.cases):
             job = replace(job, selection=Selection(tuple(map(str, missing)), known=True))
         recorder = Recorder(session, session.config.results_dir, sides)
-        with session.device(self._watcher):
+        with session.devices.held(self._watcher):
             found = execute(job, recorder.take, self._watcher, Missing(missing, self.rounds, self._end_s))
         recorder.finish(found)
         require_values(found)
         self.machine = recorder.machine
         self.device = self.device or device_line(next(iter(found.facts.values()), {}), found.rounds)
-        self.warnings += [*session.warnings(found, job, Ceilings()), *recorder.warnings(), *throttled(found)]
+        self.warnings += [*remarks(session.config, found, job, Ceilings()), *recorder.warnings(), *throttled(found)]
         self._note_problems(sides[-1], found.problems)
         return found
 

@@ -131,8 +131,8 @@ class CudaBackend(DeviceBackend):
         return DeviceError(words, sticky=code in STICKY)
 
     def _open(self) -> None:
-        """Make the primary context current in this thread and load the spin kernel. Kept out of __init__, so that asking
-        whether there is a device opens no context."""
+        """Make the primary context current in this thread and load the spin kernel. Not in __init__, so checking for a device
+        opens no context."""
         if self._context is not None:
             return
         context = ctypes.c_void_p()
@@ -364,13 +364,12 @@ class CudaBackend(DeviceBackend):
 
 
 def visible_uuids() -> List[str]:
-    """The UUIDs of the devices that the driver shows, in its order; no context is opened. Raises DeviceError where there is
-    none."""
+    """The UUIDs of the devices that the driver shows, in its order; opens no context. Raises DeviceError if there is none."""
     return [str(each.facts()["gpu_uuid"]) for each in _visible()]
 
 
 def visible_architectures() -> List[str]:
-    """The compute capabilities of the same devices, in the same order: "9.0". Raises DeviceError where there is none."""
+    """The compute capabilities of the same devices, in the same order: "9.0". Raises DeviceError if there is none."""
     return [each.architecture() for each in _visible()]
 
 

@@ -10,8 +10,8 @@ from regress.report.html.account import account
 from regress.report.html.folder import explained, replace_file
 from regress.report.html.page import explained_page
 from regress.report.html.script import script_of
-from regress.report.style import Style
 from regress.report.summary import place, sides
+from regress.text.style import Style
 
 
 def write_explained(report: Report, path: Path) -> None:

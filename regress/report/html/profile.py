@@ -14,8 +14,8 @@ from regress.report.html.folder import explained, replace_file
 from regress.report.html.page import profile_page
 from regress.report.html.script import script_of
 from regress.report.json import document
-from regress.report.style import Style
 from regress.report.summary import place, sides
+from regress.text.style import Style
 
 
 def write_profile(report: Report, path: Path) -> None:

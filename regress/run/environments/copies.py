@@ -57,5 +57,5 @@ def take(copy: Callable[[int], Any], has: Callable[[Any], bool]) -> tuple[int, L
 
 
 def _place(made: Any) -> Path:
-    """The lock of one of asv's environments: beside its folder, which asv removes and makes anew."""
+    """The lock of one of asv's environments: beside its folder, which asv removes and makes again."""
     return Path(f"{made._path}.lock")

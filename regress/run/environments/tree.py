@@ -47,14 +47,14 @@ ASIDE = ("docs", "doc", "tests", "test", "examples")
 LAYOUTS = ("src", "lib", "python")
 BUILT = "regress-built"
 """The mark of a build: its key, and seconds once it is finished. It lies in the worktree's own git folder: it goes when the
-worktree is made anew, and neither the build nor `git status` sees it."""
+worktree is made again, and neither the build nor `git status` sees it."""
 
 
 def prepare(side: Side, environment: Environment, site: Site, identity: Identity | None = None) -> Prepared:
     """Check the side's code out and build it, or unpack its wheel, if that was not done before, and find what to import.
 
     `identity` is how asv records the environment, where it has one. Raises BuildFailed (head) or NothingMeasured (base) when
-    the build fails, NothingMeasured where there is no interpreter or wheel.
+    the build fails, NothingMeasured if there is no interpreter or wheel.
     """
     config, repository = site.config, site.repository
     python = _interpreter(config, environment)
@@ -144,12 +144,12 @@ def matters(tree: Path, name: str, config: Config) -> bool:
 def _lacking_words(names: Sequence[str]) -> str:
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     what = f"{names[0]}{more} of the commit's files are not here (Git LFS, submodules)"
-    return f"{what}; by where they lie, nothing imports or builds them"
+    return f"{what}; judging by their location, nothing imports or builds them"
 
 
 def unbuilt(side: Prepared, failure: str) -> str:
     """The compiled file that an import failed for want of: one that the invoking checkout has and the side's tree has not, with
-    its name in the failure's message. Empty where there is none."""
+    its name in the failure's message. Empty if there is none."""
     for root, own in zip(side.checkout, side.import_roots, strict=False):
         for ending in EXTENSIONS:
             for path in root.rglob(f"*{ending}"):
@@ -206,8 +206,8 @@ def _variables(roots: tuple[Path, ...], cache: Path) -> dict[str, str]:
         if os.pathsep in str(root):
             raise RegressError(
                 f"the code cannot be imported from {root}",
-                why=f"Python takes the {os.pathsep!r} in it for the end of a folder's name, as it does in PYTHONPATH",
-                fix="name the folder without it; or, where it is the cache's, set REGRESS_CACHE_DIR",
+                why=f"Python takes the {os.pathsep!r} in it for a separator, as in PYTHONPATH",
+                fix="rename the folder without it; for the cache, set REGRESS_CACHE_DIR",
             )
     inherited = os.environ.get("PYTHONPATH", "")
     paths = [str(root) for root in roots] + [os.path.abspath(path) for path in inherited.split(os.pathsep) if path]

@@ -144,7 +144,7 @@ def test_several_cases_are_a_row_each_and_what_fails_stands_below() -> None:
     assert "! own.cudatime_fails" in shown
     assert "not today" in " ".join(shown)
     assert "/ own.Skips.cudatime_skips" in shown
-    assert "its process has ended with code -11 under ncu" in shown
+    assert "its process ended with code -11 under ncu" in shown
 
 
 @pytest.mark.usefixtures("gpu")
@@ -211,7 +211,7 @@ def test_a_machine_without_a_gpu() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((CASE, "--against", CASE), "--ncu goes without --against"),
+        ((CASE, "--against", CASE), "--ncu cannot be combined with --against"),
         (("README.md",), "--ncu measures a case, and README.md is a file"),
     ],
 )

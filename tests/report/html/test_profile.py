@@ -88,7 +88,7 @@ def test_the_first_screen_says_what_takes_the_time_and_what_binds_it(one: Callab
 def test_every_part_is_there(one: Callable[..., Page]) -> None:
     page = one()
     assert sections(page) == [
-        "What holds it back",
+        "Bottlenecks",
         "Share of time",
         "Mean time and calls",
         "Where the span goes",
@@ -206,7 +206,7 @@ def test_a_broken_export_is_answered_with_a_message(one: Callable[..., Page], fo
     page = one()
     operation = asdict(read(folder / "old-0.json").operations[0])
     wrong = {
-        "{": "it is no JSON",
+        "{": "it is not JSON",
         "[]": "it is no object",
         "{}": 'its "schema" is null',
         '{"schema": "regress.profile/9"}': "it is of another version, regress.profile/9",

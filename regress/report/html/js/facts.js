@@ -11,7 +11,7 @@
         (now.place === "all" || R.index.places[row.place].id === now.place),
     );
     const row = rows.sort((a, b) => R.urgency(a) - R.urgency(b))[0];
-    if (!row) return h("p", {class: "lede"}, "Its history has no change that counts.");
+    if (!row) return h("p", {class: "lede"}, "Its history has no large change.");
     const event = R.index.events.find(
       each =>
         each.large &&
@@ -80,7 +80,7 @@
             item(
               "Noise",
               line.noise === null && !line.exact
-                ? h("span", {class: "soft"}, "not known of one value")
+                ? h("span", {class: "soft"}, "one value is not enough")
                 : [text.noise(line.noise), h("span", {class: "soft"}, line.exact ? " exact" : " around its level")],
             ),
             item("Counts from", text.percent(line.threshold)),

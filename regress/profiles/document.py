@@ -3,7 +3,7 @@
     Profile      one run of a program: where, when, totals by operation, the last entries, bottlenecks
     Operation    all entries of one name, added up
     Entry        one use of `profile`, or one call of a decorated function
-    Bottleneck   an operation that takes much of the time: what holds it back, and what to try
+    Bottleneck   an operation that takes much of the time: what limits it, and what to try
     Variant      all entries of one operation with the same details (`size=1024`), as two exports are compared
 
 Times are seconds, sizes bytes; what is not known is None (null in the document), never 0. Only the standard library is used,
@@ -42,7 +42,7 @@ class Entry:
     self_s: float
     """Without the entries inside it."""
     host_s: float
-    """What it took the host, beside `duration_s` and not part of it."""
+    """Host time, which overlaps `duration_s`."""
     device: str
     """gpu or cpu."""
     backend: str
@@ -64,16 +64,16 @@ class Entry:
     utilization: float | None = None
     """Share of the span in which the device was not idle."""
     bandwidth_bytes_s: float | None = None
-    """Declared bytes a second of the span, or where none are declared, copied bytes a second of transfers."""
+    """Declared bytes a second of the span or, without a declaration, copied bytes a second of transfers."""
     details: dict[str, Any] = field(default_factory=dict)
-    """What the program said of it: `size=1024`."""
+    """Details given by the program: `size=1024`."""
     failed: bool = False
     """It was left with an exception."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel that ran in an operation's entries; its time counts whether or not another one ran beside it."""
+    """A kernel that ran in an operation's entries; its time counts even if another one ran at the same time."""
 
     name: str
     calls: int
@@ -157,13 +157,13 @@ class Profile:
     """What the device could do at most."""
     entries_total: int
     entries_kept: int
-    """The last of them: what `entries` holds."""
+    """The number of last entries in `entries`."""
     pending: int
     """Entries that the device had not done when this was written; they are not counted above."""
     lost: int
     """Entries whose device time could not be read; their durations are the host's."""
     no_breakdown: str
-    """Why the device's time is not broken down; empty where it is."""
+    """Why the device's time is not broken down; empty if it is."""
     operations: tuple[Operation, ...]
     variants: tuple[Variant, ...]
     bottlenecks: tuple[Bottleneck, ...]
@@ -187,7 +187,7 @@ def write(profile: Profile, path: Path) -> None:
 
 
 def read(path: Path) -> Profile:
-    """The export in that file. Raises RegressError where it is none, or a broken one."""
+    """The export in that file. Raises RegressError if it is invalid."""
     try:
         data = json.loads(read_bytes(path))
     except OSError as error:
@@ -196,10 +196,10 @@ def read(path: Path) -> Profile:
             f"cannot read {path}", why=why, fix="name a file that GPUProfiler.export_json wrote"
         ) from None
     except (ValueError, RecursionError) as error:
-        raise _broken(path, f"it is no JSON: {error}") from None
+        raise _broken(path, f"it is not JSON: {error}") from None
     schema = data.get("schema") if isinstance(data, dict) else None
     if not isinstance(schema, str) or not schema.startswith(KIND):
-        raise _broken(path, f'it is no profile: its "schema" is {schema!r}, not {SCHEMA!r}')
+        raise _broken(path, f'it is not a profile: its "schema" is {schema!r}, not {SCHEMA!r}')
     if schema != SCHEMA:
         raise RegressError(
             f"{path} is of another version: {schema}", why=f"this is read here: {SCHEMA}", fix="export it again"
@@ -230,7 +230,7 @@ def _broken(path: Path, why: str) -> RegressError:
 
 
 def build(kind: type[T], data: Any, where: str) -> T:
-    """A dataclass of this file from plain data. Raises TypeError or ValueError, which say what is wrong where."""
+    """A dataclass of this file from plain data. Raises TypeError or ValueError, which say what is wrong and where."""
     if not isinstance(data, dict):
         raise TypeError(f"{where} is {_word(data)}, not an object")
     hints = get_type_hints(kind)
@@ -278,7 +278,7 @@ def _word(data: Any) -> str:
 
 
 def _plain(data: Any) -> Any:
-    """Without numbers that JSON does not have; what a program says as a detail may be anything."""
+    """Without numbers that JSON lacks; a program's details may be anything."""
     if isinstance(data, Mapping):
         return {str(key): _plain(each) for key, each in data.items()}
     if isinstance(data, (list, tuple)):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regress.report.style import Style, cells, cut, pad, paint, visible
+from regress.text.style import Style, cells, cut, pad, paint, visible
 
 LAWS = settings(deadline=None, derandomize=True, database=None)
 

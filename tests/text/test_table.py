@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from regress.report.style import Style, cells
-from regress.report.table import Layout, Row, align
+from regress.text.style import Style, cells
+from regress.text.table import Layout, Row, align
 
 LONG = "n" * 61
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from regress.report.style import Style, cells, cut, pad, paint
+from regress.text.style import Style, cells, cut, pad, paint
 
 __all__ = ["Layout", "Row", "align", "shortened"]
 
@@ -28,7 +28,7 @@ class Row:
     color: str = ""
     accent: int | None = None
     weight: float = 0.0
-    """How much it matters, where there is no room for all."""
+    """How much it matters, if there is no room for all."""
     subject: str = ""
     """A part of the last cell that is cut where the line is wider than the terminal: the subject of a commit."""
 
