@@ -113,6 +113,12 @@ def nothing_selected(job: Job, problems: Iterable[SuiteProblem], benchmarks: Ite
     fatal = [each for each in problems if each.fatal]
     if job.selection.words:
         return nothing_matches(job.selection, where_searched(job.suite, fatal), (each.name for each in benchmarks))
+    if fatal and fatal[0].program:
+        return NothingMeasured(
+            f"no benchmark in {job.suite} could be run",
+            why=f"{fatal[0].where}: {fatal[0].message}",
+            fix='mend that program, or what makes it: "build" under "regress" in asv.conf.json',
+        )
     if fatal:
         return NothingMeasured(
             f"no benchmark in {job.suite} could be imported",
@@ -201,7 +207,7 @@ class _Execution:
         measured.warnings += unmatched(list({each.name: each for each in asked}.values()), job.selection, job.settings)
         if any(self._cases.values()):
             self._place(suites)
-            at_once(list(self._by_lane(self._homes)), Lane.settle_process)
+            at_once(list(self._by_lane(self._visited_by_us())), Lane.settle_process)
         else:
             measured.unaffected = bool(plan.select(asked, replace(job.selection, changed=None)))
             if not measured.unaffected:
@@ -227,9 +233,11 @@ class _Execution:
             for case in dict.fromkeys(case for name in names for case in self._cases[name]):
                 by_side = [self._measured.benchmarks[name] for name in names]
                 definitions = [benchmarks[case.name] for benchmarks in by_side if case.name in benchmarks]
-                lane = self._lane_of(
-                    case, definitions, sides, homes.home(case, roots[case.name], uuids) if uuids else ""
-                )
+                program = next((each.program for each in definitions if each.program), "")
+                # All cases of a program are visited by one run, on one GPU.
+                root = program or roots[case.name]
+                home = homes.home(Case(root) if program else case, root, uuids) if uuids else ""
+                lane = self._lane_of(case, definitions, sides, home)
                 lane.device |= any(each.needs_device for each in definitions)
                 self._homes.setdefault(case, []).append(lane)
 
@@ -241,6 +249,11 @@ class _Execution:
             self._alone.add(case)
             return self._lanes.alone(needs, sides)
         return self._lanes.of(home)
+
+    def _visited_by_us(self) -> list[Case]:
+        """The cases that processes of ours visit; the others have programs of their own."""
+        by_side = self._measured.benchmarks.values()
+        return [case for case in self._homes if not any(own[case.name].program for own in by_side if case.name in own)]
 
     def _by_lane(self, cases: Iterable[Case]) -> dict[Lane, set[Case]]:
         """The cases of each lane that has some, in the order of the lanes."""

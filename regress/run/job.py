@@ -14,6 +14,7 @@ from regress.run.environments import Prepared
 from regress.run.gpus import Gpu
 from regress.run.plan import Selection
 from regress.run.processes import Processes
+from regress.run.programs import Programs
 from regress.run.visits import Visits
 
 
@@ -111,6 +112,7 @@ class Job:
         uuids = ",".join(each.uuid for each in visible)
         return Processes(self.suite, self.start_file, self.settings, self.own_suites, uuids)
 
-    def visits(self, visible: Sequence[Gpu] = (), end_s: float = math.inf) -> Visits:
-        """Visits by such processes, until the monotonic clock says `end_s`."""
-        return Visits(self.processes(visible), self.default_timeout_s, end_s)
+    def visits(self, visible: Sequence[Gpu] = (), end_s: float = math.inf, programs: Programs | None = None) -> Visits:
+        """Visits by such processes, until the monotonic clock says `end_s`; lanes have their `programs` in common."""
+        programs = programs or Programs(self.default_timeout_s)
+        return Visits(self.processes(visible), self.default_timeout_s, end_s, programs)

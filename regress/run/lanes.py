@@ -23,6 +23,7 @@ from regress.run.environments import Prepared
 from regress.run.gpus import Gpu
 from regress.run.job import Job
 from regress.run.processes import NotStarted, Processes
+from regress.run.programs import Programs
 from regress.run.turns import Turns
 from regress.run.visits import Visits
 
@@ -148,6 +149,7 @@ class Lanes:
 
     def __init__(self, job: Job, end_s: float) -> None:
         self._job, self._end_s = job, end_s
+        self._programs = Programs(job.default_timeout_s)
         self.all: list[Lane] = []
         self.beside = [self._opened(sides, (gpu,), gpu.cpus) for gpus, sides in job.parts() for gpu in gpus] or [
             self._opened(job.sides, ())
@@ -155,7 +157,7 @@ class Lanes:
         self._alone: dict[tuple[int, str], Lane] = {}
 
     def _opened(self, sides: Sequence[Prepared], gpus: tuple[Gpu, ...], cpus: frozenset[int] = frozenset()) -> Lane:
-        lane = Lane(self._job.visits(gpus, self._end_s), sides, gpus, cpus, others=self.all)
+        lane = Lane(self._job.visits(gpus, self._end_s, self._programs), sides, gpus, cpus, others=self.all)
         self.all.append(lane)
         return lane
 

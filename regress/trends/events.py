@@ -190,7 +190,6 @@ def marked_new(before: Events, after: Events) -> Events:
             for each in after.breakages
         ),
         numberless=after.numberless - before.numberless,
-        cards=after.cards,
     )
 
 

@@ -146,4 +146,4 @@ def test_what_one_card_has_measured_of_both_sides_in_one_run_is_compared() -> No
     assert found.ratio == pytest.approx(1.2)
     apart = one(base, on("GPU-b", "three", 1.2, "head"))
     assert apart.verdict is Verdict.INCOMPARABLE
-    assert apart.reasons[0].startswith("unlike device: GPU-a and GPU-b on the base, GPU-b on the head")
+    assert apart.reasons[0].startswith("different device: GPU-a and GPU-b on the base, GPU-b on the head")

@@ -223,7 +223,7 @@ def test_how_many_cases_have_too_few_results_for_a_change_to_be_told(tmp_path: P
     assert (index.fewest, index.young, index.told) == (4, (1,), True)
     assert {each.lacks: (each.status, each.why) for each in index.rows} == {
         0: ("unchanged", ""),
-        1: ("undecided", "3 results that can be compared, and it takes 4"),
+        1: ("undecided", "3 results to compare; it takes 4"),
     }
     made.record({"x.time_old": [*[None] * 5, 1e-3]}, machine="other")
     assert made.index().young == (1, 1)
