@@ -281,36 +281,39 @@ def _remark(run: Sweep, found: Events) -> str:
     measured = [f"{done} of {counted(run.planned, 'commit')} measured"]
     measured += [f"{len(begun)} begun"] if begun else []
     measured += [f"{len(run.failed)} failed"] if run.failed else []
-    return "; ".join([f"{news(found)} ({', '.join(measured)})", *still_open(found)])
+    words, still = news(found), still_open(found)
+    young, of, takes = _untold(found)
+    if young == of and young and words == NO_NEWS:
+        words, still = "no change can be told yet", [takes, *still]
+    elif young:
+        still.append(f"{young} of {counted(of, 'case')} cannot be told yet: {takes}")
+    return "; ".join([f"{words} ({', '.join(measured)})", *still])
+
+
+NO_NEWS = "nothing new"
 
 
 def news(found: Events) -> str:
     """What is new: "1 case stopped giving numbers, 1 new regression"."""
-    words = _new(found)
-    young, of, _ = _untold(found)
-    return ", ".join(words) or ("no change can be told yet" if young == of and young else "nothing new")
-
-
-def _new(found: Events) -> list[str]:
     broken = sum(each.new for each in found.breakages)
     words = [f"{counted(broken, 'case')} stopped giving numbers"] if broken else []
     words += [f"{len(each.benchmarks)} benchmarks moved at once" for each in found.shifts if each.new]
     kinds = Counter(_kind(each) for each in sorted(outside(found.changes, found.shifts), key=by_weight) if each.new)
-    return words + [f"{number} new {kind}{'s' * (number > 1)}" for kind, number in kinds.items()]
+    words += [f"{number} new {kind}{'s' * (number > 1)}" for kind, number in kinds.items()]
+    return ", ".join(words) or NO_NEWS
 
 
 def still_open(found: Events) -> list[str]:
-    """What is not new, and nobody has accepted ("4 regressions open"), and what cannot be told yet."""
-    known = sum(each.acknowledged is None and not each.new for each in found.breakages)
+    """What is not new, and nobody has accepted: "4 regressions open"."""
     before = [
         (sum(each.point.is_open for each in found.changes if not each.new), "regression", "open"),
-        (known, "case", "known without a number"),
+        (
+            sum(each.acknowledged is None and not each.new for each in found.breakages),
+            "case",
+            "known without a number",
+        ),
     ]
-    still = [f"{counted(number, noun)} {what}" for number, noun, what in before if number]
-    young, of, takes = _untold(found)
-    if young == of and young and not _new(found):
-        return [takes, *still]
-    return [*still, f"{young} of {counted(of, 'case')} cannot be told yet: {takes}"] if young else still
+    return [f"{counted(number, noun)} {what}" for number, noun, what in before if number]
 
 
 def _untold(found: Events) -> tuple[int, int, str]:
