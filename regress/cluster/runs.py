@@ -19,7 +19,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +30,7 @@ import msgspec.json
 from regress.cluster.plan import Plan, Task
 from regress.errors import StoreError
 from regress.history.disk import explained
+from regress.history.memory import Claim
 
 T = TypeVar("T")
 STALE_S = 120.0
@@ -57,9 +58,9 @@ class End:
     measured: int = 0
     failed: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
     """By full hash: what, why and fix."""
-    tried: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    tried: Mapping[str, Mapping[str, tuple[int, str] | str]] = field(default_factory=dict)
     """By full hash: what did not build, and which cases it does not have, as sweep.json says it."""
-    confirmed: Mapping[str, Mapping[str, Sequence[list[Any]]]] = field(default_factory=dict)
+    confirmed: Mapping[str, Mapping[str, list[Claim]]] = field(default_factory=dict)
     """Of a pair: what was found in turn, as confirmed.json says it."""
     error: tuple[str, str, str] | None = None
     looked_s: float = 0.0

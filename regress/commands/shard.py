@@ -11,13 +11,11 @@ from regress.cluster.plan import Task
 from regress.cluster.runs import Attempt, End, Run, read, write
 from regress.commands.sweep.choosing import Asked, choose
 from regress.commands.sweep.confirming import keep_stood, pair
-from regress.commands.sweep.done import FILE, FORMAT
 from regress.commands.sweep.measuring import Sweep
 from regress.config import kinds_of
 from regress.errors import Exit, NothingMeasured, RegressError
 from regress.git import checkout
 from regress.history import confirmed_between
-from regress.history.disk import read_kept
 from regress.history.merging import SAME_MACHINE
 from regress.run.execute import Watcher
 from regress.session import Request, Session
@@ -96,14 +94,12 @@ def _end(session: Session, swept: Sweep, looked_s: float) -> End:
         why = "a task is a group of commits, each with an unmeasured visit before its rounds"
         error = ("its time was up before a commit had given a number", why, 'give the kind a longer "time"')
         code = Exit.NOTHING
-    tried = read_kept(session.cache / FILE, "commits", FORMAT)
-    wanted = {*swept.failed, *(each.sha for each in swept.measured)}
     return End(
         code,
         card=", ".join(session.devices.uuids),
         measured=len(swept.measured),
         failed=swept.failed,
-        tried={sha: entry for sha, entry in tried.items() if sha in wanted},
+        tried=swept.done.tried,
         error=error,
         looked_s=looked_s,
         left=len(swept.left),

@@ -6,12 +6,12 @@ of that, so no two nodes write into one repository.
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 import tempfile
 from pathlib import Path
 
 from regress.errors import RegressError
+from regress.files import lock
 from regress.git.repository import Repository, open_repository
 from regress.git.running import attempt, git_error, output
 
@@ -49,8 +49,8 @@ def checkout(mirror: Path, sha: str, scratch: Path) -> tuple[Repository, Path]:
     Keep the clone for as long as the worktree is in use."""
     scratch.mkdir(parents=True, exist_ok=True)
     clone = scratch / "repository.git"
-    with (scratch / ".lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with (scratch / ".lock").open("a") as file:
+        lock(file.fileno())
         if not _borrows(clone, mirror):
             shutil.rmtree(clone, ignore_errors=True)
             fresh = Path(tempfile.mkdtemp(prefix=".clone-", dir=scratch))

@@ -284,9 +284,9 @@ def _remark(run: Sweep, found: Events) -> str:
     words, still = news(found), still_open(found)
     young, of, takes = _untold(found)
     if young == of and young and words == NO_NEWS:
-        words, still = "no change can be told yet", [takes, *still]
+        words, still = "no change can be detected yet", [takes, *still]
     elif young:
-        still.append(f"{young} of {counted(of, 'case')} cannot be told yet: {takes}")
+        still.append(f"{young} of {counted(of, 'case')} cannot be judged yet: {takes}")
     return "; ".join([f"{words} ({', '.join(measured)})", *still])
 
 

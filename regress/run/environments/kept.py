@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -12,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from regress.files import lock
 from regress.run.gpus import architectures
 
 BUILD_VARIABLES = (
@@ -42,7 +42,7 @@ class Kept:
     @contextlib.contextmanager
     def used(self, key: str) -> Iterator[Path | None]:
         """The folder of the key, or None; it stays for as long as the block runs."""
-        with self._locked(fcntl.LOCK_SH):
+        with self._locked(shared=True):
             folder = self.root / key
             there = folder.is_dir()
             if there:
@@ -57,7 +57,7 @@ class Kept:
         fresh = Path(tempfile.mkdtemp(dir=self.root, prefix="."))
         try:
             fill(fresh)
-            with self._locked(fcntl.LOCK_EX):
+            with self._locked(shared=False):
                 shutil.rmtree(self.root / key, ignore_errors=True)
                 fresh.rename(self.root / key)
                 os.utime(self.root / key)
@@ -76,8 +76,8 @@ class Kept:
                 total += size
 
     @contextlib.contextmanager
-    def _locked(self, kind: int) -> Iterator[None]:
+    def _locked(self, *, shared: bool) -> Iterator[None]:
         self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / LOCK).open("a") as lock:
-            fcntl.flock(lock, kind)
+        with (self.root / LOCK).open("a") as file:
+            lock(file.fileno(), shared=shared)
             yield
