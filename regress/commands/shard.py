@@ -59,7 +59,7 @@ def _measured(run: Run, name: str, task: Task, attempt: Attempt, watcher: Watche
     (kind,) = kinds_of(session.config.settings.cluster, name)
     if kind.gpus > 1:
         session = Session(replace(request, gpus=("all",)))
-    _require_alike(run, session, name)
+    require_alike(run, session, name)
     if task.pair:
         return _judged(session, task, plan.environment, watcher, kind.time_s - GRACE_S)
     chosen = choose(session, Asked(task.commits, environment=plan.environment), ())
@@ -106,7 +106,7 @@ def _end(session: Session, swept: Sweep, looked_s: float) -> End:
     )
 
 
-def _require_alike(run: Run, session: Session, kind: str) -> None:
+def require_alike(run: Run, session: Session, kind: str) -> None:
     """Raise NothingMeasured where this node is another machine than those of its kind before it: the values of both would be
     one series."""
     own = {name: session.machine.facts.get(name, "") for name in SAME_MACHINE}

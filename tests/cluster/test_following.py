@@ -343,3 +343,21 @@ def test_without_waiting_there_is_one_look(place: Place_) -> None:
     engine = Scripted(place.run, iter([{}]))
     found = place.follow(engine, waits=False)
     assert (engine.submitted, found.came, place.run.is_over) == ([("h100", (0,), ())], {}, False)
+
+
+def test_people_are_told_in_a_line_a_kind_how_far_it_is(place: Place_, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(following, "TELL_S", 0.0)
+    tasks = {"h100": tuple(Task(number, (SHA,)) for number in range(6))}
+    place.run = create(tmp_path / "six", Plan("key", "", "", "asv.conf.json", tasks))
+    some = {("h100", 1): Queued("running"), ("h100", 2): Queued("running")}
+    some |= {("h100", number): Queued("waiting", "Resources") for number in (3, 4, 5)}
+
+    def steps() -> Iterator[Any]:
+        yield {}
+        place.attempt(end=End(0, took_s=600.0))
+        yield some
+        raise KeyboardInterrupt
+
+    found = place.follow(Scripted(place.run, steps()))
+    assert place.told.notes == ["h100: 6 wait, 0 of 6 in", "h100: 3 wait (Resources), 2 run, 1 of 6 in; about 30 min"]
+    assert (found.interrupted, place.told.done) == (True, 1)
