@@ -39,6 +39,7 @@
     Implementations  one operation implemented in several ways: a Standing for each combination of the other parameters
     Standing    the implementations at one combination: the fastest, or that no difference is shown
     Stretch     neighbouring sizes with the same answer; where it changes is a crossover
+    Kind        nodes of a cluster that are alike: one machine in the history, whichever of them measured
     Report      everything a renderer needs, already computed
 
 "Significant" means beyond noise, "large" means beyond the threshold: two questions, two words. A ratio is head/base. A time
@@ -148,7 +149,16 @@ from regress.model.series import (
     Way,
     outside,
 )
-from regress.model.settings import DEFAULT_ENVIRONMENT, EXISTING, THRESHOLD_KINDS, Environment, Setting, Settings
+from regress.model.settings import (
+    DEFAULT_ENVIRONMENT,
+    EXISTING,
+    THRESHOLD_KINDS,
+    Cluster,
+    Environment,
+    Kind,
+    Setting,
+    Settings,
+)
 from regress.stats.summary import Summary
 
 __all__ = [
@@ -186,6 +196,7 @@ __all__ = [
     "ChangePoint",
     "Changed",
     "Check",
+    "Cluster",
     "Commit",
     "Comparison",
     "Conditions",
@@ -210,6 +221,7 @@ __all__ = [
     "KernelDiff",
     "KernelMetrics",
     "KernelUse",
+    "Kind",
     "Lane",
     "Listed",
     "Machine",
