@@ -6,6 +6,7 @@ sweep     many commits, measured and recorded, and what changed over them
 bisect    the commit that did it
 gate      whether a release may be made
 compare   verdicts from recorded results
+documents what other suites have written, as history and as sides
 fastest   which of several implementations is the fastest
 ack       what is worse and known to be
 merge     the results of other folders into results_dir

@@ -7,7 +7,7 @@ import fnmatch
 import math
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -174,7 +174,7 @@ def _judged(
         overhead=measured.overhead,
         imported=imported_by(measured),
         suggestions=(
-            *suggestions("check", base, head, comparisons, (*environments, *session.again)),
+            *suggestions("check", base, head, comparisons, (*environments, *session.again), _programs(measured)),
             *bisect_hint(session, base, head, comparisons),
         ),
         options=(*environments, *session.again),
@@ -284,9 +284,15 @@ def policy(settings: Settings, strict: bool) -> dict[str, Any]:
 
 
 def suggestions(
-    command: str, base: Side, head: Side, comparisons: Sequence[Comparison], options: Sequence[str] = ()
+    command: str,
+    base: Side,
+    head: Side,
+    comparisons: Sequence[Comparison],
+    options: Sequence[str] = (),
+    programs: Collection[str] = (),
 ) -> list[tuple[str, str]]:
-    """What to run next: what made the worst case slower, the case again, by itself, or a way to live with it."""
+    """What to run next: what made the worst case slower, the case again, by itself, or a way to live with it. Of the benchmarks
+    that are `programs` nothing can be profiled."""
     worst = _alarming(comparisons)
     if not worst:
         return []
@@ -294,10 +300,15 @@ def suggestions(
     if not head.dirty:
         words.append(head.commit.short)
     again = [("again", quoted(*words, *options, "-b", str(worst[0].case)))]
-    slower = next((each for each in worst if can_explain(each)), None)
+    slower = next((each for each in worst if can_explain(each) and each.case.name not in programs), None)
     if slower is not None and command == "check":  # what can be measured again
         again.insert(0, ("why", quoted("regress", "explain", str(slower.case), *words[2:], *options)))
     return again + accept([(each.case, each.metric) for each in worst if each.verdict is Verdict.REGRESSED])
+
+
+def _programs(measured: Measured) -> set[str]:
+    """The benchmarks that programs of their own measure."""
+    return {name for own in measured.benchmarks.values() for name, each in own.items() if each.program}
 
 
 def _alarming(comparisons: Sequence[Comparison]) -> list[Comparison]:

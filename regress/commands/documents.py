@@ -139,12 +139,12 @@ def compare_documents(request: Request, base: str, head: str) -> Report:
     comparisons = compare(before, after, benchmarks[1], settings, benchmarks[0])
     comparisons = tuple(map(_with_samples, comparisons))
     summed = overall(comparisons, settings, strict=request.strict)
-    runs = ["+".join(str(len(side)) for side in documents), "files of runs" if len(documents[0]) > 1 else "runs"]
+    runs = "+".join(str(len(side)) for side in documents)
     return Report(
         command="compare",
         exit_codes=summed.exit_codes,
         state=summed.state,
-        plan=f"{counted(summed.cases, 'case')}, {head} against {base}, {' '.join(runs)}",
+        plan=f"{counted(summed.cases, 'case')}, {head} against {base}, {runs} runs",
         comparisons=comparisons,
         counts=summed.counts,
         acknowledged=summed.acknowledged,

@@ -117,7 +117,16 @@ class ForkServer:
         outside = [name for name in new if name.partition(".")[0] not in own]
         set_now = {name: value for name, value in os.environ.items() if variables.get(name) != value}
         self._channel.send(
-            SuiteMessage(benchmarks, problems, self._unforkable, self._started, outside, sorted(own), set_now)
+            SuiteMessage(
+                benchmarks,
+                problems,
+                self._unforkable,
+                self._started,
+                outside,
+                sorted(own),
+                set_now,
+                self._imported.suite.programs,
+            )
         )
 
     def _preload(self, command: Preload) -> None:

@@ -20,7 +20,7 @@ from .code import Code
 from .failures import last_line, place_of
 from .modules import children
 from .runner import PeakMemBenchmark, TimeBenchmark, first_attr
-from .wire import DECLARED_SAMPLING, Benchmark, SuiteProblem, build, writable
+from .wire import DECLARED_SAMPLING, Benchmark, Program, SuiteProblem, build, writable
 
 DECIDING = (
     "device",
@@ -78,6 +78,8 @@ class Suite:
         self.package = os.path.basename(self.folder)
         self._cuda = [re.compile(pattern) for pattern in cuda]
         self._overrides = type("Overrides", (), dict(overrides)) if overrides else None
+        self.programs: List[Program] = []
+        """Once the suite is discovered: what of it measures by itself."""
         self._found: Dict[str, _Recipe] = {}
         self._code = Code(self.folder)
         self._discovered = False
@@ -86,11 +88,15 @@ class Suite:
     # -- discovery -------------------------------------------------------------------------------------------------------
 
     def discover(self, announce: Callable[[str], None] = lambda module: None) -> Found:
-        """Every benchmark of the suite, and what could not be imported or used. `announce` is told of each module before it is
-        imported."""
+        """Every benchmark of the suite, and what could not be imported or used; `programs` are found too. `announce` is told of
+        each module before it is imported."""
+        from .programs import programs_in  # which needs what stands here
+
         problems: List[SuiteProblem] = []
         described: Dict[str, Benchmark] = {}
+        self.programs = []
         for module in self._modules(self.package, problems, announce):
+            self.programs += programs_in(module, self.folder, problems)
             for recipe in _recipes(module):
                 self._describe(recipe, described, problems)
         self._discovered = True
@@ -286,12 +292,12 @@ def describe(benchmark: Any, folder: str, uses: Dict[str, str]) -> Benchmark:
     declared = {}
     for name in DECLARED:
         value = first_attr(benchmark._attr_sources, name, None)
-        if value is not None and _is_plain(value):
+        if value is not None and is_plain(value):
             declared[name] = value
     entry = {
         key: value
         for key, value in vars(benchmark).items()
-        if not key.startswith("_") and isinstance(value, (str, int, float, list, dict, bool)) and _is_plain(value)
+        if not key.startswith("_") and isinstance(value, (str, int, float, list, dict, bool)) and is_plain(value)
     }
     params = benchmark.params
     version = str(benchmark.version)
@@ -304,7 +310,7 @@ def describe(benchmark: Any, folder: str, uses: Dict[str, str]) -> Benchmark:
         "version": version,
     }
     entry.update({key: text for key, text in texts.items() if key in entry})
-    file, line = _source(benchmark.func, folder)
+    file, line = source_of(benchmark.func, folder)
     return Benchmark(
         name=benchmark.name,
         type=str(benchmark.type),
@@ -400,7 +406,8 @@ def load_cache(benchmark: Any, directory: str) -> None:
         benchmark.set_cache(pickle.load(file))
 
 
-def _source(func: Any, folder: str) -> Tuple[str, int]:
+def source_of(func: Any, folder: str) -> Tuple[str, int]:
+    """File, named from what holds the suite's folder, and line of a function or class; nothing where that is not known."""
     try:
         file = inspect.getsourcefile(func) or ""
         return os.path.relpath(file, os.path.dirname(folder)), inspect.getsourcelines(func)[1]
@@ -423,7 +430,8 @@ def _can_be_made(owner: Any) -> bool:
     return True
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
+    """Whether JSON has it."""
     try:
         json.dumps(value)
     except (TypeError, ValueError):

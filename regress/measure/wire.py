@@ -236,6 +236,8 @@ class SuiteProblem:
     fatal: bool = True
     name: str = ""
     """The module or class as names of benchmarks begin with it; empty for the suite's package itself."""
+    program: bool = False
+    """Nothing was imported: a program could not be run, or ended badly."""
 
 
 @dataclass(frozen=True)

@@ -205,10 +205,9 @@ def unimportable(suite: Suite, had: Mapping[str, Benchmark]) -> dict[str, tuple[
     imported, and the failure that is."""
     there = {each.name for each in suite.benchmarks}
     lost: dict[str, tuple[Benchmark, Failure]] = {}
-    programs = {each.name for each in suite.programs}
     for problem in (each for each in suite.problems if each.fatal):
         inside = f"{problem.name}." if problem.name else ""
-        what = problem.message if problem.name in programs else f"cannot be imported: {problem.message}"
+        what = problem.message if problem.program else f"cannot be imported: {problem.message}"
         failure = Failure("error", what, problem.where, problem.detail)
         for name, benchmark in had.items():
             if name.startswith(inside) and name not in there:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -170,6 +170,15 @@ class Processes:
             driver=os.getpid(),
             rank=rank,
         )
+
+    @contextlib.contextmanager
+    def watched(self, group: int, home: Path) -> Iterator[None]:
+        """While the block runs: a driver that is killed takes with it that group of processes and their folder."""
+        self._reaper.watch(group, home)
+        try:
+            yield
+        finally:
+            self._reaper.release(group)
 
     def release_locks(self) -> None:
         """Of compile caches, those that a process which was killed has left."""

@@ -82,7 +82,8 @@ class Devices:
         """UUIDs of the devices that are measured on, scripted ones too: what belongs to one card is not another's."""
         from regress.run.gpus import scripted
 
-        return tuple(self._uuids()[0]) or ((scripted(),) if self._config.settings.device == "fake" else ())
+        known = [each.uuid for each in self.named] or self._uuids()[0]
+        return tuple(known) or ((scripted(),) if self._config.settings.device == "fake" else ())
 
     def require_gpu(self, what: str) -> None:
         """Raise NothingMeasured, which says that nothing can be done `what`, where no GPU of NVIDIA's is measured on."""

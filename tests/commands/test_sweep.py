@@ -362,9 +362,7 @@ def test_a_side_that_cannot_be_measured_does_not_cost_the_others(project: Callab
     shas += [p.commit({"proj/__init__.py": code(), "NEWS": str(at)}) for at in range(2)]
     result = p.regress("sweep", "ALL", "--format", "json")
     report = document(result)
-    told = (
-        "no change can be detected yet (2 of 3 commits measured, 1 failed); it takes at least 2 more commits with results"
-    )
+    told = "no change can be detected yet (2 of 3 commits measured, 1 failed); it takes at least 2 more commits with results"
     assert (result.code, report["remark"]) == (3, told), result.err
     assert any(shas[0][:8] in each and "died" in each for each in report["warnings"])
     assert set(rounds_of(p)) == set(shas[1:])

@@ -99,8 +99,10 @@
               ),
             line.read.length > 0 &&
               item(
-                "Corrected for the machine",
-                "by windows in turn with other commits",
+                "Corrected for the machine or card",
+                line.cards.length > 1
+                  ? "by commits measured on several cards"
+                  : "by windows in turn with other commits",
                 h("div", {class: "soft"}, "grey points: raw values"),
               ),
           ],
@@ -108,6 +110,7 @@
         "Measured on",
         place.label,
         said && h("div", {class: "soft"}, said),
+        (place.cards.length ? place.cards : line.cards).map(each => h("div", {class: "soft"}, each)),
         h("div", {class: "soft"}, place.environment),
       ),
     );
