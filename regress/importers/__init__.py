@@ -1,14 +1,14 @@
-"""What other suites have written of a run -> a Document: cases with values, whatever the format.
+"""Files of other suites -> a Document: cases with values, independent of the format.
 
-document          Document and Given, and what every format needs: names, parameters, units
+document          Document and Given, and helpers of all formats: names, parameters, units
 taking            Documents -> Benchmarks and Rounds
 google_benchmark  Google Benchmark's JSON
 nvbench           nvbench's JSON, with its files of samples
 pytest_benchmark  pytest-benchmark's JSON
 hyperfine         hyperfine's JSON
 
-A format is a module with `knows`, whether what was read is such a document, and `read`, which gives its Document or raises
-ValueError. choices.IMPORTED has their names; a module is imported when a document of its format is read.
+A format is a module with `knows`, which recognizes its documents, and `read`, which returns a Document or raises ValueError.
+choices.IMPORTED has their names; a module is imported when a document of its format is read.
 """
 
 from __future__ import annotations
