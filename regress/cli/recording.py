@@ -189,8 +189,8 @@ def import_(
 ) -> None:
     """Record in results_dir what another suite has written of its runs, each file as one run.
 
-    FORMAT: google-benchmark, nvbench, pytest-benchmark or hyperfine. A file that is recorded already changes nothing. Where one
-    of them cannot be read, nothing is recorded.
+    FORMAT: google-benchmark, nvbench, pytest-benchmark, hyperfine or cutlass. A file that is already recorded changes nothing.
+    If one of them cannot be read, nothing is recorded.
 
     \b
     Examples:

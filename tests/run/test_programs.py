@@ -217,6 +217,19 @@ def test_a_program_that_cannot_be_asked_is_a_problem_of_the_suite(
     assert problem.message.startswith(message)
 
 
+def test_files_that_the_program_named_after_the_output_are_read(head: Head) -> None:
+    """cutlass_profiler appends the kind of its operations, and writes a file for each."""
+    head.write('cp results.json "$1.gemm.csv"; sed s/small/large/ results.json > "$1.conv2d.csv"', small=1.0)
+    assert list(named(head.discovered(SORT))) == ["tools.Sort.large", "tools.Sort.small"]
+
+
+def test_what_stands_where_is_declared_by_the_class(head: Head) -> None:
+    head.write()
+    mapping = {"cases": "results", "name": "command", "values": {"wall_time": ["median", "s"]}}
+    (head.tree / "results.json").write_text(document(small=1.0))
+    assert list(named(head.discovered(replace(SORT, format="json", mapping=mapping)))) == ["tools.Sort.small"]
+
+
 def test_a_side_is_asked_once_whoever_asks(head: Head) -> None:
     """Lanes of several GPUs have their programs in common."""
     head.write(f"echo run >> runs; {WRITES}", small=1.0)
