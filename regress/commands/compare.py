@@ -21,6 +21,8 @@ from regress.model import Benchmark, Case, Commit, Comparison, Report, Round, Si
 from regress.run.plan import Selection, select
 from regress.run.unmatched import names_unmatched, nothing_matches
 from regress.session import Request, Session, counted, quoted
+from regress.trends import past_of
+from regress.trends.cards import as_the_mean_card
 
 OFF_BRANCH = "off-branch"
 """What a commit is that no branch and no tag holds any more: it was rebased away."""
@@ -72,6 +74,8 @@ def compare_recorded(
     defined = {**_still_there(session, sides[1], before.benchmarks), **after.benchmarks}
     if across:
         base_rounds, head_rounds = map(_anywhere, (base_rounds, head_rounds))
+    else:
+        base_rounds, head_rounds = _on_like_cards(session, after, base_rounds, head_rounds)
     comparisons = compare(base_rounds, head_rounds, defined, settings, before.benchmarks)
     if across:
         comparisons = tuple(map(_of_places, comparisons))
@@ -149,6 +153,34 @@ def _anywhere(rounds: Iterable[Round]) -> list[Round]:
         replace(each, run="", facts={name: value for name, value in each.facts.items() if name not in BY_NATURE})
         for each in rounds
     ]
+
+
+def _on_like_cards(
+    session: Session, recorded: Recorded, base: list[Round], head: list[Round]
+) -> tuple[list[Round], list[Round]]:
+    """The rounds; of cases that no card has measured on both sides those of the mean card, as far as the history tells."""
+    cards = [_cards(base), _cards(head)]
+    apart = {name for name in cards[0].keys() & cards[1].keys() if cards[0][name].isdisjoint(cards[1][name])}
+    if not apart:
+        return base, head
+    root, settings = session.config.results_dir, session.config.settings
+    where = settings, recorded.machine.name, recorded.environment
+    every = [Commit(each.commit_sha, "", "", each.date) for each in past_of(root, session.cache, (), *where).unknown]
+    past = past_of(root, session.cache, every, *where)
+    series = [each for name in past.names if name in apart for each in past.series(name)]
+    found = []
+    for side, own in (("base", base), ("head", head)):
+        known = as_the_mean_card((each for each in own if each.name in apart), series, side)
+        found.append([*(each for each in own if each.name not in apart), *known])
+    return found[0], found[1]
+
+
+def _cards(rounds: Iterable[Round]) -> dict[str, set[str]]:
+    """By benchmark, which cards have measured it."""
+    found: dict[str, set[str]] = {}
+    for each in rounds:
+        found.setdefault(each.name, set()).add(str(each.facts.get("gpu_uuid", "")))
+    return found
 
 
 def _of_places(each: Comparison) -> Comparison:

@@ -21,9 +21,8 @@ from typing import NamedTuple
 
 from regress.compare.circumstances import bimodal, counter_changes, drifting, skew_changes, trending, unlike_devices
 from regress.compare.draft import ALSO_GATING, Draft, Subject, Test
-from regress.compare.evidence import Evidence
+from regress.compare.evidence import Draws, Evidence, draws_of, on_one_card
 from regress.compare.pairing import Benchmarks, Suites, unlike
-from regress.compare.sessions import Draws, draws_of
 from regress.model import (
     METRICS,
     SYNCHRONIZES,
@@ -68,7 +67,8 @@ def compare(
     """
     suites = Suites.of(benchmarks or {}, base_benchmarks, (each.name for each in base))
     drafts: list[Draft] = []
-    for case, base_rounds, head_rounds in suites.pair(base, head):
+    for case, *sides in suites.pair(base, head):
+        base_rounds, head_rounds = on_one_card(*sides)
         base_side = Evidence.of("base", base_rounds, settings.good_rounds)
         head_side = Evidence.of("head", head_rounds, settings.good_rounds)
         drafts += _drafts(Subject(case, base_side, head_side, suites, settings))

@@ -34,8 +34,8 @@ class Conditions:
 
 
 class Corrected(NamedTuple):
-    """A value, corrected for what the machine did to it, and the standard error of its logarithm against those of the commits
-    with which it is compared directly."""
+    """A value, corrected for who measured it, and the standard error of its logarithm against those of what it is compared with
+    directly."""
 
     value: float
     error: float
@@ -43,14 +43,14 @@ class Corrected(NamedTuple):
 
 @dataclass(frozen=True)
 class Series:
-    """One case and metric on one machine, device and environment over commits, the oldest first: columns of equal length, an
-    item a commit with a result."""
+    """One case and metric on one machine, kind of device and environment over commits, the oldest first: columns of equal
+    length, an item a commit with a result."""
 
     case: Case
     metric: Metric
     machine: str
     device: str
-    """UUID of the GPU, or its model if cards of a model are one series; empty if unknown."""
+    """The model of the GPU, whichever card it is; empty if unknown."""
     environment: str
     commits: tuple[str, ...]
     """Full hashes of all that were asked for, also of commits without a result."""
@@ -72,8 +72,13 @@ class Series:
     runs: Mapping[int, tuple[str, ...]] = field(default_factory=dict, compare=False)
     """By place: the run of regress, which is a session of the machine, that recorded each round; empty if nothing says."""
     corrected: Mapping[int, Corrected] = field(default_factory=dict, compare=False)
-    """By place: the value corrected for what the machine did to it, if windows in turn with other commits allow it: their
-    ratio of the commit to the newest commit they link it with, times the raw value of that one."""
+    """By place: the value corrected for who measured it. If windows in turn with other commits allow it, their ratio of the
+    commit to the newest commit they link it with, times the raw value of that one. If several cards have read the series, what
+    the mean one of them would have read."""
+    cards: Mapping[int, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    """By place: the UUIDs of the cards that measured the value; one is empty if unknown."""
+    factors: Mapping[str, float] = field(default_factory=dict, compare=False)
+    """By card, if commits link several: its readings over those of the mean card."""
 
     beside: frozenset[int] = field(default=frozenset(), compare=False)
     """Places of commits beside the main line: no level continues from or to them."""
@@ -95,6 +100,16 @@ class Series:
             return self.values
         known = self.corrected
         return tuple(known[at].value if at in known else value for at, value in zip(self.at, self.values, strict=True))
+
+    @cached_property
+    def curve_rounds(self) -> tuple[tuple[float, ...], ...]:
+        """The round values, moved with the value of their commit where that is corrected."""
+        if not self.corrected:
+            return self.rounds
+        moved = zip(self.rounds, self.values, self.curve, strict=True)
+        return tuple(
+            tuple(each * value / read for each in rounds) if value and read else rounds for rounds, read, value in moved
+        )
 
     @cached_property
     def by_way(self) -> dict[Way, list[int]]:
@@ -235,7 +250,7 @@ class Breakage:
     environment: str
     device: str
     failure: Failure
-    """At the first commit without a number; its message is empty where only asv has recorded it."""
+    """At the first commit without a number; its message is empty if only asv has recorded it."""
     good: str
     """The newest commit with a number."""
     blamed: tuple[Commit, ...]

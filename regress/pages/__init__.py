@@ -20,8 +20,7 @@ there is a lot (Row, Level, Event, Broken) the values stand in order, and Index.
 What makes them is imported by `regress report` alone:
 
     branch      the commits of the report: those with results, tags, who may be to blame
-    lines       one Series as a chart draws it
-    spans       the interval of each value
+    lines       one Series as a chart draws it, with the interval of each value
     rows        one Series as the overview lists it: its status
     events      change points that are one event, in several cases and places
     shifts      events of many benchmarks that are one
@@ -89,6 +88,8 @@ class Place:
     device: str
     gpu: str
     environment: str
+    cards: tuple[str, ...] = ()
+    """In words, where several cards of a kind have measured: each, and how it stands to the mean one."""
 
 
 class Level(NamedTuple):
@@ -283,6 +284,8 @@ class Part:
     rows: tuple[Row, ...] = ()
     events: tuple[Event, ...] = ()
     broken: tuple[Broken, ...] = ()
+    read: tuple[tuple[str, str, Mapping[str, float]], ...] = ()
+    """How several cards have read its times: see regress.trends.cards.Read."""
 
 
 @dataclass(frozen=True)
@@ -356,6 +359,10 @@ class Line:
     """Where it began to be measured differently, in words: "driver 570 → 580"."""
     read: tuple[int, ...] = ()
     """A column as well: the values as they were read, where any was corrected."""
+    cards: tuple[str, ...] = ()
+    """What measured its values: a card, or several that have measured one commit; empty where that is not known."""
+    card: tuple[int, ...] = ()
+    """A column as well, where there are several: the place among these."""
     samples: Samples | None = None
     """Of its newest value."""
 

@@ -36,7 +36,9 @@ from regress.pages.rows import rank, severity
 from regress.pages.shifts import with_notes, with_shifts
 from regress.project import Project
 from regress.trends import Past
+from regress.trends.cards import Read, card_levels
 from regress.trends.changes import FEWEST
+from regress.units import format_change
 
 MOST_ROWS = 2500
 """Of the index; beyond, a benchmark with many cases is one row for each metric and place, that of its worst case."""
@@ -146,15 +148,38 @@ class Contents:
     def _places(self, parts: Sequence[Part]) -> tuple[Place, ...]:
         found = sorted({where for part in parts for where in part.places})
         facts = {each.name: each.facts for each in self._past.machines}
+        cards = self._cards(parts)
         return tuple(
-            Place(id_of(where), label, *where[:2], facts.get(where[0], {}).get("gpu", "") if where[1] else "", where[2])
+            Place(
+                id_of(where),
+                label,
+                *where[:2],
+                facts.get(where[0], {}).get("gpu", "") if where[1] else "",
+                where[2],
+                cards.get(where[:2], ()),
+            )
             for where, label in zip(found, _labels(found), strict=True)
         )
 
+    def _cards(self, parts: Sequence[Part]) -> dict[tuple[str, str], tuple[str, ...]]:
+        """By machine and kind: each of its cards in words, where several have measured."""
+        found: dict[tuple[str, str], tuple[str, ...]] = {}
+        read = (Read(*each) for part in parts for each in part.read)
+        for each in card_levels(read, self._project.config.settings):
+            words = f"{each.card} {format_change(each.factor)}{', off its kind' if each.is_off else ''}"
+            found[each.machine, each.kind] = (*found.get((each.machine, each.kind), ()), words)
+        return found
+
     def _aa(self, places: Sequence[Place]) -> list[Aa]:
         found = []
-        for machine, device in dict.fromkeys((each.machine, each.device) for each in places):
-            last = last_aa(self._project.cache, machine, device)
+        facts = {each.name: each.facts for each in self._past.machines}
+        cards = [
+            (each.machine, card)
+            for each in places
+            for card in (str(facts.get(each.machine, {}).get("gpu_uuid", "")).split(", ") if each.device else [""])
+        ]
+        for machine, card in dict.fromkeys(cards):
+            last = last_aa(self._project.cache, machine, card)
             if last is not None:
                 counts = (last.false_alarms, last.undecided, last.noise_floor, last.min_detectable)
                 found.append(Aa(machine, last.date, last.commit, len(last.cases), *counts))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from regress.compare import implementations
-from regress.compare.crossing import number_of
+from regress.compare.implementations import number_of
 from regress.history import Recorded, Store
 from regress.model import Contender, Implementations, Round, Series, Settings, Standing
 from regress.pages import At, Combination, Sides, Timed, Where
@@ -83,7 +83,7 @@ def _on_device(recorded: Recorded, name: str, where: Where) -> list[Round]:
     machine, device, environment = where
     if (recorded.machine.name, recorded.environment) != (machine, environment):
         return []
-    return [each for each in recorded.rounds if each.name == name and each.facts.get("gpu_uuid", "") in ("", device)]
+    return [each for each in recorded.rounds if each.name == name and each.facts.get("gpu", "") in ("", device)]
 
 
 # -- as data of a page ---------------------------------------------------------------------------------------------------

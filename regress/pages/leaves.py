@@ -25,6 +25,7 @@ from regress.pages.implementations import Beside
 from regress.pages.lines import KEPT_ROUNDS, Levelled, levelled, line_of
 from regress.pages.rows import listed, row_of
 from regress.trends import Anchors, Past
+from regress.trends.cards import read_by
 from regress.trends.changes import series_rule
 from regress.trends.gating import gating
 
@@ -136,6 +137,7 @@ class Maker:
                 for each in events_of(name, lines, self._branch, self._commands)
             ),
             broken=broken_of([(each, number[place_of(each)]) for each in every], self._branch, self._review),
+            read=tuple(read_by(every)),
         )
         return self._shard(name, found, thresholds, accounts), part
 
@@ -202,7 +204,7 @@ class Maker:
         if series.metric.kind != "time":
             return None
         rounds = self._taken(series.machine, series.environment, self._branch.commits[found.latest].sha)
-        own = [each for each in rounds.get(series.case, ()) if each.facts.get("gpu_uuid", "") in ("", series.device)]
+        own = [each for each in rounds.get(series.case, ()) if each.facts.get("gpu", "") in ("", series.device)]
         return Evidence.of("head", own, self._settings.good_rounds).samples_of(series.metric.name)
 
     def _rounds_at(self, machine: str, environment: str, sha: str) -> Mapping[Case, Sequence[Round]]:

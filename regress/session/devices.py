@@ -63,7 +63,7 @@ class Devices:
             yield "; ".join(dict.fromkeys(words))
 
     def _uuids(self) -> tuple[list[str], str]:
-        """UUIDs of the GPUs that are measured on, in order; empty where there is none, and then why."""
+        """UUIDs of the GPUs that are measured on, in order; empty if there is none, and then why."""
         from regress.measure.backend import DeviceError
         from regress.measure.backend.cuda import CudaBackend
 
@@ -82,7 +82,8 @@ class Devices:
         """UUIDs of the devices that are measured on, scripted ones too: what belongs to one card is not another's."""
         from regress.run.gpus import scripted
 
-        return tuple(self._uuids()[0]) or ((scripted(),) if self._config.settings.device == "fake" else ())
+        known = [each.uuid for each in self.named] or self._uuids()[0]
+        return tuple(known) or ((scripted(),) if self._config.settings.device == "fake" else ())
 
     def require_gpu(self, what: str) -> None:
         """Raise NothingMeasured, which says that nothing can be done `what`, where no GPU of NVIDIA's is measured on."""

@@ -3,12 +3,14 @@
 past        what is recorded of a project's commits, read a benchmark at a time
 renames     benchmarks that went on under another name
 series      recorded rounds of many commits -> Series
-correction  values of a series without what the machine did to them
+correction  values of a series without what the machine did to them, by windows in turn
+cards       and as the mean card of a kind would have read them, by commits that several cards have read
 changes     the change points of a Series, and which of them are worth an alert
+confirmations  what pairs of commits that were measured in turn say of them
 anchors     commits measured again: a machine that moved
 gating      which series speak for their cases, and which of their changes
 shifts      many unrelated benchmarks that moved at one commit: was it the machine?
-manner      whether something was measured otherwise where it moved
+manner      whether something was measured differently where it moved
 breakages   which cases gave numbers and give none any more
 drift       what the steps since a release add up to
 events      all of that over the recorded commits of a project, and what of it nobody knew before

@@ -24,6 +24,7 @@ from regress.model import (
 )
 from regress.project import Project
 from regress.trends import Anchors, anchor_check, anchors_of, breakages_of, key_of, numberless, past_of
+from regress.trends.cards import CardLevel, Read, card_levels, read_by
 from regress.trends.changes import lacking
 from regress.trends.gating import gating, that_gate
 from regress.trends.manner import Manners
@@ -40,6 +41,8 @@ class Events:
     """Which of the changes are one event."""
     numberless: frozenset[Case] = frozenset()
     """What has never given a number and fails: no event, as nothing has stopped."""
+    cards: tuple[CardLevel, ...] = ()
+    """Of kinds of which several cards have measured: how they stand to each other."""
     lacking: Mapping[Case, int] = field(default_factory=dict)
     """Of each case that has numbers, how many results it lacks before a change of what it is about can be told."""
 
@@ -55,12 +58,14 @@ def events_on(project: Project, line: Sequence[Commit], names: Collection[str], 
     found: list[Changed] = []
     broken: list[Breakage] = []
     never: set[Case] = set()
+    read: list[Read] = []
     newest: dict[Case, tuple[int, int]] = {}
     for name in past.names:
         if name not in names:
             continue
         every = past.series(name)
         never |= numberless(every)
+        read += read_by(every)
         stopped = breakages_of(every, line)
         broken += entries.of_breakages(stopped) if entries is not None else stopped
         for series in every:
@@ -77,6 +82,7 @@ def events_on(project: Project, line: Sequence[Commit], names: Collection[str], 
         tuple(sorted(found, key=lambda each: place[each.point.first])),
         tuple(sorted(broken, key=lambda each: place[each.first.sha])),
         numberless=frozenset(never),
+        cards=tuple(card_levels(read, config.settings)),
         lacking={case: lacks for case, (_, lacks) in newest.items()},
     )
 
@@ -93,6 +99,7 @@ def events_in(
             (*first.breakages, *(each for each in found.breakages if each.first.sha not in known)),
             numberless=(first.numberless - found.lacking.keys()) | (found.numberless - first.lacking.keys()),
             lacking={**found.lacking, **first.lacking},
+            cards=first.cards or found.cards,
         )
         known.update(each.sha for each in history)
     return first

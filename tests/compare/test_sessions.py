@@ -132,3 +132,18 @@ def test_pairs_are_those_of_one_session() -> None:
     assert (found.pairs.n, found.verdict) == (5, Verdict.REGRESSED)
     assert found.ratio == pytest.approx(1.107, rel=0.01)
     assert one(base, against("b", 0.1)).pairs is None
+
+
+def test_what_one_card_has_measured_of_both_sides_in_one_run_is_compared() -> None:
+    """The other card is slower by more than the head is."""
+
+    def on(card: str, run: str, level: float, side: str) -> list[Round]:
+        return [replace(each, facts={"gpu_uuid": card}) for each in recorded((run, level), side=side)]
+
+    base = [*on("GPU-a", "one", 1.3, "base"), *on("GPU-b", "two", 1.0, "base")]
+    found = one(base, on("GPU-b", "two", 1.2, "head"))
+    assert found.verdict is Verdict.REGRESSED
+    assert found.ratio == pytest.approx(1.2)
+    apart = one(base, on("GPU-b", "three", 1.2, "head"))
+    assert apart.verdict is Verdict.INCOMPARABLE
+    assert apart.reasons[0].startswith("different device: GPU-a and GPU-b on the base, GPU-b on the head")

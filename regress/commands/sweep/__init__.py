@@ -1,11 +1,12 @@
-"""`regress sweep`: many commits, measured in groups of neighbours, and what changed among them.
+"""`regress sweep`: many commits, measured in groups, and what changed among them.
 
 marks      up to where the commits of the branches are measured
 choosing   which commits the words on the command line are about
 order      which of them are measured next
 done       what is measured already, and what cannot be
 measuring  group after group
-changes    the change points of what is recorded, which of them are new, and what the anchors show
+cards      groups of several cards, and which commit all of them have in common
+confirming what was seen over several cards, measured in turn
 bisecting  the commits of what is new and may be due to several
 """
 
@@ -20,6 +21,7 @@ from dataclasses import replace
 from regress.acks.project import accept, accept_failing, complaints, is_whole, review
 from regress.commands.sweep.bisecting import Bisected, bisect_new
 from regress.commands.sweep.choosing import ALL, NEW, TAGS, Chosen, choose
+from regress.commands.sweep.confirming import Confirmed, confirm
 from regress.commands.sweep.marks import Mark
 from regress.commands.sweep.measuring import Sweep
 from regress.errors import Exit, NothingMeasured, RegressError, exits, ranked
@@ -94,14 +96,17 @@ def sweep(
                 fix="give it a longer --budget, or a part of the suite with -b",
             )
         found = _found(session, chosen, run, before)
-        bisected = Bisected()
-        if bisects and not run.interrupted:
+        confirmed, bisected = Confirmed(), Bisected()
+        if run.several and not run.interrupted:
+            confirmed = confirm(request, found.changes, watcher, environment=environment, end_s=end_s)
+            found = _found(session, chosen, run, before) if confirmed.pairs else found
+        if bisects and not run.interrupted and not confirmed.interrupted:
             bisected = bisect_new(request, found, chosen.histories, watcher, environment=environment, end_s=end_s)
             found = (
                 _found(session, chosen, run, before) if bisected.found else found
             )  # what is confirmed is known by now
         options = [*_words(request, words, since, steps, only, environment), *(["--bisect"] if bisects else [])]
-        report = _report(session, chosen, run, found, bisected, options, start)
+        report = _report(session, chosen, run, found, confirmed, bisected, options, start)
     if words == NEW and not run.left and not run.failed and not run.interrupted:
         mark.write(chosen.line[-1].sha)
     return report
@@ -158,6 +163,7 @@ def _report(
     chosen: Chosen,
     run: Sweep,
     found: Events,
+    confirmed: Confirmed,
     bisected: Bisected,
     options: Sequence[str],
     start: float,
@@ -165,14 +171,16 @@ def _report(
     opened = [each for each in found.changes if each.new and each.point.is_open]
     broken = with_failures(session, found.breakages)
     fails = run.failed or any(each.new for each in broken) or any(each.fatal for each in run.problems)
-    codes = exits(interrupted=run.interrupted or bisected.interrupted, failed=bool(fails))
+    interrupted = run.interrupted or confirmed.interrupted or bisected.interrupted
+    codes = exits(interrupted=interrupted, failed=bool(fails))
     codes = ranked([*codes, Exit.REGRESSED] if opened else codes)
     warnings = [
         *run.warnings,
         *(f"{sha[:8]} was left out: {what}: {why}" for sha, (what, why, _) in run.failed.items()),
+        *confirmed.warnings,
         *bisected.warnings,
     ]
-    warnings += _never(found)
+    warnings += [*_never(found), *_off(found)]
     anchors = []
     if run.beside is not None:
         anchors = anchors_beside(session, chosen.line, run.names, session.machine.name, run.beside)
@@ -195,6 +203,7 @@ def _report(
         counted(len(run.cases), "case"),
         f"{counted(run.rounds, 'round')} a commit",
         *([f"beside {', '.join(run.anchors)} again"] if run.anchors else []),
+        *([f"{counted(confirmed.pairs, 'pair')} in turn"] if confirmed.pairs else []),
     ]
     return Report(
         command="sweep",
@@ -228,6 +237,12 @@ def _never(found: Events) -> list[str]:
     first, *others = sorted(found.numberless)
     what = f"{first} and {counted(len(others), 'other case')} fail" if others else f"{first} fails"
     return [f"{what} wherever measured and never gave a number; fix: {quoted('regress', 'run', '-b', str(first))}"]
+
+
+def _off(found: Events) -> list[str]:
+    """A line on each card that is off its kind: what it read is corrected, and it may be ill."""
+    look = ("nvidia-smi", "-q", "-d", "CLOCK,POWER,TEMPERATURE", "-i")
+    return [f"{each.words}; fix: {quoted(*look, each.card)}" for each in found.cards if each.is_off]
 
 
 def _next(changed: Changed) -> tuple[str, str]:
@@ -272,9 +287,9 @@ def _remark(run: Sweep, found: Events) -> str:
     still = [f"{counted(number, noun)} {what}" for number, noun, what in before if number]
     young, of, takes = _untold(found)
     if young == of and young and not words:
-        words, still = ["no change can be told yet"], [takes, *still]
+        words, still = ["no change can be detected yet"], [takes, *still]
     elif young:
-        still.append(f"{young} of {counted(of, 'case')} cannot be told yet: {takes}")
+        still.append(f"{young} of {counted(of, 'case')} cannot be judged yet: {takes}")
     return "; ".join([f"{', '.join(words) or 'nothing new'} ({', '.join(measured)})", *still])
 
 

@@ -59,7 +59,7 @@ def on_device(benchmark: Any, call: Call, task: Task, backend: DeviceBackend, se
 def _energy(call: Call, before: Optional[Call], visited: Visited, task: Task, backend: DeviceBackend) -> None:
     """Energy of a call, or the flag that says why there is none."""
     if before is not None or backend.ranks.several:
-        why = "its input is made anew before each sample" if before is not None else "it works in several processes"
+        why = "its input is made again before each sample" if before is not None else "it works in several processes"
         visited.flags.append(f"no energy: {why}")
         return
     joules = energy_of_call(call, backend, PATIENCE * task.timeout_s / 4)

@@ -100,14 +100,17 @@
             line.read.length > 0 &&
               item(
                 "Corrected for the machine",
-                "by windows in turn with other commits",
-                h("div", {class: "soft"}, "grey points: as it was read"),
+                line.cards.length > 1
+                  ? "by commits that several cards have measured"
+                  : "by windows in turn with other commits",
+                h("div", {class: "soft"}, "grey points: raw values"),
               ),
           ],
       item(
         "Measured on",
         place.label,
         said && h("div", {class: "soft"}, said),
+        (place.cards.length ? place.cards : line.cards).map(each => h("div", {class: "soft"}, each)),
         h("div", {class: "soft"}, place.environment),
       ),
     );
