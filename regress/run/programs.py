@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import shutil
 import subprocess
 import tempfile
@@ -97,8 +98,8 @@ class Programs:
                 self._first[side.side.name, program.name, combination] = ran
         try:
             found = benchmarks_of(documents, program.name)
-        except ValueError as error:
-            problems.append(_problem(program, Failure("error", str(error))))
+        except DocumentError as error:
+            problems.append(_problem(program, Failure("error", f"{error.what}: {error.why}")))
             return {}
         return {name: _declared(each, program) for name, each in found.items()}
 
@@ -261,7 +262,7 @@ def _ended_badly(code: int, said: str) -> Failure:
 
 def _not_started(program: str, side: Prepared, folder: Path, error: OSError) -> str:
     why = (error.strerror or str(error)).lower()
-    there = "" if folder.is_dir() else f", as {side.side.label} has no folder {folder.relative_to(side.tree)}"
+    there = "" if folder.is_dir() else f", as there is no folder {os.path.relpath(folder, side.tree)}"
     return (
         f'{program} cannot be run on {side.side.label}: {why}{there}; "build" in the configuration says how it is made'
     )

@@ -375,3 +375,10 @@ def test_what_is_of_no_format_is_told_which_are_known(tmp_path: Path) -> None:
     with pytest.raises(DocumentError) as caught:
         read(written(tmp_path / "x.json", {"a": 1}))
     assert "google-benchmark, nvbench, pytest-benchmark, hyperfine, cutlass" in caught.value.why
+
+
+def test_parameters_that_multiply_beyond_measure_are_refused() -> None:
+    params = [{f"p{axis}": str(value) for axis in range(3)} for value in range(50)]
+    with pytest.raises(DocumentError) as caught:
+        benchmarks_of([Document(tuple(Given("x", {}, each) for each in params))])
+    assert caught.value.why == "its parameters multiply to 125000, and 100000 can be held"

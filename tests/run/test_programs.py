@@ -200,7 +200,7 @@ def test_what_worked_on_the_other_side_and_is_missing_here_has_failed(head: Head
         ({"command": ["./build/sort"]}, "./build/sort cannot be run on 00000000: no such file or directory; "),
         (
             {"cwd": "native"},
-            "sh cannot be run on 00000000: no such file or directory, as 00000000 has no folder native; ",
+            "sh cannot be run on 00000000: no such file or directory, as there is no folder native; ",
         ),
         ({"format": "csv"}, "there is no format 'csv'; known are google-benchmark, "),
         ({"list_command": ["true"]}, "what it has written is no document of hyperfine: hyperfine lists no cases"),
