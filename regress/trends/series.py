@@ -220,6 +220,9 @@ def _points(
 
 
 def _readings(place: int, way: Way, values: Values) -> list[Reading]:
+    jobs = set(zip(values.cards, values.runs, strict=True))
+    if len(jobs) == 1:  # most are of one
+        return [Reading(place, way, *jobs.pop(), values.values)]
     own: dict[tuple[str, str], list[float]] = {}
     for card, run, value in zip(values.cards, values.runs, values.values, strict=True):
         own.setdefault((card, run), []).append(value)
