@@ -36,7 +36,7 @@ from regress.stats.summary import median
 from regress.trends.cards import Kind, Reading, kind_of
 from regress.trends.correction import Link, corrected, links_of
 
-SPLITTING = ("driver", "cuda", "torch", "cupy", "jax", "triton", "numpy")
+SPLITTING = ("driver", "power_limit_w", "clock_limit_hz", "cuda", "torch", "cupy", "jax", "triton", "numpy")
 """Facts of a process that levels are not compared across."""
 FACTS = ("gpu", "gpu_uuid", "installed", "throttled", "sm_clock_hz", "foreign_processes", *SPLITTING)
 """Facts of a round that a series is made of, by which rounds of a commit are pooled, or that speak against a change."""

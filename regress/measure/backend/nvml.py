@@ -95,6 +95,20 @@ class Nvml:
             found["violations_ns"] = counted
         return found
 
+    def limits(self) -> Dict[str, float]:
+        """What somebody has limited the device to, unless it is the default: `power_limit_w`, `clock_limit_hz`. Locked clocks are
+        not told; the clock of a spin tells them."""
+        found: Dict[str, float] = {}
+        limit_mw = self._number("nvmlDeviceGetEnforcedPowerLimit")
+        usual_mw = self._number("nvmlDeviceGetPowerManagementDefaultLimit")
+        if limit_mw is not None and usual_mw is not None and limit_mw != usual_mw:
+            found["power_limit_w"] = limit_mw * 1e-3
+        limit_mhz = self._number("nvmlDeviceGetApplicationsClock", SM_CLOCK)
+        usual_mhz = self._number("nvmlDeviceGetDefaultApplicationsClock", SM_CLOCK)
+        if limit_mhz is not None and usual_mhz is not None and limit_mhz != usual_mhz:
+            found["clock_limit_hz"] = limit_mhz * 1e6
+        return found
+
     def energy_j(self) -> Optional[float]:
         """Joules that the device has taken since the driver was loaded; None where it does not count them."""
         millijoules = ctypes.c_ulonglong()
