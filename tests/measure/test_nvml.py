@@ -67,10 +67,10 @@ class Library:
         return self._put(out, "usual_mw")
 
     def nvmlDeviceGetApplicationsClock(self, device: Any, clock: int, out: Any) -> int:
-        return self._put(out, "limit_mhz") if clock == nvml.SM_CLOCK else 2
+        return self._put(out, "limit_mhz") if clock == nvml.GRAPHICS_CLOCK else 2
 
     def nvmlDeviceGetDefaultApplicationsClock(self, device: Any, clock: int, out: Any) -> int:
-        return self._put(out, "usual_mhz") if clock == nvml.SM_CLOCK else 2
+        return self._put(out, "usual_mhz") if clock == nvml.GRAPHICS_CLOCK else 2
 
     def nvmlDeviceGetTotalEnergyConsumption(self, device: Any, out: Any) -> int:
         return self._put(out, "energy_mj")
