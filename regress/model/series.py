@@ -179,8 +179,8 @@ class ChangePoint:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """What a command says of a change, by measuring two commits in turn: that it is one, or with the verdict `unchanged` that it
-    is none. `ratio` is head over base."""
+    """What a command says of a change, by measuring two commits in turn: that it is one, or, with the verdict `unchanged`, that
+    it is none. `ratio` is head over base."""
 
     base: str
     """Full hash."""
