@@ -217,7 +217,6 @@ IDIOMS = {
     "give or take": "plus or minus",
     "number any more": "stopped giving numbers",
     "the like": "similar",
-    "where there is none": "if there is none",
 }
 """Phrases that a native reader has to read twice, and what an engineer says."""
 

@@ -27,7 +27,7 @@ import pytest
 
 from regress.cli import regress
 from regress.commands.demo import create
-from regress.history.noise import FILE as NOISE_FILE
+from regress.history.memory import NOISE_FILE
 from regress.model import Settings
 from regress.report import Style, render
 from regress.session import Request, Session

@@ -175,7 +175,7 @@ tagging = stack(
     ),
 )
 placing = stack(
-    click.option("--device", type=click.Choice(DEVICES), help="What to measure on [auto]."),
+    click.option("--device", type=click.Choice(DEVICES), help="Device to measure on [auto]."),
     click.option("--machine", metavar="NAME", help="Name of this machine in the history."),
 )
 recorded = stack(

@@ -86,7 +86,7 @@ def explain(
     "--against",
     metavar="CASE|EXPORT",
     multiple=True,
-    help="What the case is compared with: the raw operation below a wrapper. Or exports of the base, each a round; repeatable.",
+    help="Case to compare with, such as the operation below a wrapper; or exports of the base, each a round (repeatable).",
 )
 @click.option("--html", type=Target(), metavar="FILE", help="Also write a page.")
 @click.option("--record", metavar="REV", help="Record the exports as results of that commit.")

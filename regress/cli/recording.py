@@ -173,10 +173,10 @@ def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
 @regress.command("import", short_help="Record what another suite has written of its runs.")
 @click.argument("kind", metavar="FORMAT", type=click.Choice(list(IMPORTED)))
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
-@click.option("--commit", metavar="REV", required=True, help="The commit that was measured.")
-@click.option("--machine", metavar="NAME", default="", help="The machine that it was measured on [this one].")
-@click.option("--env", "environment", metavar="NAME", default="", help="The environment [called like the format].")
-@click.option("--as", "prefix", metavar="NAME", help="What names begin with [the program that wrote it].")
+@click.option("--commit", metavar="REV", required=True, help="Commit that was measured.")
+@click.option("--machine", metavar="NAME", default="", help="Machine that measured it [this one].")
+@click.option("--env", "environment", metavar="NAME", default="", help="Environment name [the format].")
+@click.option("--as", "prefix", metavar="NAME", help="Prefix of names [the program that wrote the file].")
 @stack(where, output)
 def import_(
     kind: str,
@@ -187,10 +187,10 @@ def import_(
     prefix: str | None,
     **options: Any,
 ) -> None:
-    """Record in results_dir what another suite has written of its runs, each file as one run.
+    """Record the files of another suite in results_dir, each as one run.
 
-    FORMAT: google-benchmark, nvbench, pytest-benchmark or hyperfine. A file that is recorded already changes nothing. Where one
-    of them cannot be read, nothing is recorded.
+    FORMAT is google-benchmark, nvbench, pytest-benchmark or hyperfine. Files that are already recorded are skipped. If one of
+    them cannot be read, nothing is recorded.
 
     \b
     Examples:
@@ -199,7 +199,7 @@ def import_(
 
     \b
     Exit codes:
-      0  recorded, or recorded already
+      0  recorded, or already recorded
       2  usage, configuration, unknown revision, or a file that cannot be read
     """
     with invoked(options) as (request, _):
@@ -219,7 +219,7 @@ def import_(
     is_flag=False,
     flag_value="-",
     required=True,
-    help="As CSV [stdout].",
+    help="Write CSV to FILE [stdout].",
 )
 @click.option("--since", metavar="REV|DATE", help="Only commits from this one or date on.")
 @click.option("--machine", metavar="NAME", help="Only results of this machine.")

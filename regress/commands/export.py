@@ -13,8 +13,7 @@ from regress.history import left_out
 from regress.model import Case, Commit, Series
 from regress.run.execute import Watcher
 from regress.run.unmatched import nothing_matches
-from regress.session import Request, Session
-from regress.session.reading import reading
+from regress.session import Request, Session, reading
 from regress.stats.summary import summarize
 from regress.trends import Past, past_of
 

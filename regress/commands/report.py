@@ -17,7 +17,7 @@ from regress.pages.branch import Branch, Dated, branch_of, by_date
 from regress.pages.contents import Contents
 from regress.pages.leaves import Maker
 from regress.project import Project, Request
-from regress.session.reading import reading
+from regress.session import reading
 from regress.trends import Past, past_of
 
 if TYPE_CHECKING:

@@ -21,9 +21,8 @@ from typing import NamedTuple
 
 from regress.compare.circumstances import bimodal, counter_changes, drifting, skew_changes, trending, unlike_devices
 from regress.compare.draft import ALSO_GATING, Draft, Subject, Test
-from regress.compare.evidence import Evidence
+from regress.compare.evidence import Draws, Evidence, draws_of, on_one_card
 from regress.compare.pairing import Benchmarks, Suites, unlike
-from regress.compare.sessions import Draws, draws_of, on_one_card
 from regress.model import (
     METRICS,
     SYNCHRONIZES,

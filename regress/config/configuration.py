@@ -30,7 +30,7 @@ class Config:
     root: Path
     """Folder of the file; relative paths in it start here."""
     repo: Path | None
-    """The local repository; None where the project is cloned from its address."""
+    """The local repository; None if the project is cloned from its address."""
     address: str
     """The address to clone; empty for a local repository."""
     repo_subdir: str

@@ -57,7 +57,7 @@ def _usual_cache() -> tuple[Path, str]:
 
 
 def _expanded(text: str, what: str) -> Path:
-    """The path, with "~" as the user's folder. Raises ConfigError where the user has none."""
+    """The path, with "~" as the user's folder. Raises ConfigError if the user has none."""
     try:
         return Path(text).expanduser()
     except RuntimeError:

@@ -6,7 +6,6 @@ It holds the branches and tags of the address under their own names, and its HEA
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regress.errors import NoRepository, RegressError, quoted, without_password
+from regress.files import lock as take
 from regress.git.commits import shallow
 from regress.git.running import attempt, line, text, transfer
 
@@ -88,7 +88,7 @@ class Clone:
                 fix="set REGRESS_CACHE_DIR to a folder that you can write to",
             ) from error
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            take(lock)
             yield
         finally:
             os.close(lock)

@@ -85,7 +85,7 @@ def _first_parents(at: int, parents: Sequence[Sequence[int]], until: set[int]) -
 
 
 def exists(root: Path, name: str) -> bool:
-    """Whether there is a commit of that name. Raises RegressError where a name is there, and what it names is lost."""
+    """Whether there is a commit of that name. Raises RegressError if a name is there, and what it names is lost."""
     if attempt(root, "rev-parse", "--verify", "--quiet", name + "^{commit}")[0] == 0:
         return True
     status, sha, _ = attempt(root, "rev-parse", "--verify", "--quiet", name)

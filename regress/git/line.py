@@ -14,7 +14,7 @@ def line_between(repository: Repository, good: Commit, bad: Commit, ignore: Sequ
     """The commits after `good` up to `bad` that could have done it, the oldest first: descendants of `good` on the line of
     first parents. What only touches the `ignore` folders is none, nor is what was merged: it counts as one with its merge.
 
-    Raises RevisionError where `bad` does not descend from `good`.
+    Raises RevisionError if `bad` does not descend from `good`.
     """
     between = {each.sha for each in repository.descendants_between(good, bad)}
     if not between:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import random
 import shlex
@@ -13,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from regress.errors import RegressError, quoted
+from regress.files import lock as take
 from regress.git.running import attempt, git_error, line, output, top
 
 Matters = Callable[[Path, str], bool]
@@ -65,7 +65,7 @@ class Worktrees:
                 os.close(self._held.pop(tree))
             lock = os.open(_lock_path(tree), os.O_RDWR)
             try:
-                if _lock_alone(lock):
+                if take(lock, wait=False):  # alone; if not, it may have lost the shared one
                     os.ftruncate(lock, 0)
                     self._discard(tree)
                     removed.append(tree)
@@ -85,18 +85,18 @@ class Worktrees:
         The lock file holds the state of the finished tree. A killed maker leaves it empty, and the kernel releases its lock.
         """
         for _ in range(_LOCK_TRIES):
-            fcntl.flock(lock, fcntl.LOCK_SH)  # waits while another process makes the tree
+            take(lock, shared=True)  # waits while another process makes the tree
             recorded = _read(lock)
             whole = recorded and recorded == self._state(tree)
             if whole and not any(matters(tree, name) for name in self.lacking(tree)):
                 return
-            if _lock_alone(lock):
+            if take(lock, wait=False):  # alone; if not, it may have lost the shared one
                 os.ftruncate(lock, 0)
                 # Recorded as it is, not required to be clean: what a checkout itself leaves different (line endings, file
                 # modes that the file system does not have) is no damage, and must not make the tree again for ever.
                 made = self._make(tree, sha, matters)
                 os.pwrite(lock, made, 0)
-                fcntl.flock(lock, fcntl.LOCK_SH)
+                take(lock, shared=True)
                 if _read(lock) == made:  # else it was removed between the two locks
                     return
             else:
@@ -255,15 +255,6 @@ def _lock_path(tree: Path) -> Path:
 
 def _read(lock: int) -> bytes:
     return os.pread(lock, os.fstat(lock).st_size, 0)
-
-
-def _lock_alone(lock: int) -> bool:
-    """Whether this process now has the lock for itself; if not, it may have lost a shared one."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _close_all(held: dict[Path, int]) -> None:

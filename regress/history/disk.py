@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
-import json
 import os
 import socket
 import tempfile
@@ -13,15 +11,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from regress.errors import StoreError, quoted
-from regress.files import open_file, read_bytes
-from regress.history.json_text import loads
+from regress.files import lock, open_file, read_bytes
 
 LOCK_NAME = ".regress.lock"
 POLL_S = 0.01
-KEPT_TIMEOUT_S = 10.0
 """How long to wait for another process that writes a small state file."""
 
 _CANNOT_LOCK = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
@@ -80,28 +75,6 @@ def is_unfinished(path: Path) -> bool:
 
 def _temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.tmp")
-
-
-def read_kept(path: Path, name: str, version: int) -> dict[str, Any]:
-    """The object of that name in a small file that `changing_kept` wrote; empty if it is missing, broken or of another
-    version."""
-    try:
-        data = loads(read_bytes(path))
-    except (OSError, ValueError):
-        return {}
-    found = data.get(name) if isinstance(data, dict) and data.get("format") == version else None
-    return found if isinstance(found, dict) else {}
-
-
-@contextmanager
-def changing_kept(path: Path, name: str, version: int) -> Iterator[dict[str, Any]]:
-    """The object of `read_kept`, to be changed in the block; it is written after it, with the folder locked. Raises
-    StoreError."""
-    with locked(path.parent, KEPT_TIMEOUT_S):
-        entries = read_kept(path, name, version)
-        yield entries
-        text = json.dumps({"format": version, name: entries}, indent=1, sort_keys=True, allow_nan=False)
-        replace_file(path, f"{text}\n".encode())
 
 
 def append(path: Path, data: bytes, *, lines: bool = True) -> int:
@@ -169,16 +142,7 @@ def _acquire(folder: Path, deadline: float, timeout_s: float) -> tuple[Path, int
     while True:
         descriptor = open_file(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _still_there(path, descriptor):
-                os.ftruncate(descriptor, 0)
-                os.write(descriptor, f"{os.getpid()} {socket.gethostname()}".encode())
-                return path, descriptor
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                holder = os.pread(descriptor, 300, 0).decode(errors="replace")
-                os.close(descriptor)
-                raise _held(folder, holder, timeout_s) from None
+            taken = lock(descriptor, wait=False)
         except OSError as error:
             if error.errno not in _CANNOT_LOCK or path.parent != folder:
                 os.close(descriptor)
@@ -187,7 +151,14 @@ def _acquire(folder: Path, deadline: float, timeout_s: float) -> tuple[Path, int
             path = _node_local(folder)
             os.close(descriptor)
             continue
+        if taken and _still_there(path, descriptor):
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{os.getpid()} {socket.gethostname()}".encode())
+            return path, descriptor
+        holder = os.pread(descriptor, 300, 0).decode(errors="replace")
         os.close(descriptor)
+        if not taken and time.monotonic() > deadline:
+            raise _held(folder, holder, timeout_s)
         time.sleep(POLL_S)
 
 

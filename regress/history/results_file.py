@@ -180,7 +180,7 @@ def malformed(parts: Sequence[str]) -> str:
 
 
 def _row(columns: Sequence[str], values: Any) -> Row | None:
-    """The row by column, None where the columns that are read do not have the shape they should."""
+    """The row by column, None if the columns that are read do not have the shape they should."""
     if not isinstance(values, list):
         return None
     row = dict(zip(columns, values, strict=False))

@@ -145,7 +145,7 @@ _WORDS = tuple(f'"{word}"'.encode() for word in NUMBERS)
 
 
 def _axes(text: bytes) -> Axes | None:
-    """The parameters; None where the text has none."""
+    """The parameters; None if the text has none."""
     try:
         axes = msgspec.json.decode(text, type=list[list[Any]] | None)
     except msgspec.ValidationError:

@@ -94,7 +94,7 @@ def stem_of(program: str) -> str:
 
 def param(value: Any) -> str:
     """A parameter as asv writes it. What reads like a number is one: most formats have all of them as text."""
-    if isinstance(value, str) and re.fullmatch(r"-?(\d+|\d+\.\d*([eE][-+]?\d+)?)", value):
+    if isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d*)?([eE][-+]?\d+)?", value):
         return value
     return repr(writable(value) if isinstance(value, str) else value)
 

@@ -80,7 +80,7 @@ def wants_energy(benchmark: Any) -> bool:
 
 
 def reset_of(benchmark: Any) -> Optional[Call]:
-    """The benchmark's `reset`, which puts inputs back before each sample on the device; None where it has none."""
+    """The benchmark's `reset`, which puts inputs back before each sample on the device; None if it has none."""
     found: Optional[Call] = _method(benchmark, "reset")
     return found
 

@@ -291,7 +291,7 @@ def _opened() -> str:
 
 
 def _threads() -> int:
-    """How many threads this process has; 0 where that cannot be read."""
+    """How many threads this process has; 0 if that cannot be read."""
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:

@@ -90,7 +90,7 @@ class DeviceLoop(Blocks):
         return False
 
     def propose(self, protocol: Protocol) -> Optional[Protocol]:
-        """The protocol with the calls a window and the lanes that suit this call; None where it waits for the device."""
+        """The protocol with the calls a window and the lanes that suit this call; None if it waits for the device."""
         block = self.full_block(self._affordable(protocol), 1)
         if isinstance(block, Starved):
             return None
@@ -174,7 +174,7 @@ class DeviceLoop(Blocks):
     # -- measuring -------------------------------------------------------------------------------------------------------
 
     def sample(self, protocol: Protocol) -> Optional[DeviceSamples]:
-        """Blocks on each lane in turn until there are enough samples; None where the queue cannot be kept full."""
+        """Blocks on each lane in turn until there are enough samples; None if the queue cannot be kept full."""
         found, warm = DeviceSamples(), set()
         lanes = self._backend.lanes(protocol.lanes)
         while True:
@@ -197,7 +197,7 @@ class DeviceLoop(Blocks):
                 return found
 
     def _trend(self, found: DeviceSamples, lanes: Sequence[ContextManager[object]], calls: int) -> Optional[float]:
-        """How far the call's level has moved since its first samples; None where nobody can tell.
+        """How far the call's level has moved since its first samples; None if nobody can tell.
 
         Each lane has its samples at a time of its own, so a difference of lanes may be one of time: the first lane is measured
         once more, and those samples count for nothing else."""
@@ -211,7 +211,7 @@ class DeviceLoop(Blocks):
         return math.log(statistics.median(last) / statistics.median(first)) if first and last else None
 
     def doubt(self, found: DeviceSamples, protocol: Protocol) -> str:
-        """Why the samples are no device time of the call, in words; empty where they are."""
+        """Why the samples are no device time of the call, in words; empty if they are."""
         step_s, calls = self._backend.clock_step_s, protocol.calls
         if found.invalid >= len(found.device):
             return f"no device work was seen: {found.invalid} event times are invalid"

@@ -145,7 +145,7 @@ class Suite:
             yield from self._modules(f"{name}.{child}", problems, announce)
 
     def _used_by(self, recipe: _Recipe, benchmark: Any) -> Dict[str, str]:
-        """What the benchmark uses of the suite's code; empty where the author says by its version what is the same."""
+        """What the benchmark uses of the suite's code; empty if the author says by its version what is the same."""
         if declared_version(benchmark) is not None:
             return {}
         name = recipe.attribute if recipe.owner is None else recipe.owner.__name__
@@ -160,7 +160,7 @@ class Suite:
         """A fresh benchmark of that name, with the overrides in force: what a case leaves in its instance, the next one does
         not see, and what it holds is freed with it. Imports the benchmark's module alone where the name tells which.
 
-        Raises LookupError where the suite has no such benchmark, and whatever the import or the constructor raises.
+        Raises LookupError if the suite has no such benchmark, and whatever the import or the constructor raises.
         """
         recipe = self._found.get(name) or self._by_module(name)
         if recipe is None and not self._discovered:
@@ -202,13 +202,13 @@ class _Recipe(NamedTuple):
     member: Any
 
     def make(self) -> Any:
-        """The benchmark, or None where the function is none."""
+        """The benchmark, or None if the function is none."""
         from asv_runner.discovery import _get_benchmark
 
         return _get_benchmark(self.attribute, self.module, self.owner, self.member)
 
     def could_be(self, name: str) -> bool:
-        """False where the benchmark surely has another name; spares making every other benchmark of the module."""
+        """False if the benchmark surely has another name; spares making every other benchmark of the module."""
         return hasattr(self.member, "benchmark_name") or name.split(".")[-1] == self.attribute
 
     def name_or_none(self) -> Optional[str]:
@@ -338,7 +338,7 @@ def declared_version(benchmark: Any) -> Optional[str]:
 
 
 def unit_of(benchmark: Any) -> str:
-    """What the benchmark calls its unit; asv's word for none where it is no text."""
+    """What the benchmark calls its unit; asv's word for none if it is no text."""
     return benchmark.unit if isinstance(benchmark.unit, str) else "unit"
 
 
@@ -386,7 +386,7 @@ class ParamTexts:
 
 
 def choose_params(benchmark: Any, params: List[str]) -> None:
-    """Set the parameter combination whose texts are `params`. Raises LookupError where the benchmark has none such."""
+    """Set the parameter combination whose texts are `params`. Raises LookupError if the benchmark has none such."""
     for index, combination in enumerate(itertools.product(*benchmark.params)):
         if list(combination) == params:
             if params:

@@ -171,7 +171,7 @@ class Benchmark:
     asv: Dict[str, Any] = field(default_factory=dict)
     """The entry that asv itself would write into benchmarks.json."""
     uses: Dict[str, str] = field(default_factory=dict)
-    """By file of the suite: a word for what the benchmark uses of it. Empty where the author's `version` says what is the
+    """By file of the suite: a word for what the benchmark uses of it. Empty if the author's `version` says what is the
     same, or where nothing is known."""
     program: str = ""
     """What measures it where that is a program of its own: the class of the suite that names it, or of what was imported the
@@ -424,7 +424,7 @@ class Suite:
     benchmarks: List[Benchmark] = nested(Benchmark, many=True)
     problems: List[SuiteProblem] = nested(SuiteProblem, many=True)
     unforkable: str = ""
-    """Why a fork of the process that imported the suite could not measure; empty where nothing speaks against it."""
+    """Why a fork of the process that imported the suite could not measure; empty if nothing speaks against it."""
     threads: List[str] = field(default_factory=list)
     """Modules whose import started threads, which a fork does not have."""
     outside: List[str] = field(default_factory=list)
@@ -477,13 +477,13 @@ class CacheReady:
 @dataclass(frozen=True)
 class Ceilings:
     """The most the device did: bytes moved a second by a large copy (read and written), and by dtype ("float32", "tf32",
-    "bfloat16", "float16") floating point operations a second of a large matrix product. Empty where nothing can measure it."""
+    "bfloat16", "float16") floating point operations a second of a large matrix product. Empty if nothing can measure it."""
 
     copy_bytes_s: float = 0.0
     matmul_flops_s: Dict[str, float] = field(default_factory=dict)
     failure: Optional[Failure] = nested(Failure, default=None)
     peer_bytes_s: float = 0.0
-    """Bytes moved a second by a large copy to the next device; 0 where the process sees no other."""
+    """Bytes moved a second by a large copy to the next device; 0 if the process sees no other."""
 
 
 @dataclass(frozen=True)
@@ -611,7 +611,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What was profiled. The trace has `calls` marked calls after the ones that are skipped; none where it failed."""
+    """What was profiled. The trace has `calls` marked calls after the ones that are skipped; none if it failed."""
 
     calls: int = 0
     seconds: float = 0.0
@@ -758,7 +758,7 @@ def decode(line: bytes, parse: Callable[[bytes], Any] = json.loads) -> Any:
 
 def build(kind: Type[T], data: Any) -> T:
     """A dataclass of this file from the dict that `dataclasses.asdict` made of it; unknown keys are ignored. Raises ValueError
-    where a field has a value of another kind, or none and no default."""
+    if a field has a value of another kind, or none and no default."""
     if not isinstance(data, dict):
         raise ValueError(f"not a {kind.__name__}: {str(data)[:200]}")
     values: Dict[str, Any] = {}

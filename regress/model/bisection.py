@@ -18,7 +18,7 @@ class Contrast:
     before: float | None = None
     after: float | None = None
     ratio: float | None = None
-    """after/before, with its 95 % interval; None where a side has no value, or the first is zero."""
+    """after/before, with its 95 % interval; None if a side has no value, or the first is zero."""
     low: float | None = None
     high: float | None = None
     exact: bool = False

@@ -18,7 +18,7 @@ Confidence = Literal["high", "medium", "low"]
 
 @dataclass(frozen=True)
 class KernelDiff:
-    """One kernel, or one way of copying, on both sides, and how the two were matched; None where a side has none."""
+    """One kernel, or one way of copying, on both sides, and how the two were matched; None if a side has none."""
 
     base: KernelUse | None
     head: KernelUse | None
@@ -102,7 +102,7 @@ class Explained:
 
     comparison: Comparison
     explanation: Explanation | None
-    """Of the profiles whose calls took the median time of their side; None where the case could not be profiled."""
+    """Of the profiles whose calls took the median time of their side; None if the case could not be profiled."""
     base: ProfiledSide | None = None
     head: ProfiledSide | None = None
     files: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from regress.model.profile import Bound
 
 @dataclass(frozen=True)
 class KernelMetrics:
-    """What Nsight Compute measured of one launch. Shares are of what the device has (0.5 is half); None where not collected.
+    """What Nsight Compute measured of one launch. Shares are of what the device has (0.5 is half); None if not collected.
 
     The profiler runs every kernel alone and several times over, with cold caches: durations are not those of a program."""
 

@@ -191,7 +191,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Throughput:
-    """Work a second of one case on one side, and its share of what the device does at most (0.5 is half); None where not
+    """Work a second of one case on one side, and its share of what the device does at most (0.5 is half); None if not
     known."""
 
     bytes_per_s: float | None = None

@@ -251,7 +251,7 @@ class Breakage:
     environment: str
     device: str
     failure: Failure
-    """At the first commit without a number; its message is empty where only asv has recorded it."""
+    """At the first commit without a number; its message is empty if only asv has recorded it."""
     good: str
     """The newest commit with a number."""
     blamed: tuple[Commit, ...]

@@ -20,8 +20,7 @@ there is a lot (Row, Level, Event, Broken) the values stand in order, and Index.
 What makes them is imported by `regress report` alone:
 
     branch      the commits of the report: those with results, tags, who may be to blame
-    lines       one Series as a chart draws it
-    spans       the interval of each value
+    lines       one Series as a chart draws it, with the interval of each value
     rows        one Series as the overview lists it: its status
     events      change points that are one event, in several cases and places
     shifts      events of many benchmarks that are one

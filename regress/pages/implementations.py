@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from regress.compare import implementations
-from regress.compare.crossing import number_of
+from regress.compare.implementations import number_of
 from regress.history import Recorded, Store
 from regress.model import Contender, Implementations, Round, Series, Settings, Standing
 from regress.pages import At, Combination, Sides, Timed, Where

@@ -9,7 +9,7 @@ from regress.units import format_change, format_interval, format_percent
 
 
 def steady(report: Report, style: Style) -> str:
-    """The line of the anchors that are what they were; empty where none is."""
+    """The line of the anchors that are what they were; empty if none is."""
     found = [each for each in report.anchors if not each.drifted and each.within is not None]
     if not found:
         return ""

@@ -59,7 +59,7 @@ def words(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Text from outside as a code span; empty where there is nothing to be seen."""
+    """Text from outside as a code span; empty if there is nothing to be seen."""
     text = cut(visible(text), _LONGEST)
     if not text.strip():
         return ""

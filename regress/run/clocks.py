@@ -11,7 +11,6 @@ limit that NVML calls TDP, the clock that the device can hold within its rated p
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -19,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from regress.errors import RegressError, quoted
-from regress.files import open_file
+from regress.files import lock, open_file
+from regress.run.nvml import module, opened
 
 ENDING = ".clocks"
 
@@ -32,7 +32,7 @@ def locked(uuid: str, folder: Path, note: Callable[[str], None], nvml: Any = Non
     module to use (pynvml). The clocks go back to the driver's own choice: NVML does not tell of an earlier lock. Raises
     RegressError where they cannot be locked, and leaves them then as they were.
     """
-    api = nvml if nvml is not None else _pynvml()
+    api = nvml if nvml is not None else module()
     with _opened(api), _claimed(folder / (uuid + ENDING)) as claim:
         if claim is None:
             raise RegressError(
@@ -66,7 +66,7 @@ def restore_left(folder: Path, note: Callable[[str], None], nvml: Any = None) ->
             with _claimed(path) as claim:
                 uuid = claim.read() if claim is not None else ""
                 if claim is not None and uuid:  # else its run goes on, or has given the clocks back
-                    words = _restored(nvml if nvml is not None else _pynvml(), uuid, claim)
+                    words = _restored(nvml if nvml is not None else module(), uuid, claim)
                     if words:
                         note(words)
         except RegressError as error:
@@ -96,25 +96,16 @@ def _left_locked(uuid: str, failure: str) -> str:
 # -- NVML ----------------------------------------------------------------------------------------------------------------
 
 
-def _pynvml() -> Any:
-    import pynvml
-
-    return pynvml
-
-
 @contextlib.contextmanager
 def _opened(api: Any) -> Iterator[None]:
-    try:
-        api.nvmlInit()
-    except api.NVMLError as error:
-        raise RegressError(
-            "the clocks cannot be locked", why=f"NVML: {error}", fix="regress doctor, or leave --lock-clocks out"
-        ) from None
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(opened(api))
+        except api.NVMLError as error:
+            raise RegressError(
+                "the clocks cannot be locked", why=f"NVML: {error}", fix="regress doctor, or leave --lock-clocks out"
+            ) from None
         yield
-    finally:
-        with contextlib.suppress(api.NVMLError):
-            api.nvmlShutdown()
 
 
 def _device(api: Any, uuid: str) -> Any:
@@ -222,11 +213,6 @@ def _claimed(path: Path) -> Iterator[_Claim | None]:
     except OSError as error:
         raise RegressError(f"cannot use {path}", why=str(error), fix=quoted("rm", "-f", path)) from None
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield None
-        else:
-            yield _Claim(descriptor)
+        yield _Claim(descriptor) if lock(descriptor, wait=False) else None
     finally:
         os.close(descriptor)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 from regress.errors import RegressError
 from regress.measure.backend import cuda, fake
+from regress.run.nvml import module, opened
 
 ALL = "all"
 WORD_BITS = 64
@@ -76,13 +76,10 @@ def allowed() -> frozenset[int]:
 def _near(uuid: str, nvml: Any = None) -> frozenset[int]:
     """The processors near the GPU; empty where nobody knows."""
     with contextlib.suppress(Exception):  # no NVML, one that is too old, a container: all mean that nothing is known
-        api = nvml if nvml is not None else importlib.import_module("pynvml")  # late: only several GPUs need it
-        api.nvmlInit()
-        try:
+        api = nvml if nvml is not None else module()
+        with opened(api):
             words = -(-(os.cpu_count() or 1) // WORD_BITS)
             mask = api.nvmlDeviceGetCpuAffinity(api.nvmlDeviceGetHandleByUUID(uuid), words)
-        finally:
-            api.nvmlShutdown()
         return frozenset(
             index * WORD_BITS + bit for index, word in enumerate(mask) for bit in range(WORD_BITS) if word >> bit & 1
         )

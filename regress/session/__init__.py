@@ -6,9 +6,7 @@ recorder    results on their way into the history
 checkout    the checkout as a side: what of it is measured, and what is kept of that
 fitness     what a machine lacks for measuring on a device
 throughput  what was achieved, from declared work
-reading     how far the reading of results is
 explanation  what regressed, profiled on both sides
-metrics     the metric that was asked for
 """
 
 from __future__ import annotations
@@ -39,6 +37,14 @@ if TYPE_CHECKING:  # what measures is imported where it is needed: many commands
     from regress.run.environments import Prepared
     from regress.run.execute import Job, Measured, Watcher
     from regress.run.plan import FixedRounds, Selection
+import difflib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from regress.model import METRICS
+
+if TYPE_CHECKING:
+    from regress.run.execute import Watcher
 
 
 class Session(Project):
@@ -173,3 +179,29 @@ class Session(Project):
             return ceilings_of(facts, self.cache.parent, lambda: visits.ceilings(job.sides[-1], peer), peer=peer)
         finally:
             visits.close()
+
+
+def check_metric(name: str) -> None:
+    """Raise RegressError, with the name that is near, for one that no benchmark can have; empty is none that was asked for."""
+    known = (*METRICS, "value")
+    if name and name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        fix = f"--metric {near[0] if near else 'gpu_time'}"
+        raise RegressError(f"there is no metric {name}", why=f"known are {', '.join(known)}", fix=fix)
+
+
+def reading(watcher: Watcher) -> Callable[[int, int], None]:
+    """Takes how many bytes are read, and how many there are; tells it by the MiB, and less than one not at all."""
+    told = -1
+
+    def tell(read: int, wanted: int) -> None:
+        nonlocal told
+        if told < 0:
+            if wanted >> 20:
+                watcher.start(wanted >> 20, "reading results, MiB")
+            told = 0
+        if read >> 20 > told:
+            watcher.advance("", (read >> 20) - told)
+            told = read >> 20
+
+    return tell

@@ -63,7 +63,7 @@ class Devices:
             yield "; ".join(dict.fromkeys(words))
 
     def _uuids(self) -> tuple[list[str], str]:
-        """UUIDs of the GPUs that are measured on, in order; empty where there is none, and then why."""
+        """UUIDs of the GPUs that are measured on, in order; empty if there is none, and then why."""
         from regress.measure.backend import DeviceError
         from regress.measure.backend.cuda import CudaBackend
 

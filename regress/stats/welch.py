@@ -19,7 +19,7 @@ POWER = 0.9
 
 @dataclass(frozen=True)
 class Welch:
-    """Head against base. All but `ratio` are None where a side has fewer than two values: there is no test then."""
+    """Head against base. All but `ratio` are None if a side has fewer than two values: there is no test then."""
 
     ratio: float
     """Geometric mean of head over geometric mean of base."""

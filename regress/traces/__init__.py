@@ -2,12 +2,10 @@
 
     timeline    the nouns: Launch, Copy, Sync, Operator, Timeline of a range of calls
     chrome      torch.profiler's Chrome trace -> Timeline
-    chrome_file the file of such a trace -> its events
     nsys        SQLite export of Nsight Systems -> Timeline
     nsys_stats  CSV of `nsys stats` -> totals
     exported    the kind of a file, and exports of Nsight Systems -> CallProfile
-    ncu         CSV of Nsight Compute -> KernelMetrics
-    ncu_run     the commands that run a program under Nsight Compute and print its report
+    ncu         the commands of Nsight Compute, and its CSV -> KernelMetrics
     metered     KernelMetrics of launches -> Metered, the kernels of a call
     intervals   sets of times
     totals      Timeline -> busy and idle time, overlap, transfers, gaps, uses of operators and kernels, the bottleneck

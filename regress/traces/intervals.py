@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 Interval = tuple[float, float]
-"""Start and end; nothing where the end is not after the start."""
+"""Start and end; nothing if the end is not after the start."""
 
 
 def union(intervals: Iterable[Interval]) -> list[Interval]:

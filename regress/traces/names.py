@@ -152,5 +152,5 @@ def on_tensor_cores(name: str) -> bool | None:
 
 
 def precision(name: str) -> str:
-    """The word for what the factors are: TF32, bfloat16, float16, float8, float64, float32; empty where the name has none."""
+    """The word for what the factors are: TF32, bfloat16, float16, float8, float64, float32; empty if the name has none."""
     return next((word for word, pattern in _PRECISIONS if pattern.search(name)), "")

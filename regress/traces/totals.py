@@ -220,7 +220,7 @@ def memory(timeline: Timeline) -> MemoryUse | None:
 
 
 def bottleneck(timeline: Timeline, call: Totals | None = None) -> Bottleneck | None:
-    """None where neither device nor operators were recorded. Work side by side may have shares of more than one in all.
+    """None if neither device nor operators were recorded. Work side by side may have shares of more than one in all.
 
     `call` is what the shares are of, if not of the calls as they were recorded: a call without the profiler."""
     call = call or totals(timeline)

@@ -10,7 +10,7 @@ confirmations  what pairs of commits that were measured in turn say of them
 anchors     commits measured again: a machine that moved
 gating      which series speak for their cases, and which of their changes
 shifts      many unrelated benchmarks that moved at one commit: was it the machine?
-manner      whether something was measured otherwise where it moved
+manner      whether something was measured differently where it moved
 breakages   which cases gave numbers and give none any more
 drift       what the steps since a release add up to
 events      all of that over the recorded commits of a project, and what of it nobody knew before

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from regress.compare.draft import ALSO_GATING
-from regress.compare.sessions import Draws, draws_of
+from regress.compare.evidence import Draws, draws_of
 from regress.model import Anchor, Comparison, Series, Settings, Verdict
 from regress.stats.summary import summarize
 from regress.stats.welch import Welch, welch

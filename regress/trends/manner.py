@@ -1,4 +1,4 @@
-"""Whether a case was measured otherwise from one commit to the next: what no level is told apart by, and may be what moved.
+"""Whether a case was measured differently from one commit to the next: what no level is told apart by, and may be what moved.
 
 What makes values incomparable (driver, protocol, what the author declares) splits a series already. This is the rest: how many
 calls a sample spans, how many samples there are, how long a round lasts.

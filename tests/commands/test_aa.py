@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 
 from regress.compare import Steps, steps
-from regress.history.aa import FILE
+from regress.history.memory import AA_FILE as FILE
 from regress.session import Request, Session
 from tests.conftest import Project, Result, inside, interrupted, start
 

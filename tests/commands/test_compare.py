@@ -233,7 +233,7 @@ def test_other_declared_sampling_is_a_mark_across_which_nothing_is_claimed(tmp_p
     (found,) = [each for each in compared(p, "HEAD~1", "HEAD").comparisons if each.metric.name == "gpu_time"]
     assert (str(found.verdict), found.ratio) == ("incomparable", None)
     assert found.reasons == ("different declared repeat: 5 on the base, 8 on the head",)
-    # Measured again as head was: what was measured otherwise is no part of the base any more, and that is said.
+    # Measured again as head was: what was measured differently is no part of the base any more, and that is said.
     assert p.regress("run", "HEAD~1", "-q").code == 0
     report = compared(p, "HEAD~1", "HEAD")
     (found,) = [each for each in report.comparisons if each.metric.name == "gpu_time"]

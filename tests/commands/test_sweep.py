@@ -362,9 +362,7 @@ def test_a_side_that_cannot_be_measured_does_not_cost_the_others(project: Callab
     shas += [p.commit({"proj/__init__.py": code(), "NEWS": str(at)}) for at in range(2)]
     result = p.regress("sweep", "ALL", "--format", "json")
     report = document(result)
-    told = (
-        "no change can be told yet (2 of 3 commits measured, 1 failed); it takes at least 2 more commits with results"
-    )
+    told = "no change can be detected yet (2 of 3 commits measured, 1 failed); it takes at least 2 more commits with results"
     assert (result.code, report["remark"]) == (3, told), result.err
     assert any(shas[0][:8] in each and "died" in each for each in report["warnings"])
     assert set(rounds_of(p)) == set(shas[1:])
@@ -564,10 +562,10 @@ def test_a_sweep_of_few_commits_says_that_nothing_can_be_told_yet(tmp_path: Path
 
     assert told({"x.time_g"}) == "nothing new (0 of 1 commit measured)"
     assert told({"x.time_f"}) == (
-        "no change can be told yet (0 of 1 commit measured); it takes at least 2 more commits with results"
+        "no change can be detected yet (0 of 1 commit measured); it takes at least 2 more commits with results"
     )
     assert told({"x.time_f", "x.time_g"}) == (
-        "nothing new (0 of 1 commit measured); 1 of 2 cases cannot be told yet: it takes at least 2 more commits with results"
+        "nothing new (0 of 1 commit measured); 1 of 2 cases cannot be judged yet: it takes at least 2 more commits with results"
     )
 
 

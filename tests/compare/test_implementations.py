@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from regress.compare import implementations
-from regress.compare.crossing import number_of, size_of, stretches_of, words
+from regress.compare.implementations import number_of, size_of, stretches_of, words
 from regress.model import Benchmark, Case, Contender, Implementations, Round, Standing, Stretch, Summary
 from regress.stats.welch import welch
 

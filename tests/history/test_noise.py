@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from regress.history import remember_noise, remembered_noise
-from regress.history.noise import FILE, MEMORY
+from regress.history.memory import MEMORY
+from regress.history.memory import NOISE_FILE as FILE
 from regress.model import Spread
 
 

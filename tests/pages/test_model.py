@@ -18,9 +18,8 @@ from regress.pages.broken import broken_of
 from regress.pages.contents import _gone, _labels, _numbered, _shortened
 from regress.pages.events import events_of
 from regress.pages.leaves import shard_file
-from regress.pages.lines import Levelled, change_of, levelled, line_of
+from regress.pages.lines import Levelled, change_of, levelled, line_of, spans_of
 from regress.pages.rows import row_of
-from regress.pages.spans import spans_of
 from regress.stats.summary import summarize
 from regress.trends import changes_of
 from regress.trends.changes import series_rule

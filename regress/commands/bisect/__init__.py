@@ -29,8 +29,7 @@ from regress.history import keep_confirmed
 from regress.model import Bisection, Case, Commit, Contrast, Report
 from regress.run.execute import Watcher, discover, where_searched
 from regress.run.plan import cases_of
-from regress.session import Request, Session, counted, quoted
-from regress.session.metrics import check_metric
+from regress.session import Request, Session, check_metric, counted, quoted
 from regress.units import format_duration
 
 

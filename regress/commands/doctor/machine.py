@@ -17,6 +17,7 @@ from regress.measure.backend.base import Backend
 from regress.measure.backend.torch_events import built_for
 from regress.measure.windows import agreement
 from regress.model import Check, Report
+from regress.run import nvml
 from regress.run.execute import Watcher, discover
 from regress.session import Request, Session, counted
 from regress.session.fitness import device_checks, torch_checks
@@ -70,18 +71,14 @@ def _device(kind: str) -> Iterator[Check]:
 
 
 def _others_on_device(facts: Mapping[str, Any]) -> Iterator[Check]:
-    import pynvml
-
     if "driver" not in facts:
         return
+    api = nvml.module()
     try:
-        pynvml.nvmlInit()
-        device = pynvml.nvmlDeviceGetHandleByUUID(
-            facts["gpu_uuid"]
-        )  # by index it would be the first of all, hidden ones too
-        others = [each.pid for each in pynvml.nvmlDeviceGetComputeRunningProcesses(device) if each.pid != os.getpid()]
-        pynvml.nvmlShutdown()
-    except pynvml.NVMLError as error:
+        with nvml.opened(api):
+            device = api.nvmlDeviceGetHandleByUUID(facts["gpu_uuid"])  # an index would count hidden ones too
+            others = [each.pid for each in api.nvmlDeviceGetComputeRunningProcesses(device) if each.pid != os.getpid()]
+    except api.NVMLError as error:
         yield Check("other processes", "warn", f"cannot be asked for: {error}", "nvidia-smi lists them")
         return
     if others:

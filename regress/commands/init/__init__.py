@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from regress import config as configuration
 from regress.commands.init import files
@@ -24,7 +25,7 @@ from regress.compare.steps import LOOKS
 from regress.config import environment as environment_of
 from regress.errors import RegressError, RevisionError, StoreError, exits
 from regress.git import Repository, open_repository
-from regress.history.disk import changing_kept, read_kept
+from regress.history.kept import Kept
 from regress.model import Case, Check, Report
 from regress.run.execute import Watcher
 from regress.session import Request, Session, counted, quoted
@@ -41,6 +42,14 @@ FILE, FORMAT, KEPT = "classified.json", 2, 20
 """In the cache: the patterns found last, which `--write` adds, and what was not tried, of this many states of suites."""
 NO_PROJECT = {"build", "dist", "env", "venv", "site-packages", "node_modules"}
 """Folders whose compiled files are not the project's own."""
+
+
+class LookedOver(NamedTuple):
+    """A suite that was classified, and is as it was since."""
+
+    patterns: list[str]
+    left: str
+    """What was not tried, in words."""
 
 
 def init(
@@ -109,22 +118,18 @@ def _of_new_configuration(session: Session, directory: Path, watcher: Watcher, b
 def _of_existing(session: Session, file: File, watcher: Watcher, write: bool, budget_s: float) -> Report:
     """The report on a suite with a configuration, and the block for it, or with `write` the word that it was added."""
     key = _state(session)
-    kept = read_kept(session.cache / FILE, "suites", FORMAT).get(key) if write else None
-    if isinstance(kept, dict) and isinstance(
-        kept.get("patterns"), list
-    ):  # looked over before, and nothing has changed since
-        checks = (
-            *_added(session, file, list(map(str, kept["patterns"]))),
-            *_untried(session, str(kept.get("left", ""))),
-        )
+    kept = Kept(session.cache / FILE, "suites", LookedOver, FORMAT)
+    known = kept.read().get(key) if write else None
+    if known is not None:  # looked over before, and nothing has changed since
+        checks = (*_added(session, file, known.patterns), *_untried(session, known.left))
         return Report("init", checks=checks, suggestions=(("then", "regress check"),))
     seen = _classified(session, watcher, budget_s)
     report = _described(session, seen)
     if seen.interrupted:
         return report
-    with contextlib.suppress(StoreError), changing_kept(session.cache / FILE, "suites", FORMAT) as suites:
+    with contextlib.suppress(StoreError), kept.changing() as suites:
         suites.pop(key, None)
-        suites[key] = {"patterns": seen.patterns(), "left": seen.left}
+        suites[key] = LookedOver(seen.patterns(), seen.left)
         for old in list(suites)[:-KEPT]:
             del suites[old]
     if write:

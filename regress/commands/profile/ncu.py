@@ -19,7 +19,7 @@ from regress.run.plain import Plain, plain
 from regress.run.profiled import trace_name
 from regress.run.watched import Ended, watched
 from regress.session import Request, Session, counted
-from regress.traces import ncu, ncu_run
+from regress.traces import ncu
 from regress.traces.metered import devices, metered
 
 CALLS = 1
@@ -102,7 +102,7 @@ def _refuse_files(words: Sequence[str]) -> None:
 
 def _tool() -> str:
     try:
-        return ncu_run.find()
+        return ncu.find()
     except ProfileError as error:
         raise _nothing(error) from None
 
@@ -164,10 +164,10 @@ class _Meter:
         return replace(found, report=str(report), failure=failure), ended.interrupted
 
     def _recorded(self, program: Plain, report: Path, log: Path, timeout_s: float, tell: Tell) -> Ended:
-        words = ncu_run.record(program.words, report, ncu=self.tool, launch_count=MOST_LAUNCHES)
+        words = ncu.record(program.words, report, ncu=self.tool, launch_count=MOST_LAUNCHES)
 
         def seen(line: str) -> None:
-            kernel = ncu_run.kernel_of(line)
+            kernel = ncu.kernel_of(line)
             if kernel is not None:
                 tell(kernel)
 
@@ -181,7 +181,7 @@ class _Meter:
         """The kernels in the report, printed into the table. Raises ProfileError if there are none."""
         if not report.exists():
             raise ncu.failure(ended.output)
-        shown = ncu_run.show(report, ncu=self.tool)
+        shown = ncu.show(report, ncu=self.tool)
         try:
             done = subprocess.run(shown, capture_output=True, timeout=SHOW_TIMEOUT_S, check=False)
         except subprocess.TimeoutExpired:

@@ -287,9 +287,9 @@ def _remark(run: Sweep, found: Events) -> str:
     still = [f"{counted(number, noun)} {what}" for number, noun, what in before if number]
     young, of, takes = _untold(found)
     if young == of and young and not words:
-        words, still = ["no change can be told yet"], [takes, *still]
+        words, still = ["no change can be detected yet"], [takes, *still]
     elif young:
-        still.append(f"{young} of {counted(of, 'case')} cannot be told yet: {takes}")
+        still.append(f"{young} of {counted(of, 'case')} cannot be judged yet: {takes}")
     return "; ".join([f"{', '.join(words) or 'nothing new'} ({', '.join(measured)})", *still])
 
 

@@ -12,18 +12,19 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from regress.compare.pairing import code_differs
 from regress.history import Store
-from regress.history.disk import changing_kept, read_kept
+from regress.history.kept import Kept
 from regress.model import Batch, Benchmark, Case, Round
 from regress.run.execute import Measured
 from regress.session import Session
 from regress.session.remarks import needs_device
 
 FILE = "sweep.json"
-FORMAT = 1
+
+Tried = tuple[int, str] | str
+"""How often a build failed, and why; or the version of a benchmark that a commit does not have."""
 TRIES = 3
 
 
@@ -45,15 +46,14 @@ class Done:
         self._session, self.environment = session, environment
         self._benchmarks, self._cases, self._rounds, self._retry = benchmarks, cases, rounds, retry
         self._store = Store(session.config.results_dir)
-        self._path = session.cache / FILE
+        self._kept = Kept(session.cache / FILE, "commits", dict[str, Tried])
         build = repr((session.config.settings.build, session.config.settings.env_key, environment))
         self._build = "build " + hashlib.sha256(build.encode()).hexdigest()[:16]
-        self._tried = {} if retry else read_kept(self._path, "commits", FORMAT)
+        self._tried = {} if retry else self._kept.read()
 
     def missing(self, sha: str) -> dict[Case, int]:
         """The rounds that the commit lacks of each case; empty where it has all it can have."""
-        known = self._tried.get(sha)
-        known = known if isinstance(known, dict) else {}
+        known = self._tried.get(sha, {})
         if _times(known.get(self._build)) >= TRIES:
             return {}
         had, hopeless = self._had(sha)
@@ -87,9 +87,8 @@ class Done:
 
     def unbuilt(self, sha: str, why: str) -> None:
         """The commit did not build in this sweep."""
-        before = self._tried.get(sha)
-        times = _times(before.get(self._build)) if isinstance(before, dict) else 0
-        self._remember(sha, {self._build: [times + 1, why]})
+        times = _times(self._tried.get(sha, {}).get(self._build))
+        self._remember(sha, {self._build: (times + 1, why)})
 
     def absent(self, sha: str, cases: Iterable[Case]) -> None:
         """The commit does not have these cases: a file cannot be imported with its code, or parameters depend on it."""
@@ -101,12 +100,11 @@ class Done:
     def _absent(self, name: str) -> str:
         return f"{self.environment} {name}"
 
-    def _remember(self, sha: str, entries: Mapping[str, Any]) -> None:
+    def _remember(self, sha: str, entries: Mapping[str, Tried]) -> None:
         if not entries:
             return
-        with changing_kept(self._path, "commits", FORMAT) as commits:
-            before = commits.get(sha)
-            commits[sha] = {**(before if isinstance(before, dict) else {}), **entries}
+        with self._kept.changing() as commits:
+            commits[sha] = {**commits.get(sha, {}), **entries}
         self._tried = {**self._tried, sha: commits[sha]}
 
 
@@ -123,9 +121,9 @@ class Missing:
         return None if asked or not cases else Batch({case: self._missing[case] for case in cases}, self._first)
 
 
-def _times(entry: Any) -> int:
+def _times(entry: Tried | None) -> int:
     """How often a build failed."""
-    return entry[0] if isinstance(entry, list) and entry and isinstance(entry[0], int) else 0
+    return entry[0] if isinstance(entry, tuple) else 0
 
 
 def _ours(round: Round) -> bool:

@@ -135,7 +135,7 @@ class DriverPool(MemoryProbe):
 
     @classmethod
     def of(cls, driver: Any, device: int) -> Optional[DriverPool]:
-        """The pool of the device, or None where the driver or the device has none."""
+        """The pool of the device, or None if the driver or the device has none."""
         find = getattr(driver, "cuDeviceGetDefaultMemPool", None) if driver is not None else None
         pool = ctypes.c_void_p()
         return cls(driver, pool) if find is not None and find(ctypes.byref(pool), device) == 0 else None

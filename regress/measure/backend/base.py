@@ -29,7 +29,7 @@ class MemoryProbe:
 
     name = ""
     exact = True
-    """The same code gives the same bytes; False where other things move the reading too."""
+    """The same code gives the same bytes; False if other things move the reading too."""
 
     def __enter__(self) -> MemoryProbe:
         return self
@@ -160,7 +160,7 @@ class Backend:
         return {}
 
     def synchronize(self) -> None:
-        """Wait until the device has done everything. Raises DeviceError where earlier work failed."""
+        """Wait until the device has done everything. Raises DeviceError if earlier work failed."""
 
     def pause(self, seconds: float) -> None:
         """Do nothing for that long."""
@@ -239,7 +239,7 @@ class DeviceBackend(Backend):
         return Tracer("this kind of device cannot be traced")
 
     def energy_j(self) -> Optional[float]:
-        """Joules that the device has taken so far, from any beginning; None where it does not count them."""
+        """Joules that the device has taken so far, from any beginning; None if it does not count them."""
         return None
 
     def limits(self) -> Dict[str, float]:

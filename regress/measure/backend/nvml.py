@@ -67,7 +67,7 @@ class Nvml:
         self._opened = False
 
     def driver_version(self) -> str:
-        """The kernel driver's version (580.159.04); empty where it cannot be read."""
+        """The kernel driver's version (580.159.04); empty if it cannot be read."""
         self._open()
         text = ctypes.create_string_buffer(96)
         done = self._ask("nvmlSystemGetDriverVersion", text, ctypes.c_uint(len(text)))
@@ -110,7 +110,7 @@ class Nvml:
         return found
 
     def energy_j(self) -> Optional[float]:
-        """Joules that the device has taken since the driver was loaded; None where it does not count them."""
+        """Joules that the device has taken since the driver was loaded; None if it does not count them."""
         millijoules = ctypes.c_ulonglong()
         counted = self._of_device("nvmlDeviceGetTotalEnergyConsumption", ctypes.byref(millijoules))
         return millijoules.value * 1e-3 if counted else None

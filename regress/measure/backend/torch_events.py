@@ -63,7 +63,7 @@ def built_for() -> Tuple[str, str]:
 
 
 def amd_backend() -> Optional[TorchBackend]:
-    """The backend of an AMD device, or None without one. Raises DeviceError where torch is not there for it."""
+    """The backend of an AMD device, or None without one. Raises DeviceError if torch is not there for it."""
     if not os.path.exists(AMD_DEVICE):
         return None
     if built_for()[0] != "hip":
@@ -88,7 +88,7 @@ def _answered(method: Method) -> Method:
 
 
 class TorchBackend(DeviceBackend):
-    """The first device that torch sees. Raises DeviceError where torch is missing, or built for no device."""
+    """The first device that torch sees. Raises DeviceError if torch is missing, or built for no device."""
 
     name = "torch"
 

@@ -15,7 +15,7 @@ from regress.text.style import Style
 
 
 def write_explained(report: Report, path: Path) -> None:
-    """Write the page of what the report explains. Raises RegressError where it cannot be written."""
+    """Write the page of what the report explains. Raises RegressError if it cannot be written."""
     compared = [f"{label} {commit} {subject}" for label, commit, subject, *_ in sides(report, Style())]
     data = {
         "lede": " · ".join(filter(None, [*compared, place(report)])),

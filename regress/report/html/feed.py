@@ -208,7 +208,7 @@ def _stopped(index: Index) -> Iterator[_Item]:
 
 
 def _reach(index: Index, event: Event) -> str:
-    """In how many cases and where; nothing where it could be no other."""
+    """In how many cases and where; nothing if there is only one."""
     cases = f"{event.cases} of {event.of_cases} cases" if event.cases > 1 else ""
     places = ", ".join(index.places[each].label for each in event.places) if len(index.places) > 1 else ""
     return "; ".join(filter(None, (cases, places and f"on {places}")))

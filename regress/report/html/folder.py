@@ -77,7 +77,7 @@ class _Manifest:
 
 
 def write_folder(site: Site, folder: Path, progress: Progress) -> Written:
-    """Bring the folder up to date. Raises RegressError where it holds something else, or cannot be written. What was made is
+    """Bring the folder up to date. Raises RegressError if it holds something else, or cannot be written. What was made is
     kept where it is interrupted."""
     before = _manifest(folder)
     kept = dict(before.benchmarks)
@@ -158,7 +158,7 @@ def _bring_up_to_date(folder: Path, leaf: Leaf, found: _Kept | None) -> _Done:
 
 
 def write_file(site: Site, path: Path, progress: Progress) -> Written:
-    """The whole report in one file. Raises RegressError where it cannot be written."""
+    """The whole report in one file. Raises RegressError if it cannot be written."""
 
     def work(leaf: Leaf) -> tuple[str, Part]:
         shard, part = leaf.make()

@@ -5,7 +5,6 @@ Its own packages go first on the path, under an interpreter that has what the pr
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from regress.config import Config, own_paths
 from regress.errors import BuildFailed, NothingMeasured, RegressError, quoted
+from regress.files import lock
 from regress.model import DEFAULT_ENVIRONMENT, EXISTING, Environment, Side
 from regress.run.environments import wheels
 from regress.run.environments.kept import Kept, key_of
@@ -247,8 +247,8 @@ def _build(side: Side, tree: Path, python: str, environment: Environment, site: 
     key = _key(side, python, environment, site)
     kept = Kept(cache / "kept", settings.build_cache_bytes)
     cache.mkdir(parents=True, exist_ok=True)
-    with (cache / f"{side.commit.sha}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # one process builds, another that wants the same tree waits
+    with (cache / f"{side.commit.sha}.lock").open("w") as file:
+        lock(file.fileno())  # one process builds, another that wants the same tree waits
         done = mark.read_text().split() if mark.exists() else []
         if len(done) == 2 and done[0] == key:
             return float(done[1])

@@ -21,7 +21,7 @@ from regress.commands.demo import create
 from regress.commands.profile.case import FOLDER
 from regress.report.json import schema
 from regress.session import Request, Session
-from regress.traces import ncu_run
+from regress.traces import ncu
 from tests.conftest import closed, with_this_checkout
 from tests.traces import fake_ncu
 
@@ -173,7 +173,7 @@ def test_why_nothing_was_measured(monkeypatch: pytest.MonkeyPatch, wrong: str, w
 @pytest.mark.usefixtures("gpu")
 def test_without_the_tool(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr(ncu_run.find, "__defaults__", ((),))
+    monkeypatch.setattr(ncu.find, "__defaults__", ((),))
     done = invoke(CASE)
     assert done.exit_code == 5
     assert "error: Nsight Compute is not installed here" in done.stderr

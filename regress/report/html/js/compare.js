@@ -155,7 +155,7 @@
       const table = R.table({
         rows: wanted,
         name: `compare-${base.value}-${head.value}`,
-        caption: "Benchmarks that are not unchanged",
+        caption: "Changed benchmarks",
         sort: R.get("sort") || "verdict",
         link: each => R.rowLink(each.row),
         onsort: sort => {

@@ -99,11 +99,11 @@
               ),
             line.read.length > 0 &&
               item(
-                "Corrected for who measured",
+                "Corrected for the machine",
                 line.cards.length > 1
                   ? "by commits that several cards have measured"
                   : "by windows in turn with other commits",
-                h("div", {class: "soft"}, "grey points: as it was read"),
+                h("div", {class: "soft"}, "grey points: raw values"),
               ),
           ],
       item(

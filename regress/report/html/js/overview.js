@@ -43,13 +43,13 @@
     if (cases > 0 && cases === gone) return "Nothing is measured any more.";
     if (cases === gone + failed) return "Nothing gives a number.";
     if (cases === gone + failed + undecided)
-      return young === undecided ? `Nothing can be told yet: ${takes}.` : "Nothing can be told: all that is measured is undecided.";
+      return young === undecided ? `Nothing can be judged yet: ${takes}.` : "Nothing can be judged: every measured case is undecided.";
     const some = (n, what) => n > 0 && `${n} of ${text.counted(cases, "case")} ${what}`;
     const open = [
       tentative > 0 && waiting > 0 && `${text.counted(waiting, "benchmark")} may be: measure again`,
       changed > 0 && `${changed} changed, direction not declared`,
       some(undecided - young, undecided - young === 1 ? "is undecided" : "are undecided"),
-      some(young, `cannot be told yet: ${takes}`),
+      some(young, `cannot be judged yet: ${takes}`),
     ].filter(Boolean);
     const subject = count.acknowledged ? "Nothing but what is acknowledged" : "Nothing";
     return open.length ? `${subject} is known to be worse; ${open.join("; ")}.` : `${subject} is worse than before.`;
