@@ -247,8 +247,9 @@ class Repository:
         With uncommitted changes HEAD; away from the default branch the merge base with it; else HEAD~1. Where the merge
         base is HEAD itself (a branch without commits of its own) it is HEAD~1 too, as a commit says nothing beside itself.
         Untracked files are no changes here: what a build leaves behind would turn a check of a branch into one of nothing.
+        Beside the first commit there is nothing but them.
         """
-        if self.changed_files(ignore, untracked=False):
+        if self.changed_files(ignore, untracked=self._is_first()):
             return "HEAD", "HEAD, without the uncommitted changes"
         branch = self.default_branch()
         if branch is not None and branch != self.current_branch():
@@ -258,6 +259,10 @@ class Repository:
             if base.sha != head:
                 return base.sha, f"merge base with {branch}"
         return "HEAD~1", "HEAD~1"
+
+    def _is_first(self) -> bool:
+        head = self.resolve("HEAD")
+        return not head.parents and head.sha not in shallow(self.common_dir)
 
     # -- changes ---------------------------------------------------------------------------------------------------------
 

@@ -253,6 +253,14 @@ def test_what_git_does_not_know_changes_no_base(project: Project) -> None:
     assert repository.default_base()[0] == "HEAD"
 
 
+def test_beside_the_first_commit_there_is_what_git_does_not_know(project: Project) -> None:
+    project.commit("one", code="1")
+    repository = project.open()
+    assert repository.default_base() == ("HEAD~1", "HEAD~1"), "nothing to compare with, as is said where it is resolved"
+    (project.root / "bench.py").write_text("2")
+    assert repository.default_base()[0] == "HEAD"
+
+
 def test_the_base_of_a_branch_without_commits_is_the_parent(project: Project) -> None:
     project.commit("one")
     project.commit("two")
