@@ -322,8 +322,10 @@ class Repository:
         """
         head = self.resolve("HEAD")
         who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in _NOBODY.items()}
-        own = [path.resolve() for path in ignore if path.resolve().is_relative_to(self.root)]
-        left = [f":(exclude,top,literal){path.relative_to(self.root)}" for path in own if path.resolve() != self.root]
+        below = [path.resolve() for path in ignore if self.root in path.resolve().parents]
+        own = [str(path.relative_to(self.root)) for path in below]
+        ignored = [name for name in own if self.ignores(name) or self.ignores(f"{name}/")]
+        left = [f":(exclude,top,literal){name}" for name in own if name not in ignored]
         with tempfile.TemporaryDirectory(prefix="index-", dir=scratch()) as folder:
             index = Path(folder) / "index"
             user_index = self.git_dir / "index"
@@ -331,6 +333,9 @@ class Repository:
                 shutil.copy2(user_index, index)
             variables = {"GIT_INDEX_FILE": str(index)}
             output(self.root, "add", "--all", "--", ":/", *left, variables=variables)
+            if ignored:  # git refuses to leave them out by name; what it tracks of them all the same stays as it was
+                kept = [f":(top,literal){name}" for name in ignored]
+                output(self.root, "reset", "--quiet", "HEAD", "--", *kept, variables=variables)
             tree = text(output(self.root, "write-tree", variables=variables)).strip()
         made = output(self.root, "commit-tree", tree, "-p", head.sha, "-m", "the working tree", variables=who)
         return text(made).strip()

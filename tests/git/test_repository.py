@@ -326,6 +326,21 @@ def test_a_snapshot_is_the_tree_as_it_is(project: Project) -> None:
     assert repository.snapshot([project.root / "results"]) != made
 
 
+def test_a_snapshot_leaves_out_what_git_ignores_and_tracks_all_the_same(project: Project) -> None:
+    """As results are that somebody has added by force."""
+    project.commit("one", code="1")
+    (project.root / ".gitignore").write_text(".asv\n")
+    (project.root / ".asv" / "results").mkdir(parents=True)
+    (project.root / ".asv" / "results" / "a.json").write_text("1")
+    project.git("add", "--force", ".asv", ".gitignore")
+    project.git("commit", "-qm", "results")
+    (project.root / ".asv" / "results" / "a.json").write_text("2")
+    (project.root / "code.py").write_text("2")
+    made = project.open().snapshot([project.root / ".asv" / "results", project.root / "known.toml"])
+    assert project.git("show", f"{made}:.asv/results/a.json") == "1"
+    assert project.git("show", f"{made}:code.py") == "2"
+
+
 def test_a_snapshot_where_the_configuration_is_below_the_top(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.commit("first")
     (project.root / "sub").mkdir()
