@@ -56,7 +56,7 @@ oldest:
 	sed -n '/^dependencies/,/^]/s/^ *"\([^>]*\)>=\([^";]*\).*/\1==\2/p' pyproject.toml > build/oldest/constraints.txt
 	$(OLDEST)/python -m pip install --quiet --disable-pip-version-check --constraint build/oldest/constraints.txt ".[test]"
 	$(OLDEST)/python -m pytest -n 2 --dist loadgroup -p no:cacheprovider -m "not gpu and not slow and not browser" \
-	    tests/history tests/git tests/stats tests/compare tests/test_config.py \
+	    tests/history tests/git tests/stats tests/compare tests/trends tests/acks tests/test_config.py \
 	    --deselect tests/history/test_machine.py::test_the_facts_are_those_asv_detects  # the oldest asv gives kilobytes for bytes
 
 # Tests that need a CUDA device, with whatever Python has torch there: make gpu GPU_PYTHON=python3. Of the other files some need
@@ -65,7 +65,7 @@ GPU_PYTHON ?= $(BIN)/python
 gpu:
 	$(GPU_PYTHON) -m pytest -m gpu -p no:cacheprovider $(shell grep -rlF mark.gpu tests --include='test_*.py')
 
-# The tables of docs/measuring.md, measured anew on a machine with a CUDA device
+# The tables of docs/evidence.md, measured anew on a machine with a CUDA device
 acceptance:
 	$(GPU_PYTHON) -m tests.acceptance --out $(or $(OUT),build/acceptance)
 

@@ -13,3 +13,11 @@ FORMATS = {
     "junit": "regress.report.junit",
 }
 """Format of a report -> the module whose `render` writes it."""
+
+IMPORTED = {
+    "google-benchmark": "regress.importers.google_benchmark",
+    "nvbench": "regress.importers.nvbench",
+    "pytest-benchmark": "regress.importers.pytest_benchmark",
+    "hyperfine": "regress.importers.hyperfine",
+}
+"""Format of what another suite has written -> the module whose `read` reads it."""

@@ -6,6 +6,7 @@ that mends it.
     ├── RevisionError         a revision, range or parent that does not exist
     ├── NoRepository          the repository under test is not at hand
     ├── StoreError            the history cannot be read or written
+    ├── DocumentError        what another suite has written cannot be read
     ├── ProfileError          a trace or an export that cannot be read, or a profiler that cannot run
     ├── BuildFailed           code 3: the head does not build
     └── NothingMeasured       code 5: nothing could be measured or compared
@@ -57,7 +58,7 @@ _WORDS: dict[Exit, State] = {
 
 
 def ranked(codes: Iterable[Exit]) -> tuple[Exit, ...]:
-    """Those that are not PASSED, as they rank; PASSED alone where there are none."""
+    """Those that are not PASSED, as they rank; PASSED alone if there are none."""
     held = set(codes) - {Exit.PASSED}
     return tuple(code for code in Exit if code in held) or (Exit.PASSED,)
 
@@ -91,6 +92,10 @@ class NoRepository(RegressError):
 
 
 class StoreError(RegressError):
+    pass
+
+
+class DocumentError(RegressError):
     pass
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 __all__ = [
     "MISSING",
+    "counted",
     "format_ago",
     "format_alike",
     "format_bytes",
@@ -35,6 +36,7 @@ Scales = tuple[tuple[str, float], ...]
 
 _TIMES: Scales = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 _SIZES: Scales = (("TiB", 2.0**40), ("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("B", 1.0))
+_ENERGIES: Scales = (("kJ", 1e3), ("J", 1.0), ("mJ", 1e-3), ("uJ", 1e-6))
 _PREFIXES: Scales = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))
 _SCALES = {
     "s": _TIMES,
@@ -43,6 +45,7 @@ _SCALES = {
     "B": _SIZES,
     "byte": _SIZES,
     "bytes": _SIZES,
+    "J": _ENERGIES,
     "count": (("", 1.0),),
 }
 """Units that are scaled, by the names that asv and our metrics give them; any other unit is printed as it was declared."""
@@ -255,3 +258,8 @@ def _age(seconds: float) -> str:
         if seconds < limit:
             return f"{seconds / size:.0f} {word}"
     return f"{seconds / _YEAR:.0f} years"
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 case", "2 cases"."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")

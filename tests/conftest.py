@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,14 +18,32 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, settings
 
+from regress.measure.backend import DeviceError
+from regress.measure.backend.cuda import visible_uuids
+
 # No clock and no dice decide whether a test passes.
 settings.register_profile("suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Torch's profiler never lets go of CUPTI, so what counts launches comes first in a process."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Torch's profiler never lets go of CUPTI, so what counts launches comes first in a process. What needs a device is skipped
+    where there is none, unless it was asked for by its mark: then it is to fail."""
     items.sort(key=lambda item: item.path.name != "test_counters.py")
+    asked = re.search(r"(?<!not )\bgpu\b", config.option.markexpr)
+    if not asked and any(item.get_closest_marker("gpu") for item in items) and (why := _no_device()):
+        for item in items:
+            if item.get_closest_marker("gpu"):
+                item.add_marker(pytest.mark.skip(reason=why))
+
+
+def _no_device() -> str:
+    """Why nothing that needs a CUDA device can run here; empty where there is one."""
+    try:
+        visible_uuids()
+    except DeviceError as error:
+        return str(error)
+    return ""
 
 
 @pytest.fixture(autouse=True)

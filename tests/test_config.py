@@ -330,7 +330,7 @@ def test_patterns_of_the_device_protocol_are_a_string_or_a_list(project: Path, g
 
 def test_a_pattern_that_is_no_expression_is_named(project: Path) -> None:
     message = refusal(project, {"cuda": ["ops\\..*", "time_(add"]})
-    assert message.startswith('"cuda" has "time_(add" (asv.conf.json) | it is no regular expression: ')
+    assert message.startswith('"cuda" has "time_(add" (asv.conf.json) | it is not a regular expression: ')
     with pytest.raises(ConfigError, match="command line"):
         with_overrides(read(project), cuda=("*",))
 

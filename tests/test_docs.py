@@ -27,14 +27,14 @@ import pytest
 
 from regress.cli import regress
 from regress.commands.demo import create
-from regress.commands.session import Request, Session
-from regress.history.noise import FILE as NOISE_FILE
+from regress.history.memory import NOISE_FILE
 from regress.model import Settings
 from regress.report import Style, render
-from tests.profiling.nsys_export import two_calls
-from tests.profiling.test_nsys_stats import API, COPIES, KERNELS, SIZES
-from tests.profiling.test_recorded import RECORDED
+from regress.session import Request, Session
 from tests.report.sample import sweep
+from tests.traces.nsys_export import two_calls
+from tests.traces.test_nsys_stats import API, COPIES, KERNELS, SIZES
+from tests.traces.test_recorded import RECORDED
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

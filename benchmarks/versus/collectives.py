@@ -264,18 +264,20 @@ def compared(report: Mapping[str, Any]) -> Iterator[str]:
             yield f"{each['name']}{params}: {each['verdict']}{change}  {each['reason']}"
 
 
-def same(repository: Repository) -> None:
+def same(repository: Repository, budget: str) -> None:
     repository.commit("again", {})
-    for line in compared(repository.regress("check", "same", "again", "-b", "Sizes|Planted|Late|Larger|Dtype")):
+    patterns = "Sizes|Late|Larger|Dtype"
+    for line in compared(repository.regress("check", "same", "again", "-b", patterns, "--budget", budget)):
         print(line)
 
 
-def planted(repository: Repository) -> None:
-    for name, (words, change) in PLANTED.items():
+def planted(repository: Repository, names: str) -> None:
+    for name in names.split(","):
+        words, change = PLANTED[name]
         repository.commit(name, change)
-        print(f"{words}:")
+        print(f"{words}:", flush=True)
         for line in compared(repository.regress("check", "same", name, "-b", f"_{name}$")):
-            print(f"  {line}")
+            print(f"  {line}", flush=True)
 
 
 def hung(repository: Repository) -> None:
@@ -292,12 +294,14 @@ def main() -> None:
     parser.add_argument("--gpus", default="0,1", help="the two to measure on [0,1]")
     parser.add_argument("--sizes", default=",".join(str(1 << each) for each in (14, 17, 20, 23, 26)), help="bytes")
     parser.add_argument("--rounds", default="5", help="of every size [5]")
+    parser.add_argument("--budget", default="10m", help="of `same` [10m]")
+    parser.add_argument("--planted", default=",".join(PLANTED), help="what is planted [%(default)s]")
     parser.add_argument("--parts", default="sizes,same,planted,hung")
     options = parser.parse_args()
     parts: dict[str, Callable[[Repository], None]] = {
         "sizes": lambda repository: sizes(repository, options.rounds),
-        "same": same,
-        "planted": planted,
+        "same": lambda repository: same(repository, options.budget),
+        "planted": lambda repository: planted(repository, options.planted),
         "hung": hung,
     }
     with tempfile.TemporaryDirectory(prefix="versus-") as folder:

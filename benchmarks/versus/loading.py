@@ -42,8 +42,8 @@ def by_asv(root: Path, cache: Path, commits: Path) -> Told:
 
 def by_regress(root: Path, cache: Path, commits: Path) -> Told:
     """The past, twice: the second object is made in the same process."""
-    from regress.compare import past_of
     from regress.model import Commit, Settings
+    from regress.trends import past_of
 
     order = [Commit(sha, "", "", date) for sha, date in json.loads(commits.read_text())]
     first, past = timed(lambda: past_of(root, cache, order, Settings()))
@@ -52,8 +52,8 @@ def by_regress(root: Path, cache: Path, commits: Path) -> Told:
 
 
 def all_series(root: Path, cache: Path, commits: Path) -> Told:
-    from regress.compare import past_of
     from regress.model import Commit, Settings
+    from regress.trends import past_of
 
     order = [Commit(sha, "", "", date) for sha, date in json.loads(commits.read_text())]
     past = past_of(root, cache, order, Settings())

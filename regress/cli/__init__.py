@@ -1,7 +1,10 @@
-"""The command line: the commands with their options and help, and how the program begins and ends. Only this folder,
-invocation.py, which is around every command, and __main__.py, which is around this, print or exit.
+"""The command line: the commands with their options and help, and how the program begins and ends. Only this folder
+and __main__.py, which is around it, print or exit.
 
 program     the program itself
+options     the options, and stacks of those that several commands share
+invocation  around every command: options become a Request, errors words and exit codes, and a report is delivered
+notification  who is told of what is new
 judging     check, gate, bisect, compare, fastest, ack
 recording   run, sweep, merge, export, report
 profiling   profile, explain, once
@@ -19,9 +22,9 @@ import sys
 import click
 
 from regress.cli import judging, profiling, project, recording
+from regress.cli.invocation import say
 from regress.cli.program import regress
 from regress.errors import Exit, RegressError
-from regress.invocation import say
 
 __all__ = ["main", "regress"]
 
@@ -53,7 +56,7 @@ def main() -> None:
     if not _stands_somewhere():
         what = "the current folder is gone"
         say(
-            RegressError(what, why="it was removed while this shell stood in it", fix="cd to a folder that is there"),
+            RegressError(what, why="it was removed while this shell was in it", fix="cd to a folder that is there"),
             {},
         )
         sys.exit(Exit.ERROR)

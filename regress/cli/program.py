@@ -10,7 +10,7 @@ EXAMPLES = """
 \b
 Examples:
   regress demo d && cd d && regress check HEAD~1    see it work
-  regress check                                     this branch against where it left main
+  regress check                                     this branch against its merge base with main
   regress check v1.4 v1.5 -b softmax                two releases, the benchmarks that match
   regress run                                       measure and record this commit
 """
@@ -19,7 +19,7 @@ Examples:
 GROUPS = {
     "Set up": ("init", "demo", "doctor", "config", "list", "build"),
     "Judge": ("check", "gate", "compare", "fastest", "ack"),
-    "Over many commits": ("run", "sweep", "bisect", "report", "merge", "export"),
+    "Over many commits": ("run", "sweep", "bisect", "report", "merge", "import", "export"),
     "Find out why": ("explain", "profile", "once"),
 }
 """The commands as the help lists them; what is in none of them stands below."""
@@ -44,6 +44,6 @@ class Grouped(click.Group):
 def regress() -> None:
     """Performance regression tracking for CUDA code, on ordinary asv suites.
 
-    Times CUDA operations with device events, tells with Welch tests what became more than 5 % slower or takes more than 10 %
-    more memory, and keeps the history in asv's files.
+    Times CUDA operations with device events, reports with Welch tests which benchmarks became more than 5 % slower or use more
+    than 10 % more memory, and keeps the history in asv's files.
     """

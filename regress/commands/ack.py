@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import math
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from regress import acks
-from regress.commands.acknowledging import recorded_cases, review
-from regress.commands.metrics import check_metric
-from regress.commands.regressed import Regressed, regressed
-from regress.commands.session import Request, Session, counted, quoted
-from regress.commands.sweep.changes import by_event, events_on
+from regress.acks.project import recorded_cases, review
 from regress.config import acks_file
 from regress.errors import RegressError
 from regress.history import last_verdicts
 from regress.history.disk import locked, replace_file
-from regress.model import LIFTED, NEXT_TAG, AckKind, Acknowledgement, Report, Reviewed, near_names
+from regress.model import LIFTED, NEXT_TAG, AckKind, Acknowledgement, Changed, Report, Reviewed, Verdict, near_names
+from regress.session import Request, Session, check_metric, counted, quoted
+from regress.trends.events import by_event, events_on
 
 SHA_DIGITS = 12
 EVERYTHING = "."
@@ -43,11 +42,11 @@ class Wanted:
 
 
 def ack(request: Request, wanted: Wanted) -> Report:
-    """Write an entry; of what is accepted, one for each metric that regressed. The level is the one of the last check on this
-    machine that called it regressed, else the one of what is open in the recorded history. What has not regressed and gives no
-    number any more is known from now on.
+    """Write an entry; of the kind accepted, one for each metric that regressed. The level comes from the last check on this
+    machine that found it regressed, else from what is open in the recorded history. A case that has not regressed but stopped
+    giving numbers is known from now on.
 
-    Raises RegressError for a benchmark that is not known, an entry that is there already, and where there is no level.
+    Raises RegressError for an unknown benchmark, an existing entry, and if there is no level.
     """
     session = Session(request)
     path = acks_file(session.config)
@@ -64,7 +63,7 @@ def ack(request: Request, wanted: Wanted) -> Report:
     old = [of_metric[each.metric] for each in new if each.metric in of_metric]
     if old and not wanted.replace:
         what = f"{path.name}:{old[0].line} has {entry.pattern} already: {old[0].words}"
-        raise RegressError(what, why="one entry says one thing", fix="the same with --replace")
+        raise RegressError(what, why="a case can have one entry", fix="run it again with --replace")
     _change(path, lambda text: _with_entries(text, new, path.name))
     done = "replaced in" if len(old) == len(new) else "added to"
     written = [Reviewed(each, "active") for each in new]
@@ -72,7 +71,7 @@ def ack(request: Request, wanted: Wanted) -> Report:
 
 
 def ack_all_open(request: Request, reason: str, link: str = "") -> Report:
-    """Write an entry for all regressions of the history that are open, and for what gives no number any more: what came up to
+    """Write an entry for all regressions of the history that are open, and for what stopped giving numbers: what came up to
     the newest commit with results is known. Where something is tentative there, up to the commit before that, so that it is
     told once it is sure.
 
@@ -90,7 +89,7 @@ def ack_all_open(request: Request, reason: str, link: str = "") -> Report:
     opened = [each for each in found if each.point.is_open and place[each.point.blamed[-1]] <= up_to]
     broken = [each for each in events.breakages if each.acknowledged is None and place[each.first.sha] <= up_to]
     if not opened and not broken:
-        what = "no regression is open, and nothing has stopped to give numbers"
+        what = "no regression is open, and no case has stopped giving numbers"
         raise RegressError(what, why="neither on this machine nor on another", fix="regress report")
     seen = max([place[each.point.blamed[-1]] for each in opened] + [place[each.first.sha] for each in broken])
     entry = Acknowledgement(EVERYTHING, "known", reason, seen=line[seen].sha[:SHA_DIGITS], until=LIFTED, link=link)
@@ -98,12 +97,12 @@ def ack_all_open(request: Request, reason: str, link: str = "") -> Report:
     regressions = sum(any(each in opened for each in own) for own in by_event(found, line))
     words = [counted(regressions, "regression")] * bool(regressions)
     words += [f"{counted(len(broken), 'case')} without a number"] * bool(broken)
-    remark = f"{' and '.join(words)} up to {line[seen].short} known, in {path.name}; what comes later alarms"
+    remark = f"{' and '.join(words)} up to {line[seen].short} known, in {path.name}; later changes raise an alarm"
     return _written(session, path, [Reviewed(entry, "active")], remark)
 
 
 def remove(request: Request, pattern: str, metric: str) -> Report:
-    """Take the entry out of the file, with the comments right above it. Raises RegressError where there is none, or several."""
+    """Take the entry out of the file, with the comments right above it. Raises RegressError if there is none, or several."""
     session = Session(request)
     path = acks_file(session.config)
     entries = acks.read(path)
@@ -170,11 +169,11 @@ def _with_entries(text: str, new: Sequence[Acknowledgement], name: str) -> str:
 
 
 def _matched(session: Session, pattern: str) -> frozenset[str]:
-    """The cases that a pattern is about, as -b takes it. Raises RegressError where there is none."""
+    """The cases that a pattern is about, as -b takes it. Raises RegressError if there is none."""
     cases = {str(case): case.name for case in recorded_cases(session)}
     cases |= {case: case.partition("(")[0] for case, _ in last_verdicts(session.cache, session.machine.name)}
     if not cases:
-        why = f"nothing was checked on this machine, nor recorded in {session.config.results_dir}"
+        why = f"there are no checks on this machine, and no results in {session.config.results_dir}"
         raise RegressError("no benchmark is known here", why=why, fix="regress check")
     exact = frozenset(case for case, name in cases.items() if pattern in (case, name))
     with contextlib.suppress(re.error):
@@ -182,7 +181,7 @@ def _matched(session: Session, pattern: str) -> frozenset[str]:
         if found:
             return found
     near = near_names(pattern, [*cases, *cases.values()], 1)
-    why = f"{counted(len(cases), 'case')} of checks on this machine and of recorded results, and none of them matches"
+    why = f"{counted(len(cases), 'case')} from checks on this machine and recorded results, none of which matches"
     fix = quoted("regress", "ack", near[0]) + " …" if near else quoted("regress", "check", "-b", pattern)
     raise RegressError(f"no benchmark {pattern} is known here", why=why, fix=fix)
 
@@ -193,7 +192,7 @@ def _until(wanted: Wanted) -> str:
         until = acks.until_of(words)
     except ValueError:
         why = f'expected a tag, a date such as 2026-03-31, "{NEXT_TAG}" or "{LIFTED}"'
-        raise RegressError(f"--until {words!r} is no end", why=why, fix="--until v1.6") from None
+        raise RegressError(f"--until {words!r} is neither a tag nor a date", why=why, fix="--until v1.6") from None
     with contextlib.suppress(ValueError):
         if datetime.date.fromisoformat(until) < datetime.date.today():
             raise RegressError(f"--until {until} is over already", fix="name a later day")
@@ -223,14 +222,14 @@ def _with_levels(
         what = " ".join([f"{entry.pattern} has not regressed", *words])
         raise RegressError(
             what,
-            why="neither in the last check on this machine nor in what is recorded: there is no level to accept",
+            why="the last check and the recorded results show no regression, so there is no level to accept",
             fix=f"{quoted('regress', 'check', '-b', entry.pattern)}, or name it: --level +9% --since REV",
         )
     return [_with_level(session, entry, each) for each in worst.values()]
 
 
 def _last_breakage(session: Session, cases: Collection[str]) -> str:
-    """The newest commit since which one of these cases gives no number any more; empty where all do."""
+    """The newest commit since which one of these cases stopped giving numbers; empty where all do."""
     line = session.repository.commits("HEAD")
     place = {each.sha: at for at, each in enumerate(line)}
     names = {case.partition("(")[0] for case in cases}
@@ -257,3 +256,63 @@ def _before(session: Session) -> str:
 
 def _digits(ratio: float) -> float:
     return float(f"{ratio:.5g}")
+
+
+@dataclass(frozen=True)
+class Regressed:
+    """A case that is slower, or uses more memory, at the commit `seen` than at `since`."""
+
+    case: str
+    metric: str
+    since: str
+    seen: str
+    """Empty where what was measured is no commit."""
+    ratio: float | None
+    """None where the value was zero."""
+    value: float
+
+    @property
+    def size(self) -> float:
+        return abs(math.log(self.ratio)) if self.ratio else math.inf
+
+
+def regressed(session: Session, cases: Collection[str], metric: str = "", since: str = "") -> list[Regressed]:
+    """The regressions of these cases, in that metric or in any that gates, since that commit or any; the worst first."""
+    for source in (_last_checked, _recorded):
+        found = [
+            each
+            for each in source(session, cases)
+            if metric in ("", each.metric) and (not since or each.since.startswith(since))
+        ]
+        if found:
+            return sorted(found, key=lambda each: -each.size)
+    return []
+
+
+def _last_checked(session: Session, cases: Collection[str]) -> list[Regressed]:
+    return [
+        Regressed(case, metric, each.base, each.head, each.ratio, each.value)
+        for (case, metric), each in last_verdicts(session.cache, session.machine.name).items()
+        if case in cases and each.verdict is Verdict.REGRESSED
+    ]
+
+
+def _recorded(session: Session, cases: Collection[str]) -> list[Regressed]:
+    """What is open in the recorded history of the checkout, on any machine."""
+    names = {case.partition("(")[0] for case in cases}
+    changes = events_on(session, session.repository.commits("HEAD"), names, machine=None).changes
+    return [_of(each) for each in _last_of_each(changes) if str(each.case) in cases]
+
+
+def _last_of_each(changes: Iterable[Changed]) -> Collection[Changed]:
+    """Of each series the newest regression that is open."""
+    found = {}
+    for each in changes:
+        if each.point.is_open:
+            found[each.case, each.metric.name, each.machine, each.environment, each.device] = each
+    return found.values()
+
+
+def _of(changed: Changed) -> Regressed:
+    point = changed.point
+    return Regressed(str(changed.case), changed.metric.name, point.good, point.first, point.ratio, point.after)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from regress.commands.session import Request, Session, quoted
 from regress.config import environment as environment_of
 from regress.errors import BuildFailed, Exit, RevisionError, exits
 from regress.model import Built, Commit, Report, Side
 from regress.run.environments import prepare
 from regress.run.execute import Watcher
+from regress.session import Request, Session, quoted
 
 
 def build(request: Request, revisions: Sequence[str], watcher: Watcher, environments: Sequence[str] = ()) -> Report:

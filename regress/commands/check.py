@@ -7,34 +7,26 @@ import fnmatch
 import math
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from regress.commands.acknowledging import accept, complaints, is_whole, review, unsteady
-from regress.commands.bisect.line import line_between
-from regress.commands.explaining import MOST, Choose, Explaining, can_explain
-from regress.commands.recorder import Recorder
-from regress.commands.session import (
-    Request,
-    Session,
-    counted,
-    device_line,
-    device_uuid,
-    imported_by,
-    quoted,
-    require_values,
-    turned_round,
-)
-from regress.commands.throughput import Rates
-from regress.compare import Review, Steps, acknowledged, compare, overall, with_unreached
+from regress.acks import Review, acknowledged
+from regress.acks.project import accept, complaints, is_whole, review, unsteady
+from regress.compare import Steps, compare, overall, with_unreached
 from regress.config import environment as environment_of
 from regress.errors import BuildFailed, Exit, RevisionError, StoreError, exits, ranked
+from regress.git import line_between
 from regress.history import keep_confirmed, last_aa
 from regress.measure.wire import Ceilings
 from regress.model import Comparison, Report, SelfCheck, Settings, Side, Stopped, Verdict
 from regress.run.execute import Job, Measured, Watcher, execute
 from regress.run.plan import FixedRounds, needing_several
+from regress.session import Request, Session, counted, quoted
+from regress.session.explanation import MOST, Choose, Explaining, can_explain
+from regress.session.recorder import Recorder
+from regress.session.remarks import device_line, device_uuid, imported_by, remarks, require_values
+from regress.session.throughput import Rates
 from regress.units import format_duration
 
 
@@ -68,7 +60,7 @@ def check(
     settings = session.config.settings
     job = session.job(prepared, settings.check_rounds, changed, wanted)
     recorder = Recorder(session, session.config.results_dir if record else session.cache / "history", prepared)
-    with session.device(watcher) as locked:
+    with session.devices.held(watcher) as locked:
         steps = session.steps(job)
         measured = execute(job, recorder.take, watcher, steps)
         ceilings = session.ceilings(job, measured)
@@ -112,7 +104,7 @@ def unlike_requirements(session: Session, base: Side, head: Side) -> list[str]:
     if not names:
         return []
     return [
-        f"{', '.join(names)} differ between the sides, which share one environment: neither was given what it asks for"
+        f"{', '.join(names)} differ between the sides, but both run in one environment, and regress installs nothing there"
     ]
 
 
@@ -147,7 +139,7 @@ def _judged(
     own = ", each with its own suite" if job.own_suites else ""
     gpus = f", on {len(job.gpus)} GPUs at once" if len(job.gpus) > 1 else ""
     gpus += "".join(f", {words}" for words in needing_several(measured, measured.benchmarks))
-    warnings = [*told_short, *session.warnings(measured, job, ceilings)]
+    warnings = [*told_short, *remarks(session.config, measured, job, ceilings)]
     if head.dirty:
         warnings.append(f"the head has uncommitted changes: it is not recorded as {head.commit.short}")
     warnings += recorder.warnings()
@@ -155,9 +147,9 @@ def _judged(
     _confirmed(session, base, head, comparisons)
     warnings += complaints(session, told)
     warnings += unlike_requirements(session, *sides)
-    warnings += [] if head.dirty else turned_round(session, *sides)
+    warnings += [] if head.dirty else session.turned_round(*sides)
     if measured.interrupted:
-        warnings.append("interrupted: the verdicts are from the rounds that were finished")
+        warnings.append("interrupted: the verdicts use the rounds that were finished")
     return Report(
         command="check",
         exit_codes=codes,
@@ -182,7 +174,7 @@ def _judged(
         overhead=measured.overhead,
         imported=imported_by(measured),
         suggestions=(
-            *suggestions("check", base, head, comparisons, (*environments, *session.again)),
+            *suggestions("check", base, head, comparisons, (*environments, *session.again), _programs(measured)),
             *bisect_hint(session, base, head, comparisons),
         ),
         options=(*environments, *session.again),
@@ -206,7 +198,7 @@ def _explained(report: Report, chosen: Sequence[Comparison], explaining: Explain
     warnings = list(report.warnings)
     if len(chosen) > MOST:
         warnings.append(f"{MOST} of {len(chosen)} regressions are explained, the largest")
-    warnings += (f"what differences come from is not kept: {why}" for why in explaining.unkept)
+    warnings += (f"the explanation is not kept: {why}" for why in explaining.unkept)
     codes, state = report.exit_codes, report.state
     if explaining.interrupted:
         done = f"{len(explaining.explained)} of {len(chosen[:MOST])}"
@@ -246,7 +238,7 @@ def short(
     found = steps.short(measured, comparisons)
     if found is None:
         return []
-    what = "some that look slower were not confirmed"
+    what = "some cases that look slower were not confirmed"
     if found.unreached:
         what = f"{found.unreached} of {counted(found.cases, 'case')} not reached"
         if measured.start_s > session.config.settings.budget_s / 2:
@@ -294,9 +286,15 @@ def policy(settings: Settings, strict: bool) -> dict[str, Any]:
 
 
 def suggestions(
-    command: str, base: Side, head: Side, comparisons: Sequence[Comparison], options: Sequence[str] = ()
+    command: str,
+    base: Side,
+    head: Side,
+    comparisons: Sequence[Comparison],
+    options: Sequence[str] = (),
+    programs: Collection[str] = (),
 ) -> list[tuple[str, str]]:
-    """What to run next: what made the worst case slower, the case again, by itself, or a way to live with it."""
+    """What to run next: what made the worst case slower, the case again, by itself, or a way to live with it. Of the benchmarks
+    that are `programs` nothing can be profiled."""
     worst = _alarming(comparisons)
     if not worst:
         return []
@@ -304,10 +302,15 @@ def suggestions(
     if not head.dirty:
         words.append(head.commit.short)
     again = [("again", quoted(*words, *options, "-b", str(worst[0].case)))]
-    slower = next((each for each in worst if can_explain(each)), None)
+    slower = next((each for each in worst if can_explain(each) and each.case.name not in programs), None)
     if slower is not None and command == "check":  # what can be measured again
         again.insert(0, ("why", quoted("regress", "explain", str(slower.case), *words[2:], *options)))
     return again + accept([(each.case, each.metric) for each in worst if each.verdict is Verdict.REGRESSED])
+
+
+def _programs(measured: Measured) -> set[str]:
+    """The benchmarks that programs of their own measure."""
+    return {name for own in measured.benchmarks.values() for name, each in own.items() if each.program}
 
 
 def _alarming(comparisons: Sequence[Comparison]) -> list[Comparison]:
@@ -358,7 +361,7 @@ def _unaffected(
         plan=f"{counted(len(changed), 'changed file')}, covered by no benchmark",
         remark="nothing affected",
         problems=tuple(measured.problems),
-        warnings=tuple(session.warnings(measured, job, Ceilings())),
+        warnings=tuple(remarks(session.config, measured, job, Ceilings())),
         policy=policy(session.config.settings, session.request.strict),
     )
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from regress.commands.session import Request, Session
 from regress.config import effective
 from regress.model import Report
+from regress.session import Request, Session
 
 
 def show_config(request: Request) -> Report:

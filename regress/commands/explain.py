@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from regress.commands.check import check
-from regress.commands.explaining import TRACES, farthest
-from regress.commands.session import Request
 from regress.errors import Exit
 from regress.model import Comparison, Explained, Report, Stopped, Verdict
 from regress.run.execute import Watcher
+from regress.session import Request
+from regress.session.explanation import TRACES, farthest
 from regress.units import format_change, format_interval
 
 
@@ -106,7 +106,7 @@ def _nothing(report: Report) -> Report:
         error=Stopped(
             "can't explain: the difference does not reproduce",
             "measured again, without a profiler: " + "; ".join(_seen(each) for each in _times(report.comparisons)),
-            "look at what differed then: clocks, other work on the machine, versions (regress doctor)",
+            "check what differed then: clocks, other work on the machine, versions (regress doctor)",
         ),
     )
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from regress.commands.compare import missing, recorded_side, selected
-from regress.commands.session import Request, Session, counted, quoted
 from regress.compare import has_implementations, implementations
 from regress.errors import NothingMeasured
 from regress.history import Loaded, Recorded, Store, left_out
 from regress.model import Report, Side
 from regress.run.unmatched import nothing_matches
+from regress.session import Request, Session, counted, quoted
 
 
 def fastest(request: Request, revision: str | None, environment: str | None = None) -> Report:
@@ -80,5 +80,5 @@ def _none(recorded: Recorded, side: Side) -> NothingMeasured:
     return NothingMeasured(
         what,
         why="none of the benchmarks has a parameter named implementation",
-        fix="give one that parameter, and measure it: docs/implementations.md says how",
+        fix="give one that parameter and measure it: see docs/implementations.md",
     )

@@ -11,17 +11,15 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from regress.commands.acknowledging import review
+from regress.acks.project import review
 from regress.commands.check import check
-from regress.commands.session import Request, Session, quoted
-from regress.commands.sweep.changes import events_on
-from regress.compare import Anchors, drifts, past_of
 from regress.errors import Exit, RevisionError, ranked
 from regress.history import Store
 from regress.model import Case, Changed, Commit, Comparison, Report, Side, Verdict
 from regress.run.execute import Watcher
-
-"""Exit codes, the one that the process exits with first."""
+from regress.session import Request, Session, quoted
+from regress.trends import Anchors, drifts, past_of
+from regress.trends.events import Events, events_on
 
 
 def gate(
@@ -48,19 +46,22 @@ def gate(
     names = {each.case.name for each in report.comparisons}
     release, unknown_release = _release(session, report.base, line)
     drift, unknown = _drift(session, line, names, release, report) if release else ([], 0)
-    changes = _open_changes(session, line, names, report)
+    history = events_on(session, line, names, session.machine.name)
+    changes = _open_changes(session, history, report)
     failing = [*(each.exit_code(request.strict) for each in drift), *(Exit.REGRESSED for _ in changes)]
     codes = ranked([*report.exit_codes, *failing])
+    since = release.revision if release else ""
     warnings = [*report.warnings, *unknown_release]
     if unknown and release:
-        why = "not measured alike, or not at both ends; the release measured again tells: regress sweep"
-        warnings.append(f"the drift since {release.revision} of {unknown} series is not known: {why}")
+        why = "measured differently, or not at both ends; measure the release again: regress sweep"
+        warnings.append(f"drift since {release.revision} is unknown for {unknown} series: {why}")
     return replace(
         report,
         exit_codes=codes,
         state=codes[0].word,
         drift=tuple(drift),
-        drift_since=release.revision if release else "",
+        drift_since=since,
+        questions=(*_asked(report, history, changes), *_asked_of_drift(since, drift, unknown, request.strict)),
         changes=tuple(changes),
         warnings=tuple(warnings),
         suggestions=(*report.suggestions, *_bisect(changes, drift, release, report.head)),
@@ -107,7 +108,7 @@ def _release(session: Session, base: Side, line: Sequence[Commit]) -> tuple[Side
     store, machine = Store(session.config.results_dir), session.machine.name
     recorded = {each.commit_sha for each in store.commits(machine)}
     measured = next((each for each in reversed(line[: at + 1]) if each.sha in recorded), line[at])
-    told = f"{name} was tagged on a branch of its own: drift is compared with {measured.short}, the newest measured before that"
+    told = f"{name} was tagged on a separate branch: drift is compared with {measured.short}, the newest measured before it"
     return Side("release", measured, name), [told]
 
 
@@ -135,7 +136,30 @@ def _drift(
     return found, unknown
 
 
-def _open_changes(session: Session, line: Sequence[Commit], names: set[str], report: Report) -> list[Changed]:
+def _asked(check: Report, history: Events, changes: Sequence[Changed]) -> list[tuple[str, str]]:
+    """What came of what was measured, which `check` is the report of, and of the history."""
+    cases = {each.case for each in check.comparisons if each.gates}
+    told = sum(not history.lacking.get(each, True) for each in cases)
+    code = Exit.REGRESSED if changes else Exit.PASSED
+    return [("side by side", check.state), ("open in the history", _answer(code, told, len(cases), "cases"))]
+
+
+def _asked_of_drift(since: str, drift: Sequence[Comparison], unknown: int, strict: bool) -> list[tuple[str, str]]:
+    """The same of the drift, where there is any that the check has not measured itself."""
+    if not drift and not unknown:
+        return []
+    code = ranked(each.exit_code(strict) for each in drift)[0]
+    told = sum(each.verdict.traits.tells for each in drift)
+    return [(f"drift since {since}", _answer(code, told, len(drift) + unknown, "series"))]
+
+
+def _answer(code: Exit, told: int, of: int, noun: str) -> str:
+    if code is not Exit.PASSED:
+        return code.word
+    return "not known" if not told else "PASS" if told == of else f"PASS ({told} of {of} {noun})"
+
+
+def _open_changes(session: Session, history: Events, report: Report) -> list[Changed]:
     """Regressions of the range that are open in the history, but for those that the check has shown not to be there."""
     assert report.base is not None
     assert report.head is not None
@@ -145,10 +169,9 @@ def _open_changes(session: Session, line: Sequence[Commit], names: set[str], rep
         for each in report.comparisons
         if each.verdict in (Verdict.UNCHANGED, Verdict.IMPROVED)
     }
-    found = events_on(session, line, names, session.machine.name).changes
     return [
         replace(each, new=True)
-        for each in found
+        for each in history.changes
         if each.point.is_open and not inside.isdisjoint(each.point.blamed) and (each.case, each.metric.name) not in gone
     ]
 

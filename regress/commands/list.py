@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 
-from regress.commands.session import Request, Session
 from regress.errors import exits
 from regress.history import Store
 from regress.model import Benchmark, Case, Listed, Report, Side, declared_words
@@ -12,6 +11,7 @@ from regress.run.execute import Watcher, discover, nothing_selected
 from regress.run.plan import gpus_of, ranks_of, select
 from regress.run.problems import apart
 from regress.run.unmatched import unmatched
+from regress.session import Request, Session
 
 
 def list_cases(request: Request, watcher: Watcher) -> Report:

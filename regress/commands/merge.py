@@ -6,11 +6,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from regress.commands.session import Request, Session, counted
 from regress.errors import exits
 from regress.history import Merging
 from regress.model import Merged, Report
 from regress.run.execute import Watcher
+from regress.session import Request, Session, counted
 
 
 def merge(request: Request, folders: Sequence[Path], watcher: Watcher, into: Path | None = None) -> Report:

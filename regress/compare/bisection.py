@@ -137,7 +137,7 @@ class Search:
 
     def to_verify(self) -> tuple[Range, int] | None:
         """The range whose ends are to be measured against each other, and how often they have been: what is sure, or else all
-        that is likely. None where there is no more to be gained from it."""
+        that is likely. None if there is no more to be gained from it."""
         place, tried = self.best()[0] if self.is_sure else self.likely(), [each for each, _ in self.verifying]
         again = tried.count(place)
         return None if again >= AGAIN or len(tried) >= VERIFICATIONS else (place, again)

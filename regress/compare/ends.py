@@ -137,7 +137,7 @@ def _without_thresholds(benchmarks: Mapping[str, Benchmark]) -> dict[str, Benchm
 
 
 def kind_of(comparison: Comparison) -> Kind | None:
-    """How the change of both ends can be looked for; None where there is none."""
+    """How the change of both ends can be looked for; None if there is none."""
     if _stopped(comparison):
         return "failing"
     if not comparison.verdict.traits.claims:

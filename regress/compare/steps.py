@@ -5,11 +5,11 @@ decided again after 6, 10, 16 and 24; a case that is remembered as quiet is look
 drops out where everything that gates is settled: unchanged, exact, or without numbers. Screening claims nothing: testing again
 and again until something is significant would claim changes that are none.
 
-Confirmation. A case whose estimate reaches 0.6 of the change that counts is measured again from processes started anew, with
+Confirmation. A case whose estimate reaches 0.6 of the change that counts is measured again from processes started again, with
 the sides in the other order, and judged on these rounds alone, with Holm's adjustment over the cases that are confirmed. How
 many rounds that takes follows from its spread: at 1.4 times the threshold the estimate lies 2.4 standard errors above it. What
-gates nothing does not keep a case in the screening, but is claimed after a confirmation only, too: the host has slow and fast
-processes, and a few of each on one side look like a change.
+gates nothing keeps a case in the screening for ten pairs at most, and only if so few will decide it; it is claimed after a
+confirmation only, too: the host has slow and fast processes, and a few of each on one side look like a change.
 
 The budget bounds the time of all of it. The unmeasured visits get a part of what is left, then what was visited is looked at,
 then others are visited: so a suite that is too long for it is covered from its front, where the most wanted cases are. What
@@ -45,6 +45,8 @@ SUSPICIOUS = 0.6
 """Of the change that counts: from here up a case goes to confirmation."""
 FEWEST, FEWEST_PAIRS, MOST = 6, 10, 24
 """Rounds a side of a confirmation, or pairs: of ten six count fully, which leaves them five degrees of freedom."""
+BESIDE = 10
+"""Pairs up to which a case is measured on only because something that gates nothing is undecided."""
 EXTREME = 10.0
 """From this many changes that count on, a change is confirmed by as many rounds or pairs as a first look takes."""
 POWER_AT, POWER_Z = 1.4, 2.4
@@ -54,7 +56,7 @@ INTERVAL_Z = 2.0
 VISITING = 0.4
 """Of the time that is left, what unmeasured visits may take before what was visited is looked at."""
 NOT_REACHED = "not reached before measuring ended"
-NOT_BEGUN = "not begun: its rounds take longer than there was time left"
+NOT_BEGUN = "not started: its rounds take longer than the time left"
 MARGIN = 1.5
 """A budget that is said to cover all is so much longer than what it is estimated to take."""
 
@@ -101,7 +103,7 @@ class Standing:
     confirming: int = 0
     """Rounds a side that its confirmation takes."""
     matters: bool = True
-    """Whether what is to be confirmed gates."""
+    """Whether what is undecided, or to be confirmed, gates."""
     far: float = 0.0
     """How far what is to be confirmed is from unchanged, in changes that count."""
     visited: bool = False
@@ -155,7 +157,7 @@ class Steps:
         self.end_s = self._started_s + settings.budget_s
         """When measuring ends, by the clock."""
         self._starting_s = 0.0
-        """What it took until anything could be measured, which starting the processes anew is taken to cost too."""
+        """What it took until anything could be measured, which starting the processes again is taken to cost too."""
         self._standings: dict[Case, Standing] | None = None
         self._suites = Suites({})
         self._confirmed = False
@@ -264,17 +266,19 @@ class Steps:
             standing.state, standing.confirming = State.SUSPECT, max(map(confirming_rounds, suspects))
             standing.far = max(map(_far, suspects))
         elif not unsettled or standing.rounds >= LOOKS[-1]:
+            standing.matters = False
+            if standing.rounds < BESIDE and any(map(_soon_decided, tested)):
+                return
             listed = [each for each in tested if not each.gates and _worth_confirming(each)]
             standing.state = State.SUSPECT if listed else State.DONE
             standing.confirming = max((FEWEST_PAIRS if each.pairs else FEWEST for each in listed), default=0)
-            standing.matters = not listed
 
     def _affordable(self, waiting: Sequence[Standing], all_of_them: Mapping[Case, Standing]) -> list[Standing]:
-        """Those that there is time for until their next look, and to confirm it then, critical ones first; where there is no
+        """Those that there is time for until their next look, and to confirm it then, critical ones first; if there is no
         time to confirm another one, those that there is time to look at."""
         longest = max(each.next_look - each.rounds for each in waiting)
         left_s = self._left_s() - self._confirming_s(_that_matter(all_of_them.values())) - longest * self._between_s
-        ordered = sorted(waiting, key=lambda each: not each.critical)
+        ordered = sorted(waiting, key=lambda each: (not each.matters, not each.critical))
         chosen = _that_fit(ordered, left_s, lambda each: self._confirming_s([replace(each, confirming=FEWEST)]))
         return chosen or _that_fit(ordered, left_s, lambda each: 0.0)
 
@@ -303,7 +307,7 @@ class Steps:
         return self.end_s - self._clock()
 
     def _estimate(self, standings: Collection[Standing]) -> None:
-        """Of what was visited only, take a round to cost what it does beside the visits where that is known."""
+        """Of what was visited only, take a round to cost what it does beside the visits if known."""
         looked_at = [each for each in standings if each.rounds and each.visit_s]
         if looked_at:
             share = sum(each.cost_s for each in looked_at) / sum(each.visit_s for each in looked_at)
@@ -415,14 +419,19 @@ def not_reached(
 
 def confirming_rounds(comparison: Comparison) -> int:
     """Rounds a side that confirming the comparison takes, by its spread and the change that counts."""
+    fewest = FEWEST if comparison.pairs is None else FEWEST_PAIRS
+    if comparison.ratio is not None and _far(comparison) >= EXTREME:
+        fewest = LOOKS[0]
+    return max(fewest, min(MOST, _rounds_with_power(comparison)))
+
+
+def _rounds_with_power(comparison: Comparison) -> int:
+    """Rounds a side that would tell the change from one that just counts."""
     counts_from = comparison.counts_from or comparison.threshold
     apart = math.log((1 + POWER_AT * counts_from) / (1 + counts_from))
     if comparison.ratio is not None:  # of what is far beyond, a third of the way would be enough
         apart = max(apart, (abs(math.log(comparison.ratio)) - math.log1p(counts_from)) / 3)
-    fewest = FEWEST if comparison.pairs is None else FEWEST_PAIRS
-    if comparison.ratio is not None and _far(comparison) >= EXTREME:
-        fewest = LOOKS[0]
-    return max(fewest, min(MOST, math.ceil(2 * (POWER_Z * comparison.spread / apart) ** 2)))
+    return math.ceil(2 * (POWER_Z * comparison.spread / apart) ** 2)
 
 
 def deciding_rounds(comparison: Comparison) -> int:
@@ -467,9 +476,16 @@ def _suspicious(comparison: Comparison) -> bool:
     return not 1 / least <= comparison.ratio <= least
 
 
+def _soon_decided(comparison: Comparison) -> bool:
+    """Whether what gates nothing would be decided by a few more pairs."""
+    beside = not comparison.gates and comparison.pairs is not None and comparison.verdict is Verdict.UNDECIDED
+    return beside and deciding_rounds(comparison) <= BESIDE
+
+
 def _worth_confirming(comparison: Comparison) -> bool:
-    """Whether what gates nothing may be a change: pairs are few when what gates is settled, and their differences quiet."""
-    return comparison.verdict.traits.claims or (comparison.pairs is not None and _suspicious(comparison))
+    """Whether what gates nothing may be a change (pairs are few once what gates is settled), and a confirmation could tell."""
+    may_be = comparison.pairs is not None and _suspicious(comparison)
+    return comparison.verdict.traits.claims or (may_be and _rounds_with_power(comparison) <= FEWEST_PAIRS)
 
 
 def spreads_of(comparisons: Iterable[Comparison]) -> dict[str, Spread]:

@@ -43,7 +43,7 @@ def _cache_base(config: Config) -> tuple[Path, str]:
 
 
 def usual_cache() -> Path:
-    """The folder above all caches, where no configuration says another one."""
+    """The folder above all caches, unless a configuration names another one."""
     return _usual_cache()[0]
 
 
@@ -57,7 +57,7 @@ def _usual_cache() -> tuple[Path, str]:
 
 
 def _expanded(text: str, what: str) -> Path:
-    """The path, with "~" as the user's folder. Raises ConfigError where the user has none."""
+    """The path, with "~" as the user's folder. Raises ConfigError if the user has none."""
     try:
         return Path(text).expanduser()
     except RuntimeError:
@@ -108,7 +108,7 @@ def own_places(config: Config) -> dict[str, Path]:
 
 
 def check_places(config: Config) -> None:
-    """Refuse folders of results that hold the code: what lies in them does not count as a change."""
+    """Refuse folders of results that hold the code, because files in them do not count as changes."""
     for name, folder in own_places(config).items():
         for what, other in (("repository", config.repo), ("suite", config.benchmark_dir)):
             if other is not None and other.is_relative_to(folder):
@@ -125,7 +125,7 @@ def check_places(config: Config) -> None:
 
 
 def effective(config: Config) -> tuple[Setting, ...]:
-    """Everything that counts and where it came from: the keys of asv's that we use, then our settings; paths resolved."""
+    """Every setting and where it came from: the asv keys that we use, then our settings; paths resolved."""
     values: dict[str, Any] = {name: getattr(config, name, None) for name in ASV_KEYS}
     values["repo"] = config.repo or without_password(config.address)
     values["default_benchmark_timeout"] = config.default_benchmark_timeout_s
@@ -136,7 +136,7 @@ def effective(config: Config) -> tuple[Setting, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: a path as a string, a tuple as a list."""
+    """In JSON's terms: a path as a string, a tuple as a list."""
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Environment):

@@ -132,7 +132,7 @@ def _relative(value: Any) -> float | None:
 
 
 def _by_pattern(name: str, value: Any) -> dict[str, dict[str, float]] | None:
-    """Thresholds by pattern and metric; None where the value is something else. Raises ConfigError for an unknown metric."""
+    """Thresholds by pattern and metric; None if the value is something else. Raises ConfigError for an unknown metric."""
     if not isinstance(value, Mapping) or not all(isinstance(each, Mapping) for each in value.values()):
         return None
     found: dict[str, dict[str, float]] = {}
@@ -147,7 +147,7 @@ def _by_pattern(name: str, value: Any) -> dict[str, dict[str, float]] | None:
 
 
 def _metrics_by_pattern(name: str, value: Any) -> dict[str, tuple[str, ...]] | None:
-    """Names of metrics by pattern; None where the value is something else. Raises ConfigError for an unknown metric."""
+    """Names of metrics by pattern; None if the value is something else. Raises ConfigError for an unknown metric."""
     if not isinstance(value, Mapping):
         return None
     found: dict[str, tuple[str, ...]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from regress.git.running import attempt, damaged, output, text
@@ -23,10 +24,10 @@ def log(root: Path, *arguments: str, paths: Sequence[str] = ()) -> list[Commit]:
 
 
 def off_the_line(commits: Sequence[Commit]) -> set[str]:
-    """The commits of a history, given from its beginning, that lie beside its line.
+    """The commits of a history, given from its beginning, that are beside its main line.
 
-    From each end the line goes on to the first parents. What a merge brings is of the line as well where it begins at the
-    first parent, as if it had been made there; or at what that first parent is like, having brought no more than that itself.
+    From each end the line follows first parents. What a merge brings also belongs to the line if it begins at the first
+    parent, as if it had been made there; or at a commit with the same files as the first parent, if it brings nothing else.
     """
     place = {each.sha: at for at, each in enumerate(commits)}
     parents = [[place[sha] for sha in each.parents if sha in place] for each in commits]
@@ -51,8 +52,27 @@ def off_the_line(commits: Sequence[Commit]) -> set[str]:
     return {each.sha for at, each in enumerate(commits) if at not in line}
 
 
+def histories(commits: Sequence[Commit], first: Sequence[str] = ()) -> list[list[Commit]]:
+    """Of each end of a history, given from its beginning, the commits that it has, those of the ends in `first` before others:
+    what follows a commit in one of them descends from it, or lies beside the line of that end."""
+    inner = {sha for each in commits for sha in each.parents}
+    ends = [each.sha for each in commits if each.sha not in inner]
+    if len(ends) < 2:
+        return [list(commits)]
+    found = []
+    for end in sorted(ends, key=lambda sha: first.index(sha) if sha in first else len(first)):
+        reached = {end}
+        for each in reversed(commits):
+            if each.sha in reached:
+                reached.update(each.parents)
+        own = [each for each in commits if each.sha in reached]
+        aside = off_the_line(own)
+        found.append([replace(each, beside=each.sha in aside) for each in own])
+    return found
+
+
 def _first_parents(at: int, parents: Sequence[Sequence[int]], until: set[int]) -> list[int]:
-    """The place and those of its first parents down to one of these; empty where none of these is among them."""
+    """The place and those of its first parents down to one of these; empty if none of these is among them."""
     found: list[int] = []
     while at > min(until):
         if at in until:
@@ -65,7 +85,7 @@ def _first_parents(at: int, parents: Sequence[Sequence[int]], until: set[int]) -
 
 
 def exists(root: Path, name: str) -> bool:
-    """Whether there is a commit of that name. Raises RegressError where a name is there, and what it names is lost."""
+    """Whether there is a commit of that name. Raises RegressError if a name is there, and what it names is lost."""
     if attempt(root, "rev-parse", "--verify", "--quiet", name + "^{commit}")[0] == 0:
         return True
     status, sha, _ = attempt(root, "rev-parse", "--verify", "--quiet", name)

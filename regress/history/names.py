@@ -1,8 +1,8 @@
-"""Which metric stands under which name of asv's files, and the entries of benchmarks.json.
+"""Which metric has which name in asv's files, and the entries of benchmarks.json.
 
-asv keeps one value a name. A benchmark's own name has what asv itself would measure, or for a type of ours the metric the
-case is about; every further metric has a name of its own, `name.metric`. `asv run` rewrites benchmarks.json without those
-names, and asv then shows nothing of them: which there are is kept in a file of ours, so that the next write restores them.
+asv keeps one value for each name. A benchmark's own name has what asv itself would measure or, for our types, the main metric;
+every further metric is called `name.metric`. `asv run` rewrites benchmarks.json without those names and then hides them, so we
+keep the list in a file of our own, and the next write restores them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from regress.history.json_text import loads
-from regress.model import METRICS, Benchmark, Round
+from regress.model import METRICS, PROGRAM, Benchmark, Round
 
 FURTHER_FILE = "further_metrics.jsonl"
 """In results_dir, beside benchmarks.json: one line a benchmark, `{"name": ..., "metrics": {metric: unit}}`."""
@@ -41,6 +41,8 @@ _PLAIN = (
     "setup_cache_key",
     "code",
     "pretty_name",
+    PROGRAM,
+    "metric",
 )
 
 
@@ -48,7 +50,7 @@ _PLAIN = (
 
 
 def own_metric(name: str, kind: str) -> str:
-    """The metric under the own name of a benchmark of asv's type `kind`, where nothing else is known of it."""
+    """The metric under the own name of a benchmark of asv's type `kind`, if nothing else is known about it."""
     return _our_metric(name) or _ASV_METRICS.get(kind, "value")
 
 
@@ -62,8 +64,10 @@ def own_metric_of(benchmark: Benchmark, rounds: Iterable[Round]) -> str:
     """The metric under the benchmark's own name.
 
     A type that is asv's own keeps what asv measures, also when the device protocol measures more of it; for a type of ours it
-    is what the newest protocol says the case is about.
+    is what the newest protocol says the case is about. What a program measures is no type of either.
     """
+    if benchmark.program:
+        return benchmark.metric
     if not _our_metric(benchmark.name):
         return own_metric(benchmark.name, benchmark.type)
     about = [each.protocol.metric for each in rounds if each.protocol is not None]
@@ -99,6 +103,8 @@ def entry_of(benchmark: Benchmark) -> dict[str, Any]:
     }
     if benchmark.timeout_s is not None:
         entry["timeout"] = benchmark.timeout_s
+    if benchmark.program:
+        entry.update({PROGRAM: benchmark.program, "metric": benchmark.metric})
     return {**entry, **benchmark.asv}
 
 
@@ -123,11 +129,11 @@ def further_entry(name: str, entry: Mapping[str, Any], metric: str, unit: str) -
 def benchmark_of(name: str, entry: Mapping[str, Any], version: str | None, params: list[list[str]]) -> Benchmark:
     """The benchmark behind a row of asv's file.
 
-    `version` and `params` are the row's, because benchmarks.json only knows the newest; `entry` may be empty, then the type
-    is told by the name. What authors may declare as they like (a type, a unit) is left out where it is of another kind.
+    `version` and `params` come from the row, because benchmarks.json only knows the newest; if `entry` is empty, the name
+    gives the type. Free declarations of authors (a type, a unit) are ignored if they have the wrong type.
     """
-    kind = _text(entry, "type") or _type_by_name(name)
-    metric = own_metric(name, kind)
+    kind, program = _text(entry, "type") or _type_by_name(name), _text(entry, PROGRAM)
+    metric = (program and _text(entry, "metric")) or own_metric(name, kind)
     unit = _ASV_UNITS.get(METRICS[metric].unit) if metric in METRICS else None
     names, timeout = entry.get("param_names"), entry.get("timeout")
     if not isinstance(names, list) or len(names) != len(params):
@@ -145,6 +151,7 @@ def benchmark_of(name: str, entry: Mapping[str, Any], version: str | None, param
         setup_cache_key=_text(entry, "setup_cache_key") or None,
         declared={key: value for key, value in entry.items() if key not in _PLAIN},
         asv=dict(entry),
+        program=program,
     )
 
 

@@ -50,7 +50,7 @@ def moved(fd: int) -> int:
 
 
 def receive_descriptors(connection: socket.socket, count: int) -> List[int]:
-    """This many descriptors that were sent through a Unix socket with one byte. Raises OSError where fewer came."""
+    """This many descriptors that were sent through a Unix socket with one byte. Raises OSError if fewer came."""
     room = socket.CMSG_SPACE(count * array.array("i").itemsize)
     _, ancillary, _, _ = connection.recvmsg(1, room)
     found = array.array("i")

@@ -71,7 +71,7 @@ class CompileWatch:
         self._frames, self._breaks = _compilations(), _graph_breaks()
 
     def stop(self) -> Dict[str, Measured]:
-        """`recompiles` and `graph_breaks`; nothing where nothing was compiled."""
+        """`recompiles` and `graph_breaks`; nothing if nothing was compiled."""
         frames = _compilations()
         grown = {frame: number for frame, number in frames.items() if number > self._frames.get(frame, 0)}
         if not grown:

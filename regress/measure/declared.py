@@ -74,8 +74,13 @@ def streams_of(benchmark: Any, backend: DeviceBackend) -> List[int]:
     return [backend.stream_handle(stream) for stream in streams()] if streams is not None else []
 
 
+def wants_energy(benchmark: Any) -> bool:
+    """Whether the energy of a call is to be measured. What a module happens to call so is no declaration."""
+    return first_attr(benchmark._attr_sources, "energy", False) is True
+
+
 def reset_of(benchmark: Any) -> Optional[Call]:
-    """The benchmark's `reset`, which puts inputs back before each sample on the device; None where it has none."""
+    """The benchmark's `reset`, which puts inputs back before each sample on the device; None if it has none."""
     found: Optional[Call] = _method(benchmark, "reset")
     return found
 

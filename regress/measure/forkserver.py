@@ -117,7 +117,16 @@ class ForkServer:
         outside = [name for name in new if name.partition(".")[0] not in own]
         set_now = {name: value for name, value in os.environ.items() if variables.get(name) != value}
         self._channel.send(
-            SuiteMessage(benchmarks, problems, self._unforkable, self._started, outside, sorted(own), set_now)
+            SuiteMessage(
+                benchmarks,
+                problems,
+                self._unforkable,
+                self._started,
+                outside,
+                sorted(own),
+                set_now,
+                self._imported.suite.programs,
+            )
         )
 
     def _preload(self, command: Preload) -> None:
@@ -244,7 +253,7 @@ def _adopt_orphans() -> None:
 
 
 def _children() -> Set[int]:
-    """Processes whose parent this one is; none where there is no /proc."""
+    """Processes whose parent this one is; none if there is no /proc."""
     found, own = set(), str(os.getpid())
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdigit():
@@ -266,7 +275,7 @@ def _ended(pid: int) -> Optional[int]:
 
 
 def _opened() -> str:
-    """The runtime that this process has initialized and that does not survive a fork; empty where there is none."""
+    """The runtime that this process has initialized and that does not survive a fork; empty if there is none."""
     try:
         driver = ctypes.CDLL("libcuda.so.1", mode=RTLD_NOLOAD)
     except OSError:  # nobody has loaded it
@@ -282,7 +291,7 @@ def _opened() -> str:
 
 
 def _threads() -> int:
-    """How many threads this process has; 0 where that cannot be read."""
+    """How many threads this process has; 0 if that cannot be read."""
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:

@@ -2,7 +2,7 @@
 
 Lanes. The level of a kernel depends on the hardware queue its stream is served by: on an H100, layer_norm of 4096 x 4096 takes
 65 us on some streams of a process and 74 us on others, and small kernels differ by 5 %. A process draws its default stream's
-queue anew, so a round takes its samples on several streams in turn, and its value is the mean over them.
+queue again, so a round takes its samples on several streams in turn, and its value is the mean over them.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class DeviceLoop(Blocks):
         return False
 
     def propose(self, protocol: Protocol) -> Optional[Protocol]:
-        """The protocol with the calls a window and the lanes that suit this call; None where it waits for the device."""
+        """The protocol with the calls a window and the lanes that suit this call; None if it waits for the device."""
         block = self.full_block(self._affordable(protocol), 1)
         if isinstance(block, Starved):
             return None
@@ -106,9 +106,13 @@ class DeviceLoop(Blocks):
     def launches_of(self, protocol: Protocol) -> LaunchWindows:
         """Windows of the host's time to enqueue the call."""
         before = self.ready if self._prepare is not None or self._reset is not None else None
-        spin_s = LAUNCHES_SPARE * protocol.host_calls * self._host_call_s + 50e-6
         calls, warm_calls, several_threads = protocol.host_calls, protocol.warm_calls, not protocol.pinned
-        return LaunchWindows(self._call, self._backend, calls, warm_calls, before, spin_s, several_threads)
+        alone = (
+            before is not None or self._backend.ranks.several
+        )  # each call has to be made ready, or the ranks to meet
+        behind = 0 if alone else max(0, min(warm_calls, LAUNCHES_A_BLOCK // self.launches() - calls))
+        spin_s = LAUNCHES_SPARE * (behind + calls) * self._host_call_s + 50e-6
+        return LaunchWindows(self._call, self._backend, calls, warm_calls, before, spin_s, several_threads, behind)
 
     def _lanes_for(self, call_s: float, protocol: Protocol) -> int:
         """Lanes that one sample each fits the budget of, where the call's work goes to the current stream, whichever it is."""
@@ -170,7 +174,7 @@ class DeviceLoop(Blocks):
     # -- measuring -------------------------------------------------------------------------------------------------------
 
     def sample(self, protocol: Protocol) -> Optional[DeviceSamples]:
-        """Blocks on each lane in turn until there are enough samples; None where the queue cannot be kept full."""
+        """Blocks on each lane in turn until there are enough samples; None if the queue cannot be kept full."""
         found, warm = DeviceSamples(), set()
         lanes = self._backend.lanes(protocol.lanes)
         while True:
@@ -193,7 +197,7 @@ class DeviceLoop(Blocks):
                 return found
 
     def _trend(self, found: DeviceSamples, lanes: Sequence[ContextManager[object]], calls: int) -> Optional[float]:
-        """How far the call's level has moved since its first samples; None where nobody can tell.
+        """How far the call's level has moved since its first samples; None if nobody can tell.
 
         Each lane has its samples at a time of its own, so a difference of lanes may be one of time: the first lane is measured
         once more, and those samples count for nothing else."""
@@ -207,7 +211,7 @@ class DeviceLoop(Blocks):
         return math.log(statistics.median(last) / statistics.median(first)) if first and last else None
 
     def doubt(self, found: DeviceSamples, protocol: Protocol) -> str:
-        """Why the samples are no device time of the call, in words; empty where they are."""
+        """Why the samples are no device time of the call, in words; empty if they are."""
         step_s, calls = self._backend.clock_step_s, protocol.calls
         if found.invalid >= len(found.device):
             return f"no device work was seen: {found.invalid} event times are invalid"

@@ -135,7 +135,7 @@ def _write(values: Dict[str, Any]) -> None:
 
 
 def _value(setting: Setting) -> Tuple[Any, ...]:
-    """The setting's value; nothing where the framework is not loaded or has no such setting."""
+    """The setting's value; nothing if the framework is not loaded or has no such setting."""
     module = sys.modules.get(setting.framework)
     try:
         return () if module is None else (setting.read(module),)

@@ -143,9 +143,9 @@ class Visitor:
         changed = [name for name in leaves if name not in self.at_work]
         flags = list(found.flags) if found is not None else []
         if changed:
-            flags.append(f"changes {', '.join(changed)} and leaves it so; it was put back")
+            flags.append(f"changes {', '.join(changed)} and does not restore it; regress did")
         if self.at_work:
-            flags.append(f"leaves threads at work ({', '.join(self.at_work)}): they ended with its process")
+            flags.append(f"leaves threads running ({', '.join(self.at_work)}): they ended with its process")
         return flags
 
     # -- one case --------------------------------------------------------------------------------------------------------

@@ -262,7 +262,8 @@ class HostWindows:
 
 class LaunchWindows(HostWindows):
     """Takes windows of the host's time to enqueue a call, while a spin of `spin_s` keeps the device from having any part in
-    it."""
+    it. Of the calls before a window, `behind` are enqueued behind the spin too: what waits for the device finds the host's
+    caches cold afterwards."""
 
     def __init__(
         self,
@@ -273,13 +274,16 @@ class LaunchWindows(HostWindows):
         before: Optional[Call],
         spin_s: float,
         several_threads: bool,
+        behind: int = 0,
     ) -> None:
-        super().__init__(call, device, calls, warm_calls, before, waits="", several_threads=several_threads)
-        self._device, self._spin_s = device, spin_s
+        super().__init__(call, device, calls, warm_calls - behind, before, waits="", several_threads=several_threads)
+        self._device, self._spin_s, self._behind = device, spin_s, behind
 
     def _begin(self) -> None:
         self._device.hold_stream()
         self._device.spin(self._spin_s)
+        for _ in range(self._behind):
+            self._call()
 
 
 # -- how many ------------------------------------------------------------------------------------------------------------

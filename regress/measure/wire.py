@@ -45,6 +45,9 @@ SYNCHRONIZES = "synchronizes: no device time"
 SET_UP_EACH = "set up before each sample"
 """What readers are told of a protocol with `setup_each`."""
 
+PROGRAM = "program"
+"""How the process of a round begins that is a program of its own; see `Protocol.process`."""
+
 ONCE = "--once"
 """First word to a process that has no driver."""
 SCRIPT = "--script"
@@ -104,7 +107,7 @@ class Protocol:
     """Give up waiting for two equal windows after this."""
     process: str = "fresh"
     """How the process of a round begins: `fork` from one that has imported the suite, `fork-serial` from one that did so with
-    torch at one thread, or `fresh`."""
+    torch at one thread, or `fresh`; `program` is none of ours, and measures by itself."""
     harness: int = HARNESS_VERSION
 
 
@@ -168,14 +171,48 @@ class Benchmark:
     asv: Dict[str, Any] = field(default_factory=dict)
     """The entry that asv itself would write into benchmarks.json."""
     uses: Dict[str, str] = field(default_factory=dict)
-    """By file of the suite: a word for what the benchmark uses of it. Empty where the author's `version` says what is the
+    """By file of the suite: a word for what the benchmark uses of it. Empty if the author's `version` says what is the
     same, or where nothing is known."""
+    program: str = ""
+    """What measures it where that is a program of its own: the class of the suite that names it, or of what was imported the
+    format."""
+    lacks: List[List[str]] = field(default_factory=list)
+    """Combinations of its parameters that there are no cases of."""
 
     @property
     def code(self) -> str:
         """What is another word once the benchmark is another one: comments and layout make none. asv's `version` is a hash of
         the text of its function alone."""
         return " ".join(f"{file}:{word}" for file, word in sorted(self.uses.items())) or self.version
+
+
+@dataclass(frozen=True)
+class Program:
+    """A class of the suite that names a command: its runs are rounds of all cases that it has."""
+
+    name: str
+    """Of the class, as names of benchmarks begin with it."""
+    command: List[str]
+    """Words, in which `{output}` stands for the file to write (else it is what the program prints), `{python}` for the side's
+    interpreter, and `{NAME}` for a parameter."""
+    format: str
+    list_command: List[str] = field(default_factory=list)
+    """Prints the cases, or writes them to `{output}`; empty: they are those of the first run."""
+    cwd: str = ""
+    """Folder to run in, named from that of the side's code."""
+    env: Dict[str, str] = field(default_factory=dict)
+    params: List[List[str]] = field(default_factory=list)
+    """The program is run once for each combination of them."""
+    param_names: List[str] = field(default_factory=list)
+    mapping: Dict[str, Any] = field(default_factory=dict)
+    """What stands where in a format that is the author's own."""
+    timeout_s: Optional[float] = None
+    """Of one run."""
+    version: str = ""
+    declared: Dict[str, Any] = field(default_factory=dict)
+    """As of a benchmark, for all its cases."""
+    file: str = ""
+    line: int = 0
 
 
 @dataclass(frozen=True)
@@ -199,6 +236,8 @@ class SuiteProblem:
     fatal: bool = True
     name: str = ""
     """The module or class as names of benchmarks begin with it; empty for the suite's package itself."""
+    program: bool = False
+    """Nothing was imported: a program could not be run, or ended badly."""
 
 
 @dataclass(frozen=True)
@@ -385,7 +424,7 @@ class Suite:
     benchmarks: List[Benchmark] = nested(Benchmark, many=True)
     problems: List[SuiteProblem] = nested(SuiteProblem, many=True)
     unforkable: str = ""
-    """Why a fork of the process that imported the suite could not measure; empty where nothing speaks against it."""
+    """Why a fork of the process that imported the suite could not measure; empty if nothing speaks against it."""
     threads: List[str] = field(default_factory=list)
     """Modules whose import started threads, which a fork does not have."""
     outside: List[str] = field(default_factory=list)
@@ -394,6 +433,8 @@ class Suite:
     """Names of the packages of suite and project."""
     variables: Dict[str, str] = field(default_factory=dict)
     """Of the environment, what the import has set."""
+    programs: List[Program] = nested(Program, many=True, default_factory=list)
+    """What measures by itself: its cases are not among the benchmarks."""
 
 
 @dataclass(frozen=True)
@@ -436,13 +477,13 @@ class CacheReady:
 @dataclass(frozen=True)
 class Ceilings:
     """The most the device did: bytes moved a second by a large copy (read and written), and by dtype ("float32", "tf32",
-    "bfloat16", "float16") floating point operations a second of a large matrix product. Empty where nothing can measure it."""
+    "bfloat16", "float16") floating point operations a second of a large matrix product. Empty if nothing can measure it."""
 
     copy_bytes_s: float = 0.0
     matmul_flops_s: Dict[str, float] = field(default_factory=dict)
     failure: Optional[Failure] = nested(Failure, default=None)
     peer_bytes_s: float = 0.0
-    """Bytes moved a second by a large copy to the next device; 0 where the process sees no other."""
+    """Bytes moved a second by a large copy to the next device; 0 if the process sees no other."""
 
 
 @dataclass(frozen=True)
@@ -473,7 +514,7 @@ class Proposal:
     late: bool = False
     """It imported modules of a framework. What it leaves may be what they do when they are imported."""
     host_bytes: int = 0
-    """The most memory of the host that its process had during the visit; 0 where that is not known, as in the next one."""
+    """The most memory of the host that its process had during the visit; 0 if unknown, as in the next one."""
     device_share: float = 0.0
     """Share of the device's memory that was taken at its end, by anybody."""
 
@@ -570,7 +611,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What was profiled. The trace has `calls` marked calls after the ones that are skipped; none where it failed."""
+    """What was profiled. The trace has `calls` marked calls after the ones that are skipped; none if it failed."""
 
     calls: int = 0
     seconds: float = 0.0
@@ -717,7 +758,7 @@ def decode(line: bytes, parse: Callable[[bytes], Any] = json.loads) -> Any:
 
 def build(kind: Type[T], data: Any) -> T:
     """A dataclass of this file from the dict that `dataclasses.asdict` made of it; unknown keys are ignored. Raises ValueError
-    where a field has a value of another kind, or none and no default."""
+    if a field has a value of another kind, or none and no default."""
     if not isinstance(data, dict):
         raise ValueError(f"not a {kind.__name__}: {str(data)[:200]}")
     values: Dict[str, Any] = {}
@@ -757,7 +798,7 @@ def _checked(hint: Any, value: Any, outside: bool) -> Any:
     if not isinstance(value, (int, float) if plain is float else plain) or (
         isinstance(value, bool) and plain is not bool
     ):
-        raise ValueError(f"{str(value)[:200]!r} is no {hint}")
+        raise ValueError(f"{str(value)[:200]!r} is not a {hint}")
     if not outside and inner:
         items: Any = value.values() if isinstance(value, dict) else value
         for each in items:

@@ -89,7 +89,7 @@ class Worker:
     def answer(self, command: Any) -> None:
         if isinstance(command, Discover):
             benchmarks, problems = self._suite.discover(lambda module: self._channel.send(Importing(module)))
-            self._channel.send(SuiteMessage(benchmarks, problems))
+            self._channel.send(SuiteMessage(benchmarks, problems, programs=self._suite.programs))
         elif isinstance(command, Probe):
             from . import probe  # one worker of a run is asked
 

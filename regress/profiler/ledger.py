@@ -311,7 +311,7 @@ class Ledger:
 
     def _go_without(self) -> None:
         """Count what the device is done with and the trace has not told until now, without a breakdown, and start the trace
-        anew: another profiler of the process has taken it over."""
+        again: another profiler of the process has taken it over."""
         assert self.timeline is not None
         assert self.trace is not None
         while self._waiting:

@@ -86,7 +86,7 @@ class Timeline:
         """Anchors with a spin that have a time by now; emptied by who ties them to the trace."""
 
     def begin(self, now_s: float) -> Mark | None:
-        """Put the first event of an entry into the current stream; None where the stream is being captured as a graph."""
+        """Put the first event of an entry into the current stream; None if the stream is being captured as a graph."""
         if not self._hold():
             return None
         if self._anchor is None or self._since >= ANCHOR_ENTRIES or now_s - self._anchor.made_s >= ANCHOR_S:
@@ -129,7 +129,7 @@ class Timeline:
         self._since = ANCHOR_ENTRIES
 
     def closing_anchor(self, now_s: float) -> Anchor | None:
-        """An anchor behind all entries; None where the current stream takes none."""
+        """An anchor behind all entries; None if the current stream takes none."""
         if not self._hold():
             return None
         for _ in range(CLOSING_TRIES):
@@ -199,7 +199,7 @@ class Timeline:
         return self._free.pop()
 
     def _hold(self) -> bool:
-        """Let events go into this thread's current stream; False where it takes none."""
+        """Let events go into this thread's current stream; False if it takes none."""
         if not self.framework:  # perhaps none was in use when it was looked for
             self.framework = next(iter(self.backend.frameworks()), "")
             self._read = self.backend.stream_reader()

@@ -1,7 +1,5 @@
 """Reports as text. A renderer turns one Report into one string and computes nothing; only invocation.py prints it.
 
-    style.py      how to print: Style, colours, what becomes of text that did not come from us
-    table.py      aligned columns
     summary.py    what every format says around the rows: sides, verdict line, the command to measure a case again
     terminal.py   text for people: check, compare, run, list, config, doctor, and errors
     verdicts.py   its sections of comparisons, by verdict
@@ -37,7 +35,7 @@ from collections.abc import Callable, Iterable
 
 from regress.choices import FORMATS
 from regress.model import Report
-from regress.report.style import Style
+from regress.text.style import Style
 
 __all__ = ["Renderer", "Style", "load", "render"]
 

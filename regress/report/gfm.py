@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from regress.report.style import cut, visible
-from regress.report.table import Row
+from regress.text.style import cut, visible
+from regress.text.table import Row
 
 __all__ = ["Part", "code", "fence", "fit", "fold", "table", "words"]
 
@@ -59,7 +59,7 @@ def words(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Text from outside as a code span; empty where there is nothing to be seen."""
+    """Text from outside as a code span; empty if there is nothing to be seen."""
     text = cut(visible(text), _LONGEST)
     if not text.strip():
         return ""
@@ -121,7 +121,7 @@ def _kept(parts: Sequence[Part], room: int) -> list[set[int]]:
     for number, part in enumerate(parts):
         for at in (each for each in part.by_weight() if each not in kept[number]):
             if room < _size(part.rows[at]):
-                return kept  # what comes next is less serious: it must not be there in place of this
+                return kept  # what comes next is less serious: it must not be there instead of this
             room -= _size(part.rows[at])
             kept[number].add(at)
     return kept

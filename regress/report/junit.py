@@ -18,8 +18,8 @@ from regress.report import changes, summary
 from regress.report.explained import because
 from regress.report.failures import failure_lines, failures_of
 from regress.report.rows import in_words, metric_words, row
-from regress.report.style import Style
 from regress.report.xml import document, inert
+from regress.text.style import Style
 
 __all__ = ["render"]
 
@@ -123,7 +123,7 @@ def _measurements(report: Report) -> Iterator[Test]:
 
 
 def _changes(report: Report) -> Iterator[Test]:
-    """A regression, and what gives no number any more, fail the sweep that they are new in."""
+    """A regression, and what stopped giving numbers, fail the sweep that they are new in."""
     for each in report.changes:
         where = " ".join(filter(None, (each.machine, each.environment, each.device)))
         name = f"{_name(each)} since {each.point.first[:8]} on {where}"

@@ -19,9 +19,9 @@ from regress.report.metered import metered
 from regress.report.profile import profile
 from regress.report.rows import ALIGNS, row
 from regress.report.rows import titles as rows_titles
-from regress.report.style import Style, visible
-from regress.report.table import Row, align
 from regress.report.together import gathered
+from regress.text.style import Style, visible
+from regress.text.table import Row, align
 
 __all__ = ["LIMIT", "render"]
 

@@ -107,13 +107,13 @@ def _schema(report: Report, _: Report) -> str:
 
 
 def _environment(report: Report, _: Report) -> str | None:
-    """Of the head; of the base where there is no head."""
+    """Of the head; of the base if there is no head."""
     side = report.head or report.base
     return side.environment if side else None
 
 
 def _remark(report: Report, _: Report) -> str | None:
-    """What is said in place of counts where nothing had to be judged: nothing affected."""
+    """What is said instead of counts where nothing had to be judged: nothing affected."""
     return report.remark or None
 
 
@@ -284,6 +284,7 @@ SHAPES: dict[type, Shape] = {
             "noise_floor": ("median", "largest", "case"),
             "finer": ("rounds", "min_detectable"),
             "block": ("where", "text"),
+            "questions": ("question", "answer"),
         },
         plain=("difference",),
     ),
@@ -330,7 +331,7 @@ DOCUMENTS: dict[str, dict[str, Source]] = {
     "compare": _JUDGED,
     "run": _FASTEST | {"benchmarks": "measurements"} | _same("durations"),
     "fastest": _FASTEST,
-    "gate": _JUDGED | _same("drift", "drift_since", "changes"),
+    "gate": _JUDGED | _same("questions", "drift", "drift_since", "changes"),
     "sweep": _VERDICT
     | _same("machine", "device", "cases", "changes", "shifts", "breakages", "anchors")
     | {"bisections": _bisections},

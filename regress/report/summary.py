@@ -8,7 +8,7 @@ import shlex
 
 from regress.errors import Exit
 from regress.model import Case, Report, Side, SuiteProblem, Verdict
-from regress.report.style import Style, cut, paint, visible
+from regress.text.style import Style, cut, paint, visible
 from regress.units import format_ago, format_change, format_duration, format_interval, format_percent
 
 __all__ = [
@@ -105,7 +105,7 @@ def verdict(report: Report, style: Style) -> list[str]:
         interval = f" ({format_interval(low, high)})" if style.verbose else ""
         parts.append(f"geomean {format_change(ratio)}{interval} over {over}")
     if report.across:
-        parts.append(f"{visible(report.across)}: two places, which say nothing of commits")
+        parts.append(f"{visible(report.across)}: a difference between places, not commits")
     if report.command == "run" and report.quick:
         parts.append("not recorded: --quick")
     elif report.command == "run" and report.head is not None and report.head.dirty:
@@ -121,17 +121,8 @@ def verdict_line(report: Report, style: Style) -> str:
 
 
 def questions(report: Report) -> str:
-    """Of a gate, which of its three questions failed."""
-    if report.command != "gate" or report.error is not None:
-        return ""
-    worse = sum(each.exit_code() == Exit.REGRESSED for each in report.drift)
-    drift_alone = any(each.exit_code(report.strict) == Exit.UNDECIDED for each in report.drift)
-    undecided = not drift_alone and not {Exit.UNDECIDED, Exit.NOTHING}.isdisjoint(report.exit_codes)
-    beside = undecided or any(each.exit_code() for each in report.comparisons)
-    asked = {"side by side": beside, "open in the history": len(report.changes)}
-    if report.drift_since:
-        asked[f"drift since {visible(report.drift_since)}"] = worse
-    return " · ".join(f"{words} {'FAIL' if failed else 'PASS'}" for words, failed in asked.items())
+    """Of a gate, what came of each of its questions."""
+    return " · ".join(f"{visible(asked)} {answer}" for asked, answer in report.questions)
 
 
 def counts(report: Report) -> str:
@@ -157,7 +148,7 @@ def power(report: Report) -> str:
     """How small a regression could be told, in half of the cases; with more rounds, where these were few; and where least."""
     if report.min_detectable is None:
         return ""
-    parts = [f"could have told +{format_percent(report.min_detectable)}"]
+    parts = [f"could detect +{format_percent(report.min_detectable)}"]
     if report.finer is not None:
         rounds, least = report.finer
         parts.append(f"with {rounds} rounds a side about +{format_percent(least)}")

@@ -9,6 +9,8 @@ servers       a worker process and the pipes to it
 ranks         several that visit a case together, as if they were one
 processes     which process of a side it is: a fresh one, or a fork where that was found to work
 visits        what such processes are asked: the suite, caches, cases
+programs      programs of the suite that measure by themselves
+nvml          NVML, as the driver's side asks it
 gpus          the GPUs that were named, and the processors of each
 homes         which of them a case is measured on, and what counts of a round beside others (pure functions)
 lanes         a thread and its processes for each of them

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 from regress.errors import RegressError
 from regress.measure.backend import cuda, fake
+from regress.run.nvml import module, opened
 
 ALL = "all"
 WORD_BITS = 64
@@ -29,7 +29,7 @@ class Gpu:
 
 def shown(kind: str) -> list[str]:
     """The UUIDs of the GPUs that there are to be named, in CUDA's order, where the setting `device` is of that kind. Raises
-    DeviceError where there is none, RegressError for a kind of device that has no UUIDs."""
+    DeviceError if there is none, RegressError for a kind of device that has no UUIDs."""
     if kind == "fake":
         return list(fake.UUIDS)
     if kind not in ("auto", "cuda"):
@@ -76,13 +76,10 @@ def allowed() -> frozenset[int]:
 def _near(uuid: str, nvml: Any = None) -> frozenset[int]:
     """The processors near the GPU; empty where nobody knows."""
     with contextlib.suppress(Exception):  # no NVML, one that is too old, a container: all mean that nothing is known
-        api = nvml if nvml is not None else importlib.import_module("pynvml")  # late: only several GPUs need it
-        api.nvmlInit()
-        try:
+        api = nvml if nvml is not None else module()
+        with opened(api):
             words = -(-(os.cpu_count() or 1) // WORD_BITS)
             mask = api.nvmlDeviceGetCpuAffinity(api.nvmlDeviceGetHandleByUUID(uuid), words)
-        finally:
-            api.nvmlShutdown()
         return frozenset(
             index * WORD_BITS + bit for index, word in enumerate(mask) for bit in range(WORD_BITS) if word >> bit & 1
         )

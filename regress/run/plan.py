@@ -15,6 +15,7 @@ from typing import Protocol as Interface
 
 from regress.measure.wire import Proposal, Suite, Task
 from regress.model import (
+    PROGRAM,
     SYNCHRONIZES,
     Batch,
     Benchmark,
@@ -67,8 +68,10 @@ class Selection:
 
 def cases_of(benchmark: Benchmark) -> Iterator[Case]:
     """The benchmark's cases in asv's order."""
+    absent = {tuple(each) for each in benchmark.lacks}
     for combination in itertools.product(*benchmark.params):
-        yield Case(benchmark.name, tuple(combination))
+        if combination not in absent:
+            yield Case(benchmark.name, combination)
 
 
 def select(benchmarks: Iterable[Benchmark], selection: Selection) -> list[Case]:
@@ -119,7 +122,7 @@ def affected(
 
 
 def own_file(benchmark: Benchmark, suite_parent: str) -> str:
-    """The file the benchmark stands in, relative to the repository; empty where it is not known."""
+    """The file the benchmark stands in, relative to the repository; empty if unknown."""
     return posixpath.normpath(posixpath.join(suite_parent, benchmark.file)) if benchmark.file else ""
 
 
@@ -171,7 +174,7 @@ def settle(proposals: Mapping[str, Proposal], process: str = "fresh") -> Protoco
         settled,
         lanes=min(each.lanes for each in protocols),
         pinned=all(each.pinned for each in protocols),
-        process="fresh" if settled.metric in ALONE else process,
+        process=PROGRAM if settled.process == PROGRAM else "fresh" if settled.metric in ALONE else process,
     )
 
 
@@ -204,7 +207,8 @@ def unimportable(suite: Suite, had: Mapping[str, Benchmark]) -> dict[str, tuple[
     lost: dict[str, tuple[Benchmark, Failure]] = {}
     for problem in (each for each in suite.problems if each.fatal):
         inside = f"{problem.name}." if problem.name else ""
-        failure = Failure("error", f"cannot be imported: {problem.message}", problem.where, problem.detail)
+        what = problem.message if problem.program else f"cannot be imported: {problem.message}"
+        failure = Failure("error", what, problem.where, problem.detail)
         for name, benchmark in had.items():
             if name.startswith(inside) and name not in there:
                 lost.setdefault(name, (benchmark, failure))
@@ -243,7 +247,7 @@ def ranks_of(benchmark: Benchmark) -> tuple[int, str]:
     """How many processes visit the benchmark together (`ranks`), and what is wrong with a value that is no such number."""
     value = benchmark.declared.get("ranks", 1)
     if type(value) is not int or value < 1:  # exactly: True is an int too
-        return 1, f"{benchmark.name}: the declared ranks {value!r} is no number of processes, so one measures it"
+        return 1, f"{benchmark.name}: the declared ranks {value!r} is not a number of processes, so one measures it"
     if value > 1 and (benchmark.metric not in OF_RANKS or benchmark.type == "timeraw"):
         types = "cudatime_*, time_*, track_* and peakmem_*"
         return 1, f"{benchmark.name}: ranks are for {types}, so one process measures it"
@@ -258,7 +262,7 @@ def gpus_of(benchmark: Benchmark) -> tuple[int, str]:
     if type(value) is int and value >= 0:
         return value, ""
     measured_with = f"it is measured with {'one' if ranks == 1 else ranks}"
-    return ranks, f"{benchmark.name}: the declared gpus {value!r} is no number of GPUs, so {measured_with}"
+    return ranks, f"{benchmark.name}: the declared gpus {value!r} is not a number of GPUs, so {measured_with}"
 
 
 def needing_several(found: HasCases, benchmarks: Mapping[str, Mapping[str, Benchmark]]) -> list[str]:
@@ -286,13 +290,15 @@ def refusal(benchmark: Benchmark, named: int = 1) -> Failure | None:
     gpus, _ = gpus_of(benchmark)
     if gpus <= max(named, 1):
         return None
-    given = f"--gpus names {named}" if named > 1 else "one is measured on, --gpus names more"
+    given = f"--gpus names {named}" if named > 1 else "one is used; name more with --gpus"
     return Failure("skipped", f"needs {gpus} GPUs: {given}")
 
 
 def refusal_by_itself(benchmark: Benchmark, named: int = 1) -> Failure | None:
     """Why a benchmark cannot run in a single process; None where it can."""
     ranks, _ = ranks_of(benchmark)
+    if benchmark.program:
+        return Failure("skipped", "a program of its own measures it, and is run as a whole")
     if ranks > 1:
         return Failure("skipped", f"it has {ranks} ranks, and this runs one process")
     return refusal(benchmark, named)
@@ -312,7 +318,7 @@ def complaints(benchmarks: Iterable[Benchmark], selection: Selection) -> list[st
     silent = sum(not declared_words(each, "covers") for each in wanted)
     if selection.changed is not None and silent:
         left = f"{silent} of {len(wanted)} benchmarks declare no `covers`"
-        said.append(f"{left}: of all changes, only one of their own file selects them")
+        said.append(f"{left}: only changes of their own file select them")
     return said
 
 

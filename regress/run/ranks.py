@@ -94,8 +94,9 @@ class Ranks:
     # -- one message of each ---------------------------------------------------------------------------------------------
 
     def _hear(self, said: dict[int, Any], deadline: float) -> None:
-        """By rank, in the order of their coming: what each says next; where one has failed, what others say soon after that."""
-        for server, message in arriving(self.servers, max(0.0, deadline - time.monotonic())):
+        """By rank, in the order of their coming: what each says next; where one has failed, what others say soon after that.
+        One that ends while it waits for the others ends them, too: they may wait for it in a collective."""
+        for server, message in arriving(self.servers, max(0.0, deadline - time.monotonic()), self.servers):
             said[self.servers.index(server)] = message
             if _failure(message) is not None:
                 break

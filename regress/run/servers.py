@@ -221,7 +221,7 @@ def fresh(start: Path, python: str, variables: Mapping[str, str], *more: str, fd
 
 def started_in(home: Path) -> list[int]:
     """Processes whose environment says that this is their folder for temporary files: what a worker has started, also where
-    it has left the worker's group. Empty where there is no /proc."""
+    it has left the worker's group. Empty if there is no /proc."""
     mark, found = os.fsencode(f"TMPDIR={home}"), []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or belongs to somebody else
@@ -260,7 +260,7 @@ class Log:
             self.fd = -1
 
     def text(self) -> str:
-        note = f"[{self._cut:,} bytes before this are left out]\n" if self._cut else ""
+        note = f"[{self._cut:,} earlier bytes omitted]\n" if self._cut else ""
         return note + self._kept.decode(errors="replace")
 
 
@@ -424,10 +424,13 @@ class Server:
             self.kill()
 
 
-def arriving(servers: Sequence[Server], timeout_s: float) -> Iterator[tuple[Server, Any]]:
+def arriving(
+    servers: Sequence[Server], timeout_s: float, beside: Sequence[Server] = ()
+) -> Iterator[tuple[Server, Any]]:
     """The next message of each as it comes, of processes that work at once. Raises TimedOut where they take longer than that
-    together, and Died of the first that ends."""
+    together, and Died of the first that ends: of these, or of those `beside` that have no more to say."""
     deadline, waiting = time.monotonic() + timeout_s, list(servers)
+    every = list(dict.fromkeys((*servers, *beside)))
     while waiting:
         for each in [each for each in waiting if b"\n" in each._buffer]:
             waiting.remove(each)
@@ -435,9 +438,10 @@ def arriving(servers: Sequence[Server], timeout_s: float) -> Iterator[tuple[Serv
         if not waiting:
             return
         left, interrupt = deadline - time.monotonic(), waiting[0]._interrupt
-        by_fd, logs = {each._read: each for each in waiting}, [each._log.fd for each in servers if each._log.fd >= 0]
+        watched = [*waiting, *(each for each in beside if each not in waiting and not each._buffer and not each.ended)]
+        by_fd, logs = {each._read: each for each in watched}, [each._log.fd for each in every if each._log.fd >= 0]
         ready, _, _ = select.select([*by_fd, *logs, interrupt.fd], [], [], min(max(0.0, left), LONGEST_WAIT_S))
-        for each in servers:
+        for each in every:
             each._log.drain()
         if interrupt.fd in ready:
             interrupt.take()

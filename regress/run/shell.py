@@ -7,6 +7,8 @@ import os
 import re
 import signal
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,6 +19,8 @@ _OF_A_FRONTEND = re.compile(
     re.IGNORECASE,
 )
 """Says only that something below it failed."""
+CHECKED_S = 0.5
+"""How long who waits for a process may not notice Ctrl-C that came to another thread."""
 
 
 def shell(
@@ -40,18 +44,33 @@ def shell(
         start_new_session=True,
     )
     try:
-        code = process.wait(timeout_s)
-    except BaseException as error:
+        code = ended(process, timeout_s)
+    except subprocess.TimeoutExpired:
+        return f"timed out after {timeout_s:.3g} s"
+    return f"ended by signal {-code}" if code < 0 else f"exit code {code}" if code else ""
+
+
+def ended(process: subprocess.Popen[bytes], timeout_s: float, check: Callable[[], None] = lambda: None) -> int:
+    """The exit code of a process that has a session of its own, once it has one. Late (TimeoutExpired) or interrupted, all that
+    it started is ended. `check` is called now and then, and may raise what interrupts."""
+    deadline = time.monotonic() + timeout_s
+    try:
+        while True:
+            check()
+            left_s = deadline - time.monotonic()
+            try:
+                return process.wait(min(max(left_s, 0.0), CHECKED_S))
+            except subprocess.TimeoutExpired:
+                if left_s <= 0:
+                    raise
+    except BaseException:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         # Not process.wait(): an interrupt inside a wait may leave its lock taken, and the next would wait for ever.
         with contextlib.suppress(ChildProcessError):
             os.waitpid(process.pid, 0)
         process.returncode = -signal.SIGKILL
-        if isinstance(error, subprocess.TimeoutExpired):
-            return f"timed out after {timeout_s:.3g} s"
         raise
-    return f"ended by signal {-code}" if code < 0 else f"exit code {code}" if code else ""
 
 
 def why(problem: str, *printed: str) -> str:

@@ -11,9 +11,9 @@ from unittest.mock import patch
 
 import pytest
 
-from regress.commands.session import Request, Session
 from regress.compare import Steps, steps
-from regress.history.aa import FILE
+from regress.history.memory import AA_FILE as FILE
+from regress.session import Request, Session
 from tests.conftest import Project, Result, inside, interrupted, start
 
 CODE = "import regress_scripted as d\ndef work(): d.kernel('k', 50e-6)\ndef other(): d.kernel('o', 80e-6)\n"
@@ -181,7 +181,7 @@ def test_what_is_about_aa_alone_is_refused_without_it(project: Callable[..., Pro
     p = filled(project)
     result = p.regress("doctor", "--budget", "1m")
     assert (result.code, result.out) == (2, "")
-    assert "go with --aa" in result.err
+    assert "need --aa" in result.err
 
 
 def test_a_cache_that_cannot_be_written_costs_the_memory_only(project: Callable[..., Project]) -> None:
@@ -189,4 +189,4 @@ def test_a_cache_that_cannot_be_written_costs_the_memory_only(project: Callable[
     (Session(Request(p.root)).cache / FILE).mkdir(parents=True)
     result = p.regress("doctor", "--aa", "-b", "work")
     assert result.code == 0
-    assert "no check will show this" in result.out
+    assert "checks will not show this" in result.out

@@ -10,12 +10,12 @@ import pytest
 
 from regress import acks
 from regress.commands.ack import ack_all_open
-from regress.commands.session import Request
 from regress.model import Acknowledgement
-from tests.commands.report.made import Made, noisy
+from regress.session import Request
 from tests.commands.test_check import OTHER, SUITE, code, document
 from tests.commands.test_sweep import filled
 from tests.conftest import Project, Result
+from tests.pages.made import Made, noisy
 
 pytestmark = pytest.mark.usefixtures("dated")
 
@@ -166,7 +166,7 @@ REFUSED: list[tuple[list[str], str, str]] = [
     (["b.cudatime_wrok", "--reason", "x"], "no benchmark b.cudatime_wrok", WORK),
     (["elsewhere", "--reason", "x"], "no benchmark elsewhere is known here", "regress check -b elsewhere"),
     ([WORK, "--reason", "x", "--until", "2020-01-01"], "is over already", "later"),
-    ([WORK, "--reason", "x", "--until", "some day"], "is no end", "--until v1.6"),
+    ([WORK, "--reason", "x", "--until", "some day"], "is neither a tag nor a date", "--until v1.6"),
     (["b.cudatime_other", "--reason", "x"], "b.cudatime_other has not regressed", "--level +9% --since REV"),
     ([WORK, "--reason", "x", "--metric", "peak_memory"], "has not regressed in peak_memory", "regress check -b"),
     ([WORK, "--reason", "x", "--metric", "gpu_tme"], "gpu_tme", "gpu_time"),

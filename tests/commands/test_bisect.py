@@ -16,14 +16,13 @@ import pytest
 
 from regress.commands.bisect.case import one_case
 from regress.commands.bisect.ledger import FILE, NAME, Judged, Ledger, Probed
-from regress.commands.bisect.line import line_between, merged_by
 from regress.commands.bisect.search import Line
-from regress.commands.session import Request, Session
 from regress.commands.sweep import _next as after_sweep
 from regress.compare.ends import Pair
 from regress.errors import NothingMeasured, RegressError, RevisionError
-from regress.git import open_repository
+from regress.git import line_between, merged_by, open_repository
 from regress.model import METRICS, Case, Changed, ChangePoint, Commit, Contrast, Verdict
+from regress.session import Request, Session
 from tests.commands.test_check import document
 from tests.conftest import Project, Result, inside, start
 from tests.report.test_json import validate
@@ -261,7 +260,7 @@ def test_a_merge_that_did_it_itself_is_named(project: Callable[..., Project]) ->
     found = report["bisection"]
     assert result.code == 0, result.err
     assert subjects(found["found"]) == ["Merge side"]
-    assert "what it merged does not show the change by itself" in found["reason"]
+    assert "its branch alone does not show the change" in found["reason"]
 
 
 # -- what there is to search ---------------------------------------------------------------------------------------------
@@ -404,7 +403,7 @@ def test_a_bisection_that_was_stopped_goes_on(project: Callable[..., Project], h
     result, report = bisected(p, CASE, shas[0], "HEAD")
     found = report["bisection"]
     assert result.code == 0, result.err
-    assert re.search(r"going on: \d+ commits? probed before", result.err)
+    assert re.search(r"resuming: \d+ commits? probed before", result.err)
     assert subjects(found["found"]) == ["commit 20"]
     assert found["probes"][0]["sha"][:8] == first
     told = re.findall(r"^([0-9a-f]{8}) commit \d+: .* left$", result.err, re.MULTILINE)
@@ -434,12 +433,12 @@ def test_a_budget_ends_it_and_restart_forgets(project: Callable[..., Project]) -
     with pytest.MonkeyPatch.context() as another:
         another.setenv("CUDA_VISIBLE_DEVICES", "scripted-1")
         other = p.regress("bisect", CASE, shas[0], "HEAD", "--budget", "0.01s")
-    assert "going on" not in other.err, "rounds of another card are not those of this one"
+    assert "resuming" not in other.err, "rounds of another card are not those of this one"
     same = p.regress("bisect", CASE, shas[0], "HEAD", "--budget", "0.01s")
-    assert "going on" in same.err
+    assert "resuming" in same.err
     again = p.regress("bisect", CASE, shas[0], "HEAD", "--restart")
     assert again.code == 0
-    assert "going on" not in again.err
+    assert "resuming" not in again.err
 
 
 def test_recorded_rounds_say_where_to_begin(project: Callable[..., Project]) -> None:

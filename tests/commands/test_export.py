@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from regress.commands.export import COLUMNS, export
-from regress.commands.session import Request
 from regress.history import Store
 from regress.model import Failure, Machine
+from regress.session import Request
 from regress.stats.summary import summarize
 from tests.conftest import Project, Result
 from tests.history.samples import BOX, ENV, OTHER_SHA, SHA, benchmark, fill, side, taken, write_asv_file

@@ -13,12 +13,12 @@ import jsonschema
 import pytest
 
 from regress.commands.fastest import fastest
-from regress.commands.session import Request
 from regress.errors import NothingMeasured
 from regress.git import open_repository
 from regress.history import Store
 from regress.model import Report, Side
 from regress.report.json import schema
+from regress.session import Request
 from tests.commands.test_compare import document
 from tests.conftest import Project
 

@@ -260,7 +260,7 @@ def test_without_a_device_it_says_that_cuda_does_not_show(repository: Callable[.
     )
     report = document(regress(root, "init", "--device", "cpu", "--format", "json"))
     assert report["counts"] == {"cpu": 1, "skipped": 1}
-    assert any("which time_* are CUDA shows where there is one" in each["found"] for each in report["checks"])
+    assert any("only a GPU shows which time_* use CUDA" in each["found"] for each in report["checks"])
     assert '// "cuda"' in report["block"]["text"]
 
 
@@ -455,7 +455,7 @@ def test_a_budget_ends_what_is_under_way_and_says_how_far_it_came(repository: Ca
 @pytest.mark.slow
 def test_a_benchmark_costs_one_time_out_at_most(repository: Callable[..., Path]) -> None:
     _, report = asked(repository, SLOW.format(timeout=1, which=">= 0"))
-    assert budget_of(report) == "1 of 12 cases tried; 11 not, as another case of their benchmark timed out"
+    assert budget_of(report) == "1 of 12 cases tried; 11 skipped, because another case of their benchmark timed out"
 
 
 def test_an_estimate_counts_the_imports_of_both_sides() -> None:
@@ -481,8 +481,8 @@ def test_writing_measures_nothing_again_and_says_what_was_not_tried(
     assert regress(suite, "init", "--device", "fake").code == 0
     (kept,) = (tmp_path / "own").rglob("classified.json")
     (state,) = (document := json.loads(kept.read_text()))["suites"].values()
-    assert state["left"] == ""
-    state["left"] = "5 of 12 cases tried"
+    assert state[1] == "", "what was not tried"
+    state[1] = "5 of 12 cases tried"
     kept.write_text(json.dumps(document))
     done = regress(suite, "init", "--device", "fake", "--write")
     assert (done.code, "first visits" in done.err) == (0, False)

@@ -9,9 +9,9 @@ import pytest
 
 from regress.commands.demo.story import PLANTED, STORY
 from regress.commands.report import report
-from regress.commands.session import Request
 from regress.pages import Event, Index
 from regress.report.progress import Progress
+from regress.session import Request
 from tests.conftest import regress
 from tests.data import h200_demo
 

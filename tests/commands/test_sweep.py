@@ -17,10 +17,8 @@ from unittest.mock import patch
 
 import pytest
 
-from regress.commands.session import Request, Session
 from regress.commands.sweep import _remark
 from regress.commands.sweep.bisecting import wanted
-from regress.commands.sweep.changes import Events, events_on, shifts_in
 from regress.commands.sweep.choosing import choose
 from regress.commands.sweep.done import TRIES
 from regress.commands.sweep.measuring import Sweep
@@ -28,9 +26,11 @@ from regress.history import Store
 from regress.history.disk import LOCK_NAME
 from regress.history.sidecar import ENDING
 from regress.model import METRICS, Breakage, Case, Changed, ChangePoint, Commit, Failure, Verdict
-from tests.commands.report.made import Made, noisy
+from regress.session import Request, Session
+from regress.trends.events import Events, by_history, events_in, events_on, shifts_in
 from tests.commands.test_check import code, document
 from tests.conftest import Project, inside, interrupted, start
+from tests.pages.made import Made, noisy
 from tests.report.test_json import validate
 
 pytestmark = pytest.mark.usefixtures("dated")
@@ -88,7 +88,7 @@ def test_a_range_is_measured_and_the_commit_that_did_it_is_named(project: Callab
 def test_new_commits_are_measured_beside_the_last_head_and_the_last_release(project: Callable[..., Project]) -> None:
     p, shas = filled(project, [50e-6] * 3)
     p.git("tag", "v1", shas[0])
-    assert swept(p)["remark"].endswith("(1 of 1 commit measured)"), (
+    assert "(1 of 1 commit measured)" in swept(p)["remark"], (
         "where nothing is recorded the newest commit is the new one"
     )
     assert swept(p)["remark"] == f"nothing to measure: no commit is new after {shas[2][:8]}"
@@ -134,7 +134,7 @@ def test_a_machine_that_has_drifted_is_told_of(
         report.out,
         re.MULTILINE,
     )
-    assert f"note: a change of that case the same way since {name} is large only by what is left" in report.out
+    assert f"note: a change of that case in the same direction since {name} counts only by the rest" in report.out
     assert "\nanchors  " not in report.out
     (anchor,) = json.loads((p.root.parent / "seen.json").read_text())["anchors"]
     assert anchor["drifted"]
@@ -238,7 +238,7 @@ def test_what_is_bisected_is_new_and_a_range_and_the_worst_first() -> None:
     )
     failure = Failure("error", "boom")
     broken = Breakage(Case("gone"), "box", "env", "", failure, line[2].sha, (line[3], line[4]), new=True)
-    asked = list(wanted(Events(changes, (broken,)), line))
+    asked = list(wanted(Events(changes, (broken,)), [line]))
     assert [(str(each.case), each.good, each.last, each.metric) for each in asked] == [
         ("b", line[1].sha, line[5].sha, "gpu_time"),
         ("a(2)", line[2].sha, line[6].sha, "gpu_time"),
@@ -349,7 +349,7 @@ def test_a_benchmark_that_older_commits_do_not_have_or_fail_is_not_tried_again(p
     work = "import regress_scripted as d\ndef run(): d.kernel('l', 40e-6)\n"
     shas.append(p.commit({"benchmarks/c.py": later, "proj/later.py": work}))
     first = p.regress("sweep", "ALL", "--format", "json")
-    assert document(first)["remark"] == "nothing new (2 of 2 commits measured)", first.err
+    assert "(2 of 2 commits measured)" in document(first)["remark"], first.err
     assert document(p.regress("sweep", "ALL", "--format", "json"))["remark"].startswith("nothing to measure")
     had = rounds_of(p)
     assert had[shas[0]] == Counter(dict.fromkeys(CASES, 2))
@@ -362,7 +362,8 @@ def test_a_side_that_cannot_be_measured_does_not_cost_the_others(project: Callab
     shas += [p.commit({"proj/__init__.py": code(), "NEWS": str(at)}) for at in range(2)]
     result = p.regress("sweep", "ALL", "--format", "json")
     report = document(result)
-    assert (result.code, report["remark"]) == (3, "nothing new (2 of 3 commits measured, 1 failed)"), result.err
+    told = "no change can be detected yet (2 of 3 commits measured, 1 failed); it takes at least 2 more commits with results"
+    assert (result.code, report["remark"]) == (3, told), result.err
     assert any(shas[0][:8] in each and "died" in each for each in report["warnings"])
     assert set(rounds_of(p)) == set(shas[1:])
 
@@ -393,7 +394,7 @@ def test_a_lost_device_is_told_once_not_for_each_commit(project: Callable[..., P
     machine.write_text(json.dumps({**json.loads(machine.read_text()), "gpu": "H100"}))
     result = p.regress("sweep", "ALL")
     assert result.code == 5
-    assert "is recorded as a machine with a device (H100), and none is used now" in result.err
+    assert "is recorded as a machine with a device (H100), but none is used now" in result.err
     assert result.err.count("first visits: 0 of") == 1
 
 
@@ -531,6 +532,43 @@ def test_what_moved_at_once_in_one_of_several_places_is_one_event_of_a_sweep(tmp
     assert shifts_in(session, line, events_on(session, line, names, "one").changes) == ()
 
 
+def test_the_first_commit_of_a_branch_does_not_follow_the_last_of_another(tmp_path: Path) -> None:
+    """Main became faster where the maintenance branch had left it already, which became slower later on."""
+    made = Made(tmp_path / "p", 20)
+    made.git("checkout", "-q", "-b", "maintenance", made.shas[9])
+    for at in range(12):
+        made.git("commit", "-q", "--allow-empty", "-m", f"mend {at}")
+    mends = made.git("rev-list", "--reverse", "main..maintenance").split()
+    made.record({"x.time_f": noisy((10, 1e-3), (10, 0.8e-3))})
+    made.record({"x.time_f": noisy((6, 1e-3), (6, 1.3e-3))}, shas=mends)
+    session = Session(Request(made.root))
+    branches = ["main", "maintenance"]
+    histories = session.histories(branches, session.line(branches, session.recorded()))
+    assert [len(each) for each in histories] == [20, 22]
+    found = events_in(session, histories, {"x.time_f"}, "box")
+    assert [(str(each.point.moved), [one.sha for one in each.blamed], each.point.good) for each in found.changes] == [
+        ("improved", [made.shas[10]], made.shas[9]),
+        ("regressed", [mends[6]], mends[5]),
+    ]
+    assert [len(own) for _, own in by_history(found.changes, histories)] == [1, 1]
+
+
+def test_a_sweep_of_few_commits_says_that_nothing_can_be_told_yet(tmp_path: Path) -> None:
+    made = Made(tmp_path / "p", 4).record({"x.time_f": [1e-3] * 2 + [None] * 2, "x.time_g": noisy((4, 1e-3))})
+    session = Session(Request(made.root))
+
+    def told(names: set[str]) -> str:
+        return _remark(NOTHING_LEFT, events_on(session, session.repository.commits("HEAD"), names, "box"))
+
+    assert told({"x.time_g"}) == "nothing new (0 of 1 commit measured)"
+    assert told({"x.time_f"}) == (
+        "no change can be detected yet (0 of 1 commit measured); it takes at least 2 more commits with results"
+    )
+    assert told({"x.time_f", "x.time_g"}) == (
+        "nothing new (0 of 1 commit measured); 1 of 2 cases cannot be judged yet: it takes at least 2 more commits with results"
+    )
+
+
 STOPPING = {
     "benchmarks/fine.py": "def track_fine(): return 5\n",
     "benchmarks/b.py": """
@@ -575,9 +613,9 @@ def test_what_gives_no_number_any_more_is_told_once_with_its_commit(project: Cal
     text, log = (p.root.parent / "seen.txt").read_text(), (p.root.parent / "seen.log").read_text()
     row = r"^! names\.T\.track_named: 2 cases +error +[0-9a-f]{8} four \(Ada Lovelace\), cannot be imported: ImportError: "
     assert re.search(row, text, re.MULTILINE), text
-    assert "FAIL  5 cases give no number any more (3 of 3 commits measured); 1 suite problem" in text
+    assert "FAIL  5 cases stopped giving numbers (3 of 3 commits measured); 1 suite problem" in text
     assert f"regress check {shas[1][:8]} {shas[2][:8]} -b b.track_raises" in text
-    assert "::error title=no number any more%3A b.track_raises::" in log
+    assert "::error title=stopped giving numbers%3A b.track_raises::" in log
 
     p.commit({"proj/__init__.py": "N = 2\nNAME = 1\n"}, "five: names are there again")
     again = p.regress("sweep", "--format", "json")
@@ -592,7 +630,7 @@ def test_what_gives_no_number_any_more_is_told_once_with_its_commit(project: Cal
     never = "def track_never(): raise RuntimeError\n"
     p.commit({"proj/__init__.py": "N = 2\nNAME = 1\n", "benchmarks/never.py": never}, "six")
     known = document(p.regress("sweep", "--format", "json"))
-    told = "never.track_never fails wherever measured, and never gave a number; fix: regress run -b never.track_never"
+    told = "never.track_never fails wherever measured and never gave a number; fix: regress run -b never.track_never"
     assert told in known["warnings"]
     assert {each["name"]: each["acknowledged"]["reason"] for each in known["breakages"]} == {
         "b.track_raises": "gone on purpose",

@@ -13,11 +13,11 @@ import pytest
 
 from regress.commands.check import check
 from regress.commands.run import run
-from regress.commands.session import Request
 from regress.measure.wire import Ceilings
 from regress.model import Failure, Report
 from regress.report.json import schema
 from regress.run import ceilings as module
+from regress.session import Request
 from tests.conftest import Project
 from tests.run.test_execute import Watch
 
@@ -85,5 +85,5 @@ def test_ceilings_that_cannot_be_measured_are_a_warning(declared: Project, monke
     report = run(Request(declared.root), None, Watch())
     assert report.exit_code == 0
     assert shares(report)["b.cudatime_copy('float16')"] == (pytest.approx(0.5, rel=0.02), None)
-    said = "shares of what the device does at most are not all known: no room"
+    said = "some shares of the device's peak are unknown: no room"
     assert report.warnings.count(said) == 1

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from regress.compare import changes_of, series_of
 from regress.model import Benchmark, ChangePoint, Comparison, Round, Verdict
+from regress.trends import changes_of, series_of
+from tests.trends.test_series import history, recorded
 
 from .rounds import SETTINGS, benchmark, one, rounds, tracked
-from .test_series import history, recorded
 
 COMMITS = 10
 TRACKED = replace(benchmark("f.track_x", metric="value"), unit="s", needs_device=False)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from regress.compare.steps import (
+    BESIDE,
     CONFIRMING,
     FEWEST,
     LOOKS,
@@ -17,6 +18,7 @@ from regress.compare.steps import (
     spreads_of,
 )
 from regress.model import (
+    Against,
     Batch,
     Benchmark,
     Case,
@@ -168,7 +170,7 @@ def test_critical_cases_come_first_and_what_is_not_reached_says_so() -> None:
     found = {each.case: each for each in check.in_steps()}
     assert (rounds_of(check, ADD), len(rounds_of(check, MUL))) == ([], LOOKS[0])
     assert found[MUL].verdict is Verdict.UNCHANGED
-    not_begun = "not begun: its rounds take longer than there was time left"
+    not_begun = "not started: its rounds take longer than the time left"
     assert (found[ADD].verdict, found[ADD].reasons) == (Verdict.UNDECIDED, (not_begun,))
     assert (found[ADD].metric.name, found[ADD].unreached, found[ADD].critical) == ("gpu_time", True, False)
 
@@ -192,7 +194,7 @@ def test_with_two_gpus_as_much_again_fits_into_the_budget() -> None:
 def test_what_is_longer_than_the_time_that_is_left_is_not_begun() -> None:
     check, found = checked(1.0, budget_s=0.3)
     assert check.rounds == []
-    assert found.reasons == ("not begun: its rounds take longer than there was time left",)
+    assert found.reasons == ("not started: its rounds take longer than the time left",)
 
 
 def test_a_case_that_is_too_long_leaves_the_time_to_those_after_it() -> None:
@@ -384,3 +386,23 @@ def test_what_is_extreme_is_confirmed_by_few_rounds_and_what_scatters_is_not_tak
     assert all(each.few and each.claimed for each in looked_at(2.0, 10, Noise(), seed=3))
     assert not any(each.few for each in looked_at(1.0, 30, Noise(0.3), seed=3))
     assert not any(each.few for each in looked_at(1.5, 10, Noise(), seed=3)), "large, and not extreme"
+
+
+@pytest.mark.parametrize(
+    ("pair_sd", "pairs"),
+    [(0.005, LOOKS[0]), (0.03, BESIDE), (0.2, LOOKS[0])],
+    ids=["decided", "soon decided", "not to be decided"],
+)
+def test_what_gates_nothing_gets_a_few_pairs_more_where_they_decide(pair_sd: float, pairs: int) -> None:
+    own = known(benchmark(ADD.name))
+    found = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]})
+    steps = Steps(Settings(), lambda: 0.0)
+    while (batch := steps.next(found)) is not None:
+        assert not batch.afresh
+        for order in range(batch.first, batch.first + batch.rounds[ADD]):
+            log_ratio = pair_sd * (-1) ** (order // 2 + order)
+            values = {"gpu_time": timed(1e-3), "host_time": timed(1e-4)}
+            base, head = (one_round(ADD.name, side, order, **values) for side in ("base", "head"))
+            beside = Against("host_time", "base", "", log_ratio, 0.001, 40, f"zygote {order % 2}")
+            found.rounds += [base, replace(head, against=[beside])]
+    assert len(found.rounds) == 2 * pairs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regress.git.commits import off_the_line
+from regress.git.commits import histories, off_the_line
 from regress.model import Commit
 from tests.git.conftest import Project
 
@@ -35,6 +35,24 @@ def history(drawn: str) -> list[Commit]:
 )
 def test_what_lies_beside_the_line(drawn: str, beside: str) -> None:
     assert off_the_line(history(drawn)) == set(beside.split())
+
+
+@pytest.mark.parametrize(
+    ("drawn", "first", "found"),
+    [
+        pytest.param("a, b(a), c(b)", "c", ["a b c"], id="one end"),
+        pytest.param("a, b(a), r(a), s(r), c(b)", "c s", ["a b c", "a r s"], id="two branches, mixed by their dates"),
+        pytest.param("a, b(a), r(a), s(r), c(b)", "s", ["a r s", "a b c"], id="the named one first"),
+        pytest.param(
+            "a, m(a), s(a), M(m s), r(s), q(r)", "M q", ["a m s* M", "a s r q"], id="beside one, on the other"
+        ),
+        pytest.param("a, b(a), x, y(x)", "b y", ["a b", "x y"], id="nothing in common"),
+    ],
+)
+def test_each_end_has_a_history_of_its_own(drawn: str, first: str, found: list[str]) -> None:
+    """What lies beside its line has a star."""
+    shown = [" ".join(each.sha + "*" * each.beside for each in own) for own in histories(history(drawn), first.split())]
+    assert shown == found
 
 
 def test_the_commits_of_a_history_say_whether_they_lie_beside_its_line(project: Project) -> None:

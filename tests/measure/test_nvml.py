@@ -56,6 +56,9 @@ class Library:
     def nvmlDeviceGetTemperature(self, device: Any, sensor: int, out: Any) -> int:
         return self._put(out, "temperature")
 
+    def nvmlDeviceGetTotalEnergyConsumption(self, device: Any, out: Any) -> int:
+        return self._put(out, "energy_mj")
+
     def nvmlDeviceGetPowerUsage(self, device: Any, out: Any) -> int:
         return self._put(out, "power_mw")
 

@@ -10,9 +10,9 @@ import pytest
 
 from regress.choices import FORMATS
 from regress.model import Case, Failure, KernelMetrics, Metered, Report
-from regress.profiling.metered import metered
 from regress.report import Style, render
 from regress.report.json import schema
+from regress.traces.metered import metered
 from tests.report.test_calls import HOSTILE, US
 
 KERNELS = [

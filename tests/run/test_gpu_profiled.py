@@ -14,10 +14,10 @@ import pytest
 
 from regress.measure.wire import CALL_MARK
 from regress.model import CallProfile
-from regress.profiling.calls import call_profile
-from regress.profiling.names import short
-from regress.profiling.totals import by_copy, by_kernel, memory, totals
 from regress.run.profiled import Profiled
+from regress.traces.calls import call_profile
+from regress.traces.names import short
+from regress.traces.totals import by_copy, by_kernel, memory, totals
 from tests.run.test_execute import Bench
 from tests.run.test_profiled import profile, timeline
 
@@ -171,7 +171,7 @@ def test_nsys_captures_the_calls_alone(tmp_path: Path) -> None:
     under = (nsys, "profile", "-c", "cudaProfilerApi", "-t", "cuda,nvtx", "-o", "calls", "--export", "sqlite")
     done = regress(folder, "once", "b.Small", "--calls", "5", under=under)
     assert done.returncode == 0, done.stderr
-    from regress.profiling import nsys as reader
+    from regress.traces import nsys as reader
 
     found = reader.read(folder / "calls.sqlite")
     assert len(found.launches) == 5

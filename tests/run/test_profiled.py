@@ -10,12 +10,12 @@ import pytest
 from regress.errors import NothingMeasured
 from regress.measure.wire import CALL_MARK, CALLS_SKIPPED
 from regress.model import Case
-from regress.profiling import chrome
-from regress.profiling.timeline import Timeline, between
-from regress.profiling.totals import by_copy, by_kernel, by_operator, memory, totals
 from regress.run import visits
 from regress.run.execute import discover
 from regress.run.profiled import Profiled, profiled
+from regress.traces import chrome
+from regress.traces.timeline import Timeline, between
+from regress.traces.totals import by_copy, by_kernel, by_operator, memory, totals
 from tests.run.test_execute import Bench
 
 
@@ -103,7 +103,7 @@ class Net:
     calls = timeline(found)
     assert calls.calls == 4
     assert {"aten::matmul", "aten::mm", "aten::gelu"} <= {each.name for each in by_operator(calls)}
-    assert (calls.launches, calls.gaps_in_record) == ((), ("no work of a device was recorded",))
+    assert (calls.launches, calls.gaps_in_record) == ((), ("no device work was recorded",))
     assert 0 < found.seconds < 1
     assert "torch" in found.facts["loaded"]
 

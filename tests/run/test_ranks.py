@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import re
 import signal
 import socket
 import threading
@@ -198,6 +200,35 @@ class It(Together):
     assert not any(map(alive, pids))
 
 
+def test_one_that_is_killed_while_it_waits_ends_the_others_at_once(bench: Bench, tmp_path: Path) -> None:
+    """Long before the timeout: it has come to where they meet, and the other one is in its call for ever."""
+    bench.write(f"""{SUITE}
+class It(Together):
+    timeout = 600
+    def time_it(self):
+        open(os.path.join({str(tmp_path)!r}, f"called-{{self.rank}}"), "w").close()
+        if self.rank:
+            stuck()
+    def setup(self):
+        self.rank = int(os.environ["RANK"])
+        open(os.path.join({str(tmp_path)!r}, f"rank-{{self.rank}}"), "w").write(str(os.getpid()))
+""")
+
+    def kill() -> None:
+        while not all((tmp_path / f"called-{number}").exists() for number in (0, 1)):
+            time.sleep(0.02)
+        time.sleep(0.3)  # until it has come to where they meet
+        os.kill(int((tmp_path / "rank-0").read_text()), signal.SIGKILL)
+
+    threading.Thread(target=kill, daemon=True).start()
+    failure = failures(bench.run(rounds=1))["b.It.time_it"]
+    assert failure.kind == "signal"
+    assert re.fullmatch(r"rank 0 failed \(signal 9, SIGKILL\); rank 1 is in stuck \(b.py:\d+\)", failure.message), (
+        failure.message
+    )
+    assert not any(alive(int(each.read_text())) for each in tmp_path.glob("rank-*"))
+
+
 # -- where they meet -----------------------------------------------------------------------------------------------------
 
 
@@ -270,7 +301,7 @@ def test_ranks_that_work_on_a_device_need_one_each() -> None:
     two = replace(declaring("two", ranks=2), needs_device=True)
     assert plan.gpus_of(declaring("two", ranks=2)) == (1, ""), "on the CPU"
     refused = plan.refusal(two)
-    assert refused == Failure("skipped", "needs 2 GPUs: one is measured on, --gpus names more")
+    assert refused == Failure("skipped", "needs 2 GPUs: one is used; name more with --gpus")
     assert plan.refusal(two, named=2) is None
     assert plan.refusal(declaring("two", ranks=2, gpus=1)) is None
     assert plan.refusal_by_itself(two, named=2) == Failure("skipped", "it has 2 ranks, and this runs one process")
@@ -297,7 +328,7 @@ def test_the_plan_says_what_needs_several() -> None:
 @pytest.mark.parametrize("value", ["two", 0, True, 1.5])
 def test_a_number_of_ranks_that_is_none_is_said_and_measured(value: Any) -> None:
     odd = declaring("odd", ranks=value)
-    said = f"odd: the declared ranks {value!r} is no number of processes, so one measures it"
+    said = f"odd: the declared ranks {value!r} is not a number of processes, so one measures it"
     assert plan.ranks_of(odd) == (1, said)
     assert plan.complaints([odd], Selection()) == [said]
     timed = replace(declaring("raw", ranks=2), type="timeraw")
@@ -315,6 +346,41 @@ class It:
         open({pids!r}, "a").write(f"{{os.getpid()}} ")
     def time_it(self): time.sleep(1e-3)
 """
+
+
+@pytest.mark.slow
+def test_fifty_killed_ranks_are_named_and_leave_nothing(bench: Bench, tmp_path: Path) -> None:
+    """Each at a moment of its own, one or the other: the case fails then and there, and the next one goes on."""
+    bench.write(f"""{SUITE}
+class It:
+    ranks = 2
+    timeout = 600
+    params = [list(range(50))]
+    def setup(self, n):
+        with open(os.path.join({str(tmp_path)!r}, f"{{n}}-{{os.environ['RANK']}}"), "w") as file:
+            file.write(str(os.getpid()))
+    def time_it(self, n): time.sleep(1e-3)
+""")
+    killed: list[str] = []
+
+    def kill() -> None:
+        for number in range(50):
+            path = tmp_path / f"{number}-{number % 2}"
+            while not (path.exists() and path.read_text()):
+                time.sleep(0.01)
+            time.sleep(0.02 * (7 * number % 50))
+            with contextlib.suppress(ProcessLookupError):  # its visit was over before
+                os.kill(int(path.read_text()), signal.SIGKILL)
+                killed.append(f"rank {number % 2} failed (signal 9, SIGKILL)")
+
+    thread = threading.Thread(target=kill, daemon=True)
+    thread.start()
+    found = failures(bench.run(rounds=1))
+    thread.join(timeout=60)
+    told = [each.message.partition(";")[0] for each in found.values()]
+    assert set(told) <= {"rank 0 failed (signal 9, SIGKILL)", "rank 1 failed (signal 9, SIGKILL)"}
+    assert 10 < len(told) <= len(killed)
+    assert not any(alive(int(each.read_text())) for each in tmp_path.glob("[0-9]*-[01]"))
 
 
 @pytest.mark.slow

@@ -119,7 +119,7 @@ def test_several_gpus_are_refused_before_any_visit(monkeypatch: pytest.MonkeyPat
     assert visits.cached == []
     refused = [each for each in measured.rounds if each.name == "two"]
     assert [(each.side, each.failure) for each in refused] == [
-        (side, Failure("skipped", "needs 2 GPUs: one is measured on, --gpus names more")) for side in ("base", "head")
+        (side, Failure("skipped", "needs 2 GPUs: one is used; name more with --gpus")) for side in ("base", "head")
     ]
     assert len(measured.warnings) == 1
     assert "the declared gpus 'many'" in measured.warnings[0]

@@ -19,18 +19,17 @@ from dataclasses import replace
 
 from regress.commands.bisect.case import one_case
 from regress.commands.bisect.ledger import Ledger
-from regress.commands.bisect.line import line_between, merged_by
 from regress.commands.bisect.meter import Meter
 from regress.commands.bisect.past import recorded_weights
 from regress.commands.bisect.search import Line
 from regress.commands.bisect.telling import bisection, estimate, probe_words, probes, remark
-from regress.commands.metrics import check_metric
-from regress.commands.session import Request, Session, counted, quoted
 from regress.errors import Exit, NothingMeasured, StoreError
+from regress.git import line_between, merged_by
 from regress.history import keep_confirmed
 from regress.model import Bisection, Case, Commit, Contrast, Report
 from regress.run.execute import Watcher, discover, where_searched
 from regress.run.plan import cases_of
+from regress.session import Request, Session, check_metric, counted, quoted
 from regress.units import format_duration
 
 
@@ -174,9 +173,7 @@ class _Bisect:
             if self.search(base, inner, (*outer.merges, merge), outer.change):
                 return
         if not self.interrupted:
-            self.found = replace(
-                outer, reasons=(*outer.reasons, "a merge: what it merged does not show the change by itself")
-            )
+            self.found = replace(outer, reasons=(*outer.reasons, "a merge: its branch alone does not show the change"))
 
     def _ledger(self, good: Commit, bad: Commit) -> Ledger:
         case, request = self.meter.case, self._session.request
@@ -190,14 +187,14 @@ class _Bisect:
             bad.sha,
             self._environment,
             machine,
-            *self._session.devices,
+            *self._session.devices.uuids,
             str(request.own_suite),
         )
         ledger = Ledger(self._session.cache, about)
         if self._restart:
             ledger.restart()
         elif ledger.entries.ends is not None:
-            self._watcher.note(f"going on: {counted(len(ledger.entries.probes), 'commit')} probed before")
+            self._watcher.note(f"resuming: {counted(len(ledger.entries.probes), 'commit')} probed before")
         self._ledgers.append(ledger)
         return ledger
 
@@ -231,7 +228,7 @@ class _Bisect:
         )
         if weights:
             line.weights = weights
-            self.recorded = f"begun where recorded rounds of {counted(known, 'commit')} point to"
+            self.recorded = f"started where recorded rounds of {counted(known, 'commit')} point to"
 
     # -- what came of it -------------------------------------------------------------------------------------------------
 

@@ -6,14 +6,15 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from regress.commands.recorder import Recorder
-from regress.commands.session import Session, device_line
 from regress.errors import BuildFailed, NothingMeasured
 from regress.measure.wire import Ceilings
 from regress.model import Batch, Case, Commit, Machine, Side
 from regress.run.environments import Prepared
 from regress.run.execute import Job, Measured, Steps, Watcher, execute
 from regress.run.plan import Selection
+from regress.session import Session
+from regress.session.recorder import Recorder
+from regress.session.remarks import device_line, remarks
 
 FRESH = 1000
 """Numbers of rounds that verify begin so much higher: in nothing are they those that the search has seen."""
@@ -54,14 +55,14 @@ class Meter:
         session = self._session
         job = _of_case(self.job(base, head), self.case)
         recorder = Recorder(session, self.root, (base, head))
-        with session.device(self._watcher):
+        with session.devices.held(self._watcher):
             found = execute(job, recorder.take, _Notes(self._watcher), steps)
         recorder.finish(found)
         self.machine = recorder.machine
         self.recorded_as = recorder.named(base.side).environment
         if found.rounds:
             self.device = self.device or device_line(found.facts.get("base", {}), found.rounds)
-        for each in (*session.warnings(found, job, Ceilings()), *recorder.warnings()):
+        for each in (*remarks(session.config, found, job, Ceilings()), *recorder.warnings()):
             if each not in self.warnings:
                 self.warnings.append(each)
         return found

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from regress.commands.session import Session
-from regress.compare import past_of
 from regress.compare.bisection import weights_of
 from regress.errors import StoreError
 from regress.model import Case, Commit, Series
+from regress.session import Session
+from regress.trends import past_of
 
 
 def recorded_weights(

@@ -139,7 +139,7 @@ class Line:
         kind, failure = kind_of(comparison), comparison.head_failure
         more = steps.others(found)
         if kind == "noisy" and not _all_positive(pairs):
-            kind, more = None, [*more, "rounds of zero have no ratio that could be looked for"]
+            kind, more = None, [*more, "some rounds are zero, so there is no ratio to search for"]
         self._ledger.ends(
             Judged(
                 contrast(comparison, more),
@@ -235,7 +235,7 @@ class Line:
     @property
     def _kind(self) -> Kind:
         kind = self._known_ends.kind
-        assert kind is not None, "where nothing differs, nothing is searched"
+        assert kind is not None, "without a difference there is nothing to search for"
         return kind
 
     @property

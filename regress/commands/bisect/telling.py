@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from regress.commands.bisect.ledger import Judged, Probed
 from regress.commands.bisect.search import Line
-from regress.commands.session import counted
 from regress.compare.bisection import DOUBT, Range, Search
 from regress.model import Bisection, Case, Commit, Probe
+from regress.session import counted
 from regress.units import format_change, format_duration, format_interval, format_percent
 
 SUREST = 0.999
@@ -56,7 +56,7 @@ def _place(line: Line, search: Search) -> tuple[Range, Judged | None]:
 
 def _reasons(line: Line, search: Search, place: Range) -> Iterator[str]:
     if search.is_split:
-        yield "the change came in several steps, of which this is the largest that was met"
+        yield "the change came in several steps; this is the largest one found"
     skipped = [at for at in range(place.good + 1, place.bad) if at in search.untestable]
     if skipped:
         yield f"{counted(len(skipped), 'commit')} of them cannot be measured"

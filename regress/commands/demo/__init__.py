@@ -54,7 +54,7 @@ def create(directory: Path, commits: int = LEAST_COMMITS, scripted: bool | None 
     if commits < LEAST_COMMITS:
         raise RegressError(
             f"a demo of {commits} commits is too short",
-            why=f"what is planted takes {LEAST_COMMITS}",
+            why=f"the planted changes take {LEAST_COMMITS}",
             fix=f"regress demo {shlex.quote(str(directory))} --commits {LEAST_COMMITS}",
         )
     _refuse_used(directory)
@@ -110,7 +110,7 @@ def _refuse_used(directory: Path) -> None:
     except OSError as error:
         raise RegressError(f"{directory} cannot be read", why=str(error), fix="regress demo OTHER_FOLDER") from error
     if used:
-        why = "the demo makes a repository of its own and overwrites nothing"
+        why = "the demo creates a new repository and overwrites nothing"
         raise RegressError(f"{directory} is not empty", why=why, fix="regress demo OTHER_FOLDER")
 
 

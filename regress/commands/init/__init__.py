@@ -15,21 +15,22 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from regress import config as configuration
 from regress.commands.init import files
 from regress.commands.init.classified import MOVABLE, Classified, Kind, classify
 from regress.commands.init.text import File, block
-from regress.commands.session import Request, Session, counted, device_line, quoted
 from regress.compare.steps import LOOKS
 from regress.config import environment as environment_of
 from regress.errors import BuildFailed, NothingMeasured, RegressError, RevisionError, StoreError, exits
 from regress.git import Repository, open_repository
-from regress.history.disk import changing_kept, read_kept
+from regress.history.kept import Kept
 from regress.model import DEFAULT_ENVIRONMENT, Case, Check, Report, Side
 from regress.run.environments import Prepared
 from regress.run.execute import Watcher
+from regress.session import Request, Session, counted, quoted
+from regress.session.remarks import device_line
 from regress.units import format_duration
 
 __all__ = ["init"]
@@ -44,10 +45,19 @@ NO_PROJECT = {"build", "dist", "env", "venv", "site-packages", "node_modules"}
 """Folders whose compiled files are not the project's own."""
 
 
+class LookedOver(NamedTuple):
+    """A suite that was classified, and is as it was since."""
+
+    found: dict[str, Any]
+    """Settings that the configuration needs, by their names."""
+    left: str
+    """What was not tried, in words."""
+
+
 def init(
     request: Request, directory: Path, watcher: Watcher, *, write: bool = False, budget_s: float = BUDGET_S
 ) -> Report:
-    """Write a configuration and a first suite where there are none. A suite that is there is classified, as far as the budget
+    """Write a configuration and a first suite if there are none. A suite that is there is classified, as far as the budget
     goes, and the block for its asv.conf.json given, or with `write` added."""
     start = time.monotonic()
     repository = _repository(directory)
@@ -58,8 +68,8 @@ def init(
     if write and not fresh and file.has_block:
         raise RegressError(
             f'{file.path} has a "regress" block already',
-            why="init adds one, and changes none",
-            fix="regress init, and add by hand what it shows",
+            why="init adds a block, but changes none",
+            fix="run regress init, and add what it shows by hand",
         )
     if not any(session.config.benchmark_dir.rglob("*.py")):
         wrote.append(_wrote(directory, *files.write_suite(session.config.benchmark_dir)))
@@ -82,7 +92,7 @@ def _repository(directory: Path) -> Repository:
     if directory.exists() and not directory.is_dir():
         raise RegressError(f"{directory} is a file", why="init sets up a folder", fix="regress init FOLDER")
     if not directory.exists():
-        name, why = quoted(str(directory)), "init sets up a repository that is there"
+        name, why = quoted(str(directory)), "init sets up an existing repository"
         raise RegressError(f"there is no folder {directory}", why=why, fix=f"git init {name} && regress init {name}")
     return open_repository(directory)
 
@@ -110,11 +120,10 @@ def _of_new_configuration(session: Session, directory: Path, watcher: Watcher, b
 def _of_existing(session: Session, file: File, watcher: Watcher, write: bool, budget_s: float) -> Report:
     """The report on a suite with a configuration, and the block for it, or with `write` the word that it was added."""
     key = _state(session)
-    kept = read_kept(session.cache / FILE, "suites", FORMAT).get(key) if write else None
-    if isinstance(kept, dict) and isinstance(
-        kept.get("found"), dict
-    ):  # looked over before, and nothing has changed since
-        checks = (*_added(session, file, kept["found"]), *_untried(session, str(kept.get("left", ""))))
+    kept = Kept(session.cache / FILE, "suites", LookedOver, FORMAT)
+    known = kept.read().get(key) if write else None
+    if known is not None:  # looked over before, and nothing has changed since
+        checks = (*_added(session, file, known.found), *_untried(session, known.left))
         return Report("init", checks=checks, suggestions=(("then", "regress check"),))
     used, prepared, told = _prepared(session, watcher)
     seen = _classified(used, prepared, watcher, budget_s)
@@ -124,9 +133,9 @@ def _of_existing(session: Session, file: File, watcher: Watcher, write: bool, bu
         return report
     patterns = seen.patterns()
     found = {**({"cuda": patterns} if patterns else {}), **({"environment": DEFAULT_ENVIRONMENT} if told else {})}
-    with contextlib.suppress(StoreError), changing_kept(session.cache / FILE, "suites", FORMAT) as suites:
+    with contextlib.suppress(StoreError), kept.changing() as suites:
         suites.pop(key, None)
-        suites[key] = {"found": found, "left": seen.left}
+        suites[key] = LookedOver(found, seen.left)
         for old in list(suites)[:-KEPT]:
             del suites[old]
     if write:
@@ -177,7 +186,7 @@ def _prepared(session: Session, watcher: Watcher) -> tuple[Session, Prepared, tu
 
 def _classified(session: Session, prepared: Prepared, watcher: Watcher, budget_s: float) -> Classified:
     job = session.job((prepared,), 1)
-    with session.device(watcher):
+    with session.devices.held(watcher):
         return classify(job, watcher, budget_s)
 
 
@@ -191,7 +200,7 @@ def _state(session: Session) -> str:
         *(hashlib.sha256(text).hexdigest() for text in texts),
         repository.resolve("HEAD").sha,
         *(f"{path} {path.lstat().st_mtime_ns}" for path in changed if path.exists()),
-        *session.devices,
+        *session.devices.uuids,
         *_selected(session),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
@@ -253,10 +262,10 @@ def _doubts(session: Session, seen: Classified) -> list[Check]:
     found = _untried(session, seen.left)
     facts, counts = seen.measured.facts.get("head", {}), seen.counts
     if "no_device" in facts:
-        what = f"{facts['no_device']}; which time_* are CUDA shows where there is one"
+        what = f"{facts['no_device']}; only a GPU shows which time_* use CUDA"
         found.append(Check("CUDA device", "warn", what, "regress init, on a machine with a GPU"))
     if Kind.UNKNOWN in counts:
-        what = f"its calls cannot be counted here: {counted(counts[Kind.UNKNOWN], 'time_* case')} may be CUDA or not"
+        what = f"calls cannot be counted here: {counted(counts[Kind.UNKNOWN], 'time_* case')} may or may not use CUDA"
         found.append(Check("CUDA device", "warn", what, 'name those that are in "cuda" under "regress"'))
     mixed = {case.name for case, kind in seen.kinds.items() if kind in MOVABLE}
     mixed &= {case.name for case, kind in seen.kinds.items() if kind is Kind.CPU}
@@ -318,7 +327,7 @@ def _added(session: Session, file: File, found: Mapping[str, Any]) -> list[Check
     config = session.config
     if not found and file.is_plain:
         return [_nothing_to_add(file)]
-    files.write(file.path, file.with_block(found), anew=True)
+    files.write(file.path, file.with_block(found), overwrite=True)
     report_dir = (config.root / config.settings.report_dir).resolve()
     inside = [
         os.path.relpath(each, config.root) for each in (config.html_dir, report_dir) if each.is_relative_to(config.root)
@@ -336,7 +345,7 @@ def _wrote(directory: Path, *paths: Path) -> Check:
 
 
 def _nothing_to_add(file: File) -> Check:
-    return Check("configuration", "ok", f"nothing has to be added to {file.path.name}")
+    return Check("configuration", "ok", f"nothing to add to {file.path.name}")
 
 
 def _ignored(folder: Path, names: Sequence[str], repository: Repository) -> list[Check]:

@@ -16,11 +16,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from regress.commands.session import counted
 from regress.model import Batch, Benchmark, Case, Round, SuiteProblem, metric_of
 from regress.run.execute import Job, Measured, Watcher, discover, execute, nothing_selected
 from regress.run.plan import Selection, select
 from regress.run.problems import apart
+from regress.session import counted
 
 WORK = ("launches", "copies")
 """Counters of what a call gives the device to do."""
@@ -74,7 +74,7 @@ class Classified:
         """What was not tried, and why, in words; empty where all was."""
         if len(self.kinds) == self.cases:
             return ""
-        why = f"; {self.given_up} not, as another case of their benchmark timed out" if self.given_up else ""
+        why = f"; {self.given_up} skipped, because another case of their benchmark timed out" if self.given_up else ""
         return f"{len(self.kinds)} of {counted(self.cases, 'case')} tried{why}"
 
     @property

@@ -13,7 +13,7 @@ from regress.errors import ConfigError
 
 KEYS = (
     ("the smallest slowdown and the smallest growth that count", '"time_threshold": "5%",', '"memory_threshold": "10%",'),
-    ("run once in the worktree of each commit, where something has to be compiled",
+    ("run once in the worktree of each commit, to compile the project",
      '"build": ["$PYTHON setup.py build_ext --inplace"],'),
     ("where to import the project from, if that is neither the top nor src/", '"package_dir": "python",'),
     ("the interpreter under test, if it is not the one that runs regress", '"python": ".venv/bin/python",'),
@@ -94,9 +94,9 @@ class File:
         data = json5.loads(changed)
         if data.pop("regress", None) is None or data != self.data:
             raise ConfigError(
-                f"{self.path} is written in a way that nothing can be added to",
+                f"{self.path} has a layout that regress cannot edit",
                 why="other keys would change",
-                fix="regress init, and add by hand what it shows",
+                fix="run regress init, and add what it shows by hand",
             )
         return changed
 

@@ -1,11 +1,12 @@
-"""`regress sweep`: many commits, measured in groups of neighbours, and what changed among them.
+"""`regress sweep`: many commits, measured in groups, and what changed among them.
 
 marks      up to where the commits of the branches are measured
 choosing   which commits the words on the command line are about
 order      which of them are measured next
 done       what is measured already, and what cannot be
 measuring  group after group
-changes    the change points of what is recorded, which of them are new, and what the anchors show
+cards      groups of several cards, and which commit all of them have in common
+confirming what was seen over several cards, measured in turn
 bisecting  the commits of what is new and may be due to several
 """
 
@@ -17,25 +18,27 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from regress.commands.acknowledging import accept, accept_failing, complaints, is_whole, review
-from regress.commands.session import Request, Session, counted, quoted
+from regress.acks.project import accept, accept_failing, complaints, is_whole, review
 from regress.commands.sweep.bisecting import Bisected, bisect_new
-from regress.commands.sweep.changes import (
-    Events,
-    anchors_beside,
-    by_event,
-    events_on,
-    marked_new,
-    shifts_in,
-    with_failures,
-    with_manners,
-)
 from regress.commands.sweep.choosing import ALL, NEW, TAGS, Chosen, choose
+from regress.commands.sweep.confirming import Confirmed, confirm
 from regress.commands.sweep.marks import Mark
 from regress.commands.sweep.measuring import Sweep
 from regress.errors import Exit, NothingMeasured, RegressError, exits, ranked
 from regress.model import Breakage, Changed, Report, Side, Verdict, outside
 from regress.run.execute import Watcher
+from regress.session import Request, Session, counted, quoted
+from regress.trends.events import (
+    Events,
+    anchors_beside,
+    by_event,
+    by_history,
+    events_in,
+    marked_new,
+    shifts_in,
+    with_failures,
+    with_manners,
+)
 from regress.units import format_duration
 
 
@@ -81,7 +84,7 @@ def sweep(
     if not run.left and not run.failed:
         report = _nothing(session, chosen, _all_done(chosen), start)
     else:
-        before = events_on(session, chosen.line, run.names, session.machine.name)
+        before = events_in(session, chosen.histories, run.names, session.machine.name)
         run.measure()
         if not run.measured and run.failed:
             what, why, fix = next(iter(run.failed.values()))
@@ -93,14 +96,17 @@ def sweep(
                 fix="give it a longer --budget, or a part of the suite with -b",
             )
         found = _found(session, chosen, run, before)
-        bisected = Bisected()
-        if bisects and not run.interrupted:
-            bisected = bisect_new(request, found, chosen.line, watcher, environment=environment, end_s=end_s)
+        confirmed, bisected = Confirmed(), Bisected()
+        if run.several and not run.interrupted:
+            confirmed = confirm(request, found.changes, watcher, environment=environment, end_s=end_s)
+            found = _found(session, chosen, run, before) if confirmed.pairs else found
+        if bisects and not run.interrupted and not confirmed.interrupted:
+            bisected = bisect_new(request, found, chosen.histories, watcher, environment=environment, end_s=end_s)
             found = (
                 _found(session, chosen, run, before) if bisected.found else found
             )  # what is confirmed is known by now
         options = [*_words(request, words, since, steps, only, environment), *(["--bisect"] if bisects else [])]
-        report = _report(session, chosen, run, found, bisected, options, start)
+        report = _report(session, chosen, run, found, confirmed, bisected, options, start)
     if words == NEW and not run.left and not run.failed and not run.interrupted:
         mark.write(chosen.line[-1].sha)
     return report
@@ -108,9 +114,12 @@ def sweep(
 
 def _found(session: Session, chosen: Chosen, run: Sweep, before: Events) -> Events:
     """What the history says by now, and what of it nobody knew before."""
-    found = marked_new(before, events_on(session, chosen.line, run.names, session.machine.name))
+    found = marked_new(before, events_in(session, chosen.histories, run.names, session.machine.name))
     changes = with_manners(session, found.changes)
-    return replace(found, changes=changes, shifts=shifts_in(session, chosen.line, changes))
+    shifts = [
+        each for history, own in by_history(changes, chosen.histories) for each in shifts_in(session, history, own)
+    ]
+    return replace(found, changes=changes, shifts=tuple(shifts))
 
 
 def _words(request: Request, words: str, since: str | None, steps: int, only: str, environment: str) -> list[str]:
@@ -154,6 +163,7 @@ def _report(
     chosen: Chosen,
     run: Sweep,
     found: Events,
+    confirmed: Confirmed,
     bisected: Bisected,
     options: Sequence[str],
     start: float,
@@ -161,14 +171,16 @@ def _report(
     opened = [each for each in found.changes if each.new and each.point.is_open]
     broken = with_failures(session, found.breakages)
     fails = run.failed or any(each.new for each in broken) or any(each.fatal for each in run.problems)
-    codes = exits(interrupted=run.interrupted or bisected.interrupted, failed=bool(fails))
+    interrupted = run.interrupted or confirmed.interrupted or bisected.interrupted
+    codes = exits(interrupted=interrupted, failed=bool(fails))
     codes = ranked([*codes, Exit.REGRESSED] if opened else codes)
     warnings = [
         *run.warnings,
         *(f"{sha[:8]} was left out: {what}: {why}" for sha, (what, why, _) in run.failed.items()),
+        *confirmed.warnings,
         *bisected.warnings,
     ]
-    warnings += _never(found)
+    warnings += [*_never(found), *_off(found)]
     anchors = []
     if run.beside is not None:
         anchors = anchors_beside(session, chosen.line, run.names, session.machine.name, run.beside)
@@ -176,7 +188,8 @@ def _report(
         head = Side("head", chosen.line[-1], "")
         warnings += complaints(session, review(session, head).entries_of(run.cases))
     new = [each for each in outside(found.changes, found.shifts) if each.new]
-    single = [min(own, key=lambda each: len(each.blamed)) for own in by_event(new, chosen.line)]
+    events = [event for history, own in by_history(new, chosen.histories) for event in by_event(own, history)]
+    single = [min(each, key=lambda one: len(one.blamed)) for each in events]
     tentative = [each for each in single if each.point.state == "tentative"]
     suggestions = [_again(each.changes[0]) for each in found.shifts if each.new]
     suggestions += [_next(each) for each in [*tentative[:2], *(each for each in single if each.point.is_open)][:3]]
@@ -190,6 +203,7 @@ def _report(
         counted(len(run.cases), "case"),
         f"{counted(run.rounds, 'round')} a commit",
         *([f"beside {', '.join(run.anchors)} again"] if run.anchors else []),
+        *([f"{counted(confirmed.pairs, 'pair')} in turn"] if confirmed.pairs else []),
     ]
     return Report(
         command="sweep",
@@ -222,7 +236,13 @@ def _never(found: Events) -> list[str]:
         return []
     first, *others = sorted(found.numberless)
     what = f"{first} and {counted(len(others), 'other case')} fail" if others else f"{first} fails"
-    return [f"{what} wherever measured, and never gave a number; fix: {quoted('regress', 'run', '-b', str(first))}"]
+    return [f"{what} wherever measured and never gave a number; fix: {quoted('regress', 'run', '-b', str(first))}"]
+
+
+def _off(found: Events) -> list[str]:
+    """A line on each card that is off its kind: what it read is corrected, and it may be ill."""
+    look = ("nvidia-smi", "-q", "-d", "CLOCK,POWER,TEMPERATURE", "-i")
+    return [f"{each.words}; fix: {quoted(*look, each.card)}" for each in found.cards if each.is_off]
 
 
 def _next(changed: Changed) -> tuple[str, str]:
@@ -241,7 +261,7 @@ def _again(changed: Changed) -> tuple[str, str]:
 
 
 def _next_of_broken(broken: Breakage) -> tuple[str, str]:
-    """The same of a case that gives no number any more."""
+    """The same of a case that stopped giving numbers."""
     ends, case = (broken.good[:8], broken.first.short), str(broken.case)
     if len(broken.blamed) > 1:
         return "find", quoted("regress", "bisect", case, *ends)
@@ -249,23 +269,36 @@ def _next_of_broken(broken: Breakage) -> tuple[str, str]:
 
 
 def _remark(run: Sweep, found: Events) -> str:
-    """ "1 case gives no number any more, 1 new regression (3 of 5 commits measured, 1 begun); 4 regressions open"."""
+    """ "1 case stopped giving numbers, 1 new regression (3 of 5 commits measured, 1 begun); 4 regressions open"."""
     begun = {each.sha for each in run.measured}.intersection(run.left)
     done = len(run.measured) - len(begun)
     measured = [f"{done} of {counted(run.planned, 'commit')} measured"]
     measured += [f"{len(begun)} begun"] if begun else []
     measured += [f"{len(run.failed)} failed"] if run.failed else []
     broken = sum(each.new for each in found.breakages)
-    words = [f"{counted(broken, 'case')} {'give' if broken > 1 else 'gives'} no number any more"] if broken else []
+    words = [f"{counted(broken, 'case')} stopped giving numbers"] if broken else []
     words += [f"{len(each.benchmarks)} benchmarks moved at once" for each in found.shifts if each.new]
     kinds = Counter(_kind(each) for each in sorted(outside(found.changes, found.shifts), key=_rank) if each.new)
     words += [f"{number} new {kind}{'s' * (number > 1)}" for kind, number in kinds.items()]
     before = [
         (sum(each.point.is_open for each in found.changes if not each.new), "regression", "open"),
-        (sum(each.acknowledged is None for each in found.breakages) - broken, "case", "without a number from before"),
+        (sum(each.acknowledged is None for each in found.breakages) - broken, "case", "known without a number"),
     ]
     still = [f"{counted(number, noun)} {what}" for number, noun, what in before if number]
+    young, of, takes = _untold(found)
+    if young == of and young and not words:
+        words, still = ["no change can be detected yet"], [takes, *still]
+    elif young:
+        still.append(f"{young} of {counted(of, 'case')} cannot be judged yet: {takes}")
     return "; ".join([f"{', '.join(words) or 'nothing new'} ({', '.join(measured)})", *still])
+
+
+def _untold(found: Events) -> tuple[int, int, str]:
+    """How many cases have too few results for a change to be told, of how many that give numbers, and what it takes."""
+    broken = {each.case for each in found.breakages}
+    lacking = [lacks for case, lacks in found.lacking.items() if case not in broken]
+    takes = f"it takes at least {counted(max(lacking, default=0), 'more commit')} with results"
+    return sum(lacks > 0 for lacks in lacking), len(lacking), takes
 
 
 def _rank(changed: Changed) -> int:

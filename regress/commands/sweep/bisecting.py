@@ -9,15 +9,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from regress.commands.bisect import bisect
-from regress.commands.session import Request
-from regress.commands.sweep.changes import Events, by_event
 from regress.errors import Exit, RegressError
 from regress.model import Bisection, Case, Changed, Commit, outside
 from regress.run.execute import Watcher
+from regress.session import Request
+from regress.trends.events import Events, by_event, by_history
 
 
 class Wanted(NamedTuple):
-    """One bisection; without a metric it is of a case that gives no number any more."""
+    """One bisection; without a metric it is of a case that stopped giving numbers."""
 
     case: Case
     good: str
@@ -35,13 +35,19 @@ class Bisected(NamedTuple):
 
 
 def bisect_new(
-    request: Request, events: Events, line: Sequence[Commit], watcher: Watcher, *, environment: str, end_s: float
+    request: Request,
+    events: Events,
+    histories: Sequence[Sequence[Commit]],
+    watcher: Watcher,
+    *,
+    environment: str,
+    end_s: float,
 ) -> Bisected:
     """Bisect until `end_s` of the monotonic clock, what hurts most first. What cannot be bisected is a warning."""
     plain = replace(request, patterns=(), tags=(), affected=False)
     found: list[tuple[Bisection, str]] = []
     warnings: list[str] = []
-    for case, good, last, metric in wanted(events, line):
+    for case, good, last, metric in wanted(events, histories):
         left_s = end_s - time.monotonic()
         if left_s <= 0:
             break
@@ -61,11 +67,11 @@ def bisect_new(
     return Bisected(tuple(found), tuple(warnings))
 
 
-def wanted(events: Events, line: Sequence[Commit]) -> Iterator[Wanted]:
-    """One for each event that is new: regressions, what gives no number any more, then what is tentative; of several cases the
+def wanted(events: Events, histories: Sequence[Sequence[Commit]]) -> Iterator[Wanted]:
+    """One for each event that is new: regressions, what stopped giving numbers, then what is tentative; of several cases the
     one that moved most. What many benchmarks did at once says too little of a commit."""
     new = [each for each in outside(events.changes, events.shifts) if each.new and each.point.large]
-    largest = [max(own, key=_size) for own in by_event(new, line)]
+    largest = [max(each, key=_size) for history, own in by_history(new, histories) for each in by_event(own, history)]
     largest.sort(key=_size, reverse=True)
     ranged = [each for each in largest if len(each.blamed) > 1]
     for each in ranged:

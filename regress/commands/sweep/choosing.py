@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from regress.commands.session import Session
 from regress.commands.sweep.order import evenly
 from regress.errors import RevisionError, quoted
 from regress.model import Commit
+from regress.session import Session
 
 NEW, ALL, TAGS, EXISTING = "NEW", "ALL", "TAGS", "EXISTING"
-"""Words in place of a range, as asv has them."""
+"""Words instead of a range, as asv has them."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,8 @@ class Chosen:
     """For people: "new commits after 3f2c1ab0"."""
     line: tuple[Commit, ...]
     """The commits of the branches, the oldest first, and any that are measured besides."""
+    histories: tuple[tuple[Commit, ...], ...]
+    """The same of each branch by itself, the first one first: what it has of them."""
     wanted: frozenset[str]
     """Those to be measured, unless they are already."""
     after: str = ""
@@ -72,12 +74,13 @@ def choose(
     known = {each.sha for each in line}
     rest = [each for each in found if each.sha not in known]
     line = _in_order(session, branches, rest, line) if rest else line
-    return Chosen(named, tuple(line), frozenset(each.sha for each in found), after)
+    histories = session.histories([*branches, *(each.sha for each in rest)], line)
+    return Chosen(named, tuple(line), tuple(map(tuple, histories)), frozenset(each.sha for each in found), after)
 
 
 def _branches(session: Session, needed: bool) -> list[str]:
     """The revisions of the branches that the configuration names, the usual one where it names none: origin's where that is
-    ahead. HEAD where there is none of them, unless one is `needed`: then raises RevisionError."""
+    ahead. HEAD if there is none of them, unless one is `needed`: then raises RevisionError."""
     repository = session.repository
     names = session.config.branches or tuple(filter(None, [repository.default_branch()]))
     found = [ref for name in names for ref in repository.newest_of(name)]

@@ -131,8 +131,8 @@ class CudaBackend(DeviceBackend):
         return DeviceError(words, sticky=code in STICKY)
 
     def _open(self) -> None:
-        """Make the primary context current in this thread and load the spin kernel. Kept out of __init__, so that asking
-        whether there is a device opens no context."""
+        """Make the primary context current in this thread and load the spin kernel. Not in __init__, so checking for a device
+        opens no context."""
         if self._context is not None:
             return
         context = ctypes.c_void_p()
@@ -345,6 +345,9 @@ class CudaBackend(DeviceBackend):
     def device_state(self) -> Dict[str, Any]:
         return self._nvml.state()
 
+    def energy_j(self) -> Optional[float]:
+        return self._nvml.energy_j()
+
     def processes(self, ours: Optional[int] = None) -> List[Foreign]:
         return self._nvml.processes(ours)
 
@@ -357,8 +360,7 @@ class CudaBackend(DeviceBackend):
 
 
 def visible_uuids() -> List[str]:
-    """The UUIDs of the devices that the driver shows, in its order; no context is opened. Raises DeviceError where there is
-    none."""
+    """The UUIDs of the devices that the driver shows, in its order; opens no context. Raises DeviceError if there is none."""
     found = [CudaBackend()]
     found += [CudaBackend(ordinal) for ordinal in range(1, found[0].shown)]
     return [str(each.facts()["gpu_uuid"]) for each in found]

@@ -67,7 +67,7 @@ class Nvml:
         self._opened = False
 
     def driver_version(self) -> str:
-        """The kernel driver's version (580.159.04); empty where it cannot be read."""
+        """The kernel driver's version (580.159.04); empty if it cannot be read."""
         self._open()
         text = ctypes.create_string_buffer(96)
         done = self._ask("nvmlSystemGetDriverVersion", text, ctypes.c_uint(len(text)))
@@ -94,6 +94,12 @@ class Nvml:
         if counted:
             found["violations_ns"] = counted
         return found
+
+    def energy_j(self) -> Optional[float]:
+        """Joules that the device has taken since the driver was loaded; None if it does not count them."""
+        millijoules = ctypes.c_ulonglong()
+        counted = self._of_device("nvmlDeviceGetTotalEnergyConsumption", ctypes.byref(millijoules))
+        return millijoules.value * 1e-3 if counted else None
 
     def processes(self, ours: Optional[int] = None) -> List[Foreign]:
         """Processes that compute on the device, without those descended from `ours` (by default our parent, the driver) and

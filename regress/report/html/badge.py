@@ -19,16 +19,16 @@ DARK, WORSE, BETTER = "#40464d", "#a83208", "#0a665b"
 
 def badge(index: Index) -> str:
     """The picture."""
-    words, bad = _said(index)
+    words, color = _said(index)
     letters = len(words) * LETTER
     width = round(MARK + letters + 2 * MARGIN)
     title = inert(f"{index.project}: {words}")
     root = ElementTree.Element("svg", xmlns=SVG, width=str(width), height="20", role="img")
     root.set("aria-label", title)
     ElementTree.SubElement(root, "title").text = title
-    ElementTree.SubElement(root, "rect", width=str(width), height="20", rx="3", fill=WORSE if bad else BETTER)
+    ElementTree.SubElement(root, "rect", width=str(width), height="20", rx="3", fill=color)
     ElementTree.SubElement(root, "path", d=f"M3 0H{MARK}V20H3a3 3 0 0 1-3-3V3a3 3 0 0 1 3-3z", fill=DARK)
-    step = "M6 13h7V7h7" if bad else "M6 10h14"
+    step = "M6 13h7V7h7" if color == WORSE else "M6 10h14"
     ElementTree.SubElement(root, "path", {"d": step, "fill": "none", "stroke": "#fff", "stroke-width": "2"})
     text = ElementTree.SubElement(root, "text", x=str(MARK + MARGIN), y="14", fill="#fff", textLength=f"{letters:.1f}")
     text.set("font-family", "Verdana, DejaVu Sans, sans-serif")
@@ -37,10 +37,12 @@ def badge(index: Index) -> str:
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _said(index: Index) -> tuple[str, bool]:
-    """What it says, and whether that is bad. What gives no number any more is said where there is any."""
+def _said(index: Index) -> tuple[str, str]:
+    """What it says, and its colour. What stopped giving numbers is said where there is any."""
     regressions, stopped = len(index.open), sum(each.cases for each in index.stopped)
     words = [f"{regressions or 'no'} regression{'s' * (regressions != 1)} open"]
     if stopped:
         words.append(f"{stopped} case{'s' * (stopped != 1)} without a number")
-    return ", ".join(words), bool(regressions or stopped)
+    if regressions or stopped:
+        return ", ".join(words), WORSE
+    return (words[0], BETTER) if index.told else ("nothing can be told", DARK)

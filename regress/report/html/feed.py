@@ -1,5 +1,5 @@
 """The feed of a report: an Atom 1.0 document (RFC 4287) with an entry for each regression that is open, and for each case that
-gives no number any more."""
+stopped giving numbers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 from regress.pages import Event, Index, PageCommit
 from regress.report.rows import metric_words
-from regress.report.style import cut, visible
 from regress.report.xml import document, inert
+from regress.text.style import cut, visible
 from regress.units import format_change, format_interval, format_pair
 
 FEED = "feed.xml"
@@ -125,7 +125,7 @@ def _identified(index: Index, items: Sequence[_Item], known: Sequence[Known]) ->
 
 
 def _new(index: Index, item: _Item, seen: Counter[str]) -> Known:
-    """Named after its first commit: another machine that writes the report anew gives it the same name."""
+    """Named after its first commit: another machine that writes the report again gives it the same name."""
     good, first, last = (index.commits[each].sha for each in (item.good, item.first, item.last))
     id = _urn(index.project, item.about, first)
     seen[id] += 1
@@ -196,7 +196,7 @@ def _stopped(index: Index) -> Iterator[_Item]:
             broken.good,
             broken.first,
             broken.first,
-            f"no number any more ({broken.kind}): {name if broken.cases > 1 else case}, since {_named(first)}",
+            f"stopped giving numbers ({broken.kind}): {name if broken.cases > 1 else case}, since {_named(first)}",
             (
                 f"{broken.cases} cases, such as {case}" if broken.cases > 1 else case,
                 broken.message.partition("\n")[0],
@@ -208,7 +208,7 @@ def _stopped(index: Index) -> Iterator[_Item]:
 
 
 def _reach(index: Index, event: Event) -> str:
-    """In how many cases and where; nothing where it could be no other."""
+    """In how many cases and where; nothing if there is only one."""
     cases = f"{event.cases} of {event.of_cases} cases" if event.cases > 1 else ""
     places = ", ".join(index.places[each].label for each in event.places) if len(index.places) > 1 else ""
     return "; ".join(filter(None, (cases, places and f"on {places}")))

@@ -47,7 +47,7 @@ FIX = 'choose another folder: "report_dir" under "regress" in asv.conf.json'
 
 @dataclass(frozen=True)
 class Written:
-    """What was written: the file to open, and how many of the benchmarks were made anew."""
+    """What was written: the file to open, and how many of the benchmarks were made again."""
 
     page: Path
     index: Index
@@ -77,7 +77,7 @@ class _Manifest:
 
 
 def write_folder(site: Site, folder: Path, progress: Progress) -> Written:
-    """Bring the folder up to date. Raises RegressError where it holds something else, or cannot be written. What was made is
+    """Bring the folder up to date. Raises RegressError if it holds something else, or cannot be written. What was made is
     kept where it is interrupted."""
     before = _manifest(folder)
     kept = dict(before.benchmarks)
@@ -158,7 +158,7 @@ def _bring_up_to_date(folder: Path, leaf: Leaf, found: _Kept | None) -> _Done:
 
 
 def write_file(site: Site, path: Path, progress: Progress) -> Written:
-    """The whole report in one file. Raises RegressError where it cannot be written."""
+    """The whole report in one file. Raises RegressError if it cannot be written."""
 
     def work(leaf: Leaf) -> tuple[str, Part]:
         shard, part = leaf.make()
@@ -181,7 +181,7 @@ def write_file(site: Site, path: Path, progress: Progress) -> Written:
 
 
 def _manifest(folder: Path) -> _Manifest:
-    """What the folder was made from; nothing where there is none, or it is another format's."""
+    """What the folder was made from; nothing if there is none, or it is another format's."""
     path = folder / MANIFEST
     try:
         return _decoded(path.read_bytes())
@@ -192,7 +192,7 @@ def _manifest(folder: Path) -> _Manifest:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RegressError(
             f"{folder} is not a folder of a report",
-            why=f"it is not empty, and has no {MANIFEST}: what lies there would be lost",
+            why=f"it is not empty, and has no {MANIFEST}: its files would be lost",
             fix='give "report_dir" under "regress" in asv.conf.json a folder of its own',
         )
     return _Manifest()
@@ -211,7 +211,7 @@ def _write_manifest(folder: Path, manifest: _Manifest) -> None:
 
 
 def _current(folder: Path, leaf: Leaf, found: _Kept | None) -> bool:
-    """Whether nothing has to be read to tell that the benchmark need not be made anew."""
+    """Whether nothing has to be read to tell that the benchmark need not be made again."""
     return found is not None and found.seen == leaf.seen and (folder / SHARDS / leaf.file).exists()
 
 

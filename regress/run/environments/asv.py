@@ -216,7 +216,7 @@ class _Work:
             raise NothingMeasured(
                 f"asv cannot make the environment {made.name}",
                 why=_words(error),
-                fix=f"{'see the log' if isinstance(error, ProcessError) else FIXES.get(made.tool_name, 'mend that')}; "
+                fix=f"{'see the log' if isinstance(error, ProcessError) else FIXES.get(made.tool_name, 'fix that')}; "
                 f"{INSTEAD}    # log: {self.log}",
             ) from None
         conf, settings = self.conf(number), self.site.config.settings
@@ -244,7 +244,7 @@ class _Work:
 
 @dataclass(frozen=True)
 class _Builds:
-    """What asv asks for what it has built, in place of a cache of its own for each copy of an environment. One commit's."""
+    """What asv asks for what it has built, instead of a cache of its own for each copy of an environment. One commit's."""
 
     kept: Kept
     key: str

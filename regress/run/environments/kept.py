@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -11,6 +10,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from regress.files import lock
 
 BUILD_VARIABLES = (
     *("CC", "CXX", "CPPFLAGS", "CFLAGS", "CXXFLAGS", "LDFLAGS", "CMAKE_ARGS", "CMAKE_BUILD_TYPE"),
@@ -39,7 +40,7 @@ class Kept:
     @contextlib.contextmanager
     def used(self, key: str) -> Iterator[Path | None]:
         """The folder of the key, or None; it stays for as long as the block runs."""
-        with self._locked(fcntl.LOCK_SH):
+        with self._locked(shared=True):
             folder = self.root / key
             there = folder.is_dir()
             if there:
@@ -54,7 +55,7 @@ class Kept:
         fresh = Path(tempfile.mkdtemp(dir=self.root, prefix="."))
         try:
             fill(fresh)
-            with self._locked(fcntl.LOCK_EX):
+            with self._locked(shared=False):
                 shutil.rmtree(self.root / key, ignore_errors=True)
                 fresh.rename(self.root / key)
                 os.utime(self.root / key)
@@ -73,8 +74,8 @@ class Kept:
                 total += size
 
     @contextlib.contextmanager
-    def _locked(self, kind: int) -> Iterator[None]:
+    def _locked(self, *, shared: bool) -> Iterator[None]:
         self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / LOCK).open("a") as lock:
-            fcntl.flock(lock, kind)
+        with (self.root / LOCK).open("a") as file:
+            lock(file.fileno(), shared=shared)
             yield

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from regress.commands.report import report
-from regress.commands.session import Request
 from regress.pages import Site
 from regress.report.html import write_folder
 from regress.report.progress import Progress
+from regress.session import Request
 from tests.report.html.history import create
 
 if TYPE_CHECKING:

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from regress.commands.exported import show_export
+from regress.commands.profile.foreign import show_export
 from regress.model import Case, Cause, Explanation, Failure, KernelDiff, KernelUse, Metered, Report
 from regress.report.html import write_profile
-from tests.profiling.exports import HOSTILE, export
-from tests.profiling.nsys_export import two_calls
-from tests.profiling.test_nsys_stats import COPIES, KERNELS, SIZES
-from tests.profiling.test_recorded import RECORDED
 from tests.report import test_calls
 from tests.report.html.test_looks import axe
 from tests.report.html.test_profile import DROP, until
 from tests.report.html.test_views import texts
+from tests.traces.exports import HOSTILE, export
+from tests.traces.nsys_export import two_calls
+from tests.traces.test_nsys_stats import COPIES, KERNELS, SIZES
+from tests.traces.test_recorded import RECORDED
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -11,10 +11,10 @@ import pytest
 
 from regress.model import Explained, KernelDiff, Span
 from regress.report.html import write_explained
-from tests.profiling.exports import HOSTILE
 from tests.report import sample
 from tests.report.html.test_looks import axe
 from tests.report.html.test_views import texts
+from tests.traces.exports import HOSTILE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -13,7 +13,7 @@ from regress.pages import Index
 from regress.report.html import write_folder
 from regress.report.html.badge import badge
 from regress.report.html.feed import ATOM, feed
-from tests.commands.report.made import QUIET, Made, noisy
+from tests.pages.made import QUIET, Made, noisy
 
 SLOW = noisy((12, 1e-3), (12, 1.2e-3))
 ADDRESS = "https://example.org/perf"

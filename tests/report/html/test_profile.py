@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from regress.commands.profile import profile
-from regress.commands.session import Request
+from regress.commands.profile.exports import profile
 from regress.profiles import read
 from regress.report.html import write_profile
 from regress.report.html.page import HERE, PROFILE_SCRIPTS
-from tests.profiling.exports import HOSTILE, export
+from regress.session import Request
 from tests.report.html.test_looks import axe
 from tests.report.html.test_views import texts
+from tests.traces.exports import HOSTILE, export
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -88,7 +88,7 @@ def test_the_first_screen_says_what_takes_the_time_and_what_binds_it(one: Callab
 def test_every_part_is_there(one: Callable[..., Page]) -> None:
     page = one()
     assert sections(page) == [
-        "What holds it back",
+        "Bottlenecks",
         "Share of time",
         "Mean time and calls",
         "Where the span goes",
@@ -206,7 +206,7 @@ def test_a_broken_export_is_answered_with_a_message(one: Callable[..., Page], fo
     page = one()
     operation = asdict(read(folder / "old-0.json").operations[0])
     wrong = {
-        "{": "it is no JSON",
+        "{": "it is not JSON",
         "[]": "it is no object",
         "{}": 'its "schema" is null',
         '{"schema": "regress.profile/9"}': "it is of another version, regress.profile/9",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from regress.report.html import write_folder
-from tests.commands.report.made import QUIET, Made, noisy
+from tests.pages.made import QUIET, Made, Values, noisy
 from tests.report.html.conftest import until
 
 if TYPE_CHECKING:
@@ -35,6 +35,56 @@ def test_what_changed_in_no_known_direction_has_a_tone_of_its_own(visit: Visit, 
     assert page.locator(".worse, .better").count() == 0
 
 
+@pytest.mark.parametrize(
+    ("values", "title"),
+    [
+        (
+            {"x.time_f": [1e-3], "x.time_g": [2e-3]},
+            "Nothing can be judged yet: it takes at least 3 more commits with results.",
+        ),
+        ({"x.time_f": noisy((4, 1e-3))}, "Nothing is worse than before."),
+        (
+            {"x.time_f": noisy((4, 1e-3)), "x.time_g": [None, None, 1e-3, 1e-3]},
+            "Nothing is known to be worse; 1 of 2 cases cannot be judged yet: it takes at least 2 more commits with results.",
+        ),
+        (
+            {"x.time_f": noisy((8, 1e-3)), "x.time_g": noisy((8, 1e-3), noise=0.3)},
+            "Nothing is known to be worse; 1 of 2 cases is undecided.",
+        ),
+        ({"x.time_g": noisy((8, 1e-3), noise=0.3)}, "Nothing can be judged: every measured case is undecided."),
+        ({"x.time_f": [float("nan")] * 4}, "Nothing gives a number."),
+        (
+            {"x.time_f": noisy((8, 1e-3)), "x.time_g": noisy((8, 1e-3), (1, 1.3e-3))[1:]},
+            "Nothing is known to be worse; 1 benchmark may be: measure again.",
+        ),
+    ],
+)
+def test_the_first_sentence_says_no_more_than_can_be_told(
+    visit: Visit, tmp_path: Path, values: Mapping[str, Values], title: str
+) -> None:
+    n = len(next(iter(values.values())))
+    page = visit(path=pages_of(Made(tmp_path / "p", n).record(values)))
+    assert page.inner_text("h1") == title
+
+
+def test_of_a_history_that_is_too_short_nothing_is_claimed_anywhere(visit: Visit, tmp_path: Path) -> None:
+    path = pages_of(Made(tmp_path / "p", 2).record({"x.time_f": [1e-3, 1e-3]}))
+    assert "1 series (a case and a metric in one place): 1 undecided." in visit("#/compare", path=path).inner_text(
+        "main"
+    )
+    assert "No change is found in this history." in visit("#/regressions", path=path).inner_text("main")
+    assert "cannot be judged" not in visit("#/machines", path=path).inner_text("main")
+
+
+def test_what_is_skipped_is_counted_once_among_failures(visit: Visit, tmp_path: Path) -> None:
+    nan = float("nan")
+    values = {"x.time_f": [1e-3, 1e-3, nan], "x.time_g": [1e-3, 1e-3, nan], "x.time_h": [1e-3] * 3}
+    page = visit("#/failures", path=pages_of(Made(tmp_path / "p", 3).record(values)))
+    assert page.inner_text("h1") == "2 cases that had a value are skipped."
+    page.fill("#search", "nowhere")
+    until(page, "document.querySelector('.empty')?.textContent === 'Nothing matches.'")
+
+
 def test_comparing_shows_what_was_measured(visit: Visit, tmp_path: Path) -> None:
     """Of values that are far off their level it says so, and claims nothing; ratio and values agree."""
     values = {"x.time_f": [277e-6, 276e-6, *noisy((20, 998e-6)), 275e-6], "x.time_g": [3.6e-3, *noisy((22, 1e-3))]}
@@ -47,7 +97,7 @@ def test_comparing_shows_what_was_measured(visit: Visit, tmp_path: Path) -> None
         ["277 us", "275 us", "▼ -0.7 %", "unchanged"],
     ]
     title = page.locator(".tag", has_text="undecided").last.get_attribute("title") or ""
-    assert title.endswith("was measured +260 % off the level around it")
+    assert title.endswith("was measured +260 % off its level")
     assert "Geometric mean: -0.7 % over 1 time" in page.inner_text(".lede >> nth=1")
 
 
@@ -103,7 +153,9 @@ def test_many_places_have_a_legend_and_machines_that_come_and_go_are_told(visit:
     made = Made(tmp_path / "p", 24)
     for at in range(12):
         made.record(
-            {"x.time_f": [1e-3 * (at + 1)] * 2 + [None] * 22}, machine=f"runner-{at}", facts={"cpu": f"CPU {at % 2}"}
+            {"x.time_f": [None] * 2 * at + [1e-3 * (at + 1)] * 2 + [None] * (22 - 2 * at)},
+            machine=f"runner-{at}",
+            facts={"cpu": f"CPU {at % 2}"},
         )
     path = pages_of(made)
     page = visit("#/b/x.time_f?at=all", path=path)
@@ -116,7 +168,9 @@ def test_many_places_have_a_legend_and_machines_that_come_and_go_are_told(visit:
     assert page.evaluate("regress.live.chart.frame.lines.length") == 11
     assert buttons.nth(3).get_attribute("aria-pressed") == "false"
     page = visit("#/machines", path=path)
-    assert "12 of 12 places can never be judged" in page.inner_text("main")
+    assert "12 of 12 places cannot be judged. They have fewer than 4 results each, in 24 commits." in page.inner_text(
+        "main"
+    )
     facts = page.locator("table").nth(1)
     assert [each.inner_text() for each in facts.locator("thead th").all()] == ["Machine", "cpu"]
     assert facts.locator("tbody tr").count() == 12

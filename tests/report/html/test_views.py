@@ -38,8 +38,8 @@ def rows(page: Page) -> list[str]:
 
 def test_the_first_screen_says_what_is_worse_since_when_by_whom_and_how_sure(visit: Visit) -> None:
     page = visit()
-    assert page.inner_text("h1") == "Two benchmarks are worse than before. One case gives no number any more."
-    stopped = page.locator("h2:has-text('No number any more') + p").inner_text()
+    assert page.inner_text("h1") == "Two benchmarks are worse than before. One case stopped giving numbers."
+    stopped = page.locator("h2:has-text('Stopped giving numbers') + p").inner_text()
     assert re.fullmatch(
         r"ops\.cudatime_oom ✕ failed oom since \w+ change 2\d \(\w+ gave one\)\. out of memory .*", stopped
     )
@@ -63,7 +63,7 @@ def test_the_first_screen_says_what_is_worse_since_when_by_whom_and_how_sure(vis
 
 def test_what_is_new_stands_first_tentative_or_not(visit: Visit) -> None:
     page = visit()
-    assert texts(page.locator("h2"))[:3] == ["New since the night before", "No number any more", "Open regressions"]
+    assert texts(page.locator("h2"))[:3] == ["New since the night before", "Stopped giving numbers", "Open regressions"]
     (event,) = texts(page.locator(".events").first.locator(".event"))
     assert event.startswith("ops.cudatime_last gpu time · on 3 of 3 machines △ tentative")
 
@@ -285,6 +285,7 @@ def test_comparing_two_commits(visit: Visit) -> None:
         made.PARSE: "improved",
         made.NORM: "improved",
         made.OOM: "failed",
+        made.NOISY: "undecided",
     }
     assert "regress compare" in told
     page.click("text=swap")
@@ -420,7 +421,7 @@ def test_what_is_new_since_the_last_visit(visit: Visit) -> None:
     page = visit()
     assert "your last visit" not in page.inner_text(".lede")
     remembered = page.evaluate("localStorage.getItem('regress seen tensors')")
-    assert remembered.count("\n") == 3, "three changes, and a case that gives no number any more"
+    assert remembered.count("\n") == 3, "three changes, and a case that stopped giving numbers"
     page.evaluate("text => localStorage.setItem('regress seen tensors', text)", remembered.split("\n")[0])
     page.reload()
     page.wait_for_selector("main[data-page]")
@@ -431,7 +432,7 @@ def test_what_is_new_since_the_last_visit(visit: Visit) -> None:
     assert last.startswith("ops.cudatime_last")
     page.reload()
     page.wait_for_selector("main[data-page]")
-    assert texts(page.locator("h2"))[:3] == ["No number any more", "Open regressions", "To be measured again"]
+    assert texts(page.locator("h2"))[:3] == ["Stopped giving numbers", "Open regressions", "Measure again"]
 
 
 def test_counts_are_the_same_on_every_page(visit: Visit) -> None:

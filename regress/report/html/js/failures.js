@@ -4,6 +4,7 @@
 
   R.pages.failures = () => {
     const {index} = R,
+      heading = h("h1", null),
       holder = h("div", null);
     const commit = at => [
       h("span", {class: "mono", title: index.commits[at].subject}, R.commitName(at)),
@@ -109,28 +110,31 @@
     const draw = () => {
       const places = R.placeFilter(),
         match = R.search.matcher(R.get("q"));
-      const found = index.broken.filter(
-        each => places.shows(each.place) && match(`${name(each)} ${each.kind} ${each.message}`.toLowerCase()),
-      );
+      const shown = index.broken.filter(each => places.shows(each.place)),
+        found = shown.filter(each => match(`${name(each)} ${each.kind} ${each.message}`.toLowerCase()));
       const now = found.filter(each => each.open),
         before = found.filter(each => !each.open);
       const [a, b] = [table(now, "What fails"), table(before, "What failed before")];
+      const open = R.counts(places.places).failed ?? 0,
+        skipped = shown.reduce((sum, each) => sum + (each.open && each.kind === "skipped" ? each.cases : 0), 0),
+        failing = open - skipped;
+      const title = [
+        failing && `${text.counted(failing, "case")} ${failing === 1 ? "fails" : "fail"}`,
+        skipped && `${text.counted(skipped, "case")} that had a value ${skipped === 1 ? "is" : "are"} skipped`,
+      ];
+      heading.replaceChildren(`${title.filter(Boolean).join(", ") || "Nothing fails"}.`);
       holder.replaceChildren(
         ...[
-          now.length ? [a.node, a.exports] : h("p", {class: "empty"}, "Nothing fails now."),
+          now.length
+            ? [a.node, a.exports]
+            : h("p", {class: "empty"}, shown.some(each => each.open) ? "Nothing matches." : "Nothing fails now."),
           before.length ? [h("h2", null, "Failed before"), b.node, b.exports] : [],
         ].flat(),
       );
     };
     draw();
-    const open = R.counts(index.places.map((_, at) => at)).failed ?? 0,
-      skipped = index.broken.reduce((sum, each) => sum + (each.open && each.kind === "skipped" ? each.cases : 0), 0);
-    const title = [
-      open && `${text.counted(open, "case")} ${open === 1 ? "fails" : "fail"}`,
-      skipped && `${text.counted(skipped, "case")} that had a value ${skipped === 1 ? "is" : "are"} skipped`,
-    ];
     return [
-      h("h1", null, `${title.filter(Boolean).join(", ") || "Nothing fails"}.`),
+      heading,
       h("p", {class: "lede"}, "A case fails where its newest result has no value, and counts once in each place. What is skipped is listed where it had a value before."),
       index.broken.length > 0 && h("div", {class: "filters"}, R.searchBox(draw), R.placeControls(draw)),
       index.broken.length > 0 ? holder : null,

@@ -1,8 +1,7 @@
 // Where it was measured: what tells the machines apart, how far each is, how well it measures, and what was left out.
 (R => {
   const {h, text} = R;
-  const LATE = ["machine", "version"],
-    FEWEST = 4;
+  const LATE = ["machine", "version"];
 
   const value = each => (/^\d{9,}$/.test(each) ? text.value(Number(each), "B") : String(each));
   // A row a machine; what is the same for all stands above.
@@ -26,16 +25,18 @@
       R.table({rows: machines, columns, caption: "Facts of the machines", name: "machines"}),
     ];
   };
-  // Machines that come and go, as those of a service do: each has too few results of its own to say anything.
+  // Machines that come and go, as those of a service do: each has too few results of its own to say anything. In a history that is
+  // as short itself, they need not.
   const passing = () => {
-    const few = R.index.results.filter(each => each < FEWEST).length;
-    return few < 3 || few < R.index.places.length / 2
+    const {fewest, results, places, commits} = R.index,
+      few = results.filter(each => each < fewest).length;
+    return few < 3 || few < places.length / 2 || commits.length < fewest
       ? null
       : h(
           "p",
           {class: "banner bad"},
-          h("b", null, `${few} of ${R.index.places.length} places can never be judged. `),
-          `They have fewer than ${FEWEST} results each. Where machines are interchangeable, as the runners of a service, give them one name: `,
+          h("b", null, `${few} of ${places.length} places cannot be judged. `),
+          `They have fewer than ${fewest} results each, in ${text.counted(commits.length, "commit")}. Where machines are interchangeable, as the runners of a service, give them one name: `,
           h("code", {class: "mono"}, '"machine"'),
           " in asv.conf.json, or --machine NAME.",
         );
@@ -81,6 +82,7 @@
               h("b", null, row.place.machine),
             ),
             h("div", {class: "soft small"}, [row.place.gpu, row.place.environment].filter(Boolean).join(" · ")),
+            row.place.cards.map(each => h("div", {class: "soft small"}, each)),
           ],
         },
         {key: "cases", label: "Cases", num: true, value: row => row.n, cell: row => String(row.n)},
@@ -192,7 +194,7 @@
       : h(
           "p",
           {class: "soft"},
-          "None was made here. It tells how well a machine measures: ",
+          "No A/A check was made here. It shows how well a machine measures: ",
           h("code", {class: "mono"}, "regress doctor --aa"),
         );
 

@@ -34,7 +34,27 @@
     found.sort((a, b) => b.first - a.first);
     return [...new Map(found.map(each => [`${each.benchmark} ${each.params}`, each])).values()];
   };
-  const headline = (open, fresh, stopped, places) => {
+  // The first sentence where nothing is known to be worse: what it has to leave open, and whether anything can be told at all.
+  const calm = (count, cases, waiting, places) => {
+    const {undecided = 0, tentative = 0, changed = 0, failed = 0, gone = 0} = count,
+      young = places.places.reduce((sum, at) => sum + R.index.young[at], 0),
+      lacks = Math.max(0, ...R.index.rows.map(row => (row.status === "undecided" && row.gates && places.shows(row.place) ? row.lacks : 0))),
+      takes = `it takes at least ${text.counted(lacks || R.index.fewest, lacks ? "more commit" : "commit")} with results`;
+    if (cases > 0 && cases === gone) return "Nothing is measured any more.";
+    if (cases === gone + failed) return "Nothing gives a number.";
+    if (cases === gone + failed + undecided)
+      return young === undecided ? `Nothing can be judged yet: ${takes}.` : "Nothing can be judged: every measured case is undecided.";
+    const some = (n, what) => n > 0 && `${n} of ${text.counted(cases, "case")} ${what}`;
+    const open = [
+      tentative > 0 && waiting > 0 && `${text.counted(waiting, "benchmark")} may be: measure again`,
+      changed > 0 && `${changed} changed, direction not declared`,
+      some(undecided - young, undecided - young === 1 ? "is undecided" : "are undecided"),
+      some(young, `cannot be judged yet: ${takes}`),
+    ].filter(Boolean);
+    const subject = count.acknowledged ? "Nothing but what is acknowledged" : "Nothing";
+    return open.length ? `${subject} is known to be worse; ${open.join("; ")}.` : `${subject} is worse than before.`;
+  };
+  const headline = (open, fresh, stopped, waiting, places) => {
     const {index} = R,
       reference = R.referenceName(),
       newest = index.commits.at(-1);
@@ -44,17 +64,18 @@
     const worse = new Set(open.filter(each => each.shift === null).map(each => each.benchmark)).size,
       shifts = [...new Set(open.map(each => each.shift))].filter(each => each !== null).map(each => index.shifts[each]);
     const undirected = count.changed ?? 0;
-    const title =
+    const bad =
       [
         worse && `${number(worse)} benchmark${worse === 1 ? " is" : "s are"} worse than before.`,
         ...shifts.map(each => `${number(each.benchmarks)} moved at once${each.suspect ? `: was it the ${each.suspect}?` : "."}`),
-        stopped && `${number(stopped)} case${stopped === 1 ? " gives" : "s give"} no number any more.`,
+        stopped && `${number(stopped)} case${stopped === 1 ? "" : "s"} stopped giving numbers.`,
       ]
         .filter(Boolean)
-        .join(" ") ||
-      (undirected
-        ? `Nothing is known to be worse; ${undirected} changed, direction not declared.`
-        : "Nothing is worse than before.");
+        .join(" ");
+    const unsure = new Set(waiting.map(each => each.benchmark)).size,
+      undecided = count.undecided ?? 0,
+      most = 2 * undecided > cases ? ` ${undecided} of ${cases} cases are undecided.` : "";
+    const title = bad ? bad + most : calm(count, cases, unsure, places);
     const counts = R.statuses.filter(each => count[each]).map(each => `${count[each]} ${each}`);
     const newestFirst = R.link("regressions", "", {state: "open", sort: "newest"});
     const lately = [
@@ -124,7 +145,7 @@
         `It was made ${text.ago(old)}; what was measured since is not in it.`,
       );
     if (lost.matters) {
-      const newer = lost.newer ? `, ${lost.newer} of them newer than all that is shown` : "";
+      const newer = lost.newer ? `, ${lost.newer} of them newer than anything shown` : "";
       return h(
         "p",
         {class: "banner bad", role: "status"},
@@ -150,9 +171,9 @@
       ? [
           h("h2", null, title),
           ...stopped.slice(0, MOST).map(R.stoppedLine),
-          stopped.length > 0 && h("p", null, h("a", {href: R.link("failures")}, "What fails, and what it says")),
-          title === "To be measured again" &&
-            h("p", {class: "soft"}, "Seen in one or two results only: a stray value looks the same."),
+          stopped.length > 0 && h("p", null, h("a", {href: R.link("failures")}, "What fails, and why")),
+          title === "Measure again" &&
+            h("p", {class: "soft"}, "Seen in one or two results only; a stray value looks the same."),
           groups.length > 0 && h("div", {class: "events"}, groups.slice(0, MOST).map(R.causeCard)),
           groups.length > MOST &&
             h("p", null, h("a", {href: R.link("regressions", "", query)}, `All ${groups.length}, a row a cause`)),
@@ -178,7 +199,7 @@
         [lost, without] = [true, false].map(wanted => stopped.filter(each => isNew(each) === wanted));
       const cases = stopped.reduce((sum, each) => sum + each.cases, 0);
       top.replaceChildren(
-        ...[headline(open, fresh.length, cases, places), banner()].flat().filter(Boolean),
+        ...[headline(open, fresh.length, cases, waiting, places), banner()].flat().filter(Boolean),
         R.timeline(
           index.events.filter(each => each.gates && each.places.some(places.shows)),
           index.broken.filter(each => places.shows(each.place)),
@@ -196,9 +217,9 @@
           {},
           lost,
         ),
-        ...section("No number any more", [], {}, without),
+        ...section("Stopped giving numbers", [], {}, without),
         ...section("Open regressions", R.causes(older), {state: "open"}),
-        ...section("To be measured again", R.causes(again), {state: "tentative", moved: "regressed"}),
+        ...section("Measure again", R.causes(again), {state: "tentative", moved: "regressed"}),
       );
       list(places);
     };

@@ -36,7 +36,7 @@
       holder.replaceChildren(...groups.slice(0, shown).map(R.causeCard));
       if (!found.length)
         holder.replaceChildren(
-          h("p", {class: "empty"}, index.events.length ? "Nothing matches." : "Nothing has changed in this history."),
+          h("p", {class: "empty"}, index.events.length ? "Nothing matches." : "No change is found in this history."),
         );
       const exported = () => ({
         heads: [
@@ -101,13 +101,14 @@
     };
     draw();
     const present = (values, key) => values.filter(value => index.events.some(each => each[key] === value));
-    const open = index.events.filter(each => each.gates && each.large && each.state === "open").length;
+    const worse = index.events.filter(each => each.gates && each.large && each.moved === "regressed"),
+      [open, tentative] = ["open", "tentative"].map(state => worse.filter(each => each.state === state).length);
     return [
       h("h1", null, "Changes"),
       h(
         "p",
         {class: "lede"},
-        `${text.counted(index.events.filter(each => each.moved === "regressed" && each.large && each.gates).length, "regression")} in this history, ${open} of them open. One row is one cause: what the same commits changed in the same places, or what moved at once.`,
+        `${text.counted(worse.length - tentative, "regression")} in this history, ${open} of them open${tentative ? `; ${tentative} more seen in the last results only, and to be measured again` : ""}. One row is one cause: what the same commits changed in the same places, or what moved at once.`,
         // One file has no feed beside it.
         document.querySelector("link[rel=alternate]") && [" What is open, ", h("a", {href: "feed.xml"}, "as a feed"), "."],
       ),

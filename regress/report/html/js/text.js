@@ -13,7 +13,14 @@
     ["KiB", 2 ** 10],
     ["B", 1],
   ];
-  const SCALES = {s: TIMES, second: TIMES, seconds: TIMES, B: SIZES, byte: SIZES, bytes: SIZES, count: [["", 1]]};
+  const ENERGIES = [
+    ["kJ", 1e3],
+    ["J", 1],
+    ["mJ", 1e-3],
+    ["uJ", 1e-6],
+  ];
+  const COUNTS = [["", 1]];
+  const SCALES = {s: TIMES, second: TIMES, seconds: TIMES, B: SIZES, byte: SIZES, bytes: SIZES, J: ENERGIES, count: COUNTS};
   const MINUTE = 60,
     HOUR = 3600,
     DAY = 86400,

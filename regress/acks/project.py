@@ -1,0 +1,95 @@
+"""The acknowledgement file of a project, for the commands that judge."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+from regress.acks.file import read
+from regress.acks.review import Ancestry, Review
+from regress.config import acks_file
+from regress.errors import StoreError, quoted
+from regress.history import last_verdicts, remember_verdicts
+from regress.history.loading import read_benchmarks
+from regress.model import METRICS, Breakage, Case, Comparison, Metric, Reviewed, Side
+from regress.project import Project
+
+REVERSALS = 3
+"""Verdicts taken back on a case after which it is better kept apart."""
+REASON = '--reason "…"'
+
+
+def review(project: Project, head: Side, ancestry: Ancestry | None = None) -> Review:
+    """The entries of the project's file as they stand for that head; `ancestry` None is the repository. Raises ConfigError."""
+    path = acks_file(project.config)
+    entries = read(path)
+    known = recorded_cases(project) if entries else ()
+    return Review(entries, path, ancestry or project.repository, head, time.time(), known)
+
+
+def recorded_cases(project: Project) -> tuple[Case, ...]:
+    """All cases that are known here without importing the suite: of results, and of checks on this machine."""
+    found: dict[Case, None] = {}
+    for root in (project.config.results_dir, project.cache / "history"):
+        entries = read_benchmarks(root, [])
+        for name, entry in entries.items():
+            benchmark, _, last = name.rpartition(".")
+            if last in METRICS and benchmark in entries:
+                continue  # a further metric, which has an entry of its own in asv's list
+            params = entry.get("params")
+            columns = params if isinstance(params, list) and all(isinstance(each, list) for each in params) else []
+            found |= dict.fromkeys(Case(name, tuple(map(str, each))) for each in itertools.product(*columns))
+    return tuple(found)
+
+
+def is_whole(project: Project) -> bool:
+    """Whether all benchmarks were asked for."""
+    request = project.request
+    return not (request.patterns or request.tags or request.affected or request.quick)
+
+
+def complaints(project: Project, told: Iterable[Reviewed]) -> list[str]:
+    """What a reader of any report should know of entries that do not act."""
+    name = acks_file(project.config).name
+    return [
+        f"{name}{f':{each.entry.line}' if each.entry.line else ''}: {each.entry.pattern}, {each.entry.kind}, "
+        f"{'has expired' if each.state == 'expired' else 'is unused'}: {each.why}; fix: {each.fix}"
+        for each in told
+        if each.state != "active"
+    ]
+
+
+def unsteady(project: Project, base: Side, head: Side, comparisons: Sequence[Comparison]) -> list[str]:
+    """Remember the verdicts; warnings about cases whose verdicts were taken back REVERSALS times, each with the way out."""
+    with contextlib.suppress(StoreError):
+        remember_verdicts(project.cache, project.machine.name, base, head, comparisons)
+    last = last_verdicts(project.cache, project.machine.name)
+    return list(_unsteady(comparisons, {key for key, each in last.items() if each.reversed >= REVERSALS}))
+
+
+def _unsteady(comparisons: Sequence[Comparison], reversed_: set[tuple[str, str]]) -> Iterator[str]:
+    for each in comparisons:
+        known = each.acknowledged is not None and each.acknowledged.kind != "accepted"
+        if each.gates and not known and (str(each.case), each.metric.name) in reversed_:
+            yield (
+                f"{each.case}: {REVERSALS} or more verdicts on its {each.metric.name} were contradicted by the next check of "
+                f"the same commits; fix: {quoted('regress', 'ack', str(each.case), '--kind', 'quarantine')} {REASON}"
+            )
+
+
+def accept_failing(broken: Sequence[Breakage]) -> list[tuple[str, str]]:
+    """The suggestion to acknowledge that the first of these stopped giving numbers."""
+    return [("accept", f"{quoted('regress', 'ack', str(broken[0].case))} {REASON}")] if broken else []
+
+
+def accept(regressed: Sequence[tuple[Case, Metric]]) -> list[tuple[str, str]]:
+    """The suggestion to acknowledge the first of what has regressed, with all cases of its benchmark that have in its metric:
+    what was shown, and no more."""
+    if not regressed:
+        return []
+    first, metric = regressed[0]
+    own = {case for case, each in regressed if (case.name, each.name) == (first.name, metric.name)}
+    name = str(first) if len(own) == 1 else first.name
+    return [("accept", f"{quoted('regress', 'ack', name, '--metric', metric.name)} {REASON}")]

@@ -1,0 +1,34 @@
+"""`regress once`: a case in a plain process, for tools that watch a program from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from regress.commands.profile.case import choose, only
+from regress.errors import NothingMeasured, RegressError
+from regress.model import Failure
+from regress.run.execute import Watcher
+from regress.run.plain import Plain, plain
+from regress.session import Request, Session, counted, quoted
+
+
+def once(request: Request, revisions: Sequence[str], watcher: Watcher, calls: int = 1, environment: str = "") -> Plain:
+    """The program that sets the case up, warms it up and calls it, with the code of one revision (none: the working tree).
+
+    Raises RegressError where several cases match, NothingMeasured where none does or it cannot be run here.
+    """
+    session = Session(request)
+    side = session.one_side(only(revisions), environment)
+    prepared = session.prepare(side, watcher)
+    chosen = choose(session, session.job((prepared,), 1))
+    if len(chosen.cases) > 1:
+        raise RegressError(
+            f"{counted(len(chosen.cases), 'case')} match {chosen.job.selection.words}; once runs one",
+            why=", ".join(map(str, chosen.cases[:3])) + (", …" if len(chosen.cases) > 3 else ""),
+            fix=f"regress once {quoted(str(chosen.cases[0]))}",
+        )
+    (case,) = chosen.cases
+    found = plain(prepared, chosen.job, chosen.benchmarks[case.name], case, calls)
+    if isinstance(found, Failure):
+        raise NothingMeasured(f"{case} cannot be run", why=found.message, fix="regress list")
+    return found

@@ -1,0 +1,48 @@
+"""The commits between a good and a bad one: the line of first parents, and what a merge on it has brought along."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from regress.errors import RevisionError, quoted
+from regress.git.repository import Repository
+from regress.model import Commit
+
+
+def line_between(repository: Repository, good: Commit, bad: Commit, ignore: Sequence[Path] = ()) -> list[Commit]:
+    """The commits after `good` up to `bad` that could have done it, the oldest first: descendants of `good` on the line of
+    first parents. What only touches the `ignore` folders is none, nor is what was merged: it counts as one with its merge.
+
+    Raises RevisionError if `bad` does not descend from `good`.
+    """
+    between = {each.sha for each in repository.descendants_between(good, bad)}
+    if not between:
+        raise _unrelated(repository, good, bad)
+    line = repository.commits([bad.sha, f"^{good.sha}"], ignore, "first-parent")
+    return [each for each in line if each.sha in between]
+
+
+def merged_by(repository: Repository, merge: Commit, before: Commit) -> list[tuple[Commit, Commit]]:
+    """What a merge has put on top of `before`: of each further parent where it left the line, and the parent itself."""
+    found = []
+    for sha in merge.parents:
+        parent = repository.resolve(sha)
+        if not repository.is_ancestor(parent.sha, before.sha):
+            found.append((repository.merge_base(before.sha, sha), parent))
+    return found
+
+
+def _unrelated(repository: Repository, good: Commit, bad: Commit) -> RevisionError:
+    what = f"{bad.short} does not come after {good.short}"
+    if good.sha == bad.sha:
+        return RevisionError("good and bad are one commit", why=f"both are {good.short}", fix="name two commits")
+    if repository.is_ancestor(bad.sha, good.sha):
+        swapped = quoted("regress", "bisect", "CASE", bad.short, good.short)
+        return RevisionError(what, why="swap them: GOOD is the older commit", fix=swapped)
+    base = repository.merge_base(good.sha, bad.sha)
+    return RevisionError(
+        what,
+        why=f"they are on two branches, which diverge at {base.short}",
+        fix=quoted("regress", "bisect", "CASE", base.short, bad.short),
+    )

@@ -1,0 +1,588 @@
+"""What the pages of the HTML report show: the nouns, and what makes them of a project's history. `report.html` writes them.
+
+    Site        the whole report: an index, and a Leaf for each benchmark that is made when it is needed
+    Index       all that is known without opening a benchmark
+    Row         one case and metric in one place, as the overview lists it
+    Values      what was measured of each row, which is loaded where it is needed
+    Event       one change of level, seen in one or many cases and places
+    Shift       events of many benchmarks that are one: the machine's, it seems, or a step back to what was
+    Leaf        one benchmark: a Shard for its page, and its Part of the index
+    Line        one Series as its page draws it
+    Account     what the difference of two commits comes from, with all that was kept of it
+    Told        what a change comes from, in a sentence: which Account says so
+    Sides       the implementations of one benchmark side by side, at one commit in one place
+
+A place is a machine, a device and an environment: what is never averaged over. `commits` of the index are those with results,
+in the order of the graph, and whatever has the type `At` counts in them; in a Shard it counts in the Shard's own commits, so
+that a commit without results of a benchmark leaves its Shard as it is. The names are those of the data in the pages; of what
+there is a lot (Row, Level, Event, Broken) the values stand in order, and Index.fields has the names.
+
+What makes them is imported by `regress report` alone:
+
+    branch      the commits of the report: those with results, tags, who may be to blame
+    lines       one Series as a chart draws it, with the interval of each value
+    rows        one Series as the overview lists it: its status
+    events      change points that are one event, in several cases and places
+    shifts      events of many benchmarks that are one
+    accounts    what the changes of a benchmark come from
+    broken      what fails, and since when
+    implementations  which is the fastest at each size, at the newest commit and at releases
+    leaves      a benchmark at a time: its Shard and its Part of the index
+    contents    the index: all Parts, put together
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from regress.model import Explained, Samples
+
+STATUSES = {
+    "failed": ("✕", "worse"),
+    "regressed": ("▲", "worse"),
+    "tentative": ("△", "unsure"),
+    "changed": ("◆", "moved"),
+    "acknowledged": ("✓", ""),
+    "improved": ("▼", "better"),
+    "recovered": ("↩", ""),
+    "undecided": ("?", ""),
+    "gone": ("–", ""),
+    "new": ("+", ""),
+    "incomparable": ("≠", "unsure"),
+    "skipped": ("–", ""),
+    "unchanged": ("", ""),
+    "open": ("▲", "worse"),
+    "confirmed": ("", ""),
+}
+"""The words for how a row, a case or an event stands, the worst first, each with its sign and tone: never a colour alone."""
+
+At = int
+"""Index of a commit."""
+
+Where = tuple[str, str, str]
+"""Machine, device and environment."""
+
+SHA_DIGITS = 12
+"""Of each commit's name."""
+
+
+@dataclass(frozen=True)
+class PageCommit:
+    sha: str
+    subject: str
+    author: str
+    date: float
+    """Seconds since the epoch."""
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a series was measured. `label` is the shortest that tells the places of the report apart."""
+
+    id: str
+    label: str
+    machine: str
+    device: str
+    gpu: str
+    environment: str
+    cards: tuple[str, ...] = ()
+    """In words, where several cards of a kind have measured: each, and how it stands to the mean one."""
+
+
+class Level(NamedTuple):
+    """Commits between two changes: a level holds from `first` to `last`. Levels of unlike `way` are not to be compared."""
+
+    first: At
+    last: At
+    value: float
+    way: int
+    against: str = ""
+    """What it is against each level before it, a letter each: the first of a Verdict's word, "x" for incomparable."""
+
+
+class Measured(NamedTuple):
+    """The values of a row: `column` is the place of their commits among the columns beside it; one counts as `per`."""
+
+    column: int
+    per: int
+    values: tuple[int, ...]
+
+
+class Row(NamedTuple):
+    """One case and metric in one place. Where `cases` is more than one it is the worst of this many."""
+
+    benchmark: int
+    params: str
+    metric: str
+    unit: str
+    better: str
+    place: int
+    gates: bool
+    status: str
+    """A Verdict's word, `tentative`, `acknowledged` or `recovered`."""
+    why: str
+    """What made it undecided, or why it is acknowledged."""
+    latest: float | None
+    at: At
+    """The commit of the latest value."""
+    since: float | None
+    """Ratio of the latest value to the one at the reference, or last before it; None where the two cannot be compared."""
+    doubt: str
+    """Why that ratio says nothing: one of the two is far off the level of the values around it."""
+    change: float | None
+    """Ratio of the last change that counts; of the last regression that is open, where one is."""
+    changed: At | None
+    noise: float | None
+    """Spread of the values around their level: 0.02 is about 2 %."""
+    spark: str
+    """The history from its first level to its latest value, a letter a step: SPARK_LETTERS, lowest first; a space is a
+    failure, a dash if there is no result."""
+    levels: tuple[Level, ...]
+    off: tuple[At, ...]
+    """Commits whose own value lies off its level by more than noise and what counts."""
+    lacks: int = 0
+    """Results that it lacks before a change can be told from noise."""
+    measured: Measured | None = None
+    """None in the index, which has them apart: see Values."""
+    cases: int = 1
+
+
+SPARK_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a change comes from: a sentence, and where the rest is."""
+
+    at: int
+    """Which of Shard.accounts."""
+    text: str
+    confidence: str
+    """Empty where no cause is recognized."""
+    base: str
+    """What was explained, by PageCommit.sha."""
+    head: str
+    wider: bool
+    """Whether there are commits in between that are not to blame."""
+    params: str = ""
+    """Of the case that was explained, where that is another one."""
+    where: str = ""
+    """On which machine and in which environment, as far as these are others."""
+
+
+class Event(NamedTuple):
+    """One change of level: of one metric of one benchmark, in the same direction, in blamed ranges that overlap.
+
+    `ratio`, `low`, `high`, `before` and `after` are those of the case of `params` in `place`, where it is largest; `least`
+    and `most` are the ends over all.
+    """
+
+    benchmark: int
+    params: str
+    metric: str
+    unit: str
+    place: int
+    moved: str
+    state: str
+    """open, tentative, acknowledged, recovered, gone or, where it is no regression, confirmed."""
+    large: bool
+    gates: bool
+    threshold: float
+    first: At
+    good: At
+    last: At
+    """The newest of the commits that may be to blame."""
+    suspects: tuple[PageCommit | int, ...]
+    """Commits that may be to blame, the newest ones of `suspects_n`; in the index their numbers in Index.suspects."""
+    suspects_n: int
+    ratio: float | None
+    low: float | None
+    high: float | None
+    least: float | None
+    most: float | None
+    before: float
+    after: float
+    cases: int
+    of_cases: int
+    """How many of the cases of the benchmark have the metric."""
+    places: tuple[int, ...]
+    of_places: tuple[int, ...]
+    """Where else it was measured on both sides of the change."""
+    recovered_by: At | None
+    commands: Mapping[str, str]
+    """What to run next, by a word for the button."""
+    reasons: tuple[str, ...] = ()
+    """Of the case of `params`: what makes it a change of the machine and not of the code."""
+    acknowledged: tuple[str, str] | None = None
+    """In words, and a link to where more is said, which may be empty."""
+    told: Told | None = None
+    held: tuple[int, ...] = ()
+    """Places in which nothing took it back; of what is open, those in which it is."""
+    stood: tuple[int, ...] = ()
+    """Places in which it was measured too, by enough results on both sides, and did not move there."""
+    undoes: tuple[At, At] | None = None
+    """The good and the last commit of the change that it took back: it is at the level of before again."""
+    note: str = ""
+    """How its measuring changed at the same commit."""
+    shift: int | None = None
+    """Which of Index.shifts it belongs to."""
+
+
+class Broken(NamedTuple):
+    """A case that has no value at its newest commit in a place, or had none at some commits before. It stands for `cases` that
+    failed in the same way at the same commits."""
+
+    benchmark: int
+    params: str
+    place: int
+    kind: str
+    first: At
+    last: At
+    commits: int
+    open: bool
+    """Whether it fails at the newest commit that it was run at."""
+    cases: int = 1
+    message: str = ""
+    where: str = ""
+    good: At | None = None
+    """Of what stopped giving numbers, and nobody has acknowledged: the newest commit at which it gave one."""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Events of many unrelated benchmarks that are one, in a place: see regress.model.Shift."""
+
+    place: int
+    good: At
+    last: At
+    benchmarks: int
+    suspect: str
+    """What it may have been, where other places did not move: the machine or the environment; else empty."""
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A benchmark in the index. `file` is its Shard's in the folder of the report."""
+
+    name: str
+    file: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the index has of one benchmark. Until the index is put together, `benchmark` in it is 0, and `place` counts in its
+    own `places`."""
+
+    entry: Entry
+    places: tuple[Where, ...]
+    columns: tuple[tuple[At, ...], ...] = ()
+    """Where its rows have values."""
+    rows: tuple[Row, ...] = ()
+    events: tuple[Event, ...] = ()
+    broken: tuple[Broken, ...] = ()
+    read: tuple[tuple[str, str, Mapping[str, float]], ...] = ()
+    """How several cards have read its times: see regress.trends.cards.Read."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change point as a chart marks it."""
+
+    first: At
+    good: At
+    last: At
+    ratio: float | None
+    low: float | None
+    high: float | None
+    before: float
+    after: float
+    moved: str
+    state: str
+    large: bool
+    reasons: tuple[str, ...] = ()
+    """What makes it a change of the machine and not of the code."""
+    told: Told | None = None
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the difference of one case between two commits comes from, as it was explained."""
+
+    params: str
+    metric: str
+    machine: str
+    environment: str
+    base: PageCommit
+    head: PageCommit
+    date: float
+    """When it was explained, in seconds since the epoch."""
+    found: Explained
+    """A page has it in words, see report.html.account."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One series. Columns of equal length: `at`, `values`, `lows`, `highs`, `rounds`; whole numbers, as there are many."""
+
+    params: tuple[str, ...]
+    metric: str
+    unit: str
+    better: str
+    exact: bool
+    primary: bool
+    place: str
+    """Id of the Place."""
+    threshold: float
+    noise: float | None
+    at: tuple[At, ...] | int
+    """In a Shard the place among its `columns`: many lines have the same."""
+    per: int
+    """Of what the numbers of the columns below count, one has this many."""
+    values: tuple[int, ...]
+    """Corrected for the machine if known."""
+    lows: tuple[int, ...]
+    """So far below the value."""
+    highs: tuple[int, ...]
+    """So far above it."""
+    rounds: tuple[tuple[int, ...] | int, ...] | int
+    """The round values, from the value on, or how many there are where they are all the same or too many to keep; one number
+    where all have as many."""
+    levels: tuple[Level, ...]
+    changes: tuple[Change, ...]
+    failures: Mapping[str, tuple[At, ...]]
+    """Where one stands instead of a value, by kind."""
+    ticks: tuple[tuple[At, str], ...]
+    """Where it began to be measured differently, in words: "driver 570 → 580"."""
+    read: tuple[int, ...] = ()
+    """A column as well: the values as they were read, where any was corrected."""
+    cards: tuple[str, ...] = ()
+    """What measured its values: a card, or several that have measured one commit; empty where that is not known."""
+    card: tuple[int, ...] = ()
+    """A column as well, where there are several: the place among these."""
+    samples: Samples | None = None
+    """Of its newest value."""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """One implementation at one combination of the other parameters; without a value it has a failure, or has no time."""
+
+    params: str
+    """Of the case."""
+    value: float | None
+    low: float | None
+    high: float | None
+    """Ends of the 95 % interval."""
+    rounds: int
+    ratio: float | None
+    """To the smallest value; None of that itself."""
+    failure: str
+
+
+@dataclass(frozen=True)
+class Combination:
+    """The implementations at one combination of the other parameters."""
+
+    params: tuple[str, ...]
+    size: float | None
+    """What the parameter of the size is as a number."""
+    outcome: str
+    """fastest, no difference shown, alone, or nothing measured."""
+    leaders: tuple[str, ...]
+    """Those that are not told apart from the smallest value, which is the first of them."""
+    reasons: tuple[str, ...]
+    times: tuple[Timed | None, ...]
+    """In the order of the names."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The implementations of a benchmark side by side, at one commit in one place."""
+
+    place: str
+    """Id of the Place."""
+    commit: At
+    metric: str
+    unit: str
+    names: tuple[str, ...]
+    param_names: tuple[str, ...]
+    """Of the other parameters."""
+    size: int | None
+    """Which of them is the size."""
+    combinations: tuple[Combination, ...]
+    crossovers: tuple[tuple[tuple[str, ...], str], ...]
+    """In words, by the parameters that are neither."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """All that the page of one benchmark shows."""
+
+    name: str
+    param_names: tuple[str, ...]
+    code: str
+    commits: tuple[str, ...]
+    """Those that it has results of, by PageCommit.sha."""
+    columns: tuple[tuple[At, ...], ...]
+    """Where lines have values."""
+    lines: tuple[Line, ...]
+    accounts: tuple[Account, ...] = ()
+    """Of its cases, the newest commit first."""
+    sides: tuple[Sides, ...] = ()
+    """Of each place the newest commit first, then releases; empty if there are no implementations to compare."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One benchmark. While either word about it is as it was, so is all that `make` would give."""
+
+    name: str
+    file: str
+    seen: str
+    """Of the files that its results are in."""
+    stamp: Callable[[], str]
+    """Of what they say, which is the same in another checkout; it takes reading them."""
+    make: Callable[[], tuple[Shard, Part]]
+
+
+@dataclass(frozen=True)
+class Aa:
+    """The last A/A check of a machine."""
+
+    machine: str
+    date: float
+    commit: str
+    cases: int
+    false_alarms: int
+    undecided: int
+    noise_floor: float | None
+    min_detectable: float | None
+
+
+@dataclass(frozen=True)
+class Overall:
+    """Times at the newest commit against the reference, in one place: the geometric mean over `n` cases that both have."""
+
+    place: int
+    ratio: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """How far the results are behind the branch."""
+
+    unmeasured: int
+    """Commits after the newest one that has results."""
+    oldest: float | None
+    """When the first of these was made."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release, and the newest measured commit that is in it and in the branch."""
+
+    name: str
+    at: At
+    measured: bool
+    """Whether that is where it stands in the branch, and not before."""
+    tagged: bool
+    """Whether it was tagged there, and not on a branch of its own."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Results that are not in the report, because their files could not be used."""
+
+    files: int
+    of: int
+    """How many there are, with those that could."""
+    newer: int
+    """Of them, those of commits after the newest one that the report has."""
+    matters: bool
+    """Whether a reader has to know before anything else."""
+
+
+@dataclass(frozen=True)
+class Index:
+    """The first script that is loaded. What has the type `At` counts in `commits`."""
+
+    fields: Mapping[str, tuple[str, ...]]
+    project: str
+    generated: float
+    version: str
+    commit_url: str
+    address: str
+    """Where the report is published, with a slash at its end; empty if unknown."""
+    branch: str
+    thresholds: Mapping[str, float]
+    commits: tuple[PageCommit, ...]
+    places: tuple[Place, ...]
+    results: tuple[int, ...]
+    """The most results that any series has in each place."""
+    machines: tuple[tuple[str, Mapping[str, Any]], ...]
+    entries: tuple[Entry, ...]
+    rows: tuple[Row, ...]
+    counts: tuple[Mapping[str, int], ...]
+    """Of each place, how many cases have which status: a case counts once, by the worst of its metrics that gate."""
+    young: tuple[int, ...]
+    """Of each place, how many of those that are undecided have too few results for anything else."""
+    fewest: int
+    """How many it takes before a change can be told from noise."""
+    events: tuple[Event, ...]
+    shifts: tuple[Shift, ...]
+    broken: tuple[Broken, ...]
+    left_out: int
+    """Of events and failures, how many old ones there are beyond those."""
+    suspects: tuple[PageCommit, ...]
+    reference: At
+    """What the newest values are compared with: the newest commit of the last release that has results, else the first one."""
+    release: str
+    """The tag of that release; empty if there is none."""
+    releases: tuple[Release, ...]
+    overall: tuple[Overall, ...]
+    freshness: Freshness
+    aa: tuple[Aa, ...]
+    strays: tuple[tuple[str, int], ...]
+    """Commits with results that are not on the branch, and in how many files."""
+    skipped: tuple[tuple[str, int, str, str], ...]
+    """Files that could not be used, one a folder and reason: path, how many, why, fix."""
+    lost: Lost
+
+    @property
+    def open(self) -> tuple[Event, ...]:
+        """The regressions that are open, all places together, as the overview counts them."""
+        return tuple(each for each in self.events if each.gates and each.large and each.state == "open")
+
+    @property
+    def told(self) -> bool:
+        """Whether of any case that is measured it can be told what became of it."""
+        counted = {status for each in self.counts for status, cases in each.items() if cases}
+        return not counted <= {"undecided", "failed", "gone"}
+
+    @property
+    def stopped(self) -> tuple[Broken, ...]:
+        """What gave numbers and gives none any more, the newest first; of a case in several places the earliest."""
+        found = [each for each in self.broken if each.open and each.good is not None]
+        found.sort(key=lambda each: -each.first)
+        return tuple({(each.benchmark, each.params): each for each in found}.values())
+
+
+@dataclass(frozen=True)
+class Values:
+    """What was measured of the rows of an Index, in their order."""
+
+    columns: tuple[tuple[At, ...], ...]
+    rows: tuple[Measured | None, ...]
+
+
+@dataclass(frozen=True)
+class Site:
+    """A whole report. `index` puts the parts together, in the order of `leaves`."""
+
+    leaves: tuple[Leaf, ...]
+    index: Callable[[Sequence[Part]], tuple[Index, Values]]

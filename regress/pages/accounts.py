@@ -1,0 +1,125 @@
+"""What the changes of one benchmark come from: what was explained of two commits, compared with what may be to blame."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from regress.history import explanations_in
+from regress.model import KeptExplanation
+from regress.pages import SHA_DIGITS, Account, Change, Event, Line, Told, Where
+from regress.pages.branch import Branch
+from regress.project import Project
+
+UNKNOWN = "no cause is recognized"
+
+
+def explained_in(project: Project) -> Mapping[str, Sequence[KeptExplanation]]:
+    """What was explained, by benchmark: what results_dir has, and what the cache has of checks on this machine."""
+    newest: dict[tuple[str, ...], KeptExplanation] = {}
+    for each in (*explanations_in(project.config.results_dir), *explanations_in(project.cache / "history")):
+        about = each.found.comparison
+        key = (each.base, each.head, each.machine, each.environment, str(about.case), about.metric.name)
+        newest[key] = max(each, newest.get(key, each), key=lambda one: one.date)
+    found: dict[str, list[KeptExplanation]] = {}
+    for _, each in sorted(newest.items()):
+        found.setdefault(each.found.case.name, []).append(each)
+    return found
+
+
+class Accounts:
+    """The explanations of a benchmark whose commits are on the branch, the newest commit first.
+
+    One is an account of a change where all commits between its sides may be to blame for that. If there is none, one will do
+    that has all of these between its sides, and others too."""
+
+    def __init__(self, found: Iterable[KeptExplanation], branch: Branch) -> None:
+        self._branch, at = branch, branch.position
+        there = [each for each in found if each.base in at and each.head in at]
+        self._found = sorted(there, key=lambda each: (-at[each.head], -at[each.base], -each.date))
+        self._commits = {sha: branch.all[at[sha]] for each in there for sha in (each.base, each.head)}
+        self._between = [self._suspects(each.base, each.head) for each in self._found]
+        """Empty where it was explained backwards."""
+
+    def _suspects(self, good: str, last: str) -> frozenset[str]:
+        return frozenset(each.sha for each in self._branch.suspects(good, last))
+
+    @property
+    def shown(self) -> tuple[Account, ...]:
+        """All of them, as the page of the benchmark has them."""
+        return tuple(
+            Account(
+                params=", ".join(each.found.case.params),
+                metric=each.found.comparison.metric.name,
+                machine=each.machine,
+                environment=each.environment,
+                base=self._branch.shown(self._commits[each.base]),
+                head=self._branch.shown(self._commits[each.head]),
+                date=each.date,
+                found=each.found,
+            )
+            for each in self._found
+        )
+
+    def of_event(self, event: Event, where: Where) -> Event:
+        """The event with what it comes from: best of the case that stands for it and where it was largest."""
+        if not self._found:
+            return event
+        alike = [at for at, each in enumerate(self._found) if _is_of(each, event.metric, event.moved)]
+        return event._replace(told=self._best(alike, event, event.params, where))
+
+    def of_line(self, line: Line, where: Where) -> Line:
+        """The line with what its changes come from."""
+        if not self._found:
+            return line
+        params = ", ".join(line.params)
+        changes = []
+        for change in line.changes:
+            alike = [
+                at
+                for at, each in enumerate(self._found)
+                if _is_of(each, line.metric, change.moved) and each.found.case.params == line.params
+            ]
+            changes.append(replace(change, told=self._best(alike, change, params, where)))
+        return replace(line, changes=tuple(changes))
+
+    def _best(self, alike: Sequence[int], change: Event | Change, params: str, where: Where) -> Told | None:
+        """Which of those, by their numbers, tells most of the change."""
+        if not alike:
+            return None
+        commits = self._branch.commits
+        blamed = self._suspects(commits[change.good].sha, commits[change.last].sha)
+        told = [each for at in alike if (each := self._told(at, blamed, params, where)) is not None]
+        return min(told, key=self._rank, default=None)
+
+    def _told(self, at: int, blamed: frozenset[str], params: str, where: Where) -> Told | None:
+        between, each = self._between[at], self._found[at]
+        if not between or not (between <= blamed or blamed <= between):
+            return None
+        causes = each.found.explanation.causes if each.found.explanation is not None else ()
+        machine, _, environment = where
+        other = [word for word, own in ((each.machine, machine), (each.environment, environment)) if word != own]
+        own = ", ".join(each.found.case.params)
+        return Told(
+            at=at,
+            text=causes[0].text if causes else UNKNOWN,
+            confidence=causes[0].confidence if causes else "",
+            base=each.base[:SHA_DIGITS],
+            head=each.head[:SHA_DIGITS],
+            wider=not between <= blamed,
+            params=own if own != params else "",
+            where=" ".join(other),
+        )
+
+    def _rank(self, told: Told) -> tuple[bool, bool, bool, int, float, float]:
+        """Sorts what is told of one change, what is closest to it first."""
+        each, size = self._found[told.at], len(self._between[told.at])
+        ratio = each.found.comparison.ratio
+        moved = abs(math.log(ratio)) if ratio else 0.0
+        return told.wider, bool(told.params), bool(told.where), size, -moved, -each.date
+
+
+def _is_of(each: KeptExplanation, metric: str, moved: str) -> bool:
+    about = each.found.comparison
+    return about.metric.name == metric and str(about.verdict) == moved

@@ -1,0 +1,75 @@
+"""What fails: cases without a value at some commits, and of those that fail now, what they said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from regress.acks import Review
+from regress.history import Store
+from regress.model import Series
+from regress.pages import Broken, Place
+from regress.pages.branch import Branch
+from regress.trends import breakages_of
+
+MOST_COMMITS = 5
+"""Commits that are read for messages, the newest ones: a long list of failures has few causes."""
+MOST_LETTERS = 2000
+"""Of a message."""
+
+
+def broken_of(lines: Sequence[tuple[Series, int]], branch: Branch, review: Review) -> tuple[Broken, ...]:
+    """What of one benchmark fails or did fail, or is skipped and was not before. A case is one in each place, whatever it
+    measures; cases that failed in the same way at the same commits are one."""
+    places = {(each.case, each.machine, each.environment, each.device): place for each, place in lines}
+    stopped = {
+        (each.case.params, places[each.case, each.machine, each.environment, each.device]): each
+        for each in review.of_breakages(breakages_of((series for series, _ in lines), branch.commits))
+    }
+    told = {key: branch.at[each.good] for key, each in stopped.items() if each.acknowledged is None}
+    found: dict[tuple[tuple[str, ...], int], Broken] = {}
+    for series, place in lines:
+        kinds = dict(zip(series.at, series.failures, strict=True))
+        key = series.case.params, place
+        failed = [at for at, kind in kinds.items() if kind and (kind != "skipped" or key in stopped)]
+        if not failed:
+            continue
+        newest = max((at for at, each in zip(series.at, series.rounds, strict=True) if each), default=-1)
+        run = [at for at in failed if at > newest] or failed
+        each = Broken(
+            benchmark=0,
+            params=", ".join(series.case.params),
+            place=place,
+            kind=kinds[failed[-1]],
+            first=run[0],
+            last=failed[-1],
+            commits=len(failed),
+            open=failed[-1] == series.at[-1],
+            good=told.get(key),
+        )
+        if key not in found or (series.primary and each.commits >= found[key].commits):
+            found[key] = each
+    alike: dict[Broken, list[Broken]] = {}
+    for each in found.values():
+        alike.setdefault(each._replace(params=""), []).append(each)
+    return tuple(group[0]._replace(cases=len(group)) for group in alike.values())
+
+
+def with_messages(
+    broken: Sequence[Broken], names: Sequence[str], places: Sequence[Place], store: Store, branch: Branch
+) -> tuple[Broken, ...]:
+    """The same, with what the newest ones that still fail said; `names` are those of the benchmarks."""
+    wanted = sorted({each.last for each in broken if each.open}, reverse=True)[:MOST_COMMITS]
+    said: dict[tuple[int, str, str, str, str], tuple[str, str]] = {}
+    for at in wanted:
+        for recorded in store.load(branch.commits[at].sha).recorded:
+            for each in recorded.rounds:
+                if each.failure is not None:
+                    key = at, recorded.machine.name, recorded.environment, each.name, ", ".join(each.params)
+                    said[key] = each.failure.message[:MOST_LETTERS], each.failure.where
+    done = []
+    for case in broken:
+        place = places[case.place]
+        key = case.last, place.machine, place.environment, names[case.benchmark], case.params
+        message, where = said.get(key, ("", "")) if case.open else ("", "")
+        done.append(case._replace(message=message, where=where))
+    return tuple(done)

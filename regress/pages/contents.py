@@ -1,0 +1,383 @@
+"""The index of a report: what is known of each benchmark, put together."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from pathlib import Path
+
+from regress import __version__
+from regress.history import Store, last_aa, left_out
+from regress.model import METRICS
+from regress.pages import (
+    Aa,
+    Broken,
+    Event,
+    Freshness,
+    Index,
+    Level,
+    Lost,
+    Overall,
+    PageCommit,
+    Part,
+    Place,
+    Row,
+    Values,
+    Where,
+)
+from regress.pages.branch import Branch
+from regress.pages.broken import with_messages
+from regress.pages.leaves import id_of
+from regress.pages.rows import rank, severity
+from regress.pages.shifts import with_notes, with_shifts
+from regress.project import Project
+from regress.trends import Past
+from regress.trends.cards import Read, card_levels
+from regress.trends.changes import FEWEST
+from regress.units import format_change
+
+MOST_ROWS = 2500
+"""Of the index; beyond, a benchmark with many cases is one row for each metric and place, that of its worst case."""
+MOST_EVENTS = 2000
+"""Of the index, and as many failures: what is open, and the newest."""
+HELD = ("open", "tentative", "acknowledged")
+"""States of changes that nothing has taken back, by how soon somebody has to look."""
+GONE_AFTER = 10
+"""Commits after the newest result of a case, while others in its place went on: it is no longer measured."""
+RETIRED_AFTER = 100
+"""Commits after the newest result of a place: nothing is measured there any more."""
+
+LOST_SHARE = 0.01
+"""Of all results, beyond which it is said first that some could not be used."""
+
+
+class Contents:
+    """Puts the index together."""
+
+    def __init__(self, project: Project, past: Past, branch: Branch) -> None:
+        self._project, self._past, self._branch = project, past, branch
+        self._store = Store(project.config.results_dir)
+
+    def index(self, parts: Sequence[Part]) -> tuple[Index, Values]:
+        """The index of the benchmarks whose parts these are, and the values of its rows."""
+        settings, branch, past = self._project.config.settings, self._branch, self._past
+        places = self._places(parts)
+        number = {each.id: index for index, each in enumerate(places)}
+        rows: list[list[Row]] = []
+        events: list[Event] = []
+        broken: list[Broken] = []
+        for index, part in enumerate(parts):
+            own = [number[id_of(where)] for where in part.places]
+            rows.append([each._replace(benchmark=index, place=own[each.place]) for each in part.rows])
+            events += [_placed(each, index, own) for each in part.events]
+            broken += [each._replace(benchmark=index, place=own[each.place]) for each in part.broken]
+        every = [each for group in rows for each in group]
+        newest = _newest(len(places), every, broken)
+        rows = [[_gone(each, newest[each.place], len(branch.commits) - 1) for each in group] for group in rows]
+        broken = [_stopped(each, newest[each.place], len(branch.commits) - 1) for each in broken]
+        alive = {(each.benchmark, each.metric, each.place) for group in rows for each in group if each.status != "gone"}
+        events = sorted((_held(each, alive) for each in events), key=_rank)
+        broken.sort(key=lambda each: (not each.open, -each.last))
+        beyond = max(0, len(events) - MOST_EVENTS) + max(0, len(broken) - MOST_EVENTS)
+        events, suspects = _numbered(events[:MOST_EVENTS])
+        names = [part.entry.name for part in parts]
+        events, shifts = with_shifts(with_notes(events, names, places, self._store, branch), names, places, branch)
+        listed, values = _apart(_shortened(rows), [part.columns for part in parts])
+        unmeasured = branch.unmeasured
+        found = Index(
+            fields={kind.__name__.lower(): kind._fields for kind in (Row, Level, Event, Broken)},
+            project=self._project.config.project,
+            generated=time.time(),
+            version=__version__,
+            commit_url=self._commit_url(),
+            address=f"{settings.report_url.rstrip('/')}/" if settings.report_url else "",
+            branch=branch.name,
+            thresholds={
+                "time": settings.time_threshold,
+                "memory": settings.memory_threshold,
+                "host": settings.host_threshold,
+            },
+            commits=tuple(map(branch.shown, branch.commits)),
+            places=places,
+            results=_results(len(places), every),
+            machines=tuple((each.name, dict(each.facts)) for each in self._past.machines),
+            entries=tuple(part.entry for part in parts),
+            rows=listed,
+            counts=_counts(len(places), rows, broken),
+            young=_young(len(places), rows),
+            fewest=FEWEST,
+            events=tuple(events),
+            shifts=shifts,
+            broken=with_messages(broken[:MOST_EVENTS], names, places, self._store, branch),
+            left_out=beyond,
+            suspects=tuple(suspects),
+            reference=branch.reference,
+            release=branch.last.name if branch.last is not None else "",
+            releases=branch.releases,
+            overall=tuple(_overall(every, len(branch.commits) - 1, len(places))),
+            freshness=Freshness(len(unmeasured), unmeasured[0].date if unmeasured else None),
+            aa=tuple(self._aa(places)),
+            strays=tuple((each.commit_sha, len(each.files)) for each in self._past.unknown),
+            skipped=tuple((self._path(each.path), each.files, each.why, each.fix) for each in left_out(past.skipped)),
+            lost=self._lost(),
+        )
+        return found, values
+
+    def _lost(self) -> Lost:
+        """What of the results could not be used. Names of files begin with the commit that they are of."""
+        branch, lost = self._branch, self._past.lost
+        newest = branch.position[branch.commits[-1].sha]
+        after = {each.short for each in branch.all[newest + 1 :]}
+        newer, files = sum(path.name[:8] in after for path in lost), self._past.files
+        return Lost(len(lost), files, newer, matters=newer > 0 or len(lost) > LOST_SHARE * files)
+
+    def _path(self, path: Path) -> str:
+        """As seen from the configuration: where that lies is nobody's business who reads the report."""
+        root = self._project.config.root
+        return str(path.relative_to(root) if path.is_relative_to(root) else path)
+
+    def _commit_url(self) -> str:
+        """What a sha is appended to; nothing but an address of the web, which is what makes a link harmless."""
+        url = self._project.config.show_commit_url
+        return url if url.startswith(("https://", "http://")) else ""
+
+    def _places(self, parts: Sequence[Part]) -> tuple[Place, ...]:
+        found = sorted({where for part in parts for where in part.places})
+        facts = {each.name: each.facts for each in self._past.machines}
+        cards = self._cards(parts)
+        return tuple(
+            Place(
+                id_of(where),
+                label,
+                *where[:2],
+                facts.get(where[0], {}).get("gpu", "") if where[1] else "",
+                where[2],
+                cards.get(where[:2], ()),
+            )
+            for where, label in zip(found, _labels(found), strict=True)
+        )
+
+    def _cards(self, parts: Sequence[Part]) -> dict[tuple[str, str], tuple[str, ...]]:
+        """By machine and kind: each of its cards in words, where several have measured."""
+        found: dict[tuple[str, str], tuple[str, ...]] = {}
+        read = (Read(*each) for part in parts for each in part.read)
+        for each in card_levels(read, self._project.config.settings):
+            words = f"{each.card} {format_change(each.factor)}{', off its kind' if each.is_off else ''}"
+            found[each.machine, each.kind] = (*found.get((each.machine, each.kind), ()), words)
+        return found
+
+    def _aa(self, places: Sequence[Place]) -> list[Aa]:
+        found = []
+        facts = {each.name: each.facts for each in self._past.machines}
+        cards = [
+            (each.machine, card)
+            for each in places
+            for card in (str(facts.get(each.machine, {}).get("gpu_uuid", "")).split(", ") if each.device else [""])
+        ]
+        for machine, card in dict.fromkeys(cards):
+            last = last_aa(self._project.cache, machine, card)
+            if last is not None:
+                counts = (last.false_alarms, last.undecided, last.noise_floor, last.min_detectable)
+                found.append(Aa(machine, last.date, last.commit, len(last.cases), *counts))
+        return found
+
+
+def _labels(places: Sequence[Where]) -> list[str]:
+    """Machine, environment and device, as far as they differ from place to place; the machine where nothing does."""
+    own = {machine: [each for name, _, each in places if name == machine] for machine, _, _ in places}
+    short = {machine: _told_apart(each) for machine, each in own.items()}
+    if len(own) < 2 or len({each for _, _, each in places}) > 1 == max(len(set(each)) for each in own.values()):
+        short = dict.fromkeys(own, _told_apart([each for _, _, each in places]))
+    named = [(machine, device, short[machine][environment]) for machine, device, environment in places]
+    told = [part for part in (0, 2, 1) if len({where[part] for where in named}) > 1] or [0]
+    labels = [where[told[0]] for where in named]
+    for part in told[1:]:
+        count = Counter(labels)
+        longer = [f"{label} · {where[part] or '-'}" for label, where in zip(labels, named, strict=True)]
+        labels = [long if count[label] > 1 else label for label, long in zip(labels, longer, strict=True)]
+    return labels
+
+
+def _told_apart(names: Sequence[str]) -> dict[str, str]:
+    """Names of environments by what tells them apart: asv writes every requirement into them. The interpreter first, then as
+    many of the requirements as it takes."""
+    parts = {name: {_stem(word): word for word in name.split("-")} for name in names}
+    stems = list(dict.fromkeys(stem for each in parts.values() for stem in each))
+    telling = [stem for stem in stems if len({each.get(stem) for each in parts.values()}) > 1]
+    telling.sort(key=lambda stem: stem not in ("py", "python", "pypy"))
+    used: list[str] = []
+    for stem in telling:
+        now, then = ({_label(each, stems) for each in parts.values()} for stems in (used, [*used, stem]))
+        if len(now) < len(then):
+            used.append(stem)
+    labels = {name: _label(each, used) or name for name, each in parts.items()}
+    return labels if len(set(labels.values())) == len(parts) else {name: name for name in parts}
+
+
+def _stem(word: str) -> str:
+    """A requirement without its version."""
+    return re.split(r"[0-9]", word, maxsplit=1)[0] or word
+
+
+def _label(words: Mapping[str, str], stems: Sequence[str]) -> str:
+    return "-".join(words[stem] for stem in stems if stem in words)
+
+
+def _placed(event: Event, benchmark: int, own: Sequence[int]) -> Event:
+    return event._replace(
+        benchmark=benchmark,
+        place=own[event.place],
+        places=tuple(sorted(own[each] for each in event.places)),
+        held=tuple(sorted(own[each] for each in event.held)),
+        stood=tuple(sorted(own[each] for each in event.stood)),
+        of_places=tuple(sorted(own[each] for each in event.of_places)),
+    )
+
+
+def _numbered(events: Sequence[Event]) -> tuple[list[Event], list[PageCommit]]:
+    """The events with numbers instead of commits that may be to blame, and those commits, each once."""
+    numbers: dict[str, int] = {}
+    every: list[PageCommit] = []
+    done = []
+    for event in events:
+        own = []
+        for each in event.suspects:
+            if isinstance(each, PageCommit):
+                if each.sha not in numbers:
+                    numbers[each.sha] = len(every)
+                    every.append(each)
+                own.append(numbers[each.sha])
+        done.append(event._replace(suspects=tuple(own)))
+    return done, every
+
+
+def _rank(event: Event) -> tuple[int, bool, bool, int, float]:
+    """Sorts events: what is open first, then what counts, then the newest and the largest."""
+    state = HELD.index(event.state) if event.state in HELD else len(HELD)
+    size = abs(math.log(event.ratio)) if event.ratio else math.inf
+    return state, not event.large, not event.gates, -event.first, -size
+
+
+def _newest(places: int, rows: Sequence[Row], broken: Sequence[Broken]) -> list[int]:
+    """The newest commit that anything was measured at, of each place."""
+    found = [0] * places
+    for place, at in (*((each.place, each.at) for each in rows), *((each.place, each.last) for each in broken)):
+        found[place] = max(found[place], at)
+    return found
+
+
+def _results(places: int, rows: Sequence[Row]) -> tuple[int, ...]:
+    """The most results that a series has in each place."""
+    found = [0] * places
+    for row in rows:
+        found[row.place] = max(found[row.place], len(row.measured.values) if row.measured is not None else 0)
+    return tuple(found)
+
+
+def _stopped(broken: Broken, newest_there: int, newest: int) -> Broken:
+    """The failure, which is none of today where nothing is measured in its place any more."""
+    return broken._replace(open=broken.open and newest - newest_there < RETIRED_AFTER)
+
+
+def _counts(places: int, groups: Sequence[Sequence[Row]], broken: Sequence[Broken]) -> tuple[Mapping[str, int], ...]:
+    """See Index.counts. What has never had a value is in no row; it is among what is broken."""
+    found: list[Counter[str]] = [Counter() for _ in range(places)]
+    failed: Counter[tuple[int, int]] = Counter()
+    for row in _worst(groups):
+        found[row.place][row.status] += 1
+        failed[row.benchmark, row.place] += row.status == "failed"
+    for (benchmark, place), cases in _failing(broken).items():
+        if cases > failed[benchmark, place]:
+            found[place]["failed"] += cases - failed[benchmark, place]
+    return tuple(found)
+
+
+def _young(places: int, groups: Sequence[Sequence[Row]]) -> tuple[int, ...]:
+    """See Index.young."""
+    found = Counter(row.place for row in _worst(groups) if row.status == "undecided" and row.lacks)
+    return tuple(found[place] for place in range(places))
+
+
+def _worst(groups: Sequence[Sequence[Row]]) -> list[Row]:
+    """The row of each case in each place: that of the worst of its metrics that gate."""
+    worst: dict[tuple[int, str, int], Row] = {}
+    for row in (each for group in groups for each in group if each.gates):
+        key = row.benchmark, row.params, row.place
+        worst[key] = min(worst.get(key, row), row, key=lambda each: (rank(each.status), not each.lacks))
+    return list(worst.values())
+
+
+def _failing(broken: Sequence[Broken]) -> dict[tuple[int, int], int]:
+    """How many cases of a benchmark fail in a place."""
+    found: Counter[tuple[int, int]] = Counter()
+    for each in broken:
+        if each.open:
+            found[each.benchmark, each.place] += each.cases
+    return found
+
+
+def _gone(row: Row, newest_there: int, newest: int) -> Row:
+    """The row, marked where its case is no longer measured, or nothing is in its place."""
+    if newest - newest_there >= RETIRED_AFTER:
+        return row._replace(status="gone", why="nothing is measured there now")
+    if newest_there - row.at < GONE_AFTER or row.status in ("failed", "gone"):
+        return row
+    return row._replace(status="gone", why="no longer measured")
+
+
+def _held(event: Event, alive: Set[tuple[int, str, int]]) -> Event:
+    """The event; a regression of what is no longer measured is not open."""
+    if event.state not in HELD or any((event.benchmark, event.metric, place) in alive for place in event.held):
+        return event
+    return event._replace(state="gone")
+
+
+def _apart(rows: Sequence[Row], columns: Sequence[Sequence[tuple[int, ...]]]) -> tuple[tuple[Row, ...], Values]:
+    """The rows without their values, and these; `columns` are those of each benchmark."""
+    number: dict[tuple[int, ...], int] = {}
+    values = [
+        row.measured
+        and row.measured._replace(
+            column=number.setdefault(columns[row.benchmark][row.measured.column], len(number)),
+        )
+        for row in rows
+    ]
+    return tuple(row._replace(measured=None) for row in rows), Values(tuple(number), tuple(values))
+
+
+def _shortened(groups: Sequence[Sequence[Row]]) -> list[Row]:
+    """The rows of all benchmarks; of those with the most cases only the worst one, as long as there are too many."""
+    left = sum(map(len, groups))
+    folded: dict[int, list[Row]] = {}
+    for index in sorted(range(len(groups)), key=lambda index: -len(groups[index])):
+        if left <= MOST_ROWS:
+            break
+        folded[index] = _folded(groups[index])
+        left -= len(groups[index]) - len(folded[index])
+    return [row for index, group in enumerate(groups) for row in folded.get(index, group)]
+
+
+def _folded(group: Sequence[Row]) -> list[Row]:
+    by_kind: dict[tuple[str, int], list[Row]] = {}
+    for row in group:
+        by_kind.setdefault((row.metric, row.place), []).append(row)
+    return [min(rows, key=severity)._replace(cases=len(rows)) for rows in by_kind.values()]
+
+
+def _overall(rows: Sequence[Row], newest: int, places: int) -> list[Overall]:
+    """The geometric mean of each place, over the times that gate and are measured at both ends."""
+    by_place: dict[int, list[float]] = {}
+    for row in rows:
+        metric = METRICS.get(row.metric)
+        time_of_case = row.gates and metric is not None and metric.kind == "time"
+        if time_of_case and row.since and not row.doubt and newest - row.at < GONE_AFTER:
+            by_place.setdefault(row.place, []).append(row.since)
+    return [
+        Overall(place, float(f"{statistics.geometric_mean(by_place[place]):.5g}"), len(by_place[place]))
+        for place in range(places)
+        if place in by_place
+    ]

@@ -1,0 +1,191 @@
+"""Change points that are one event: of one metric of a benchmark, in one direction, in blamed ranges that overlap, whatever the
+case and the place."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from regress.acks.project import REASON
+from regress.errors import quoted
+from regress.model import ChangePoint, Verdict
+from regress.pages import SHA_DIGITS, Change, Event
+from regress.pages.branch import MOST_SUSPECTS, Branch
+from regress.pages.lines import Levelled, change_of
+from regress.trends.shifts import Range, at_one_commit, stood
+
+
+@dataclass(frozen=True)
+class _Member:
+    """One change point, and where it was found."""
+
+    found: Levelled
+    point: ChangePoint
+    place: int
+    change: Change
+
+
+def events_of(
+    name: str, lines: Sequence[tuple[Levelled, int]], branch: Branch, commands: frozenset[str]
+) -> tuple[Event, ...]:
+    """The events of one benchmark; `lines` are its series and the places that they were measured in."""
+    groups: dict[tuple[str, str], list[_Member]] = {}
+    for found, place in lines:
+        for point in found.changes:
+            member = _Member(found, point, place, change_of(point, found.at))
+            groups.setdefault((found.series.metric.name, member.change.moved), []).append(member)
+    alike: dict[str, list[tuple[Levelled, int]]] = {}
+    for each in lines:
+        alike.setdefault(each[0].series.metric.name, []).append(each)
+    return tuple(
+        _event(name, members, to_blame, alike[metric], branch, commands)
+        for (metric, _), group in groups.items()
+        for members, to_blame in _together(group)
+    )
+
+
+def _together(members: Sequence[_Member]) -> list[tuple[list[_Member], Range]]:
+    """Members by what their blamed ranges have in common; a case has one change of a kind in an event."""
+    ranges = {at: (each.change.good, each.change.last) for at, each in enumerate(members)}
+    groups = at_one_commit(ranges, lambda at: id(members[at].found))
+    return [(own := [members[at] for at in group], _to_blame(own, common)) for group, common in groups]
+
+
+def _to_blame(members: Iterable[_Member], common: Range) -> Range:
+    """What all ranges have in common, up to the likeliest commit of each: each range misses its commit now and then, so what is
+    left of many may be the answer of none."""
+    low, high = common
+    for each in members:
+        likeliest, measured = each.change.first, each.found.measured
+        before = measured[bisect_left(measured, likeliest) - 1]
+        if before >= common[1]:
+            high = max(high, likeliest)
+        elif likeliest <= common[0]:
+            low = min(low, before)
+    return low, high
+
+
+def _event(
+    name: str,
+    members: Sequence[_Member],
+    to_blame: Range,
+    lines: Sequence[tuple[Levelled, int]],
+    branch: Branch,
+    commands: frozenset[str],
+) -> Event:
+    worst = max(members, key=_size)
+    point, change, series = worst.point, worst.change, worst.found.series
+    good, last = to_blame
+    first = min(max(change.first, good + 1), last)
+    suspects = branch.suspects(branch.commits[good].sha, branch.commits[last].sha)
+    ratios = [each.change.ratio for each in members if each.change.ratio is not None]
+    recovered = [each.point.recovered_by for each in members]
+    held = {each.place for each in members if not each.point.recovered_by}
+    seen = [place for found, place in lines if found.measured[0] <= good and found.latest >= last]
+    return Event(
+        benchmark=0,
+        params=", ".join(series.case.params),
+        metric=series.metric.name,
+        unit=series.metric.unit,
+        place=worst.place,
+        moved=str(point.moved),
+        state=_state(members),
+        large=any(each.point.large for each in members),
+        gates=any(each.found.gates_at(each.point) for each in members),
+        threshold=point.threshold,
+        first=first,
+        good=good,
+        last=last,
+        suspects=tuple(branch.shown(each) for each in suspects[-MOST_SUSPECTS:]),
+        suspects_n=len(suspects),
+        ratio=change.ratio,
+        low=change.low,
+        high=change.high,
+        least=min(ratios, default=None),
+        most=max(ratios, default=None),
+        before=change.before,
+        after=change.after,
+        cases=len({each.found.series.case for each in members}),
+        of_cases=len({found.series.case for found, _ in lines}),
+        places=tuple(dict.fromkeys(sorted(each.place for each in members))),
+        of_places=tuple(dict.fromkeys(sorted(seen))),
+        recovered_by=max(branch.at[sha] for sha in recovered) if all(recovered) else None,
+        commands=_commands(str(series.case), series.metric.name, branch, (good, first, last), len(suspects), commands)
+        | _accepting(name, members, commands),
+        reasons=point.reasons,
+        acknowledged=_acknowledged(worst.point),
+        held=tuple(sorted({each.place for each in members if each.point.is_open} or held)),
+        stood=_stood(members, lines, branch.commits[good].sha, branch.commits[last].sha),
+        undoes=_undone(worst),
+    )
+
+
+def _stood(members: Sequence[_Member], lines: Sequence[tuple[Levelled, int]], good: str, last: str) -> tuple[int, ...]:
+    """The places in which a case of it was measured, and did not move there."""
+    moved, cases = {each.place for each in members}, {each.found.series.case for each in members}
+    others = [(found, place) for found, place in lines if place not in moved and found.series.case in cases]
+    return tuple(sorted({place for found, place in others if stood(found.series, found.changes, good, last)}))
+
+
+def _undone(member: _Member) -> tuple[int, int] | None:
+    """Where the change was that it took back."""
+    points = (each for each in member.found.changes if each.first == member.point.undoes)
+    return next(((member.found.at[each.good], member.found.at[each.blamed[-1]]) for each in points), None)
+
+
+def _size(member: _Member) -> tuple[bool, bool, float]:
+    """What stands for an event is open if any is, large if any is, and then the largest."""
+    ratio = member.change.ratio
+    return member.point.is_open, member.point.large, abs(math.log(ratio)) if ratio else math.inf
+
+
+def _state(members: Sequence[_Member]) -> str:
+    every = [each.point for each in members]
+    points = [each for each in every if each.large] or every  # what is small elsewhere keeps nothing large open
+    if points[0].moved is not Verdict.REGRESSED:
+        return "tentative" if all(each.state == "tentative" for each in points) else points[0].state
+    if any(each.is_open for each in points):
+        return "open"
+    held = [each for each in points if not each.recovered_by]
+    if not held:
+        return "recovered"
+    if any(each.acknowledged is not None for each in held):
+        return "acknowledged"
+    return "tentative" if all(each.state == "tentative" for each in held) else "open"
+
+
+def _acknowledged(point: ChangePoint) -> tuple[str, str] | None:
+    """Nothing but an address of the web is a link, which is what makes it harmless."""
+    entry = point.acknowledged
+    if entry is None:
+        return None
+    return entry.words, entry.link if entry.link.startswith(("https://", "http://")) else ""
+
+
+def _accepting(name: str, members: Sequence[_Member], available: frozenset[str]) -> dict[str, str]:
+    """The command that acknowledges what is open of it."""
+    found = [each for each in members if each.point.is_open]
+    if not found or "ack" not in available:
+        return {}
+    worst = max(found, key=_size)
+    series = worst.found.series
+    what = str(series.case) if len({each.found.series.case for each in found}) == 1 else name
+    words = ("regress", "ack", what, "--metric", series.metric.name, "--since", worst.point.good[:SHA_DIGITS])
+    return {"ack": f"{quoted(*words)} {REASON}"}
+
+
+def _commands(
+    case: str, metric: str, branch: Branch, ends: tuple[int, int, int], suspects: int, available: frozenset[str]
+) -> dict[str, str]:
+    """What can be run next; commands that this program does not have are left out. `ends` are good, first and last."""
+    sha = [branch.commits[at].short for at in ends]
+    every = {
+        "bisect": quoted("regress", "bisect", case, sha[0], sha[2], "--metric", metric),
+        "explain": quoted("regress", "explain", case, sha[0], sha[1]),
+        "check": quoted("regress", "check", sha[0], sha[1], "-b", case),
+    }
+    if suspects < 2:
+        del every["bisect"]  # there is no range to look for it in
+    return {word: text for word, text in every.items() if word in available}

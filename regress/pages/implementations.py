@@ -1,0 +1,136 @@
+"""The implementations of a benchmark side by side, at the commits that its page offers: the newest one and the releases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from regress.compare import implementations
+from regress.compare.implementations import number_of
+from regress.history import Recorded, Store
+from regress.model import Contender, Implementations, Round, Series, Settings, Standing
+from regress.pages import At, Combination, Sides, Timed, Where
+from regress.pages.branch import Branch
+
+MOST_RELEASES = 12
+"""The newest ones."""
+MOST_TRIES = 5
+"""Newest commits of a place that are looked at for one with several implementations."""
+
+
+class Beside:
+    """Finds the Sides of benchmarks, and what is said of rounds. What is recorded of a commit is read once, and in full: the
+    index of a history is without what casts doubt on rounds."""
+
+    def __init__(self, results: Path, branch: Branch, settings: Settings) -> None:
+        self._store, self._branch, self._settings = Store(results), branch, settings
+        self._loaded: dict[str, tuple[Recorded, ...]] = {}
+
+    def of(self, name: str, every: Sequence[Series]) -> tuple[Sides, ...]:
+        """Of each place the newest commit first. `every` are the series of the benchmark; commits count in the branch's."""
+        found = []
+        for where, measured in _measured(every).items():
+            newest = next(filter(None, (self._at(name, where, at) for at in measured[:MOST_TRIES])), None)
+            if newest is None:
+                continue
+            older = [at for at in self._releases if at < newest.commit and at in measured]
+            found += [newest, *filter(None, (self._at(name, where, at) for at in older))]
+        return tuple(found)
+
+    def flags(self, sha: str, series: Series) -> tuple[str, ...]:
+        """What the rounds of the case say at that commit, each once."""
+        where, case = (series.machine, series.device, series.environment), series.case
+        rounds = (each for recorded in self._recorded(sha) for each in _on_device(recorded, case.name, where))
+        return tuple(dict.fromkeys(flag for each in rounds if tuple(each.params) == case.params for flag in each.flags))
+
+    @property
+    def stamp(self) -> str:
+        """Another one where other releases are offered."""
+        return " ".join(map(str, self._releases))
+
+    @property
+    def _releases(self) -> list[At]:
+        """The newest tagged commits with results, the newest first."""
+        tagged = (at for sha, at in self._branch.at.items() if self._branch.tags.get(sha))
+        return sorted(tagged, reverse=True)[:MOST_RELEASES]
+
+    def _at(self, name: str, where: Where, at: At) -> Sides | None:
+        for recorded in self._recorded(self._branch.commits[at].sha):
+            rounds = _on_device(recorded, name, where)
+            benchmark = recorded.benchmarks.get(name)
+            if rounds and benchmark is not None:
+                for found in implementations(rounds, {name: benchmark}, self._settings):
+                    return sides_of(found, where, at)
+        return None
+
+    def _recorded(self, sha: str) -> tuple[Recorded, ...]:
+        if sha not in self._loaded:
+            self._loaded[sha] = self._store.load(sha).recorded
+        return self._loaded[sha]
+
+
+def _measured(every: Iterable[Series]) -> dict[Where, list[At]]:
+    """Of each place the commits with values, the newest first."""
+    found: dict[Where, set[At]] = {}
+    for series in every:
+        own = found.setdefault((series.machine, series.device, series.environment), set())
+        own.update(at for at, rounds in zip(series.at, series.rounds, strict=True) if rounds)
+    return {where: sorted(own, reverse=True) for where, own in found.items()}
+
+
+def _on_device(recorded: Recorded, name: str, where: Where) -> list[Round]:
+    """The rounds of the benchmark in that place; those of processes that did not come to name a device belong to each."""
+    machine, device, environment = where
+    if (recorded.machine.name, recorded.environment) != (machine, environment):
+        return []
+    return [each for each in recorded.rounds if each.name == name and each.facts.get("gpu", "") in ("", device)]
+
+
+# -- as data of a page ---------------------------------------------------------------------------------------------------
+
+
+def sides_of(found: Implementations, where: Where, at: At) -> Sides:
+    size = found.param_names.index(found.size) if found.size else None
+    return Sides(
+        place="|".join(where),
+        commit=at,
+        metric=found.metric.name,
+        unit=found.metric.unit,
+        names=found.names,
+        param_names=found.param_names,
+        size=size,
+        combinations=tuple(_combination(each, found, size) for each in found.standings),
+        crossovers=tuple((each.params, each.words) for each in found.crossovers),
+    )
+
+
+def _combination(standing: Standing, found: Implementations, size: int | None) -> Combination:
+    by_name: Mapping[str, Contender] = {each.name: each for each in standing.contenders}
+    return Combination(
+        params=standing.params,
+        size=None if size is None else number_of(standing.params[size]),
+        outcome=standing.outcome,
+        leaders=standing.leaders,
+        reasons=standing.reasons,
+        times=tuple(_timed(by_name.get(name)) for name in found.names),
+    )
+
+
+def _timed(contender: Contender | None) -> Timed | None:
+    if contender is None:
+        return None
+    summary = contender.summary
+    return Timed(
+        params=", ".join(contender.case.params),
+        value=_short(summary.center) if summary else None,
+        low=_short(summary.low) if summary else None,
+        high=_short(summary.high) if summary else None,
+        rounds=summary.n if summary else 0,
+        ratio=_short(contender.ratio) if contender.ratio is not None else None,
+        failure=contender.failure.kind if contender.failure else "",
+    )
+
+
+def _short(value: float) -> float:
+    """With as many digits as a page needs."""
+    return float(f"{value:.6g}")

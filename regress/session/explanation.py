@@ -1,0 +1,248 @@
+"""Where differences come from: cases profiled on both sides, each in processes of its own, and what their profiles say.
+
+Whether a difference is real, a profile cannot tell: it is one process, and the profiler slows down the host. That is settled
+before, without one. Both sides are profiled in turn, several times, and the profiles with the median time of a call explained.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from regress.errors import RegressError, StoreError
+from regress.measure.wire import CALL_MARK, CALLS_SKIPPED
+from regress.model import (
+    Cause,
+    Commit,
+    Comparison,
+    Explained,
+    Explanation,
+    Lane,
+    ProfiledSide,
+    Span,
+    Verdict,
+)
+from regress.run.execute import Job, Measured, Watcher
+from regress.run.profiled import profiled
+from regress.session import Session
+from regress.traces import chrome
+from regress.traces.kernels import explain
+from regress.traces.timeline import Event, Timeline, between
+from regress.units import format_pair, format_time
+
+TRACES = 3
+"""Profiles a side: the median of fewer says nothing of their range."""
+MOST = 5
+"""Regressions that a check explains: each costs six processes."""
+SHOWN_CALLS = 3
+"""Calls of a profile whose timeline is kept for people."""
+SHOWN = 0.5
+"""Of a measured difference, what a profile has to show, or its cause is doubtful."""
+
+Choose = Callable[[Sequence[Comparison]], list[Comparison]]
+"""Which comparisons are explained."""
+Keep = Callable[[Explained], None]
+"""Keeps what a difference comes from. Raises StoreError."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One profile of one side: where its trace is, and the calls in it."""
+
+    trace: Path
+    timeline: Timeline
+
+    @property
+    def call_s(self) -> float:
+        return self.timeline.span_s / self.timeline.calls
+
+
+class Explaining:
+    """What explains the differences of a check; `explained` holds what is done, also after Ctrl-C, and each was given to `keep`
+    then. Why that failed stands in `unkept`."""
+
+    def __init__(self, session: Session, job: Job, measured: Measured, watcher: Watcher, keep: Keep) -> None:
+        self._session, self._job, self._measured, self._watcher = session, job, measured, watcher
+        self._keep = keep
+        base, head = (each.side for each in job.sides)
+        self.folder = session.cache / "explained" / f"{base.label}-{head.label}"
+        self.files = session.changed(base, head)
+        self.commits: tuple[Commit, ...] = tuple(
+            session.repository.commits(f"{base.commit.sha}..{head.commit.sha}", session.own_paths)
+        )
+        self.explained: list[Explained] = []
+        self.unkept: dict[str, None] = {}
+        self.interrupted = False
+
+    def explain(self, comparisons: Sequence[Comparison]) -> None:
+        """Profile and explain each of them."""
+        if not comparisons:
+            return
+        self._watcher.start(len(comparisons) * 2 * TRACES, "profiling")
+        try:
+            with self._session.devices.held(self._watcher):
+                for each in comparisons:
+                    found = self._explained(each)
+                    self.explained.append(found)
+                    self._try_to_keep(found)
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def _try_to_keep(self, found: Explained) -> None:
+        """The verdicts do not hang on it."""
+        try:
+            self._keep(found)
+        except StoreError as error:
+            self.unkept[": ".join(filter(None, (error.what, error.why)))] = None
+
+    def _explained(self, compared: Comparison) -> Explained:
+        found = Explained(compared, None, files=self.files, commits=self.commits)
+        try:
+            base, head = self._profiles(compared)
+        except RegressError as error:
+            return replace(found, warnings=(": ".join(filter(None, (error.what, error.why))),))
+        middle = [statistics.median_low(sorted(each.call_s for each in side)) for side in (base, head)]
+        before, after = (
+            next(each for each in side if each.call_s == call_s)
+            for side, call_s in zip((base, head), middle, strict=True)
+        )
+        explanation = explain(before.timeline, after.timeline, self._session.config.settings.time_threshold)
+        found = replace(
+            found,
+            explanation=explanation,
+            base=_side(base, before),
+            head=_side(head, after),
+            warnings=explanation.warnings,
+        )
+        return doubted(found, base, head)
+
+    def _profiles(self, compared: Comparison) -> tuple[list[Profile], list[Profile]]:
+        """Those of base and of head, taken in turn. Raises RegressError where one cannot be taken."""
+        taken: tuple[list[Profile], list[Profile]] = [], []
+        for index in range(TRACES):
+            for prepared, profiles in zip(self._job.sides, taken, strict=True):
+                name = prepared.side.name
+                benchmark = self._measured.benchmarks.get(name, {}).get(compared.case.name)
+                if benchmark is None:
+                    raise RegressError(f"it has another name on {name}")
+                folder = self.folder / f"{name}-{index + 1}"
+                found = profiled(prepared, self._job, benchmark, compared.case, folder)
+                if found.trace is None:
+                    why = found.failure.message if found.failure is not None else ""
+                    raise RegressError(f"it cannot be profiled on {name}", why=why)
+                timeline = between(chrome.read(found.trace), CALL_MARK, CALLS_SKIPPED)
+                profiles.append(Profile(found.trace, timeline))
+                self._watcher.advance(f"{name} {compared.case}")
+        return taken
+
+
+def _side(profiles: Sequence[Profile], chosen: Profile) -> ProfiledSide:
+    return ProfiledSide(
+        calls_s=tuple(each.call_s for each in profiles),
+        traces=tuple(str(each.trace) for each in profiles),
+        timeline=_spans(chosen.timeline),
+    )
+
+
+def _spans(timeline: Timeline) -> tuple[Span, ...]:
+    """The first calls of a timeline, for people: outermost operators and waiting, and the kernels and copies they asked for."""
+    marks = sorted((each for each in timeline.ranges if each.name == CALL_MARK), key=lambda each: each.start_s)
+    start_s, end_s = marks[0].start_s, marks[:SHOWN_CALLS][-1].end_s
+    asked = {each.correlation for each in timeline.api_calls if start_s <= each.start_s <= end_s}
+    host: list[Event] = [each for each in timeline.operators if len(each.path) == 1]
+    host += timeline.syncs
+    lanes: dict[Lane, Iterable[Event]] = {
+        "host": (each for each in host if start_s <= each.start_s <= end_s),
+        "kernels": (each for each in timeline.launches if each.correlation in asked),
+        "copies": (each for each in timeline.copies if each.correlation in asked),
+    }
+    return tuple(
+        Span(lane, each.name, each.start_s - start_s, each.duration_s)
+        for lane, events in lanes.items()
+        for each in events
+    )
+
+
+# -- doubts --------------------------------------------------------------------------------------------------------------
+
+
+def doubted(found: Explained, base: Sequence[Profile], head: Sequence[Profile]) -> Explained:
+    """With what speaks against the explanation; a cause of a difference that the profiles do not show has low confidence."""
+    explanation = found.explanation
+    assert explanation is not None
+    doubt = _hidden(found, explanation, base, head)
+    if doubt:
+        explanation = replace(explanation, causes=tuple(_lowered(each) for each in explanation.causes))
+    doubts = [*_unlike("base", base), *_unlike("head", head), *([doubt] if doubt else [])]
+    return replace(found, explanation=explanation, warnings=(*found.warnings, *doubts), shown=not doubt)
+
+
+def _hidden(found: Explained, explanation: Explanation, base: Sequence[Profile], head: Sequence[Profile]) -> str:
+    """Why the profiles do not show the measured difference; empty where they do.
+
+    A time of the device has to be in what the device does: in its kernels and copies, or in the number of them. Any other has
+    to be in the calls, whose time under a profiler varies from process to process: so the sides may not overlap.
+    """
+    measured_s = found.measured_s
+    if not measured_s:
+        return ""
+    device_s = explanation.kernels_s + explanation.copies_s
+    if device_s / measured_s >= SHOWN:
+        return ""
+    if found.comparison.metric.name == "gpu_time":
+        before, after = explanation.launches
+        if (after - before) * measured_s > 0:
+            return ""
+        return (
+            f"the profiles show {format_time(device_s)} of the measured {format_time(measured_s)} in kernels and copies"
+        )
+    if explanation.difference_s / measured_s < SHOWN:
+        return f"the profiles show {format_time(explanation.difference_s)} of the measured {format_time(measured_s)}"
+    lower, upper = (base, head) if measured_s > 0 else (head, base)
+    if lower and upper and max(each.call_s for each in lower) >= min(each.call_s for each in upper):
+        return f"the calls take {_range(base)} in the profiles of the base, and {_range(head)} in those of the head"
+    return ""
+
+
+def _range(profiles: Sequence[Profile]) -> str:
+    return " to ".join(format_pair(min(each.call_s for each in profiles), max(each.call_s for each in profiles), "s"))
+
+
+def _lowered(cause: Cause) -> Cause:
+    return replace(cause, confidence="low")
+
+
+def _unlike(side: str, profiles: Sequence[Profile]) -> list[str]:
+    """Where the profiles of one side do not have the same kernels."""
+    kernels = {frozenset(each.name for each in profile.timeline.launches) for profile in profiles}
+    return [f"the profiles of the {side} do not have the same kernels"] if len(kernels) > 1 else []
+
+
+# -- which ---------------------------------------------------------------------------------------------------------------
+
+
+def can_explain(each: Comparison) -> bool:
+    """Whether it is a time that changed: a profile tells of nothing else."""
+    return each.verdict in (Verdict.REGRESSED, Verdict.IMPROVED) and each.metric.kind in ("time", "host")
+
+
+def farthest(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """The one that changed most, what gates before the rest and what regressed before what improved; empty where none did."""
+    found = [each for each in comparisons if can_explain(each)]
+    return sorted(found, key=lambda each: (not each.gates, each.verdict is not Verdict.REGRESSED, -_moved(each)))[:1]
+
+
+def regressions(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Of each benchmark the worst case that makes the check fail, the worst benchmark first."""
+    worst: dict[str, Comparison] = {}
+    for each in sorted(comparisons, key=lambda each: -_moved(each)):
+        if each.alarms and each.verdict is Verdict.REGRESSED and can_explain(each):
+            worst.setdefault(each.case.name, each)
+    return list(worst.values())
+
+
+def _moved(each: Comparison) -> float:
+    return abs(math.log(each.ratio)) if each.ratio else 0.0

@@ -1,0 +1,289 @@
+"""Changes in a long history: a Series to its ChangePoints.
+
+Results that were measured in unlike ways are series of their own here, so no change of driver or protocol is a change of level.
+What repeats exactly changes wherever two neighbouring results differ; of everything else `stats.changepoints` finds the steps,
+and `stats.pairs` those that hold for two values only.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from regress.compare.circumstances import bimodal, disturbances, together
+from regress.compare.rule import Rule
+from regress.model import ChangePoint, Confirmation, Series, Settings, Verdict, Way
+from regress.stats.changepoints import LEAST, REACH, Step, changepoints
+from regress.stats.modes import Modes, two_modes
+from regress.stats.pairs import pairs
+from regress.stats.summary import median, summarize
+from regress.trends.confirmations import with_confirmations
+
+
+def changes_of(series: Series, settings: Settings, known: Sequence[Confirmation] = ()) -> tuple[ChangePoint, ...]:
+    """The change points of a series in the order of its commits, with what is known of pairs that were measured in turn.
+
+    They are listed from `settings.change_threshold` on, or from the threshold of the series where that is smaller. What is no
+    claim in a check is none here: where circumstances speak against a time of the device, its change is not large. From and to
+    zero there is no ratio, and the rule of a check decides. What several cards have seen is tentative until a pair confirms it.
+    """
+    rule = series_rule(series, settings)
+    effect = min(settings.change_threshold, rule.threshold)
+    found: list[tuple[int, ChangePoint]] = []
+    for way, own in series.by_way.items():
+        values = [value for index in own if (value := series.curve[index]) is not None]
+        places = [series.at[index] for index in own]
+        rounds = [series.rounds[index] for index in own]
+        passing: list[Step] = []
+        if _repeats(series, own):
+            steps = _exact_steps(values, effect)
+            changes = [_change(series.commits, places, step, rule, way) for step in steps]
+        else:
+            steps, passing = _steps(values, rounds, effect or settings.change_threshold, rule)
+            changes = [_change(series.commits, places, step, rule, way) for step in steps]
+            changes = [_of_modes(each, step, values, rule) for each, step in zip(changes, steps, strict=True)]
+        if series.conditions:
+            changes = _undisturbed(changes, [step.index for step in steps], places, series, settings)
+        over = _cards_over([step.index for step in steps], places, series)
+        changes = _confirmed(changes, over, series, known)
+        changes = _undoing(_passed(_recovered(changes, rule), [steps.index(each) for each in passing]), rule)
+        found += zip((places[step.index] for step in steps), changes, strict=True)
+    return tuple(each for _, each in sorted(found, key=lambda pair: pair[0]))
+
+
+FEWEST, FEWEST_EXACT = LEAST + 1, 2
+"""Results that it takes to tell a change from noise, and of what repeats exactly."""
+
+
+def lacking(series: Series) -> int:
+    """How many results a series lacks, beside those that were measured as its newest is, before a change in it can be told."""
+    way = next(
+        (way for way, rounds in zip(reversed(series.ways), reversed(series.rounds), strict=True) if rounds), None
+    )
+    own = series.by_way[way] if way is not None else []
+    return max(0, (FEWEST_EXACT if _repeats(series, own) else FEWEST) - len(own))
+
+
+def _repeats(series: Series, own: Sequence[int]) -> bool:
+    return series.metric.exact and all(len(set(series.rounds[index])) <= 1 for index in own)
+
+
+def _steps(
+    values: Sequence[float], rounds: Sequence[Sequence[float]], effect: float, rule: Rule
+) -> tuple[list[Step], list[Step]]:
+    """The steps in order, and of them those to two values that went back to where they came from."""
+    steps = changepoints(values, effect)
+    if 0 in values:
+        zeros = _zero_steps(rounds, rule)
+        told = {each.index for each in zeros}  # where zeros end, the level before them may be another one as well
+        steps = sorted([*zeros, *(each for each in steps if each.index not in told)], key=lambda each: each.index)
+    if any(not 0 < value < math.inf for value in values):
+        return steps, []
+    found = [each for each in pairs(values, steps, effect) if rule.large(each[0].ratio)]
+    every = sorted([*steps, *(one for each in found for one in each)], key=lambda each: each.index)
+    return every, [each[0] for each in found if len(each) > 1]
+
+
+def _passed(found: list[ChangePoint], starts: Sequence[int]) -> list[ChangePoint]:
+    """With what went and came back after two values: neither is open, whichever way it went."""
+    for at in starts:
+        back = found[at + 1].first
+        for index in (at, at + 1):
+            found[index] = replace(found[index], state="recovered", recovered_by=back)
+    return found
+
+
+# -- several cards -------------------------------------------------------------------------------------------------------
+
+
+def _cards_over(starts: Sequence[int], places: Sequence[int], series: Series) -> list[int]:
+    """How many cards it takes for the levels before and after each step; one where it has measured all of them."""
+    if not series.factors:
+        return [1 for _ in starts]
+    borders, counts = [0, *starts, len(places)], []
+    for low, start, high in zip(borders, starts, borders[2:], strict=False):
+        own = [set(series.cards.get(at, ())) for at in places[max(low, start - REACH) : min(high, start + REACH)]]
+        counts.append(1 if set.intersection(*own) else len(set.union(*own)))
+    return counts
+
+
+def _confirmed(
+    found: Sequence[ChangePoint], over: Sequence[int], series: Series, known: Sequence[Confirmation]
+) -> list[ChangePoint]:
+    """The changes, by how many cards each takes, with what pairs that were measured in turn say. A model of what cards add may
+    be wrong, and a pair needs none: without one, what was seen over several cards is tentative."""
+    doubtful = [
+        replace(each, state="tentative") if cards > 1 else each for each, cards in zip(found, over, strict=True)
+    ]
+    done = list(with_confirmations(doubtful, series, known)) if known else doubtful
+    for at, cards in enumerate(over):
+        if cards > 1 and done[at] is doubtful[at]:
+            words = f"seen over {cards} cards, and not yet in turn on one"
+            done[at] = replace(done[at], reasons=(*done[at].reasons, words))
+    return done
+
+
+# -- two modes -----------------------------------------------------------------------------------------------------------
+
+FEWEST_RUNS = 6
+"""So often a series goes to and fro between two levels that it does so all along."""
+KNOWN, SHARE = 5, 0.1
+"""This many of the values before a change, and such a share of them, at the level after it: that level is no news."""
+BETWEEN = 0.05
+"""Share of values that may lie midway between two levels."""
+
+
+def _of_modes(change: ChangePoint, step: Step, values: Sequence[float], rule: Rule) -> ChangePoint:
+    """The change; where both sides share two levels, it is none, and says so: how often each came up is no change.
+
+    A level that came up once or twice before is news all the same, and so is one that only one side shows.
+    """
+    if not change.large or change.ratio is None:
+        return change
+    before, after = ([each for each in part if each > 0] for part in (values[: step.index], values[step.index :]))
+    modes = two_modes(before, after)
+    if modes is not None and rule.large(modes.apart) and not rule.large(modes.ratio):
+        known = min(modes.base_high, modes.base - modes.base_high)
+    else:
+        modes = _to_and_fro(before, after, step)
+        known = 0 if modes is None else modes.base_high if step.ratio > 1 else modes.base - modes.base_high
+    if modes is None or known < max(KNOWN, SHARE * len(before)):
+        return change
+    return replace(change, large=False, reasons=(*change.reasons, bimodal(modes, "results", "before", "since")))
+
+
+def _to_and_fro(before: Sequence[float], after: Sequence[float], step: Step) -> Modes | None:
+    """The levels before and after the step as modes, where the series goes to and fro between them all along."""
+    low, high = sorted((step.before, step.after))
+    places = [math.log(value / low) / math.log(high / low) for value in (*before, *after)]
+    upper = [each > 0.5 for each in places]
+    runs = 1 + sum(one != other for one, other in itertools.pairwise(upper))
+    if runs < FEWEST_RUNS or sum(0.33 < each < 0.67 for each in places) > BETWEEN * len(places):
+        return None
+    n = len(before)
+    return Modes(low, high, sum(upper[:n]), n, sum(upper[n:]), len(after), 1.0)
+
+
+def series_rule(series: Series, settings: Settings) -> Rule:
+    """What is large in the series: what the benchmark declares of the metric it is about, else what the settings say."""
+    rule = Rule.of(series.case, series.metric, settings)
+    declared = series.threshold if series.primary else None
+    return rule if declared is None else replace(rule, threshold=declared)
+
+
+# -- one change ----------------------------------------------------------------------------------------------------------
+
+
+def _exact_steps(values: Sequence[float], effect: float) -> list[Step]:
+    """Every change from one result to the next, but for those that are smaller than `effect`."""
+    steps = []
+    for index, (before, after) in enumerate(itertools.pairwise(values), 1):
+        ratio = after / before if before and after else math.nan
+        if before != after and not 1 / (1 + effect) < ratio < 1 + effect:
+            steps.append(Step(index, index, index, before, after, ratio, ratio, ratio))
+    return steps
+
+
+def _zero_steps(rounds: Sequence[Sequence[float]], rule: Rule) -> list[Step]:
+    """The changes from zero or to it that the rule of a check would claim, by all rounds of the results that are zero in a row,
+    or are not."""
+    groups = itertools.groupby(enumerate(rounds), key=lambda each: median(each[1]) == 0)
+    inside = [list(group) for _, group in groups]
+    runs = [(group[0][0], [value for _, own in group for value in own]) for group in inside]
+    steps = []
+    for (_, before), (at, after) in itertools.pairwise(runs):
+        verdict, _ = rule.decide_zero(summarize(before), summarize(after), exact=False)
+        if verdict.traits.claims:
+            brief = at == runs[-1][0] and len(rounds) - at < LEAST
+            levels = median(before), median(after)
+            steps.append(Step(at, at, at, *levels, math.nan, math.nan, math.nan, brief))
+    return steps
+
+
+def _undisturbed(
+    found: Sequence[ChangePoint], starts: Sequence[int], places: Sequence[int], series: Series, settings: Settings
+) -> list[ChangePoint]:
+    """The changes; one whose levels were measured under circumstances that forbid a claim is not large, and says why."""
+    borders = [0, *starts, len(places)]
+    levels = [
+        together([series.conditions[at] for at in places[low:high] if at in series.conditions])
+        for low, high in itertools.pairwise(borders)
+    ]
+    done = []
+    for point, before, after in zip(found, levels, levels[1:], strict=False):
+        doubts = disturbances(before, after, settings, ("before", "after"))
+        done.append(replace(point, large=False, reasons=(*point.reasons, *doubts)) if doubts else point)
+    return done
+
+
+def _change(commits: Sequence[str], places: Sequence[int], step: Step, rule: Rule, way: Way) -> ChangePoint:
+    """`places` are those of the values that the step was found in, among the commits."""
+    good, last = places[step.earliest - 1], places[step.latest]
+    if 0 in (step.before, step.after):
+        verdict, _ = rule.decide_zero(summarize([step.before]), summarize([step.after]), exact=True)
+        ratio = low = high = None
+    else:
+        ratio, low, high = step.ratio, step.low, step.high
+        level = math.sqrt(step.before) * math.sqrt(step.after)
+        verdict, _ = rule.decide(ratio, low, high, significant=True, level=level, spread=0.0)
+    return ChangePoint(
+        first=commits[places[step.index]],
+        blamed=tuple(commits[good + 1 : last + 1]),
+        good=commits[good],
+        before=step.before,
+        after=step.after,
+        ratio=ratio,
+        low=low,
+        high=high,
+        moved=rule.moved(step.after > step.before),
+        large=verdict.traits.claims,
+        threshold=rule.threshold,
+        state="tentative" if step.brief else "confirmed",
+        way=way,
+    )
+
+
+def _recovered(found: list[ChangePoint], rule: Rule) -> list[ChangePoint]:
+    """With what took what back: an improvement, any regression before it that it undid by more than half, to a level that
+    is not large above the one before. What is tentative takes nothing back yet."""
+    done = list(found)
+    for index, better in enumerate(found):
+        if better.moved is not Verdict.IMPROVED or better.state == "tentative":
+            continue
+        for earlier, worse in enumerate(done[:index]):
+            if worse.moved is Verdict.REGRESSED and not worse.recovered_by and _took_back(better, worse, rule):
+                done[earlier] = replace(worse, recovered_by=better.first)
+                done[index] = replace(better, state="recovered")
+    return done
+
+
+def _undoing(found: list[ChangePoint], rule: Rule) -> list[ChangePoint]:
+    """With the last large change before each large one that went the other way, from the level that it is at again."""
+    done = list(found)
+    large = [each for each in found if each.large]
+    for index, change in enumerate(found):
+        for earlier in reversed(large[: large.index(change)] if change.large else ()):
+            opposite = (earlier.after > earlier.before) != (change.after > change.before)
+            if opposite and _alike(change.after, earlier.before, rule):
+                done[index] = replace(change, undoes=earlier.first)
+                break
+    return done
+
+
+def _alike(level: float, other: float, rule: Rule) -> bool:
+    """Whether the two are one level: what lies between them does not count."""
+    if level <= 0 or other <= 0:
+        return abs(level - other) <= rule.floor
+    return not rule.counts(level / other, math.sqrt(level) * math.sqrt(other))
+
+
+def _took_back(better: ChangePoint, worse: ChangePoint, rule: Rule) -> bool:
+    up = math.copysign(1.0, worse.after - worse.before)
+    left, undone = up * (better.after - worse.before), up * (worse.after - better.after)
+    if left <= 0:
+        return True
+    if undone <= left:
+        return False
+    return left < rule.floor or (worse.before > 0 and not rule.large(better.after / worse.before))

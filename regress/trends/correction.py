@@ -1,0 +1,78 @@
+"""Values of a history, corrected for who measured them: one solution of all ratios that are free of it.
+
+What the host's clock reads of one and the same code moves by 15 % from night to night. Commits whose windows were taken in turn
+were measured in the same minute on the same core, and their ratio is free of it. All such ratios of a history together say how
+its commits stand to each other. `cards` does the same with what several cards of a kind have read. Where a metric has pairs,
+they alone count: they are free of the card too.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from regress.model import Against, Corrected, Round, Way
+from regress.stats.ratios import Ratio, values_from
+from regress.stats.summary import exp_or_inf
+
+BETWEEN_PAIRS = 0.01
+"""What pairs of one case differ by, beside the error of each; as a share."""
+
+MOST = 30.0
+"""Logarithm of the largest ratio that is believed."""
+
+
+class Link(NamedTuple):
+    """What the pairs of one result say of two commits: the one it is of, by its place, and the other by its hash."""
+
+    at: int
+    commit: str
+    log_ratio: float
+    weight: float
+
+
+def links_of(at: int, rounds: Iterable[Round]) -> dict[str, list[Link]]:
+    """By metric: what the rounds of the commit at that place say of it and others that they took windows in turn with."""
+    pairs: dict[tuple[str, str], list[Against]] = {}
+    for each in (against for round in rounds for against in round.against):
+        if abs(each.log_ratio) <= MOST and 0 <= each.error < math.inf:
+            pairs.setdefault((each.metric, each.commit), []).append(each)
+    found: dict[str, list[Link]] = {}
+    for (metric, commit), own in pairs.items():
+        weight = sum(1 / (each.error**2 + BETWEEN_PAIRS**2) for each in own)
+        found.setdefault(metric, []).append(Link(at, commit, statistics.median(each.log_ratio for each in own), weight))
+    return found
+
+
+class Placed(NamedTuple):
+    """Where an item lies: the logarithm of its value over that of the item `to`, which is the last one that ratios link it
+    with, and the standard error against those that it is compared with directly."""
+
+    log: float
+    to: int
+    error: float
+
+
+def placed(ratios: Sequence[Ratio]) -> dict[int, Placed]:
+    """By item, of all that stand in a ratio."""
+    weights: dict[int, float] = {}
+    for each in ratios:
+        for item in (each.item, each.to):
+            weights[item] = weights.get(item, 0.0) + each.weight
+    return {item: Placed(log, last, weights[item] ** -0.5) for item, (log, last) in values_from(ratios).items()}
+
+
+def corrected(
+    links: Sequence[Link], values: Mapping[int, float], ways: Mapping[int, Way], places: Mapping[str, int]
+) -> dict[int, Corrected]:
+    """By place: the corrected value of each commit that is linked with another one measured in the same way. `values` are those
+    that were read, `places` those of the commits by hash."""
+    ratios = [
+        Ratio(each.at, other, each.log_ratio, each.weight)
+        for each in links
+        if (other := places.get(each.commit, -1)) in values and each.at in values and ways[each.at] == ways[other]
+    ]
+    found = ((at, values[its.to] * exp_or_inf(its.log), its.error) for at, its in placed(ratios).items())
+    return {at: Corrected(value, error) for at, value, error in found if 0 < value < math.inf}

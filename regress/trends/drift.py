@@ -1,0 +1,178 @@
+"""What the steps since a release add up to: the newest results of each series against those of the release.
+
+Where the release was measured again beside a newer commit, those two are compared, which no change of machine, driver or
+framework disturbs. Else it is what was recorded of both, if that was measured alike; a few commits at each end then, as the
+rounds of one are few, but none from beyond a change point. The rounds of a session of the machine are no draws of their own,
+see `sessions`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from regress.compare.draft import ALSO_GATING
+from regress.compare.evidence import Draws, draws_of
+from regress.model import Anchor, Comparison, Series, Settings, Verdict
+from regress.stats.summary import summarize
+from regress.stats.welch import Welch, welch
+from regress.trends.anchors import Again, Key, anchors_of, key_of
+from regress.trends.changes import changes_of, series_rule
+from regress.trends.gating import gating
+
+WINDOW = 3
+"""At most this many commits at each end, where both are as recorded: as many as a step of a history has."""
+
+
+def drifts(
+    every: Sequence[Series], release: str, again: Mapping[Key, Sequence[Again]], settings: Settings
+) -> tuple[list[Comparison], int]:
+    """The drift of each series of a benchmark that gates, and of how many nobody can tell it.
+
+    `release` is a full hash among the commits of the series, whose last commit is the one that is judged; its newest result,
+    or the nearest before it, speaks. `again` is what was measured again of the benchmark.
+    """
+    found: list[Comparison] = []
+    unknown = 0
+    for series in every:
+        if gating(series, every) is not None or not any(series.rounds):
+            continue
+        drifted = _measured_again(series, release, again, settings) or _recorded(series, release, settings)
+        if drifted is None:
+            unknown += 1
+        else:
+            found.append(drifted)
+    return found, unknown
+
+
+def _measured_again(
+    series: Series, release: str, again: Mapping[Key, Sequence[Again]], settings: Settings
+) -> Comparison | None:
+    """By the newest of the commits that the release was measured again beside."""
+    place = {sha: index for index, sha in _results(series)}
+    own = [
+        each
+        for each in anchors_of(series, again.get(key_of(series), ()))
+        if each.commit == release and each.now and place.get(each.beside, -1) > place[release]
+    ]
+    if not own:
+        return None
+    newest = max(own, key=lambda each: place[each.beside])
+    found = drift(series, newest, settings)
+    return replace(found, reasons=(*found.reasons, f"measured again beside {newest.beside[:8]}"))
+
+
+def _recorded(series: Series, release: str, settings: Settings) -> Comparison | None:
+    """By what was recorded; None where the release has no result, nothing newer has, or they were not measured alike."""
+    start = series.commits.index(release)
+    measured = [index for index, rounds in enumerate(series.rounds) if rounds]
+    first = next((index for index in measured if series.at[index] == start), None)
+    last = max((index for own in series.by_way.values() for index in own), default=None)
+    if first is None or last is None or first >= last or series.ways[first] != series.ways[last]:
+        return None
+    steps = {series.commits.index(each.first) for each in changes_of(series, settings)}
+    base, head = (_level(series, end, steps) for end in (first, last))
+    head = [each for each in head if each > first]
+    found = _judged(series, _taken(series, base), _taken(series, head), settings)
+    words = " and ".join(f"{len(end)} commit{'s' * (len(end) > 1)}" for end in (base, head))
+    return replace(found, reasons=(*found.reasons, f"as recorded of {words}"))
+
+
+def _level(series: Series, end: int, steps: set[int]) -> list[int]:
+    """The item of the columns at `end` and those before it in the line that are at its level, but for a step that is too small
+    to be found. What lies beside the line follows nothing."""
+    own = [end]
+    if series.at[end] in series.beside:
+        return own
+    before = [each for each in series.by_way[series.ways[end]] if each < end]
+    while before and len(own) < WINDOW and series.at[own[-1]] not in steps:
+        own.append(before.pop())
+    return own
+
+
+class Rounds(NamedTuple):
+    """Round values, and the session of each."""
+
+    values: tuple[float, ...]
+    runs: tuple[str, ...]
+
+
+def _taken(series: Series, own: Sequence[int]) -> Rounds:
+    """The rounds of these items of the columns."""
+    found = [
+        (value, run) for each in own for value, run in zip(series.curve_rounds[each], _runs(series, each), strict=True)
+    ]
+    return Rounds(*zip(*found, strict=True))
+
+
+def _runs(series: Series, index: int) -> tuple[str, ...]:
+    return series.runs.get(series.at[index], ("",) * len(series.rounds[index]))
+
+
+def drift(series: Series, anchor: Anchor, settings: Settings) -> Comparison:
+    """The commit that the anchor was measured again beside, against the anchor: what all steps since have added up to.
+
+    The rule is that of a check; p is not adjusted. Raises ValueError where that commit has no result.
+    """
+    head = next((index for index, sha in _results(series) if sha == anchor.beside), None)
+    if not anchor.now or head is None:
+        raise ValueError(f"no results of {anchor.beside} or of its anchor")
+    base = Rounds(anchor.now, anchor.runs or ("",) * len(anchor.now))
+    return _judged(series, base, _taken(series, [head]), settings)
+
+
+def _results(series: Series) -> Iterator[tuple[int, str]]:
+    """The items of the columns with values, and the commits that they are of."""
+    return ((index, series.commits[at]) for index, at in enumerate(series.at) if series.rounds[index])
+
+
+def _judged(series: Series, base: Rounds, head: Rounds, settings: Settings) -> Comparison:
+    """The verdict on these rounds, by the rule of a check."""
+    rule = series_rule(series, settings)
+    exact = series.metric.exact and len(set(base.values)) == len(set(head.values)) == 1
+    draws = Draws(base.values, head.values) if exact else draws_of(base, head)
+    sides = summarize(draws.base, settings.confidence), summarize(draws.head, settings.confidence)
+    comparison = Comparison(
+        series.case,
+        series.metric,
+        Verdict.UNDECIDED,
+        base=sides[0],
+        head=sides[1],
+        gates=series.primary or series.metric.name in ALSO_GATING,
+        threshold=rule.threshold,
+        exact=exact,
+        sessions=draws.sessions,
+    )
+    if min(*draws.base, *draws.head) <= 0:
+        verdict, reason = rule.decide_zero(*sides, exact=exact)
+        return _settled(comparison, verdict, reason, draws.note)
+    if exact:
+        ratio = draws.head[0] / draws.base[0]
+        found = Welch(ratio, ratio, ratio)
+    else:
+        found = welch(draws.base, draws.head, settings.confidence)
+    if found.low is None or found.high is None:
+        return _settled(replace(comparison, ratio=found.ratio), Verdict.UNDECIDED, "n = 1", draws.note)
+    verdict, reason = rule.decide(
+        found.ratio,
+        found.low,
+        found.high,
+        significant=exact or (found.p is not None and found.p < settings.alpha),
+        level=math.sqrt(sides[0].center) * math.sqrt(sides[1].center),
+        spread=max(side.spread for side in sides),
+    )
+    done = replace(comparison, p=found.p, ratio=found.ratio, low=found.low, high=found.high)
+    return _settled(done, verdict, reason, draws.note)
+
+
+def _settled(comparison: Comparison, verdict: Verdict, *reasons: str) -> Comparison:
+    """With its verdict, which is no claim where a side is of one session of its own."""
+    doubted = comparison.alone and verdict.traits.claims
+    return replace(
+        comparison,
+        verdict=Verdict.UNDECIDED if doubted else verdict,
+        unconfirmed=doubted and verdict is Verdict.REGRESSED,
+        reasons=tuple(filter(None, reasons)),
+    )

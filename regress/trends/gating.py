@@ -1,0 +1,35 @@
+"""Which series of a benchmark speak for its cases: what a check would fail for, a history raises an alarm for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from regress.compare.draft import ALSO_GATING
+from regress.model import ChangePoint, Series
+from regress.trends.anchors import key_of
+
+
+def gating(series: Series, every: Iterable[Series]) -> frozenset[str] | None:
+    """The full hashes of commits at which a change of the series is one of its case: None for all, empty for none.
+
+    `every` are the series of the benchmark. A wall time speaks where the time of the device was lost or came back, because the
+    benchmark began to wait for the device or no longer does, and as long as there is none: as in a check, there is nothing else
+    to compare then.
+    """
+    if series.primary or series.metric.name in ALSO_GATING:
+        return None
+    if series.metric.name != "wall_time":
+        return frozenset()
+    key = (*key_of(series)[:-1], "gpu_time")
+    device = next((each for each in every if key_of(each) == key), None)
+    if device is None:
+        return frozenset()
+    with_device = {place for place, rounds in zip(device.at, device.rounds, strict=True) if rounds}
+    has = [(place, place in with_device) for place, wall in zip(series.at, series.rounds, strict=True) if wall]
+    return frozenset(series.commits[place] for (_, before), (place, after) in pairwise(has) if not (before and after))
+
+
+def that_gate(found: Sequence[ChangePoint], at: frozenset[str] | None) -> tuple[ChangePoint, ...]:
+    """Those of a series' change points that are changes of its case; `at` is what `gating` says of the series."""
+    return tuple(each for each in found if at is None or not at.isdisjoint(each.blamed))

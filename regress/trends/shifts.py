@@ -1,0 +1,145 @@
+"""Shifts: many unrelated benchmarks that moved at one commit, and what speaks for another cause than that commit.
+
+A machine that became another one, or an environment that was made again, moves much at once, and nothing of it elsewhere; what
+it once moved it also moves back. Code seldom does: what it moves is mostly of one module, and the same in all places. None of
+this is a proof, as code may be about one device only, so a shift says what was seen and asks; its changes stay what they are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from regress.model import ChangePoint, Series
+from regress.stats.changepoints import LEAST
+
+FEWEST = 5
+"""Benchmarks that move together: fewer may by chance."""
+FAMILIES = 3
+"""Of this many modules or classes, at least: those of one share code."""
+MOST_ELSEWHERE = 0.2
+"""Share of the benchmarks that moved in a place which may have moved in others too; with more, the commit did it."""
+LEAST_BACK = 0.8
+"""Share of the benchmarks that are back at the level of before, so that it is that of them all."""
+
+
+Where = tuple[str, str, str]
+"""Machine, device and environment."""
+Range = tuple[int, int]
+"""Between which commits a change happened, as numbers, the oldest first: the newest before it, and the first that has it for
+certain."""
+
+
+class Moved(NamedTuple):
+    """One change of one benchmark, where it was seen."""
+
+    benchmark: str
+    place: Where
+    range: Range
+    moved: frozenset[Where]
+    """All places in which the benchmark moved there."""
+    stood: frozenset[Where]
+    """Those in which it was measured too, and did not."""
+    undoes: Range | None
+    """Of the change that it took back."""
+
+
+class Shifted(NamedTuple):
+    """Changes that are one shift."""
+
+    members: tuple[int, ...]
+    """Their numbers among those that were given."""
+    range: Range
+    """What they have in common."""
+    suspect: str
+    """What it may have been: the machine, the environment, or nothing that tells the places apart."""
+    stood: int
+    """How many benchmarks of it were measured elsewhere too and did not move there."""
+    undoes: Range | None
+    """Of what they take back, where they do."""
+
+
+def shifts_of(moved: Sequence[Moved]) -> list[Shifted]:
+    """The shifts among all changes of a history that count; a change is in one at most."""
+    by_place: dict[Where, dict[int, Range]] = {}
+    for at, each in enumerate(moved):
+        by_place.setdefault(each.place, {})[at] = each.range
+    groups = ((place, *group) for place, own in by_place.items() for group in at_one_commit(own))
+    return [found for group in groups if (found := _shifted(*group, moved)) is not None]
+
+
+def at_one_commit(
+    ranges: Mapping[int, Range], whose: Callable[[int], object] = lambda at: at
+) -> list[tuple[list[int], Range]]:
+    """Which of them one commit may be to blame for, and what their ranges have in common; of those that are `whose` the same, a
+    series' for one, there is one in a group."""
+    groups: list[tuple[list[int], Range]] = []
+    for at, (low, high) in sorted(ranges.items(), key=lambda each: each[1][::-1]):
+        for index, (members, (lowest, highest)) in enumerate(groups):
+            common = max(lowest, low), min(highest, high)
+            if common[0] < common[1] and whose(at) not in map(whose, members):
+                groups[index] = [*members, at], common
+                break
+        else:
+            groups.append(([at], (low, high)))
+    return groups
+
+
+def _shifted(place: Where, group: Sequence[int], common: Range, moved: Sequence[Moved]) -> Shifted | None:
+    seen = frozenset().union(*(moved[at].moved | moved[at].stood for at in group))
+    suspects = {
+        "machine": frozenset(where for where in seen if where[:2] == place[:2]),
+        "environment": frozenset(where for where in seen if where[2] == place[2]),
+    }
+    here, suspect, stood, against = list(group), "", 0, len(group) + 1
+    for word, places in suspects.items():
+        inside = [at for at in group if moved[at].moved <= places]
+        apart = {moved[at].benchmark for at in inside if moved[at].stood - places}
+        everywhere = _names(group, moved) - _names(inside, moved)
+        held = sum(bool(moved[at].stood & places) for at in inside)  # of the same machine, say: then it is not that
+        few = len(everywhere) <= MOST_ELSEWHERE * len(_names(group, moved))
+        if _unrelated(apart) and few and held < against:
+            here, suspect, stood, against = inside, word, len(apart), held
+    taken, undone = _taken_back(here, moved)
+    if undone is not None and not suspect:
+        here = taken
+    return Shifted(tuple(sorted(here)), common, suspect, stood, undone) if suspect or undone is not None else None
+
+
+def _taken_back(group: Sequence[int], moved: Sequence[Moved]) -> tuple[list[int], Range | None]:
+    """Those that took back what one commit had moved, and where that was; nothing unless most did, and are unrelated."""
+    ranges = {at: undoes for at in group if (undoes := moved[at].undoes) is not None}
+    taken, common = max(at_one_commit(ranges), key=lambda each: len(each[0]), default=([], None))
+    own, every = _names(taken, moved), _names(group, moved)
+    return (taken, common) if _unrelated(own) and len(own) >= LEAST_BACK * len(every) else ([], None)
+
+
+def _names(group: Iterable[int], moved: Sequence[Moved]) -> set[str]:
+    return {moved[at].benchmark for at in group}
+
+
+def _unrelated(names: Collection[str]) -> bool:
+    return len(names) >= FEWEST and len({each.rpartition(".")[0] for each in names}) >= FAMILIES
+
+
+def stood(series: Series, points: Iterable[ChangePoint], good: str, last: str) -> bool:
+    """Whether the series was measured often enough on both sides of the commits after `good` up to `last` to show a change
+    there, and has none."""
+    place = {sha: at for at, sha in enumerate(series.commits)}
+    low, high = place[good], place[last]
+    if any(place[each.good] < high and low < place[each.blamed[-1]] for each in points):
+        return False
+    places = ([series.at[index] for index in own] for own in series.by_way.values())
+    return any(sum(at <= low for at in each) >= LEAST <= sum(at >= high for at in each) for each in places)
+
+
+def reasons(found: Shifted, before: str, notes: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """What speaks for another cause than the commit, in words. `before` names the newest commit before what it takes back;
+    `notes` are what is said of each change, and what is said of most is said of the shift."""
+    where = "on other machines" if found.suspect == "machine" else "in other environments"
+    alone = f"{found.stood} of them were measured {where} too and did not move there: was it the {found.suspect}?"
+    back = f"they are back at the level of {before}"
+    often = Counter(each for own in notes for each in own)
+    shared = (each for each, n in often.items() if each and 2 * n > len(notes))
+    return (*([alone] if found.suspect else []), *([back] if found.undoes is not None else []), *shared)
