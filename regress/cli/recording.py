@@ -213,8 +213,8 @@ def import_(
 ) -> None:
     """Record the files of another suite in results_dir, each as one run.
 
-    FORMAT is google-benchmark, nvbench, pytest-benchmark or hyperfine. Files that are already recorded are skipped. If one of
-    them cannot be read, nothing is recorded.
+    FORMAT is google-benchmark, nvbench, pytest-benchmark, hyperfine or cutlass. Files that are already recorded are skipped. If
+    one of them cannot be read, nothing is recorded.
 
     \b
     Examples:

@@ -36,7 +36,7 @@ from regress.stats.summary import median
 from regress.trends.cards import Kind, Reading, kind_of
 from regress.trends.correction import Link, corrected, links_of
 
-SPLITTING = ("driver", "cuda", "torch", "cupy", "jax", "triton", "numpy")
+SPLITTING = ("driver", "power_limit_w", "clock_limit_hz", "cuda", "torch", "cupy", "jax", "triton", "numpy")
 """Facts of a process that levels are not compared across."""
 FACTS = ("gpu", "gpu_uuid", "installed", "throttled", "sm_clock_hz", "foreign_processes", *SPLITTING)
 """Facts of a round that a series is made of, by which rounds of a commit are pooled, or that speak against a change."""
@@ -220,6 +220,9 @@ def _points(
 
 
 def _readings(place: int, way: Way, values: Values) -> list[Reading]:
+    jobs = set(zip(values.cards, values.runs, strict=True))
+    if len(jobs) == 1:  # most are of one
+        return [Reading(place, way, *jobs.pop(), values.values)]
     own: dict[tuple[str, str], list[float]] = {}
     for card, run, value in zip(values.cards, values.runs, values.values, strict=True):
         own.setdefault((card, run), []).append(value)

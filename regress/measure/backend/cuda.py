@@ -302,7 +302,7 @@ class CudaBackend(DeviceBackend):
         self._call("cuDeviceGetName", name, len(name), self._device)
         version = ctypes.c_int()
         self._call("cuDriverGetVersion", ctypes.byref(version))
-        facts = {
+        facts: Dict[str, Any] = {
             "gpu": name.value.decode(errors="replace"),
             "gpu_uuid": self._uuid(),
             "cuda": f"{version.value // 1000}.{version.value % 1000 // 10}",
@@ -310,7 +310,7 @@ class CudaBackend(DeviceBackend):
         driver = self._nvml.driver_version()
         if driver:
             facts["driver"] = driver
-        return facts
+        return {**facts, **self._nvml.limits()}
 
     def architecture(self) -> str:
         """The compute capability, as compilers name what they compile for: "9.0"."""
