@@ -84,9 +84,7 @@ class Kind:
         """The ways, one for each part of the cards that nothing links with the others."""
         if not self.apart:
             return tuple(ways.values())
-        made: dict[
-            tuple[Way, str], Way
-        ] = {}  # the very object for equal ones: most of what is done with ways looks at that first
+        made: dict[tuple[Way, str], Way] = {}  # equal ways are one object, which is looked at first
         named = ((way, self.apart.get(at, "")) for at, way in ways.items())
         return tuple(
             made.setdefault((way, cards), (*way, ("gpu_uuid", cards))) if cards else way for way, cards in named
