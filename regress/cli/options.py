@@ -89,7 +89,7 @@ class Moment(NumberType):
                 return (at if at > now else at + timedelta(days=1)).timestamp()
             moment = datetime.fromisoformat(value).astimezone()
         except ValueError:
-            self.fail(f"{value!r} is no moment; write 06:00 or 2026-01-20T06:00", param, ctx)
+            self.fail(f"{value!r} is not a time; write 06:00 or 2026-01-20T06:00", param, ctx)
         if moment <= now:
             self.fail(f"{value!r} is over", param, ctx)
         return moment.timestamp()
@@ -216,7 +216,7 @@ holding = stack(
         "--lock-clocks", is_flag=True, help="Lock the GPU's clocks while measuring; needs administrator rights."
     ),
     click.option("--wait-lock", is_flag=True, help="Wait for a GPU that another regress is measuring on."),
-    click.option("--on", metavar="KIND", help='On a node of that kind, of "cluster" in the configuration.'),
+    click.option("--on", metavar="KIND", help='Run on a node of this kind, from "cluster" in the configuration.'),
 )
 measuring = stack(
     placing,

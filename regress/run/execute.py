@@ -117,7 +117,7 @@ def nothing_selected(job: Job, problems: Iterable[SuiteProblem], benchmarks: Ite
         return NothingMeasured(
             f"no benchmark in {job.suite} could be run",
             why=f"{fatal[0].where}: {fatal[0].message}",
-            fix='mend that program, or what makes it: "build" under "regress" in asv.conf.json',
+            fix='fix that program, or its build: "build" under "regress" in asv.conf.json',
         )
     if fatal:
         return NothingMeasured(

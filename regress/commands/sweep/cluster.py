@@ -74,7 +74,7 @@ def sweep_on(
         plan, chosen = _plan(on, asked, key, watcher)
         run = _begun(on, plan, chosen, watcher) if any(plan.tasks.values()) else None
     else:
-        watcher.note(f"{run.name} is taken up again")
+        watcher.note(f"{run.name} is resumed")
         plan, chosen = run.plan, choose(on.session, asked, on.session.recorded())
     runs = [run] if run is not None else []
     before = _told(run) if run is not None else _events(on, chosen, plan)
@@ -155,8 +155,8 @@ def _on(request: Request, words: str) -> On:
     root = session.repository.root
     if not session.config.path.is_relative_to(root):
         raise ConfigError(
-            f"{session.config.path} lies outside the repository that it measures",
-            why=f"nodes read {root}, and what of it lies elsewhere they do not have",
+            f"{session.config.path} is outside the repository that it measures",
+            why=f"nodes only have what is in {root}",
             fix="keep asv.conf.json and the suite in the repository",
         )
     cluster = placed(cluster, cache_dir(session.config))
