@@ -41,6 +41,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "importers": ("choices", "model", "errors", "files", "stats"),
     "asv_plugin": ("measure",),
     "run": ("choices", "model", "errors", "files", "config", "stats", "git", "history", "importers", "measure"),
+    "cluster": ("model", "errors", "files", "config", "git", "history"),
     "session": (
         "model",
         "units",
@@ -71,7 +72,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
             "acks",
             "git",
         ),
-        *("history", "compare", "trends", "run", "importers", "session"),
+        *("history", "compare", "trends", "run", "cluster", "importers", "session"),
     ),
     "cli": (
         "text",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import datetime, timedelta
+from datetime import time as clock
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -70,6 +72,27 @@ class DurationType(NumberType):
         if not 0 < seconds < float("inf"):
             self.fail(f"{value!r} is out of range; write 90s, 10m or 1.5h", param, ctx)
         return seconds
+
+
+class Moment(NumberType):
+    """A moment, in seconds since the epoch: 06:00 (the next one), 2026-01-20T06:00."""
+
+    name = "moment"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        now = datetime.now().astimezone()
+        try:
+            if len(value) <= len("06:00:00"):
+                at = datetime.combine(now.date(), clock.fromisoformat(value)).astimezone()
+                return (at if at > now else at + timedelta(days=1)).timestamp()
+            moment = datetime.fromisoformat(value).astimezone()
+        except ValueError:
+            self.fail(f"{value!r} is not a time; write 06:00 or 2026-01-20T06:00", param, ctx)
+        if moment <= now:
+            self.fail(f"{value!r} is over", param, ctx)
+        return moment.timestamp()
 
 
 class Target(TargetType):
@@ -193,6 +216,7 @@ holding = stack(
         "--lock-clocks", is_flag=True, help="Lock the GPU's clocks while measuring; needs administrator rights."
     ),
     click.option("--wait-lock", is_flag=True, help="Wait for a GPU that another regress is measuring on."),
+    click.option("--on", metavar="KIND", help='Run on a node of this kind, from "cluster" in the configuration.'),
 )
 measuring = stack(
     placing,

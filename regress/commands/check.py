@@ -241,6 +241,8 @@ def short(
     what = "some cases that look slower were not confirmed"
     if found.unreached:
         what = f"{found.unreached} of {counted(found.cases, 'case')} not reached"
+        if measured.start_s > session.config.settings.budget_s / 2:
+            what += f", as importing the suite took {format_duration(measured.start_s)}"
     whole = "all of it" if found.cases == 1 else f"all {found.cases}"
     enough = f"; --budget {budget_words(found.whole_s)} would cover {whole}" if found.whole_s else ""
     return [f"{budget} was too short: {what}{enough}"]

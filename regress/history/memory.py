@@ -39,7 +39,7 @@ _Scatter = Annotated[float, Meta(ge=0, le=1e300)]
 """Standard deviation of the logarithms of round values."""
 _Freedom = Annotated[int, Meta(gt=0)]
 
-_Claim = tuple[str, str, Verdict, float | None, str, float]
+Claim = tuple[str, str, Verdict, float | None, str, float]
 """A Confirmation as its file has it."""
 
 Found = tuple[Case, Metric, Verdict, float | None]
@@ -116,9 +116,9 @@ def _pooled(before: Spread | None, now: Spread) -> Spread:
 # -- changes that were confirmed -----------------------------------------------------------------------------------------
 
 
-def _claims(folder: Path) -> StateFile[dict[str, dict[str, list[_Claim]]]]:
+def _claims(folder: Path) -> StateFile[dict[str, dict[str, list[Claim]]]]:
     """By machine, case and metric."""
-    return StateFile(folder / CONFIRMED_FILE, "machines", dict[str, dict[str, list[_Claim]]])
+    return StateFile(folder / CONFIRMED_FILE, "machines", dict[str, dict[str, list[Claim]]])
 
 
 def keep_confirmed(folder: Path, machine: str, command: str, base: str, head: str, found: Iterable[Found]) -> None:
@@ -140,6 +140,26 @@ def _keep(folder: Path, machine: str, command: str, base: str, head: str, judged
             known = cases.setdefault(str(case), {}).setdefault(metric.name, [])
             known[:] = [each for each in known if each[:2] != (base, head)][1 - CONFIRMED :]
             known.append((base, head, verdict, ratio, command, time.time()))
+
+
+def confirmed_between(folder: Path, machine: str, base: str, head: str) -> dict[str, dict[str, list[Claim]]]:
+    """What is kept of these two commits on a machine, by case and metric, to be added elsewhere."""
+    found: dict[str, dict[str, list[Claim]]] = {}
+    for case, metrics in _claims(folder).read().get(machine, {}).items():
+        for metric, claims in metrics.items():
+            if own := [each for each in claims if each[:2] == (base, head)]:
+                found.setdefault(case, {})[metric] = own
+    return found
+
+
+def add_confirmed(folder: Path, machine: str, found: Mapping[str, Mapping[str, Sequence[Claim]]]) -> None:
+    """Keep what others of that machine have measured in turn. Raises StoreError."""
+    with _claims(folder).changing() as machines:
+        cases = machines.setdefault(machine, {})
+        for case, metrics in found.items():
+            for metric, claims in metrics.items():
+                known = cases.setdefault(case, {}).setdefault(metric, [])
+                known[:] = [*(each for each in known if each not in claims), *claims][-CONFIRMED:]
 
 
 def confirmed_in(folder: Path) -> Mapping[tuple[str, str, str], tuple[Confirmation, ...]]:

@@ -1,12 +1,12 @@
 """What the measuring commands share: a project, the machine that measures it, and what is recorded of both.
 
-devices     the GPUs that are measured on, and how this process has them for itself
-remarks     what is said of rounds that were measured
+devices     the GPUs in use, and their locks
+remarks     warnings about measured rounds
 recorder    results on their way into the history
-checkout    the checkout as a side: what of it is measured, and what is kept of that
+checkout    the checkout as a side: what is measured, and what is recorded
 fitness     what a machine lacks for measuring on a device
-throughput  what was achieved, from declared work
-explanation  what regressed, profiled on both sides
+throughput  work per second, from declared work
+explanation  profiles regressions on both sides
 """
 
 from __future__ import annotations

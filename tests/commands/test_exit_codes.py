@@ -523,6 +523,39 @@ def _(make: Make) -> int:
     return code(p, "merge", str(shard / "history"))
 
 
+def shard_of(make: Make, then: str) -> tuple[Project, str]:
+    """A project of six commits that is another one from the third on, and the folder in which they are recorded."""
+    p = make()
+    p.commit({"proj/__init__.py": FAST, "benchmarks/b.py": SUITE})
+    for at in range(1, 6):
+        p.commit({"proj/__init__.py": FAST if at < 3 else then, "NEWS": str(at)})
+    shard = str(p.root.parent / "shard")
+    p.regress("sweep", "ALL", "--into", shard)
+    return p, shard
+
+
+@row("`merge`: a regression is new")
+def _(make: Make) -> int:
+    p, shard = shard_of(make, SLOW)
+    return code(p, "merge", shard)
+
+
+@row("`merge`: a case stopped giving numbers")
+def _(make: Make) -> int:
+    p, shard = shard_of(make, FAILING)
+    return code(p, "merge", shard)
+
+
+@row("`sweep --on`: the cluster takes no job of any kind")
+def _(make: Make) -> int:
+    p = two(make)
+    config = json.loads((p.root / "asv.conf.json").read_text())
+    kinds = {"h100": {"partition": "no-such-partition"}}
+    config["regress"]["cluster"] = {"shared": str(p.root.parent / "shared"), "kinds": kinds}
+    p.write({"asv.conf.json": json.dumps(config)})
+    return code(p, "sweep", "ALL", "--on", "h100")
+
+
 @row("`merge`: a file cannot be read; the rest is merged")
 def _(make: Make) -> int:
     p = two(make)

@@ -26,6 +26,7 @@ from regress.run.environments import tree
 from regress.run.environments.copies import take
 from regress.run.environments.kept import BuildStore, key_of
 from regress.run.environments.prepared import BuildSite, Identity, Prepared
+from regress.run.shell import why
 
 FIXES = {
     "virtualenv": 'install that Python, or change "pythons" in asv.conf.json',
@@ -291,10 +292,8 @@ def _has(made: Any, commit: str) -> bool:
 
 
 def _words(error: Exception) -> str:
-    """What went wrong: of a command its exit code and the last line that it printed."""
-    printed = [getattr(error, name, "") or "" for name in ("stderr", "stdout")]
-    lines = [line.strip() for text in printed for line in text.splitlines()[-1:] if line.strip()]
+    """What went wrong: of a command its exit code, and what it printed on that."""
     code = getattr(error, "retcode", None)
     if code is None:
         return str(error)
-    return f"exit code {code}: {lines[0]}" if lines else f"exit code {code}, and nothing was printed"
+    return why(f"exit code {code}", *(getattr(error, name, "") or "" for name in ("stderr", "stdout")))

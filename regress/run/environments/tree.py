@@ -21,7 +21,7 @@ from regress.run.environments import wheels
 from regress.run.environments.kept import BuildStore, key_of
 from regress.run.environments.prepared import BuildSite, Identity, Prepared
 from regress.run.plan import covers
-from regress.run.shell import shell
+from regress.run.shell import shell, why
 
 EXTENSIONS = (".so", ".pyd")
 COMPILED = (
@@ -310,9 +310,14 @@ def _run_build(
         start = out.tell()
         problem = shell(command, tree, variables, out, timeout_s)
     if problem:
-        printed = log.read_bytes()[start:].decode(errors="replace").strip().splitlines()
+        printed = log.read_bytes()[start:].decode(errors="replace")
         raise (NothingMeasured if side.name == "base" else BuildFailed)(
             f"{side.name} {side.label} does not build: {command}",
-            why=f"{problem}: {printed[-1]}" if printed else f"{problem}, and nothing was printed",
-            fix=f"{quoted('cd', tree)} && {command}    # log: {log}",
+            why=why(problem, printed),
+            fix=f"{quoted('cd', tree)} && {_by_hand(command, python)}    # log: {log}",
         )
+
+
+def _by_hand(command: str, python: str) -> str:
+    """The command as it does the same in the user's shell."""
+    return f"export PYTHON={quoted(python)} && {command}" if "$PYTHON" in command else command
