@@ -40,7 +40,7 @@ class Percent(NumberType):
         return number
 
 
-class Level(NumberType):
+class LevelType(NumberType):
     """A ratio to what was before: +9.4%, 1.094."""
 
     name = "level"
@@ -56,7 +56,7 @@ class Level(NumberType):
         return number
 
 
-class Duration(NumberType):
+class DurationType(NumberType):
     """Seconds: 90, 90s, 10m, 1.5h."""
 
     name = "duration"
@@ -89,7 +89,7 @@ class Moment(NumberType):
                 return (at if at > now else at + timedelta(days=1)).timestamp()
             moment = datetime.fromisoformat(value).astimezone()
         except ValueError:
-            self.fail(f"{value!r} is no moment; write 06:00 or 2026-01-20T06:00", param, ctx)
+            self.fail(f"{value!r} is not a time; write 06:00 or 2026-01-20T06:00", param, ctx)
         if moment <= now:
             self.fail(f"{value!r} is over", param, ctx)
         return moment.timestamp()
@@ -216,7 +216,7 @@ holding = stack(
         "--lock-clocks", is_flag=True, help="Lock the GPU's clocks while measuring; needs administrator rights."
     ),
     click.option("--wait-lock", is_flag=True, help="Wait for a GPU that another regress is measuring on."),
-    click.option("--on", metavar="KIND", help='On a node of that kind, of "cluster" in the configuration.'),
+    click.option("--on", metavar="KIND", help='Run on a node of this kind, from "cluster" in the configuration.'),
 )
 measuring = stack(
     placing,
@@ -249,7 +249,10 @@ deciding = stack(
 )
 budgeting = stack(
     click.option(
-        "--budget", type=Duration(), metavar="TIME", help="Stop measuring after this long, first visits included [10m]."
+        "--budget",
+        type=DurationType(),
+        metavar="TIME",
+        help="Stop measuring after this long, first visits included [10m].",
     ),
 )
 stepping = stack(

@@ -12,7 +12,7 @@ import click
 from regress.choices import IMPORTED
 from regress.cli.invocation import finish, invoked, publish, write_table
 from regress.cli.options import (
-    Duration,
+    DurationType,
     Moment,
     Target,
     measuring,
@@ -76,9 +76,14 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
 @click.option("--merges", "only", flag_value="merges", help="Merges only.")
 @click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case and commit [2].")
 @click.option(
-    "--budget", type=Duration(), metavar="TIME", help="Start nothing that would end after this: 90m, 5h [no limit]."
+    "--budget", type=DurationType(), metavar="TIME", help="Start nothing that would end after this: 90m, 5h [no limit]."
 )
-@click.option("--until", type=Moment(), metavar="TIME", help="The same as a time of day: 06:00, 2026-01-20T06:00.")
+@click.option(
+    "--until",
+    type=Moment(),
+    metavar="TIME",
+    help="Start nothing that would end after this time: 06:00, 2026-01-20T06:00.",
+)
 @click.option("--env", "environment", metavar="NAME", default="", help="Environment, by its name in the configuration.")
 @click.option("--bisect", "bisects", is_flag=True, help="Then bisect new changes that several commits may have caused.")
 @click.option(
@@ -87,7 +92,7 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
     help="Command to run if something new is worse or fails; it gets the JSON document on stdin.",
 )
 @click.option("--retry", is_flag=True, help="Also commits that did not build, or failed, in an earlier sweep.")
-@click.option("--no-wait", is_flag=True, help="With --on: hand in what is missing, merge what ended, judge, and exit.")
+@click.option("--no-wait", is_flag=True, help="With --on: submit missing tasks, merge finished ones, judge, and exit.")
 def sweep(
     commits: tuple[str, ...],
     into: Path | None,
@@ -194,7 +199,7 @@ def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
     finish(report, options)
 
 
-@regress.command("import", short_help="Record what another suite has written of its runs.")
+@regress.command("import", short_help="Record the files of another suite.")
 @click.argument("kind", metavar="FORMAT", type=click.Choice(list(IMPORTED)))
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option("--commit", metavar="REV", required=True, help="Commit that was measured.")

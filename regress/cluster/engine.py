@@ -89,7 +89,7 @@ def placed(cluster: Cluster, cache: Path) -> Cluster:
     if not cluster.shared:
         raise ConfigError(
             '"cluster" has no "shared"',
-            why="nodes read the project there, and leave what they have measured",
+            why="nodes read the project there, and write their results there",
             fix='name a folder that all nodes see under the same path: "shared": "/shared/bench"',
         )
     return cluster

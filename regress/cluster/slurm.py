@@ -207,5 +207,5 @@ def _no_slurm(command: str) -> NothingMeasured:
     return NothingMeasured(
         "there is no Slurm here",
         why=f"the command {command} is not on the PATH",
-        fix='run it where jobs are handed in, or set "engine" of "cluster" to "local"',
+        fix='run it where jobs can be submitted, or set "engine" of "cluster" to "local"',
     )

@@ -68,7 +68,7 @@ def state_of(
         return TaskState(kind, task, "cancelled", found.why, deaths, last, nodes, late)
     if not began:  # it died in its set-up, this time and before
         deaths += len({job.job for job in jobs} - {each.began.job for each in attempts if each.began is not None})
-    why = _words(last, found.why or "it ended without a word") if began else found.why
+    why = _words(last, found.why or "it ended without a message") if began else found.why
     return TaskState(kind, task, "given up" if deaths >= TRIES else "again", why, deaths, last, nodes, late)
 
 

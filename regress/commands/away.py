@@ -62,7 +62,7 @@ def _code(attached: Attached, request: Request) -> int:
         except KeyboardInterrupt:
             asked += 1
             if asked == 1:
-                request.note("the job is told to end; Ctrl-C again to cancel it")
+                request.note("the job was asked to end; press Ctrl-C again to cancel it")
                 attached.interrupt()
             else:
                 attached.cancel()

@@ -92,7 +92,7 @@ def _end(session: Session, swept: Sweep, looked_s: float) -> End:
         code, error = Exit.NOTHING, next(iter(swept.failed.values()))
     elif not swept.measured and swept.left:
         why = "a task is a group of commits, each with an unmeasured visit before its rounds"
-        error = ("its time was up before a commit had given a number", why, 'give the kind a longer "time"')
+        error = ("its time was up before any commit gave a number", why, 'give the kind a longer "time"')
         code = Exit.NOTHING
     return End(
         code,
@@ -118,7 +118,7 @@ def require_alike(run: Run, session: Session, kind: str) -> None:
     for name, value in own.items():
         if value and known.get(name, value) != value:
             raise NothingMeasured(
-                f"this node is another machine than those of kind {kind} before it",
+                f"this node differs from earlier nodes of kind {kind}",
                 why=f"{name} is {value!r} here, and {known[name]!r} there",
                 fix=f'give "{kind}" under "cluster" a "constraint" that tells them apart',
             )

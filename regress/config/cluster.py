@@ -48,7 +48,7 @@ def _read_kind(name: str, value: Any) -> Kind:
     if not re.fullmatch(r"[A-Za-z0-9][\w.+-]*", name) or name == "all":
         raise ConfigError(
             f"{where} cannot have this name",
-            why='the machine in the history is called so: letters, digits, "_", ".", "+" and "-", and not all',
+            why='it names the machine in the history: letters, digits, "_", ".", "+" and "-", and not all',
             fix="rename it",
         )
     known = ["time" if each.name == "time_s" else each.name for each in dataclasses.fields(Kind) if each.name != "name"]

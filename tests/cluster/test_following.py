@@ -18,7 +18,7 @@ from regress.commands.sweep import following
 from regress.commands.sweep.done import FILE, Tried
 from regress.commands.sweep.following import Followed, follow
 from regress.history import Store
-from regress.history.kept import Kept
+from regress.history.kept import StateFile
 from regress.model import Kind
 from regress.session import Request, Session
 from tests.conftest import Project
@@ -192,7 +192,7 @@ def test_slurm_that_does_not_answer_is_waited_for(place: Place_, monkeypatch: py
     [
         (Gone("failed", "node7 went down"), "node7 went down"),
         (Gone("failed", "it ran out of memory on node7"), "it ran out of memory on node7"),
-        (Gone("unknown"), "it ended without a word"),
+        (Gone("unknown"), "it ended without a message"),
     ],
 )
 def test_what_died_is_begun_again_whole_by_another_attempt(place: Place_, gone: Gone, words: str) -> None:
@@ -254,7 +254,7 @@ def test_what_was_cancelled_is_said_and_the_same_command_hands_it_in_again(place
 
     gone = {("h100", 0): Gone("cancelled")} if begun else {}  # one that waited is unknown to Slurm afterwards
     found = place.follow(Scripted(place.run, steps(), ends=gone))
-    assert (found.cancelled, found.warnings) == (1, ["1 task was cancelled; the same command hands them in again"])
+    assert (found.cancelled, found.warnings) == (1, ["1 task was cancelled; the same command submits them again"])
     assert find(place.run.folder.parents[1], "key") is not None
 
     def later() -> Iterator[Any]:
@@ -280,7 +280,7 @@ def test_commits_that_cannot_be_measured_are_named_and_not_tried_without_end(pla
     found = place.follow(Scripted(place.run, steps()))
     log = place.run.log("h100", 0)
     assert found.warnings == [f"h100: ffffffff was left out: it does not build: exit code 2    # log: {log}"]
-    assert Kept(place.session.cache / FILE, "commits", dict[str, Tried]).read() == {"f" * 40: {"x b": "1"}}
+    assert StateFile(place.session.cache / FILE, "commits", dict[str, Tried]).read() == {"f" * 40: {"x b": "1"}}
 
 
 def test_what_is_killed_between_two_writes_merges_the_same_attempt_again(place: Place_, monkeypatch: Any) -> None:

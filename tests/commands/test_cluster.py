@@ -113,7 +113,7 @@ def test_a_killed_driver_leaves_its_tasks_running_and_the_same_command_takes_the
     driver.communicate()
     result = p.regress("sweep", "ALL", "--on", "h100", "--format", "json")
     assert result.code == 1, result.err
-    assert " is taken up again" in result.err
+    assert " is resumed" in result.err
     (change,) = document(result)["changes"]
     assert (change["first"], change["new"]) == (shas[4], True), "nobody was told of it before"
     run = run_of(p)
@@ -158,7 +158,7 @@ def test_ctrl_c_goes_to_the_node_and_what_was_measured_is_reported(project: Call
     driver.send_signal(signal.SIGINT)
     out, err = driver.communicate(timeout=60)
     assert driver.returncode == 130, err
-    assert "the job is told to end; Ctrl-C again to cancel it" in err
+    assert "the job was asked to end; press Ctrl-C again to cancel it" in err
     assert "INTERRUPTED" in out
 
 

@@ -1,9 +1,9 @@
 """Each format, as its tool has written it, comes to cases with values.
 
 written/ was made by running the tools: sums.cpp with Google Benchmark 1.7.1 (`--benchmark_repetitions=3`), test_sorting.py with
-pytest-benchmark 5.3.1 (`--benchmark-json`), hyperfine 1.15 (`--export-json`), and nvbench of 66212f1 on an H200 (`--jsonbin`, one of
-its states kept). What else nvbench may write, and what cutlass_profiler does, is made here, by the schema of the json_printer
-and the header of the performance_report.
+pytest-benchmark 5.3.1 (`--benchmark-json`), hyperfine 1.15 (`--export-json`), and nvbench of 66212f1 on an H200 (`--jsonbin`;
+one of its states is kept). What else nvbench may write, and what cutlass_profiler does, is made here, by the schema of the
+json_printer and the header of the performance_report.
 """
 
 from __future__ import annotations

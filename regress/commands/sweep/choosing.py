@@ -113,7 +113,9 @@ def _commits(session: Session, word: str, only: str) -> list[Commit]:
     """Those of a range, or the one of that name."""
     if word in _WORDS:
         raise RevisionError(
-            f"{word} stands beside other commits", why="it says by itself which are meant", fix=f"regress sweep {word}"
+            f"{word} cannot be combined with other commits",
+            why="it already selects commits",
+            fix=f"regress sweep {word}",
         )
     repository = session.repository
     return repository.commits(word, session.own_paths, only) if ".." in word else [repository.resolve(word)]

@@ -75,7 +75,7 @@ def sweep_on(
         before = _events(on, chosen, plan)
         run = _begun(on, plan, before, watcher) if any(plan.tasks.values()) else None
     else:
-        watcher.note(f"{run.name} is taken up again")
+        watcher.note(f"{run.name} is resumed")
         plan, before = run.plan, _told(run)
     runs = [run] if run is not None else []
     followed = _followed(on, run, watcher, waits, end_s) if run is not None else Followed()
@@ -155,8 +155,8 @@ def _on(request: Request, words: str) -> On:
     root = session.repository.root
     if not session.config.path.is_relative_to(root):
         raise ConfigError(
-            f"{session.config.path} lies outside the repository that it measures",
-            why=f"nodes read {root}, and what of it lies elsewhere they do not have",
+            f"{session.config.path} is outside the repository that it measures",
+            why=f"nodes only have what is in {root}",
             fix="keep asv.conf.json and the suite in the repository",
         )
     cluster = placed(cluster, cache_dir(session.config))

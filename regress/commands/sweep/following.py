@@ -138,7 +138,9 @@ class _Following:
         if queued is None:
             self._silent_since = self._silent_since or now
             silent_s = now - self._silent_since
-            self._tell_once("", f"no answer for {format_duration(silent_s)}: what runs goes on", silent_s >= TELL_S)
+            self._tell_once(
+                "", f"no answer for {format_duration(silent_s)}; running tasks continue", silent_s >= TELL_S
+            )
             return False
         self._silent_since = 0.0
         jobs: dict[Place, list[HandedIn]] = {}
@@ -321,7 +323,7 @@ class _Following:
             found.cancelled = len(cancelled)
             were = "were" if len(cancelled) > 1 else "was"
             found.warnings.append(
-                f"{counted(len(cancelled), 'task')} {were} cancelled; the same command hands them in again"
+                f"{counted(len(cancelled), 'task')} {were} cancelled; the same command submits them again"
             )
         for name, error in self._refused.items():
             found.warnings.append(f"{name}: {error.what}: {error.why}; fix: {error.fix}")
