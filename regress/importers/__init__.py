@@ -1,6 +1,6 @@
-"""What other suites have written of a run -> a Document: cases with values, whatever the format.
+"""Files of other suites -> a Document: cases with values, independent of the format.
 
-document          Document and Given, and what every format needs: names, parameters, units
+document          Document and Given, and helpers of all formats: names, parameters, units
 taking            Documents -> Benchmarks and Rounds
 google_benchmark  Google Benchmark's JSON
 nvbench           nvbench's JSON, with its files of samples
@@ -9,9 +9,9 @@ hyperfine         hyperfine's JSON
 cutlass           cutlass_profiler's CSV
 mapped            JSON of the author's own, who declares what stands where
 
-A format is a module with `knows`, whether what was read is such a document, and `read`, which gives its Document or raises
-ValueError; with `listed` where its programs list their cases. choices.IMPORTED and MAPPED have their names; a module is
-imported when a document of its format is read.
+A format is a module with `knows`, which recognizes its documents, and `read`, which returns a Document or raises ValueError;
+with `listed` if its programs list their cases. choices.IMPORTED and MAPPED have their names; a module is imported when a
+document of its format is read.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def read(path: Path, kind: str = "", mapping: Mapping[str, Any] = MappingProxyTy
         raw = _raw(path, mapping)
     except OSError as error:
         raise DocumentError(
-            f"cannot read {path}", why=(error.strerror or str(error)).lower(), fix="name a file that is there"
+            f"cannot read {path}", why=(error.strerror or str(error)).lower(), fix="name an existing file"
         ) from None
     kind = kind or _kind_of(raw)
     if raw.content is None and not kind == CSV:
@@ -56,10 +56,10 @@ def read(path: Path, kind: str = "", mapping: Mapping[str, Any] = MappingProxyTy
         found: Document = _module(kind).read(raw)
     except (ValueError, OSError) as error:
         raise DocumentError(
-            f"{path} is no document of {kind}", why=str(error), fix="run what wrote it again, or name its format"
+            f"{path} is not a document of {kind}", why=str(error), fix="run the program again, or name the format"
         ) from None
     if not found.cases:
-        raise DocumentError(f"{path} has no case", why="nothing in it was measured", fix="run what wrote it again")
+        raise DocumentError(f"{path} has no case", why="nothing in it was measured", fix="run the program again")
     found = replace(found, cases=tuple(_apart(found.cases)))
     digest = hashlib.sha256(b"\0".join((raw.data, *found.further))).hexdigest()[:16]
     return replace(found, format=kind, digest=digest)
@@ -75,7 +75,7 @@ def _raw(path: Path, mapping: Mapping[str, Any]) -> Raw:
 
 def _no_json(raw: Raw) -> DocumentError:
     return DocumentError(
-        f"{raw.path} is no JSON", why=f"{raw.wrong}; it may have been cut off", fix="run what wrote it again"
+        f"{raw.path} is not JSON", why=f"{raw.wrong}; it may have been cut off", fix="run the program again"
     )
 
 
@@ -83,11 +83,11 @@ def read_list(path: Path, kind: str) -> Document:
     """The cases that a program lists, in the file that it has written or that took what it printed. Raises DocumentError."""
     listed = getattr(_module(kind), "listed", None)
     if listed is None:
-        raise DocumentError(f"{path} is no list", why=f"{kind} lists no cases", fix="leave list_command out")
+        raise DocumentError(f"{path} is not a list", why=f"{kind} lists no cases", fix="leave list_command out")
     try:
         found: Document = listed(_raw(path, {}))
     except ValueError as error:
-        raise DocumentError(f"{path} is no list of {kind}", why=str(error), fix="correct list_command") from None
+        raise DocumentError(f"{path} is not a list of {kind}", why=str(error), fix="correct list_command") from None
     return replace(found, cases=tuple(_apart(found.cases)), format=kind)
 
 
@@ -111,7 +111,7 @@ def _kind_of(raw: Raw) -> str:
     if raw.content is None:
         raise _no_json(raw)
     raise DocumentError(
-        f"{raw.path} is of no format that is known",
+        f"{raw.path} is not in a known format",
         why=f"known are {', '.join(IMPORTED)}",
         fix="write it with one of these, or correct it",
     )

@@ -61,7 +61,7 @@ def _given(key: str, case: Any, mapping: _Mapping) -> Given:
         found = _at(case, where)
         numbers = found if isinstance(found, list) else [found]
         if not numbers or not all(type(each) in (int, float) for each in numbers):
-            raise ValueError(f"{where} of {name} is {str(found)[:100]!r}, and no number")
+            raise ValueError(f"{where} of {name} is {str(found)[:100]!r}, not a number")
         scaled = [each * SECONDS.get(unit, 1.0) for each in numbers]
         values[metric] = measured(scaled, "s" if unit in SECONDS else unit)
     return Given(name_of(name), values, params, own)

@@ -159,7 +159,7 @@ def _reply(task: Task, benchmark: Benchmark, ran: Ran, found: Round | None, task
 
 def _missing(ran: Ran) -> Failure:
     """Why there is nothing of a case."""
-    what = "the program gave no such case this time"
+    what = "the program did not report this case"
     if ran.failure is None:
         return Failure("error", what)
     if ran.document is None:
@@ -262,10 +262,8 @@ def _ended_badly(code: int, said: str) -> Failure:
 
 def _not_started(program: str, side: Prepared, folder: Path, error: OSError) -> str:
     why = (error.strerror or str(error)).lower()
-    there = "" if folder.is_dir() else f", as there is no folder {os.path.relpath(folder, side.tree)}"
-    return (
-        f'{program} cannot be run on {side.side.label}: {why}{there}; "build" in the configuration says how it is made'
-    )
+    there = "" if folder.is_dir() else f", because there is no folder {os.path.relpath(folder, side.tree)}"
+    return f'{program} cannot be run on {side.side.label}: {why}{there}; set "build" in the configuration to build it'
 
 
 def _read(output: Path, program: Program, listing: bool) -> tuple[Document | None, Failure | None]:
@@ -274,14 +272,14 @@ def _read(output: Path, program: Program, listing: bool) -> tuple[Document | Non
         return None, Failure("error", f"there is no format {program.format!r}; known are {', '.join(known)}")
     files = [output] if output.exists() else sorted(output.parent.glob(f"{output.name}.*"))
     if not files:
-        return None, Failure("error", "it has written nothing to {output}")
+        return None, Failure("error", "it wrote nothing to {output}")
     try:
         found = [
             read_list(each, program.format) if listing else read(each, program.format, program.mapping)
             for each in files
         ]
     except DocumentError as error:
-        return None, Failure("error", f"what it has written is no document of {program.format}: {error.why}")
+        return None, Failure("error", f"its output is not a document of {program.format}: {error.why}")
     return replace(found[0], cases=tuple(case for each in found for case in each.cases)), None
 
 

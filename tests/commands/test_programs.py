@@ -57,4 +57,4 @@ def test_a_program_that_is_not_built_says_what_builds_it(project: Callable[..., 
     done = p.regress("run")
     assert done.code == 5
     assert "could be run" in done.err
-    assert 'mend that program, or what makes it: "build"' in done.err
+    assert 'fix that program, or its build: "build"' in done.err
