@@ -212,7 +212,7 @@ def test_cutlass_gives_operations_with_their_problems(tmp_path: Path) -> None:
     failures = [(each.failure.kind, each.failure.message) for each in (incorrect, unsupported) if each.failure]
     assert failures == [("error", "incorrect, success"), ("skipped", "not_supported, success")]
     (tmp_path / "cut.csv").write_text(CUTLASS[:-80])
-    with pytest.raises(DocumentError, match="no document of cutlass"):
+    with pytest.raises(DocumentError, match="not a document of cutlass"):
         read(tmp_path / "cut.csv")
 
 
@@ -250,7 +250,7 @@ def test_what_stands_where_is_declared(tmp_path: Path) -> None:
         ({**MAPPING, "case": "x"}, "its mapping cannot be used: Object contains unknown field `case`"),
         ({**MAPPING, "values": {"gpu_time": ["ms"]}}, "its mapping has no values, each with a key and a unit"),
         ({**MAPPING, "cases": "out.rows"}, "there is no out.rows"),
-        ({**MAPPING, "values": {"gpu_time": ["kernel", "s"]}}, "kernel of axpy is 'axpy', and no number"),
+        ({**MAPPING, "values": {"gpu_time": ["kernel", "s"]}}, "kernel of axpy is 'axpy', not a number"),
     ],
 )
 def test_a_mapping_that_does_not_fit_says_why(tmp_path: Path, mapping: dict[str, Any], why: str) -> None:
@@ -313,7 +313,7 @@ def test_a_document_that_was_cut_off_is_refused(path: Path, tmp_path: Path) -> N
     data = path.read_bytes()
     for size in (0, 1, len(data) // 3, len(data) // 2, len(data) - 3):
         (tmp_path / "cut.json").write_bytes(data[:size])
-        with pytest.raises(DocumentError, match="is no JSON"):
+        with pytest.raises(DocumentError, match="is not JSON"):
             read(tmp_path / "cut.json")
 
 
