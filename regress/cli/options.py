@@ -40,7 +40,7 @@ class Percent(NumberType):
         return number
 
 
-class Level(NumberType):
+class LevelType(NumberType):
     """A ratio to what was before: +9.4%, 1.094."""
 
     name = "level"
@@ -56,7 +56,7 @@ class Level(NumberType):
         return number
 
 
-class Duration(NumberType):
+class DurationType(NumberType):
     """Seconds: 90, 90s, 10m, 1.5h."""
 
     name = "duration"
@@ -249,7 +249,10 @@ deciding = stack(
 )
 budgeting = stack(
     click.option(
-        "--budget", type=Duration(), metavar="TIME", help="Stop measuring after this long, first visits included [10m]."
+        "--budget",
+        type=DurationType(),
+        metavar="TIME",
+        help="Stop measuring after this long, first visits included [10m].",
     ),
 )
 stepping = stack(

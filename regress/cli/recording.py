@@ -12,7 +12,7 @@ import click
 from regress.choices import IMPORTED
 from regress.cli.invocation import finish, invoked, publish, write_table
 from regress.cli.options import (
-    Duration,
+    DurationType,
     Moment,
     Target,
     measuring,
@@ -76,7 +76,7 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
 @click.option("--merges", "only", flag_value="merges", help="Merges only.")
 @click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case and commit [2].")
 @click.option(
-    "--budget", type=Duration(), metavar="TIME", help="Start nothing that would end after this: 90m, 5h [no limit]."
+    "--budget", type=DurationType(), metavar="TIME", help="Start nothing that would end after this: 90m, 5h [no limit]."
 )
 @click.option(
     "--until",

@@ -21,12 +21,12 @@ from regress.compare.implementations import has_implementations, implementations
 from regress.compare.judge import compare
 from regress.compare.overall import Overall, fineness, finer, overall, summed_up
 from regress.compare.pairing import renames
-from regress.compare.steps import Short, Steps, spreads_of, with_unreached
+from regress.compare.steps import CheckSteps, Short, spreads_of, with_unreached
 
 __all__ = [
+    "CheckSteps",
     "Overall",
     "Short",
-    "Steps",
     "compare",
     "fineness",
     "finer",

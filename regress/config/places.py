@@ -94,8 +94,12 @@ def acks_file(config: Config) -> Path:
 
 
 def own_paths(config: Config) -> tuple[Path, ...]:
-    """Folders that we write, and the acknowledgement file: what changes in them is no change of the project."""
-    return (*own_places(config).values(), acks_file(config), cache_dir(config), environments_dir(config))
+    """Folders and files that we write: what changes in them is no change of the project.
+
+    The configuration is one of them, as that of the checkout counts for whatever commit is measured.
+    """
+    files = config.path, config.root / ".gitignore", acks_file(config)
+    return (*own_places(config).values(), *files, cache_dir(config), environments_dir(config))
 
 
 def own_places(config: Config) -> dict[str, Path]:

@@ -251,9 +251,9 @@ class Repository:
         With uncommitted changes HEAD; away from the default branch the merge base with it; else HEAD~1. If the merge base is
         HEAD itself (a branch without commits of its own) it is HEAD~1 too, because comparing a commit with itself says
         nothing. Untracked files do not count as changes here: leftovers of a build would turn a check of a branch into one of
-        nothing.
+        nothing. Beside the first commit there is nothing else.
         """
-        if self.changed_files(ignore, untracked=False):
+        if self.changed_files(ignore, untracked=self._is_first()):
             return "HEAD", "HEAD, without the uncommitted changes"
         branch = self.default_branch()
         if branch is not None and branch != self.current_branch():
@@ -263,6 +263,10 @@ class Repository:
             if base.sha != head:
                 return base.sha, f"merge base with {branch}"
         return "HEAD~1", "HEAD~1"
+
+    def _is_first(self) -> bool:
+        head = self.resolve("HEAD")
+        return not head.parents and head.sha not in shallow(self.common_dir)
 
     # -- changes ---------------------------------------------------------------------------------------------------------
 
@@ -322,8 +326,10 @@ class Repository:
         """
         head = self.resolve("HEAD")
         who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in _NOBODY.items()}
-        own = [path.resolve() for path in ignore if path.resolve().is_relative_to(self.root)]
-        left = [f":(exclude,top,literal){path.relative_to(self.root)}" for path in own if path.resolve() != self.root]
+        below = [path.resolve() for path in ignore if self.root in path.resolve().parents]
+        own = [str(path.relative_to(self.root)) for path in below]
+        ignored = [name for name in own if self.ignores(name) or self.ignores(f"{name}/")]
+        left = [f":(exclude,top,literal){name}" for name in own if name not in ignored]
         with tempfile.TemporaryDirectory(prefix="index-", dir=scratch()) as folder:
             index = Path(folder) / "index"
             user_index = self.git_dir / "index"
@@ -331,6 +337,9 @@ class Repository:
                 shutil.copy2(user_index, index)
             variables = {"GIT_INDEX_FILE": str(index)}
             output(self.root, "add", "--all", "--", ":/", *left, variables=variables)
+            if ignored:  # git refuses to leave them out by name; what it tracks of them all the same stays as it was
+                kept = [f":(top,literal){name}" for name in ignored]
+                output(self.root, "reset", "--quiet", "HEAD", "--", *kept, variables=variables)
             tree = text(output(self.root, "write-tree", variables=variables)).strip()
         made = output(self.root, "commit-tree", tree, "-p", head.sha, "-m", "the working tree", variables=who)
         return text(made).strip()

@@ -23,7 +23,7 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
-from regress.history.kept import Kept
+from regress.history.kept import StateFile
 from regress.model import Case, Comparison, Confirmation, Metric, SelfCheck, Side, Spread, Verdict
 
 AA_FILE = "aa.json"
@@ -67,9 +67,9 @@ class LastVerdict(NamedTuple):
 # -- checks of a side against itself -------------------------------------------------------------------------------------
 
 
-def _checks(folder: Path) -> Kept[dict[str, SelfCheck]]:
+def _checks(folder: Path) -> StateFile[dict[str, SelfCheck]]:
     """By machine, and UUID of the device, which is empty for a machine without one."""
-    return Kept(folder / AA_FILE, "machines", dict[str, SelfCheck])
+    return StateFile(folder / AA_FILE, "machines", dict[str, SelfCheck])
 
 
 def keep_aa(folder: Path, machine: str, device: str, found: SelfCheck) -> Path:
@@ -87,9 +87,9 @@ def last_aa(folder: Path, machine: str, device: str) -> SelfCheck | None:
 # -- how much each case's rounds scatter ---------------------------------------------------------------------------------
 
 
-def _spreads(folder: Path) -> Kept[dict[str, tuple[_Scatter, _Freedom]]]:
+def _spreads(folder: Path) -> StateFile[dict[str, tuple[_Scatter, _Freedom]]]:
     """By machine and case. Cards of one machine are not told apart: this plans what is measured, and decides nothing."""
-    return Kept(folder / NOISE_FILE, "machines", dict[str, tuple[_Scatter, _Freedom]])
+    return StateFile(folder / NOISE_FILE, "machines", dict[str, tuple[_Scatter, _Freedom]])
 
 
 def remember_noise(folder: Path, machine: str, seen: Mapping[str, Spread]) -> None:
@@ -116,9 +116,9 @@ def _pooled(before: Spread | None, now: Spread) -> Spread:
 # -- changes that were confirmed -----------------------------------------------------------------------------------------
 
 
-def _claims(folder: Path) -> Kept[dict[str, dict[str, list[Claim]]]]:
+def _claims(folder: Path) -> StateFile[dict[str, dict[str, list[Claim]]]]:
     """By machine, case and metric."""
-    return Kept(folder / CONFIRMED_FILE, "machines", dict[str, dict[str, list[Claim]]])
+    return StateFile(folder / CONFIRMED_FILE, "machines", dict[str, dict[str, list[Claim]]])
 
 
 def keep_confirmed(folder: Path, machine: str, command: str, base: str, head: str, found: Iterable[Found]) -> None:
@@ -175,9 +175,9 @@ def confirmed_in(folder: Path) -> Mapping[tuple[str, str, str], tuple[Confirmati
 # -- the last verdicts ---------------------------------------------------------------------------------------------------
 
 
-def _verdicts(folder: Path) -> Kept[dict[str, dict[str, LastVerdict]]]:
+def _verdicts(folder: Path) -> StateFile[dict[str, dict[str, LastVerdict]]]:
     """By machine, case and metric."""
-    return Kept(folder / VERDICTS_FILE, "machines", dict[str, dict[str, LastVerdict]])
+    return StateFile(folder / VERDICTS_FILE, "machines", dict[str, dict[str, LastVerdict]])
 
 
 def remember_verdicts(folder: Path, machine: str, base: Side, head: Side, found: Iterable[Comparison]) -> None:

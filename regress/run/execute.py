@@ -30,7 +30,7 @@ from regress.run.environments import Prepared
 from regress.run.environments.tree import unbuilt
 from regress.run.job import Job, Measured, Sink, Steps, Watcher
 from regress.run.lanes import Lane, Lanes, at_once
-from regress.run.overhead import Clock
+from regress.run.overhead import OverheadClock
 from regress.run.problems import apart, problems_of
 from regress.run.turns import Turns
 from regress.run.unmatched import nothing_matches, unmatched
@@ -74,7 +74,7 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
         [lane.visits.imported for lane in lanes.all],
         {each.side.name: f"{each.side.name} {each.side.label}" for each in job.sides if not each.environment.installs},
     )
-    clock = Clock()
+    clock = OverheadClock()
     for each in (spent for lane in lanes.all for spent in lane.visits.clock.spent.values()):
         clock.add(each)
     measured.durations = clock.spent
@@ -123,7 +123,7 @@ def nothing_selected(job: Job, problems: Iterable[SuiteProblem], benchmarks: Ite
         return NothingMeasured(
             f"no benchmark in {job.suite} could be imported",
             why=f"{fatal[0].where}: {fatal[0].message}",
-            fix=_to_import(job.sides[-1], fatal[0].message),
+            fix=_to_import(job, fatal[0].message),
         )
     return NothingMeasured(
         f"there is no benchmark in {job.suite}",
@@ -132,12 +132,17 @@ def nothing_selected(job: Job, problems: Iterable[SuiteProblem], benchmarks: Ite
     )
 
 
-def _to_import(side: Prepared, message: str) -> str:
-    """What to do about an import that failed: what is not there may be installed for the interpreter, or there for another."""
-    missing = re.search(r"No module named '([\w.]+)'", message)
+def _to_import(job: Job, message: str) -> str:
+    """What to do about an import that failed: what is not there may be the project's own and not built, or may be installed
+    for the interpreter, or there for another."""
+    side, missing = job.sides[-1], re.search(r"No module named '([\w.]+)'", message)
     if missing is None or side.environment.installs:
         return "fix that import"
-    install = quoted(side.python, "-m", "pip", "install", missing[1].partition(".")[0])
+    top = missing[1].partition(".")[0]
+    if any((root / top).is_dir() for root in side.import_roots):
+        commands = " && ".join(job.settings.build)
+        return f"build it in place too: {commands}" if commands else 'build it in place, or set "build" under "regress"'
+    install = quoted(side.python, "-m", "pip", "install", top)
     return f'{install}, or name an interpreter that has it: "python" under "regress" in asv.conf.json'
 
 

@@ -1,9 +1,10 @@
-"""Shell commands of the user's: a build, the fetching of a wheel, or who is told of what is new."""
+"""Shell commands of the user's: a build, the fetching of a wheel, or who is told of what is new. And why one failed."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
@@ -11,6 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
+_ERROR = re.compile(r"error: *\S", re.IGNORECASE)
+_OF_A_FRONTEND = re.compile(
+    r"subprocess-exited-with-error|metadata-generation-failed|failed (building|to build)|could not build|CalledProcessError"
+    r"|command .* failed with",
+    re.IGNORECASE,
+)
+"""Says only that something below it failed."""
 CHECKED_S = 0.5
 """How long who waits for a process may not notice Ctrl-C that came to another thread."""
 
@@ -63,3 +71,12 @@ def ended(process: subprocess.Popen[bytes], timeout_s: float, check: Callable[[]
             os.waitpid(process.pid, 0)
         process.returncode = -signal.SIGKILL
         raise
+
+
+def why(problem: str, *printed: str) -> str:
+    """What went wrong with a command, as `shell` says it, and the line of what it printed that says why: the first with an
+    error in it, else the last. Build tools end with words of their own about the tool below them that failed."""
+    lines = [[line.strip() for line in text.splitlines() if line.strip()] for text in printed]
+    errors = [line for each in lines for line in each if _ERROR.search(line) and not _OF_A_FRONTEND.search(line)]
+    last = [each[-1] for each in lines if each]
+    return f"{problem}: {(errors or last)[0]}" if last else f"{problem}, and nothing was printed"

@@ -18,7 +18,7 @@ from regress.commands.sweep import following
 from regress.commands.sweep.done import FILE, Tried
 from regress.commands.sweep.following import Followed, follow
 from regress.history import Store
-from regress.history.kept import Kept
+from regress.history.kept import StateFile
 from regress.model import Kind
 from regress.session import Request, Session
 from tests.conftest import Project
@@ -280,7 +280,7 @@ def test_commits_that_cannot_be_measured_are_named_and_not_tried_without_end(pla
     found = place.follow(Scripted(place.run, steps()))
     log = place.run.log("h100", 0)
     assert found.warnings == [f"h100: ffffffff was left out: it does not build: exit code 2    # log: {log}"]
-    assert Kept(place.session.cache / FILE, "commits", dict[str, Tried]).read() == {"f" * 40: {"x b": "1"}}
+    assert StateFile(place.session.cache / FILE, "commits", dict[str, Tried]).read() == {"f" * 40: {"x b": "1"}}
 
 
 def test_what_is_killed_between_two_writes_merges_the_same_attempt_again(place: Place_, monkeypatch: Any) -> None:

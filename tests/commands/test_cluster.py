@@ -19,6 +19,7 @@ from regress.history import Store
 from regress.model import Kind
 from tests.commands.test_check import document
 from tests.conftest import Project, start
+from tests.report.test_json import validate
 
 pytestmark = pytest.mark.usefixtures("dated")
 
@@ -79,6 +80,7 @@ def test_a_sweep_on_two_kinds_is_two_histories_each_with_its_events(project: Cal
     result = p.regress("sweep", "ALL", "--on", "all", "--format", "json", "--output", "text=../seen.txt")
     assert result.code == 1, result.err
     report = document(result)
+    validate(report)
     found = [(each["machine"], each["first"], each["good"], each["state"], each["new"]) for each in report["changes"]]
     assert sorted(found) == [(kind, shas[4], shas[3], "confirmed", True) for kind in ("a100", "h100")]
     assert {each["reason"].partition(" on ")[0] for each in report["changes"]} == {

@@ -367,7 +367,7 @@ def test_a_block_goes_into_any_file(tmp_path: Path, text: str) -> None:
     path = tmp_path / "asv.conf.json"
     path.write_bytes(text.encode())
     file = File.of(path)
-    changed = file.with_block(["^ops\\."])
+    changed = file.with_block({"cuda": ["^ops\\."]})
     path.write_bytes(changed.encode())
     again = File.of(path)
     assert again.data == {**file.data, "regress": {"cuda": ["^ops\\."]}}
@@ -481,8 +481,8 @@ def test_writing_measures_nothing_again_and_says_what_was_not_tried(
     assert regress(suite, "init", "--device", "fake").code == 0
     (kept,) = (tmp_path / "own").rglob("classified.json")
     (state,) = (document := json.loads(kept.read_text()))["suites"].values()
-    assert state["left"] == ""
-    state["left"] = "5 of 12 cases tried"
+    assert state[1] == "", "what was not tried"
+    state[1] = "5 of 12 cases tried"
     kept.write_text(json.dumps(document))
     done = regress(suite, "init", "--device", "fake", "--write")
     assert (done.code, "first visits" in done.err) == (0, False)
@@ -494,3 +494,32 @@ def test_what_is_not_installed_is_said_with_the_command(repository: Callable[...
     result, _ = asked(repository, "import nowhere_to_be_found.inside\ndef time_a(): pass\n")
     assert result.code == 5
     assert f"{sys.executable} -m pip install nowhere_to_be_found, or name an interpreter that has it" in result.err
+
+
+def test_a_project_that_is_not_built_is_not_to_be_installed(repository: Callable[..., Path]) -> None:
+    root = repository(
+        {
+            "asv.conf.json": '{"version": 1, "repo": "."}',
+            "proj/__init__.py": "",
+            "benchmarks/b.py": "import proj.fast\ndef time_a(): pass\n",
+        }
+    )
+    result = regress(root, "init")
+    assert (result.code, "pip install" in result.err) == (5, False)
+    assert result.err.splitlines()[-1].startswith('fix:   build it in place, or set "build" under "regress"')
+
+
+def test_where_asvs_environment_cannot_be_had_a_worktree_is_offered(repository: Callable[..., Path]) -> None:
+    """And what `--write` adds is no change of the project: the commit is measured, and recorded as that."""
+    config = CONFIG.replace("'matrix'", '"results_dir": "history", "environment_type": "rattler",\n  \'matrix\'')
+    root = repository({"asv.conf.json": config, "proj/__init__.py": PROJ, "benchmarks/ops.py": OPS})
+    shown = regress(root, "init", "--device", "fake", "-b", "time_host")
+    assert shown.code == 0, shown.err
+    assert re.search(
+        r"environment +asv has no environment rattler \(.*\); tried in a worktree under this inter", shown.out
+    )
+    assert '"environment": "worktree",' in shown.out
+    assert regress(root, "list", "--device", "fake").code == 5
+    assert regress(root, "init", "--device", "fake", "-b", "time_host", "--write").code == 0
+    listed = regress(root, "list", "--device", "fake", "-b", "time_host")
+    assert (listed.code, "(HEAD, clean" in listed.out) == (0, True), listed.out

@@ -1,8 +1,9 @@
 """Each format, as its tool has written it, comes to cases with values.
 
 written/ was made by running the tools: sums.cpp with Google Benchmark 1.7.1 (`--benchmark_repetitions=3`), test_sorting.py with
-pytest-benchmark 5.3.1 (`--benchmark-json`), and hyperfine 1.15 (`--export-json`). What nvbench and
-cutlass_profiler write is made here, by the schema of its json_printer and the header of its performance_report.
+pytest-benchmark 5.3.1 (`--benchmark-json`), hyperfine 1.15 (`--export-json`), and nvbench of 66212f1 on an H200 (`--jsonbin`;
+one of its states is kept). What else nvbench may write, and what cutlass_profiler does, is made here, by the schema of the
+json_printer and the header of the performance_report.
 """
 
 from __future__ import annotations
@@ -152,6 +153,18 @@ def nvbench(*states: dict[str, Any], version: str = "1.0.0") -> dict[str, Any]:
 def written(path: Path, content: dict[str, Any]) -> Path:
     path.write_text(json.dumps(content))
     return path
+
+
+def test_nvbench_as_it_was_written_on_a_gpu() -> None:
+    document = read(WRITTEN / "nvbench.json")
+    (case,) = document.cases
+    assert (case.name, case.params, case.failure) == ("mix", {"Elements": "4194304"}, None)
+    assert (document.needs_device, document.facts["gpu"]) == (True, "NVIDIA H200")
+    samples = case.values["gpu_time"].samples
+    assert len(samples) == 189
+    assert case.values["gpu_time"].value == pytest.approx(264.8e-6, rel=1e-3)
+    assert case.values["batch_time"].value == pytest.approx(263e-6, rel=2e-3)
+    assert 1.9e9 < case.facts["sm_clock_hz"] < 2.0e9
 
 
 def test_nvbench_gives_cold_batch_and_host_times_and_samples_from_beside(tmp_path: Path) -> None:

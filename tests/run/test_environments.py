@@ -21,7 +21,7 @@ from regress.errors import BuildFailed, NothingMeasured, RegressError
 from regress.git import Repository, open_repository
 from regress.model import Side
 from regress.run.environments import Prepared, identity_of, prepare
-from regress.run.environments.kept import Kept
+from regress.run.environments.kept import BuildStore
 from regress.run.environments.tree import import_roots, matters
 from tests.conftest import Project, start
 
@@ -330,7 +330,7 @@ def test_another_build_of_the_same_files_meets_nothing_of_the_first(
 
 
 def test_what_is_kept_has_a_limit(tmp_path: Path) -> None:
-    kept = Kept(tmp_path / "kept", limit_bytes=2500)
+    kept = BuildStore(tmp_path / "kept", limit_bytes=2500)
 
     def there(key: str) -> bool:
         with kept.used(key) as folder:

@@ -12,10 +12,10 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from regress import config as configuration
 from regress.commands.init import files
@@ -23,10 +23,11 @@ from regress.commands.init.classified import MOVABLE, Classified, Kind, classify
 from regress.commands.init.text import File, block
 from regress.compare.steps import LOOKS
 from regress.config import environment as environment_of
-from regress.errors import RegressError, RevisionError, StoreError, exits
+from regress.errors import BuildFailed, NothingMeasured, RegressError, RevisionError, StoreError, exits
 from regress.git import Repository, open_repository
-from regress.history.kept import Kept
-from regress.model import Case, Check, Report
+from regress.history.kept import StateFile
+from regress.model import DEFAULT_ENVIRONMENT, Case, Check, Report, Side
+from regress.run.environments import Prepared
 from regress.run.execute import Watcher
 from regress.session import Request, Session, counted, quoted
 from regress.session.remarks import device_line
@@ -38,8 +39,8 @@ ABOUT = "    # "
 """Between a command and how long it takes: a shell takes no notice of that."""
 COMPILED = ("*.so", "*.pyd")
 BUDGET_S = 60.0
-FILE, FORMAT, KEPT = "classified.json", 2, 20
-"""In the cache: the patterns found last, which `--write` adds, and what was not tried, of this many states of suites."""
+FILE, FORMAT, KEPT = "classified.json", 3, 20
+"""In the cache: the settings found last, which `--write` adds, and what was not tried, of this many states of suites."""
 NO_PROJECT = {"build", "dist", "env", "venv", "site-packages", "node_modules"}
 """Folders whose compiled files are not the project's own."""
 
@@ -47,7 +48,8 @@ NO_PROJECT = {"build", "dist", "env", "venv", "site-packages", "node_modules"}
 class LookedOver(NamedTuple):
     """A suite that was classified, and is as it was since."""
 
-    patterns: list[str]
+    found: dict[str, Any]
+    """Settings that the configuration needs, by their names."""
     left: str
     """What was not tried, in words."""
 
@@ -105,7 +107,7 @@ def _of_new_configuration(session: Session, directory: Path, watcher: Watcher, b
     """The report on a suite without a configuration so far: the new one gets the patterns for it. What is wrong with the suite
     does not take the configuration back."""
     try:
-        seen = _classified(session, watcher, budget_s)
+        seen = _classified(session, session.prepare(_side(session), watcher), watcher, budget_s)
     except RegressError as error:
         what = f"{error.what} ({error.why})" if error.why else error.what
         return Report("init", (error.exit_code,), "FAIL", checks=(Check("suite", "fail", what, error.fix),))
@@ -118,26 +120,30 @@ def _of_new_configuration(session: Session, directory: Path, watcher: Watcher, b
 def _of_existing(session: Session, file: File, watcher: Watcher, write: bool, budget_s: float) -> Report:
     """The report on a suite with a configuration, and the block for it, or with `write` the word that it was added."""
     key = _state(session)
-    kept = Kept(session.cache / FILE, "suites", LookedOver, FORMAT)
+    kept = StateFile(session.cache / FILE, "suites", LookedOver, FORMAT)
     known = kept.read().get(key) if write else None
     if known is not None:  # looked over before, and nothing has changed since
-        checks = (*_added(session, file, known.patterns), *_untried(session, known.left))
+        checks = (*_added(session, file, known.found), *_untried(session, known.left))
         return Report("init", checks=checks, suggestions=(("then", "regress check"),))
-    seen = _classified(session, watcher, budget_s)
-    report = _described(session, seen)
+    used, prepared, told = _prepared(session, watcher)
+    seen = _classified(used, prepared, watcher, budget_s)
+    report = _described(used, seen)
+    report = replace(report, checks=(*told, *report.checks))
     if seen.interrupted:
         return report
+    patterns = seen.patterns()
+    found = {**({"cuda": patterns} if patterns else {}), **({"environment": DEFAULT_ENVIRONMENT} if told else {})}
     with contextlib.suppress(StoreError), kept.changing() as suites:
         suites.pop(key, None)
-        suites[key] = LookedOver(seen.patterns(), seen.left)
+        suites[key] = LookedOver(found, seen.left)
         for old in list(suites)[:-KEPT]:
             del suites[old]
     if write:
-        return replace(report, checks=(*_added(session, file, seen.patterns()), *report.checks))
-    found = _block(session, file, seen.patterns())
-    if found is None:
+        return replace(report, checks=(*_added(session, file, found), *report.checks))
+    shown = _block(session, file, found)
+    if shown is None:
         return replace(report, checks=(_nothing_to_add(file), *report.checks))
-    report = replace(report, block=found)
+    report = replace(report, block=shown)
     if file.has_block:
         return report
     write_it = quoted("regress", "init", "--write", *_selected(session))
@@ -156,13 +162,30 @@ def _has_commit(session: Session) -> bool:
 # -- an existing suite ---------------------------------------------------------------------------------------------------
 
 
-def _classified(session: Session, watcher: Watcher, budget_s: float) -> Classified:
-    """The suite in the environment that checks take: with the working tree's code, compiled files and all, where that is not
-    installed."""
+def _side(session: Session) -> Side:
+    """What is tried: the working tree's code, compiled files and all, where it is neither installed nor built from a commit."""
     side = session.tree_side("head")
-    if not environment_of(session.config, "").asv and not session.repository.is_bare:
-        side = replace(side, revision="the working tree", dirty=True)
-    job = session.job((session.prepare(side, watcher),), 1)
+    made = environment_of(session.config, "").asv or session.config.settings.build
+    return side if made or session.repository.is_bare else replace(side, revision="the working tree", dirty=True)
+
+
+def _prepared(session: Session, watcher: Watcher) -> tuple[Session, Prepared, tuple[Check, ...]]:
+    """The suite's side in the environment that checks take. Where that is one of asv's that cannot be had here, the side in a
+    worktree, with the session that takes it for the usual one, and the word that it is so."""
+    try:
+        return session, session.prepare(_side(session), watcher), ()
+    except (NothingMeasured, BuildFailed) as error:
+        if not environment_of(session.config, "").asv:
+            raise
+        overrides = {**session.request.overrides, "environment": DEFAULT_ENVIRONMENT}
+        other = Session(replace(session.request, overrides=overrides))
+        what = f"{error.what} ({error.why}); tried in a worktree under this interpreter instead"
+        check = Check("environment", "warn", what, error.fix)
+        return other, other.prepare(_side(other), watcher), (check,)
+
+
+def _classified(session: Session, prepared: Prepared, watcher: Watcher, budget_s: float) -> Classified:
+    job = session.job((prepared,), 1)
     with session.devices.held(watcher):
         return classify(job, watcher, budget_s)
 
@@ -290,20 +313,21 @@ def _compiled(repository: Repository) -> list[str]:
 # -- the block -----------------------------------------------------------------------------------------------------------
 
 
-def _block(session: Session, file: File, patterns: Sequence[str]) -> tuple[str, str] | None:
+def _block(session: Session, file: File, found: Mapping[str, Any]) -> tuple[str, str] | None:
     """Where to add something, and what; None where nothing has to be added."""
     if file.has_block:
-        every = json.dumps([*session.config.settings.cuda, *patterns])
-        return (f'"regress" in {file.path.name}', f'    "cuda": {every},') if patterns else None
-    return (file.path.name, "\n".join(block(patterns))) if patterns or not file.is_plain else None
+        every = {**found, **({"cuda": [*session.config.settings.cuda, *found["cuda"]]} if "cuda" in found else {})}
+        lines = [f"    {json.dumps(key)}: {json.dumps(value)}," for key, value in every.items()]
+        return (f'"regress" in {file.path.name}', "\n".join(lines)) if lines else None
+    return (file.path.name, "\n".join(block(found))) if found or not file.is_plain else None
 
 
-def _added(session: Session, file: File, patterns: Sequence[str]) -> list[Check]:
+def _added(session: Session, file: File, found: Mapping[str, Any]) -> list[Check]:
     """The block written into the configuration, and what is to be ignored into .gitignore."""
     config = session.config
-    if not patterns and file.is_plain:
+    if not found and file.is_plain:
         return [_nothing_to_add(file)]
-    files.write(file.path, file.with_block(patterns), overwrite=True)
+    files.write(file.path, file.with_block(found), overwrite=True)
     report_dir = (config.root / config.settings.report_dir).resolve()
     inside = [
         os.path.relpath(each, config.root) for each in (config.html_dir, report_dir) if each.is_relative_to(config.root)

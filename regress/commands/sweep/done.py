@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from regress.compare.pairing import code_differs
 from regress.history import Store
-from regress.history.kept import Kept
+from regress.history.kept import StateFile
 from regress.model import Batch, Benchmark, Case, Round
 from regress.run.execute import Measured
 from regress.session import Session
@@ -47,7 +47,7 @@ class Done:
         self._benchmarks, self._cases, self._rounds, self._retry = benchmarks, cases, rounds, retry
         self._store = Store(session.config.results_dir)
         self._cards = session.devices.uuids
-        self._kept = Kept(session.cache / FILE, "commits", dict[str, Tried])
+        self._kept = StateFile(session.cache / FILE, "commits", dict[str, Tried])
         build = repr((session.config.settings.build, session.config.settings.env_key, environment))
         self._build = "build " + hashlib.sha256(build.encode()).hexdigest()[:16]
         self.tried = {} if retry else self._kept.read()

@@ -33,7 +33,7 @@ def key_of(inputs: Mapping[str, str], *more: str) -> str:
 
 
 @dataclass(frozen=True)
-class Kept:
+class BuildStore:
     """Folders below `root`, by key, of at most `limit_bytes` together."""
 
     root: Path
