@@ -21,7 +21,7 @@ def test_a_node_that_is_another_machine_says_so_before_it_measures(place: Place_
     assert own is not None
     require_alike(place.run, place.session, "h100")
     write(path, {**own, "cpu": "Another CPU"})
-    with pytest.raises(NothingMeasured, match="this node differs from earlier nodes of kind h100") as raised:
+    with pytest.raises(NothingMeasured, match="differs from earlier nodes of kind h100") as raised:
         require_alike(place.run, place.session, "h100")
     assert raised.value.why == f"cpu is {own['cpu']!r} here, and 'Another CPU' there"
     assert '"constraint"' in raised.value.fix

@@ -447,7 +447,7 @@ def test_a_lost_device_is_told_once_not_for_each_commit(project: Callable[..., P
         (["--since", "nonsense"], 2, "nonsense"),
         (["-b", "nothing_like_it"], 5, "no benchmark matches"),
         (["--steps", "0"], 2, "--steps"),
-        (["HEAD", "NEW"], 2, "NEW stands beside other commits"),
+        (["HEAD", "NEW"], 2, "NEW cannot be combined with other commits"),
         (["--until", "2020-01-01T06:00"], 2, "is over"),
     ],
 )
