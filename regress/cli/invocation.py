@@ -60,6 +60,10 @@ def invoked(options: dict[str, Any]) -> Iterator[tuple[Callable[[dict[str, Any]]
 
     load({"text", "markdown", *_formats(options)})
     with _errors(options, deliver=True), Progress(sys.stderr, quiet=bool(options.get("quiet"))) as progress:
+        if options.get("on"):
+            from regress.commands.away import away
+
+            sys.exit(away(_request(options, {}, progress.note), sys.argv[1:], options["on"], "gpus" in options))
         yield (lambda more: _request(options, more, progress.note)), progress
 
 
@@ -146,6 +150,7 @@ def _request(options: dict[str, Any], more: dict[str, Any], note: Callable[[str]
         lock_clocks=bool(options.get("lock_clocks")),
         wait_lock=bool(options.get("wait_lock")),
         gpus=options.get("gpus") or (),
+        into=options.get("into"),
         fetches=not options.get("no_fetch"),
         note=note,
     )

@@ -9,8 +9,8 @@ from click.core import ParameterSource
 
 from regress.cli.invocation import finish, invoked
 from regress.cli.options import (
-    Duration,
-    Level,
+    DurationType,
+    LevelType,
     deciding,
     holding,
     measuring,
@@ -137,7 +137,7 @@ def gate(
 @click.option("--restart", is_flag=True, help="Discard what an interrupted bisection measured.")
 @click.option("--env", "environment", metavar="NAME", default="", help="Environment, by its name in the configuration.")
 @stack(where, suite, placing, holding)
-@click.option("--budget", type=Duration(), metavar="TIME", help="Stop measuring after this long [no limit].")
+@click.option("--budget", type=DurationType(), metavar="TIME", help="Stop measuring after this long [no limit].")
 @output
 def bisect(
     case: str,
@@ -277,7 +277,7 @@ def fastest(revision: str | None, environment: str | None, **options: Any) -> No
 )
 @click.option("--metric", metavar="NAME", default="", help="For this metric only [accepted: those that regressed].")
 @click.option("--link", metavar="URL", default="", help="Link to more about it.")
-@click.option("--level", type=Level(), metavar="+9%", help="Accepted change since --since [from the last check].")
+@click.option("--level", type=LevelType(), metavar="+9%", help="Accepted change since --since [from the last check].")
 @click.option("--since", metavar="REV", default="", help="A commit before the change.")
 @click.option("--replace", is_flag=True, help="Replace the existing entry.")
 @click.option("--remove", is_flag=True, help="Remove the entry of CASE.")
@@ -320,7 +320,7 @@ def ack(case: str | None, reason: str | None, remove: bool, list_: bool, all_ope
         raise click.UsageError("--level needs --kind accepted", context)
     given = {name: options.pop(name) for name in ("kind", "until", "metric", "link", "level", "since", "replace")}
     with invoked(options) as (request, _):
-        from regress.commands.ack import Wanted, ack_all_open, listed
+        from regress.commands.ack import AckRequest, ack_all_open, listed
         from regress.commands.ack import ack as command
         from regress.commands.ack import remove as take_out
 
@@ -331,5 +331,5 @@ def ack(case: str | None, reason: str | None, remove: bool, list_: bool, all_ope
         elif remove:
             report = take_out(request({}), case, given["metric"])
         else:
-            report = command(request({}), Wanted(case, reason=reason or "", **given))
+            report = command(request({}), AckRequest(case, reason=reason or "", **given))
     finish(report, options)

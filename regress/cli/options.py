@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import datetime, timedelta
+from datetime import time as clock
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -38,7 +40,7 @@ class Percent(NumberType):
         return number
 
 
-class Level(NumberType):
+class LevelType(NumberType):
     """A ratio to what was before: +9.4%, 1.094."""
 
     name = "level"
@@ -54,7 +56,7 @@ class Level(NumberType):
         return number
 
 
-class Duration(NumberType):
+class DurationType(NumberType):
     """Seconds: 90, 90s, 10m, 1.5h."""
 
     name = "duration"
@@ -70,6 +72,27 @@ class Duration(NumberType):
         if not 0 < seconds < float("inf"):
             self.fail(f"{value!r} is out of range; write 90s, 10m or 1.5h", param, ctx)
         return seconds
+
+
+class Moment(NumberType):
+    """A moment, in seconds since the epoch: 06:00 (the next one), 2026-01-20T06:00."""
+
+    name = "moment"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        now = datetime.now().astimezone()
+        try:
+            if len(value) <= len("06:00:00"):
+                at = datetime.combine(now.date(), clock.fromisoformat(value)).astimezone()
+                return (at if at > now else at + timedelta(days=1)).timestamp()
+            moment = datetime.fromisoformat(value).astimezone()
+        except ValueError:
+            self.fail(f"{value!r} is not a time; write 06:00 or 2026-01-20T06:00", param, ctx)
+        if moment <= now:
+            self.fail(f"{value!r} is over", param, ctx)
+        return moment.timestamp()
 
 
 class Target(TargetType):
@@ -193,6 +216,7 @@ holding = stack(
         "--lock-clocks", is_flag=True, help="Lock the GPU's clocks while measuring; needs administrator rights."
     ),
     click.option("--wait-lock", is_flag=True, help="Wait for a GPU that another regress is measuring on."),
+    click.option("--on", metavar="KIND", help='Run on a node of this kind, from "cluster" in the configuration.'),
 )
 measuring = stack(
     placing,
@@ -225,7 +249,10 @@ deciding = stack(
 )
 budgeting = stack(
     click.option(
-        "--budget", type=Duration(), metavar="TIME", help="Stop measuring after this long, first visits included [10m]."
+        "--budget",
+        type=DurationType(),
+        metavar="TIME",
+        help="Stop measuring after this long, first visits included [10m].",
     ),
 )
 stepping = stack(

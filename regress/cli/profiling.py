@@ -144,25 +144,22 @@ def profile(
             f"--ncu cannot be combined with {'--against' if against else '--record'}", click.get_current_context()
         )
     with invoked(options) as (request, progress):
-        from regress.commands.profile.case import profile_cases
-        from regress.commands.profile.exports import is_export
-        from regress.commands.profile.exports import profile as command
-        from regress.commands.profile.foreign import is_foreign, show_export
-        from regress.commands.profile.ncu import meter_cases
-        from regress.commands.profile.script import is_script, profile_script
+        from regress.commands.profile import profile as command
+        from regress.commands.profile import subject_of
 
-        if ncu:
+        subject = subject_of(words, ncu=ncu, record=record)
+        if subject in ("case", "ncu"):
             options["patterns"] = words[:1]
-            report = meter_cases(request({}), words[1:], progress, calls, environment)
-        elif is_script(words):
-            report = profile_script(request({}), words)
-        elif is_foreign(words[0]):
-            report = show_export(words, against, record, progress)
-        elif is_export(words, record):
-            report = command(request({}), words, against, record)
-        else:
-            options["patterns"] = words[:1]
-            report = profile_cases(request({}), words[1:], progress, calls, environment, against)
+        report = command(
+            request({}),
+            subject,
+            words,
+            progress,
+            calls=calls,
+            environment=environment,
+            against=against,
+            record=record,
+        )
         if html is not None:
             publish_profile(report, html)
     finish(report, options)

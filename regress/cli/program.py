@@ -29,7 +29,8 @@ class Grouped(click.Group):
     """The commands of the program, in groups."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        left = [name for name in self.list_commands(ctx) if not any(name in names for names in GROUPS.values())]
+        listed = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
+        left = [name for name in listed if not any(name in names for names in GROUPS.values())]
         for title, names in {**GROUPS, "Others": left}.items():
             found = [(name, self.commands[name]) for name in names if name in self.commands]
             if found:

@@ -9,7 +9,7 @@ import click
 
 from regress.cli.invocation import finish, invoked
 from regress.cli.options import (
-    Duration,
+    DurationType,
     budgeting,
     holding,
     output,
@@ -26,7 +26,7 @@ from regress.cli.program import regress
 @regress.command()
 @click.argument("directory", type=click.Path(path_type=Path), default=".", metavar="[DIR]")
 @stack(selecting, where, placing, output)
-@click.option("--budget", type=Duration(), metavar="TIME", help="Try cases for this long [60s].")
+@click.option("--budget", type=DurationType(), metavar="TIME", help="Try cases for this long [60s].")
 @click.option("--write", is_flag=True, help='Add the block to an asv.conf.json that has no key "regress".')
 def init(directory: Path, budget: float | None, write: bool, **options: Any) -> None:
     """Set up a repository, or examine an existing asv suite.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import click
 from regress.choices import IMPORTED
 from regress.cli.invocation import finish, invoked, publish, write_table
 from regress.cli.options import (
-    Duration,
+    DurationType,
+    Moment,
     Target,
     measuring,
     output,
@@ -63,8 +65,9 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
 
 
 @regress.command(short_help="Measure many commits and report what changed, and when.")
-@click.argument("commits", required=False, default="NEW", metavar="[COMMITS]")
+@click.argument("commits", nargs=-1, metavar="[COMMITS...]")
 @stack(selecting, tagging, where, measuring, output)
+@click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="Record there instead of in results_dir.")
 @click.option("--since", metavar="REV|DATE", help="Only this commit and later, or commits since a date.")
 @click.option("--steps", type=click.IntRange(min=1), help="At most this many commits, evenly spread [all].")
 @click.option(
@@ -73,7 +76,13 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
 @click.option("--merges", "only", flag_value="merges", help="Merges only.")
 @click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case and commit [2].")
 @click.option(
-    "--budget", type=Duration(), metavar="TIME", help="Start nothing that would end after this: 90m, 5h [no limit]."
+    "--budget", type=DurationType(), metavar="TIME", help="Start nothing that would end after this: 90m, 5h [no limit]."
+)
+@click.option(
+    "--until",
+    type=Moment(),
+    metavar="TIME",
+    help="Start nothing that would end after this time: 06:00, 2026-01-20T06:00.",
 )
 @click.option("--env", "environment", metavar="NAME", default="", help="Environment, by its name in the configuration.")
 @click.option("--bisect", "bisects", is_flag=True, help="Then bisect new changes that several commits may have caused.")
@@ -83,23 +92,28 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
     help="Command to run if something new is worse or fails; it gets the JSON document on stdin.",
 )
 @click.option("--retry", is_flag=True, help="Also commits that did not build, or failed, in an earlier sweep.")
+@click.option("--no-wait", is_flag=True, help="With --on: submit missing tasks, merge finished ones, judge, and exit.")
 def sweep(
-    commits: str,
+    commits: tuple[str, ...],
+    into: Path | None,
     since: str | None,
     steps: int | None,
     only: str | None,
     rounds: int | None,
     budget: float | None,
+    until: float | None,
     environment: str,
     bisects: bool,
     notify_command: str | None,
     retry: bool,
+    on: str | None,
+    no_wait: bool,
     **options: Any,
 ) -> None:
     """Measure many commits, record them, and report what changed and when.
 
     \b
-    COMMITS: a range (v1.4..main), one commit, or
+    COMMITS: ranges (v1.4..main) and commits, or one of
       NEW       commits after the newest measured one (the default)
       ALL       all commits of "branches" in asv.conf.json
       TAGS      tagged commits
@@ -116,6 +130,8 @@ def sweep(
       regress sweep --notify-command ./tell.sh  run a command if something is new
       regress sweep v1.0..main --steps 30       a first overview
       regress sweep v1.4..v1.5 -b softmax       when did that happen?
+      regress sweep v1.4 v1.5 --into shard      two commits, into a folder to merge later
+      regress sweep --on h100,a100              on nodes of a cluster
 
     \b
     Exit codes:
@@ -125,22 +141,34 @@ def sweep(
       3  a case stopped giving numbers, or some commits could not be built or measured
       5  nothing could be measured
     """
-    with invoked(options) as (request, progress):
+    with invoked({**options, "into": into}) as (request, progress):
         from regress.commands.sweep import sweep as command
+        from regress.commands.sweep.choosing import Asked
 
-        report = command(
-            request({"sweep_rounds": rounds, "notify_command": notify_command}),
-            commits,
-            progress,
-            since=since,
-            steps=steps or 0,
-            only=only or "",
-            environment=environment,
-            budget_s=budget or float("inf"),
-            retry=retry,
-            bisects=bisects,
-        )
+        asked = Asked(commits or ("NEW",), since, steps or 0, only or "", environment, retry)
+        left_s = until - time.time() if until is not None else float("inf")
+        wanted = request({"sweep_rounds": rounds, "notify_command": notify_command})
+        budget_s = min(budget or float("inf"), left_s)
+        if on:
+            from regress.commands.sweep.cluster import sweep_on
+
+            report = sweep_on(wanted, asked, progress, on, waits=not no_wait, budget_s=budget_s)
+        else:
+            report = command(wanted, asked, progress, budget_s=budget_s, bisects=bisects)
     finish(report, options)
+
+
+@regress.command(hidden=True)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("kind")
+@click.argument("task", type=int)
+@click.option("--debug", is_flag=True)
+def shard(run: Path, kind: str, task: int, **options: Any) -> None:
+    """Measure a task of a run: what `sweep --on` has nodes do."""
+    with invoked(options) as (_, progress):
+        from regress.commands.shard import shard as command
+
+        command(run, kind, task, progress)
 
 
 @regress.command(short_help="Take the results of shards or other machines into results_dir.")
@@ -160,8 +188,9 @@ def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
     \b
     Exit codes:
       0  merged
+      1  a regression is new
       2  usage, configuration, or results that would mix with others; nothing is written
-      3  some files could not be read; the rest is merged
+      3  a case stopped giving numbers, or some files could not be read; the rest is merged
     """
     with invoked(options) as (request, progress):
         from regress.commands.merge import merge as command
@@ -170,7 +199,7 @@ def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
     finish(report, options)
 
 
-@regress.command("import", short_help="Record what another suite has written of its runs.")
+@regress.command("import", short_help="Record the files of another suite.")
 @click.argument("kind", metavar="FORMAT", type=click.Choice(list(IMPORTED)))
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option("--commit", metavar="REV", required=True, help="Commit that was measured.")
@@ -189,8 +218,8 @@ def import_(
 ) -> None:
     """Record the files of another suite in results_dir, each as one run.
 
-    FORMAT is google-benchmark, nvbench, pytest-benchmark or hyperfine. Files that are already recorded are skipped. If one of
-    them cannot be read, nothing is recorded.
+    FORMAT is google-benchmark, nvbench, pytest-benchmark, hyperfine or cutlass. Files that are already recorded are skipped. If
+    one of them cannot be read, nothing is recorded.
 
     \b
     Examples:

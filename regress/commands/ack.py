@@ -27,7 +27,7 @@ LOCK_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True)
-class Wanted:
+class AckRequest:
     """What the user wants to be acknowledged; what is empty or None is found out."""
 
     pattern: str
@@ -41,7 +41,7 @@ class Wanted:
     replace: bool = False
 
 
-def ack(request: Request, wanted: Wanted) -> Report:
+def ack(request: Request, wanted: AckRequest) -> Report:
     """Write an entry; of the kind accepted, one for each metric that regressed. The level comes from the last check on this
     machine that found it regressed, else from what is open in the recorded history. A case that has not regressed but stopped
     giving numbers is known from now on.
@@ -186,7 +186,7 @@ def _matched(session: Session, pattern: str) -> frozenset[str]:
     raise RegressError(f"no benchmark {pattern} is known here", why=why, fix=fix)
 
 
-def _until(wanted: Wanted) -> str:
+def _until(wanted: AckRequest) -> str:
     words = wanted.until or (LIFTED if wanted.kind == "quarantine" else NEXT_TAG)
     try:
         until = acks.until_of(words)
@@ -204,7 +204,7 @@ def _sha(session: Session, revision: str) -> str:
 
 
 def _with_levels(
-    session: Session, entry: Acknowledgement, wanted: Wanted, cases: Collection[str]
+    session: Session, entry: Acknowledgement, wanted: AckRequest, cases: Collection[str]
 ) -> list[Acknowledgement]:
     """The entry for each metric that regressed, with what is accepted of it, and since when."""
     if wanted.level is not None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from regress.acks import Review, acknowledged
 from regress.acks.project import accept, complaints, is_whole, review, unsteady
-from regress.compare import Steps, compare, overall, with_unreached
+from regress.compare import CheckSteps, compare, overall, with_unreached
 from regress.config import environment as environment_of
 from regress.errors import BuildFailed, Exit, RevisionError, StoreError, exits, ranked
 from regress.git import line_between
@@ -120,7 +120,7 @@ def _judged(
     measured: Measured,
     job: Job,
     ceilings: Ceilings,
-    steps: Steps | FixedRounds,
+    steps: CheckSteps | FixedRounds,
     environments: tuple[str, ...],
 ) -> Report:
     settings = session.config.settings
@@ -216,9 +216,9 @@ def _last_aa(session: Session, measured: Measured, comparisons: Sequence[Compari
     return last if last is not None and not names.isdisjoint(last.cases) else None
 
 
-def verdicts(steps: Steps | FixedRounds, measured: Measured, settings: Settings) -> tuple[Comparison, ...]:
+def verdicts(steps: CheckSteps | FixedRounds, measured: Measured, settings: Settings) -> tuple[Comparison, ...]:
     """What the rounds come to that these steps have asked for."""
-    if isinstance(steps, Steps):
+    if isinstance(steps, CheckSteps):
         return steps.verdicts(measured)
     base, head = measured.of("base"), measured.of("head")
     judged = compare(base, head, measured.benchmarks.get("head"), settings, measured.benchmarks.get("base"))
@@ -226,7 +226,7 @@ def verdicts(steps: Steps | FixedRounds, measured: Measured, settings: Settings)
 
 
 def short(
-    session: Session, steps: Steps | FixedRounds, measured: Measured, comparisons: Sequence[Comparison]
+    session: Session, steps: CheckSteps | FixedRounds, measured: Measured, comparisons: Sequence[Comparison]
 ) -> list[str]:
     """The warning that there was not enough time, and how much would have been."""
     if measured.interrupted:

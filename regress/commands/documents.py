@@ -12,7 +12,7 @@ from typing import NamedTuple
 from regress import config as configuration
 from regress.commands.check import policy
 from regress.compare import compare, finer, overall
-from regress.errors import DocumentError, RegressError, exits
+from regress.errors import RegressError, exits
 from regress.history import Store
 from regress.importers import Document, benchmarks_of, read, rounds_of
 from regress.model import Benchmark, Comparison, Machine, Merged, Report, Round, Samples, Settings, Verdict
@@ -49,7 +49,7 @@ def import_documents(request: Request, kind: str, files: Sequence[Path], to: Rec
     session = Session(request)
     side = session.revision_side("head", to.commit)
     found = {file: _dated(read(file, kind), file) for file in dict.fromkeys(files)}
-    benchmarks = _benchmarks(found, to.prefix)
+    benchmarks = benchmarks_of(found.values(), to.prefix)
     machine = _machine(session, to.machine, list(found.values()))
     environment = to.environment or kind
     store = Store(session.config.results_dir)
@@ -84,17 +84,6 @@ def import_documents(request: Request, kind: str, files: Sequence[Path], to: Rec
 def _dated(document: Document, file: Path) -> Document:
     """With the time of the file where the document does not say when it was written: the order of sessions hangs on it."""
     return document if document.started_at else replace(document, started_at=float(int(file.stat().st_mtime)))
-
-
-def _benchmarks(found: Mapping[Path, Document], prefix: str | None) -> dict[str, Benchmark]:
-    try:
-        return benchmarks_of(found.values(), prefix)
-    except ValueError as error:
-        raise DocumentError(
-            f"cannot record {', '.join(map(str, found))}",
-            why=str(error),
-            fix="leave that benchmark out where it is run",
-        ) from None
 
 
 def _machine(session: Session, name: str, documents: Sequence[Document]) -> Machine:

@@ -182,7 +182,7 @@ class Draws(NamedTuple):
     note: str = ""
 
 
-class Taken(typing.Protocol):
+class SessionValues(typing.Protocol):
     """Round values of a side, and the session that each was recorded in; empty where nothing says."""
 
     @property
@@ -192,7 +192,7 @@ class Taken(typing.Protocol):
     def runs(self) -> tuple[str, ...]: ...
 
 
-def draws_of(base: Taken, head: Taken) -> Draws:
+def draws_of(base: SessionValues, head: SessionValues) -> Draws:
     """The draws of two sides. What was just measured, or recorded by asv, names no session: then every value is one."""
     if not all((*base.runs, *head.runs)):
         return Draws(base.values, head.values)
@@ -223,11 +223,11 @@ def _job(round_: Round) -> tuple[str, str]:
     return round_.run, str(round_.facts.get("gpu_uuid", ""))
 
 
-def _of(values: Taken, run: str) -> tuple[float, ...]:
+def _of(values: SessionValues, run: str) -> tuple[float, ...]:
     return tuple(value for value, its in zip(values.values, values.runs, strict=True) if its == run)
 
 
-def _by_session(values: Taken) -> tuple[float, ...]:
+def _by_session(values: SessionValues) -> tuple[float, ...]:
     """One value a session, but where there is one only."""
     found: dict[str, list[float]] = {}
     for value, run in zip(values.values, values.runs, strict=True):

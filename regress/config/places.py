@@ -12,7 +12,7 @@ from typing import Any
 from regress.config.configuration import ASV_KEYS, Config
 from regress.config.repository import git_dir, git_top, project_of
 from regress.errors import ConfigError, without_password
-from regress.model import Environment, Setting
+from regress.model import Cluster, Environment, Setting
 
 
 def cache_dir(config: Config) -> Path:
@@ -141,6 +141,8 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, Environment):
         value = {name: each for name, each in dataclasses.asdict(value).items() if each and name != "name"}
+    if isinstance(value, Cluster):
+        value = dataclasses.asdict(value) if value.kinds else {}
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     return list(value) if isinstance(value, tuple) else value

@@ -5,6 +5,7 @@ revisions   the commit that a revision means, or why it means none
 commits     commits as git lists them
 line        those between a good and a bad one
 worktrees   a checkout for each commit that is measured
+mirrors     the copy of a repository that several nodes read
 clones      the clone of a project that is known by its address
 running     how git is run, and its errors in our words
 
@@ -17,6 +18,16 @@ from __future__ import annotations
 
 from regress.git.clones import Clone
 from regress.git.line import line_between, merged_by
+from regress.git.mirrors import checkout, publish
 from regress.git.repository import Repository, iso_date, open_repository
 
-__all__ = ["Clone", "Repository", "iso_date", "line_between", "merged_by", "open_repository"]
+__all__ = [
+    "Clone",
+    "Repository",
+    "checkout",
+    "iso_date",
+    "line_between",
+    "merged_by",
+    "open_repository",
+    "publish",
+]

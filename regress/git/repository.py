@@ -303,7 +303,7 @@ class Repository:
     # -- worktrees -------------------------------------------------------------------------------------------------------
 
     def worktree(self, commit: Commit, parent: Path, matters: Matters = lambda tree, name: True) -> Path:
-        """A checkout of `commit` at PARENT/SHA, made once and then reused with everything built in it: Worktrees.get. Of Git
+        """A checkout of `commit` below `parent`, made once and then reused with everything built in it: Worktrees.get. Of Git
         LFS files and submodules, those that matter are required."""
         return self._worktrees.get(commit.sha, parent, matters)
 

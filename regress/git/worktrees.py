@@ -6,6 +6,7 @@ import os
 import random
 import shlex
 import shutil
+import tempfile
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterator
@@ -20,6 +21,8 @@ Matters = Callable[[Path, str], bool]
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
 _UPDATE = ("submodule", "update", "--init", "--recursive", "--checkout", "--force")
 _LOCK_TRIES = 100
+_OWN = "at-"
+"""The beginning of the name of the folder with the worktrees, which ends by chance."""
 
 
 class Worktrees:
@@ -34,14 +37,13 @@ class Worktrees:
         weakref.finalize(self, _close_all, self._held)
 
     def get(self, sha: str, parent: Path, matters: Matters) -> Path:
-        """A checkout of the commit at PARENT/SHA, made once and then reused with everything built in it.
+        """A checkout of the commit below `parent`, made once and then reused with everything built in it.
 
         It is made again, without its builds, if its maker was killed, or if tracked files were changed since the checkout; so
         a mark that a build is done must be inside the tree. Safe with several processes at once: the first one makes it.
         Raises RegressError if git cannot deliver the files, or a submodule or Git LFS does not deliver one that matters.
         """
-        parent = _folder(parent)
-        tree = parent / sha
+        tree = _folder(parent) / sha
         lock = self._held.pop(tree, None)
         if lock is None:
             lock = os.open(_lock_path(tree), os.O_RDWR | os.O_CREAT, 0o644)
@@ -56,9 +58,8 @@ class Worktrees:
 
     def remove(self, parent: Path, keep: Collection[str] = ()) -> list[Path]:
         """Remove the worktrees under `parent` but those of the commits in `keep` and those that a process is using."""
-        parent = parent.resolve()
         removed = []
-        for tree in sorted(path.with_suffix("") for path in parent.glob("*.lock")):
+        for tree in sorted(path.with_suffix("") for path in _folder(parent).glob("*.lock")):
             if tree.name in keep or not tree.exists():
                 continue
             if tree in self._held:
@@ -75,7 +76,7 @@ class Worktrees:
 
     def trim(self, parent: Path, count: int) -> list[Path]:
         """Remove the worktrees under `parent` but the `count` that were asked for last, and those that a process is using."""
-        locks = sorted(parent.resolve().glob("*.lock"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+        locks = sorted(_folder(parent).glob("*.lock"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
         there = [path.stem for path in locks if path.with_suffix("").exists()]
         return self.remove(parent, keep=there[:count])
 
@@ -237,16 +238,24 @@ def _lfs_error(sha: str, why: str, module: str = os.curdir) -> RegressError:
 # -- locks ---------------------------------------------------------------------------------------------------------------
 
 
-def _folder(path: Path) -> Path:
+def _folder(parent: Path) -> Path:
+    """The folder of the worktrees below `parent`, with a name that no other one has.
+
+    The repository has one entry for a path. Two nodes may have disks of their own at one path, and each would take the other's
+    entry away; whoever shares the disk shares the name.
+    """
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        parent.mkdir(parents=True, exist_ok=True)
+        with (parent / ".lock").open("a") as file:
+            take(file.fileno())
+            folder = next(parent.resolve().glob(f"{_OWN}*"), None)
+            return folder or Path(tempfile.mkdtemp(prefix=_OWN, dir=parent.resolve()))
     except OSError as error:
         raise RegressError(
-            f"cannot make {path}",
+            f"cannot make {parent}",
             why=(error.strerror or str(error)).lower(),
             fix='set "cache_dir" under "regress" in asv.conf.json, or $REGRESS_CACHE_DIR, to a folder you can write',
         ) from error
-    return path.resolve()
 
 
 def _lock_path(tree: Path) -> Path:

@@ -33,6 +33,8 @@ from regress.history.explanations import explanations_in, keep_explanation
 from regress.history.machine import this_machine
 from regress.history.memory import (
     LastVerdict,
+    add_confirmed,
+    confirmed_between,
     confirmed_in,
     keep_aa,
     keep_confirmed,
@@ -62,6 +64,8 @@ __all__ = [
     "Remeasured",
     "SkippedFile",
     "Store",
+    "add_confirmed",
+    "confirmed_between",
     "confirmed_in",
     "explanations_in",
     "interval_of",

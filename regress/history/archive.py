@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from regress.history.index import Held, Index
 from regress.history.index_files import Progress
 from regress.history.loading import read_benchmarks, read_machine
-from regress.history.reading import AsvRow, Reader
+from regress.history.reading import AsvRow, TableReader
 from regress.history.recorded import Recorded, SkippedFile, of_asv, put_together
 from regress.history.states import by_number, scan
 from regress.model import Machine
@@ -45,7 +45,7 @@ class Archive:
         """asv's entries of the benchmarks by name."""
         states = by_number(scan(root, skipped))
         self._index = Index(cache, root, states, facts, progress)
-        self._reader = Reader(self.benchmarks)
+        self._reader = TableReader(self.benchmarks)
         self.places: dict[int, Place] = {}
         """By source."""
         lost: list[Path] = []

@@ -73,7 +73,7 @@ class Index:
         """Which process has made this, and which one the connections are for."""
         self._as_read: list[int] = []
         """Versions of those that are files, before what their sources are was read."""
-        self._reader = rows.Reader()
+        self._reader = rows.RowReader()
         self._left_over = False
         """Whether there is something of sources that are no longer there."""
         self.sources: dict[int, Source] = {}

@@ -25,7 +25,7 @@ TIMEOUT_S = 10.0
 T = TypeVar("T")
 
 
-class Kept(Generic[T]):
+class StateFile(Generic[T]):
     """One such file, whose entries have the type `kind`: of dictionaries in it, each item by itself."""
 
     def __init__(self, path: Path, name: str, kind: type[T], version: int = 1) -> None:

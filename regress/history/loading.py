@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from regress.errors import quoted
 from regress.files import read_bytes
-from regress.history.reading import AsvRow, Reader
+from regress.history.reading import AsvRow, TableReader
 from regress.history.recorded import CommitResults, Loaded, Recorded, SkippedFile, put_together
 from regress.history.results_file import (
     BENCHMARKS_VERSION,
@@ -43,7 +43,7 @@ def load(root: Path, revision_sha: str, machine_name: str | None, environment: s
     """The results of the commit below `root`, by machine and environment; see Store.load."""
     skipped: list[SkippedFile] = []
     recorded = []
-    reader: Reader | None = None
+    reader: TableReader | None = None
     twice = doubled(root)
     for folder, name in machine_folders(root, machine_name):
         machine: Machine | None = None
@@ -53,7 +53,7 @@ def load(root: Path, revision_sha: str, machine_name: str | None, environment: s
             if stem in twice.get(folder, ()):
                 skipped.append(is_double(folder, stem, name))
                 continue
-            reader = reader or Reader(read_benchmarks(root, skipped))
+            reader = reader or TableReader(read_benchmarks(root, skipped))
             machine = machine or read_machine(folder, name, skipped)
             found = _recorded(folder, stem, machine, reader, skipped)
             if found is None or not found.commit_sha.startswith(revision_sha):
@@ -243,7 +243,9 @@ def _stems(folder: Path, anchor: str = "") -> list[str]:
     return sorted({match[1] for match in matches if match is not None})
 
 
-def _recorded(folder: Path, stem: str, machine: Machine, reader: Reader, skipped: list[SkippedFile]) -> Recorded | None:
+def _recorded(
+    folder: Path, stem: str, machine: Machine, reader: TableReader, skipped: list[SkippedFile]
+) -> Recorded | None:
     side_path, file_path = folder / (stem + ENDING), folder / f"{stem}.json"
     side = read_sidecar(side_path, machine.name, skipped)
     file = read_results(file_path, machine.name, skipped)

@@ -23,7 +23,7 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
-from regress.history.kept import Kept
+from regress.history.kept import StateFile
 from regress.model import Case, Comparison, Confirmation, Metric, SelfCheck, Side, Spread, Verdict
 
 AA_FILE = "aa.json"
@@ -39,7 +39,7 @@ _Scatter = Annotated[float, Meta(ge=0, le=1e300)]
 """Standard deviation of the logarithms of round values."""
 _Freedom = Annotated[int, Meta(gt=0)]
 
-_Claim = tuple[str, str, Verdict, float | None, str, float]
+Claim = tuple[str, str, Verdict, float | None, str, float]
 """A Confirmation as its file has it."""
 
 Found = tuple[Case, Metric, Verdict, float | None]
@@ -67,9 +67,9 @@ class LastVerdict(NamedTuple):
 # -- checks of a side against itself -------------------------------------------------------------------------------------
 
 
-def _checks(folder: Path) -> Kept[dict[str, SelfCheck]]:
+def _checks(folder: Path) -> StateFile[dict[str, SelfCheck]]:
     """By machine, and UUID of the device, which is empty for a machine without one."""
-    return Kept(folder / AA_FILE, "machines", dict[str, SelfCheck])
+    return StateFile(folder / AA_FILE, "machines", dict[str, SelfCheck])
 
 
 def keep_aa(folder: Path, machine: str, device: str, found: SelfCheck) -> Path:
@@ -87,9 +87,9 @@ def last_aa(folder: Path, machine: str, device: str) -> SelfCheck | None:
 # -- how much each case's rounds scatter ---------------------------------------------------------------------------------
 
 
-def _spreads(folder: Path) -> Kept[dict[str, tuple[_Scatter, _Freedom]]]:
+def _spreads(folder: Path) -> StateFile[dict[str, tuple[_Scatter, _Freedom]]]:
     """By machine and case. Cards of one machine are not told apart: this plans what is measured, and decides nothing."""
-    return Kept(folder / NOISE_FILE, "machines", dict[str, tuple[_Scatter, _Freedom]])
+    return StateFile(folder / NOISE_FILE, "machines", dict[str, tuple[_Scatter, _Freedom]])
 
 
 def remember_noise(folder: Path, machine: str, seen: Mapping[str, Spread]) -> None:
@@ -116,9 +116,9 @@ def _pooled(before: Spread | None, now: Spread) -> Spread:
 # -- changes that were confirmed -----------------------------------------------------------------------------------------
 
 
-def _claims(folder: Path) -> Kept[dict[str, dict[str, list[_Claim]]]]:
+def _claims(folder: Path) -> StateFile[dict[str, dict[str, list[Claim]]]]:
     """By machine, case and metric."""
-    return Kept(folder / CONFIRMED_FILE, "machines", dict[str, dict[str, list[_Claim]]])
+    return StateFile(folder / CONFIRMED_FILE, "machines", dict[str, dict[str, list[Claim]]])
 
 
 def keep_confirmed(folder: Path, machine: str, command: str, base: str, head: str, found: Iterable[Found]) -> None:
@@ -142,6 +142,26 @@ def _keep(folder: Path, machine: str, command: str, base: str, head: str, judged
             known.append((base, head, verdict, ratio, command, time.time()))
 
 
+def confirmed_between(folder: Path, machine: str, base: str, head: str) -> dict[str, dict[str, list[Claim]]]:
+    """What is kept of these two commits on a machine, by case and metric, to be added elsewhere."""
+    found: dict[str, dict[str, list[Claim]]] = {}
+    for case, metrics in _claims(folder).read().get(machine, {}).items():
+        for metric, claims in metrics.items():
+            if own := [each for each in claims if each[:2] == (base, head)]:
+                found.setdefault(case, {})[metric] = own
+    return found
+
+
+def add_confirmed(folder: Path, machine: str, found: Mapping[str, Mapping[str, Sequence[Claim]]]) -> None:
+    """Keep what others of that machine have measured in turn. Raises StoreError."""
+    with _claims(folder).changing() as machines:
+        cases = machines.setdefault(machine, {})
+        for case, metrics in found.items():
+            for metric, claims in metrics.items():
+                known = cases.setdefault(case, {}).setdefault(metric, [])
+                known[:] = [*(each for each in known if each not in claims), *claims][-CONFIRMED:]
+
+
 def confirmed_in(folder: Path) -> Mapping[tuple[str, str, str], tuple[Confirmation, ...]]:
     """The confirmed changes, the oldest first, by machine, case (as `str` gives it) and metric."""
     return {
@@ -155,9 +175,9 @@ def confirmed_in(folder: Path) -> Mapping[tuple[str, str, str], tuple[Confirmati
 # -- the last verdicts ---------------------------------------------------------------------------------------------------
 
 
-def _verdicts(folder: Path) -> Kept[dict[str, dict[str, LastVerdict]]]:
+def _verdicts(folder: Path) -> StateFile[dict[str, dict[str, LastVerdict]]]:
     """By machine, case and metric."""
-    return Kept(folder / VERDICTS_FILE, "machines", dict[str, dict[str, LastVerdict]])
+    return StateFile(folder / VERDICTS_FILE, "machines", dict[str, dict[str, LastVerdict]])
 
 
 def remember_verdicts(folder: Path, machine: str, base: Side, head: Side, found: Iterable[Comparison]) -> None:

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Part:
+class ResultPart:
     """One result in one folder: the sidecar and asv's file, if present."""
 
     whose: tuple[str, ...] | None = None
@@ -43,7 +43,7 @@ class Part:
         cells = ((name, cells_of(row)) for name, row in self.file.rows.items())
         return frozenset((name, params, repr(cell)) for name, row in cells for params, cell in row.items())
 
-    def has_all_of(self, other: Part) -> bool:
+    def has_all_of(self, other: ResultPart) -> bool:
         """Whether everything in the other one is here unchanged. A quick check, because most of a history never changes."""
         if not set(other.data.split(b"\n")) <= set(self.data.split(b"\n")):
             return False
@@ -84,7 +84,7 @@ class Parts:
             )
         return str(first.relative_to(root))
 
-    def part(self, root: Path, machine: str, stem: str) -> Part:
+    def part(self, root: Path, machine: str, stem: str) -> ResultPart:
         """The result without what belongs to another machine or commit."""
         folder = self.folder(root, machine, stem)
         side_name, file_name = f"{folder}/{stem}{sidecar.ENDING}", f"{folder}/{stem}.json"
@@ -100,9 +100,9 @@ class Parts:
             named = (file.commit_hash, file.env_name)
             mine = (machine, *(whose or named))
             if self._strays(root, file_name, (str(file.params.get("machine")), *named), mine):
-                return Part(whose, data or b"")
+                return ResultPart(whose, data or b"")
             whose = named
-        return Part(whose, data or b"", file)
+        return ResultPart(whose, data or b"", file)
 
     def _results(self, root: Path, name: str) -> ResultsFile | None:
         """asv's file. A malformed row of a source is reported; in results_dir it would be lost, so it is an error."""
@@ -114,7 +114,7 @@ class Parts:
             self.skipped[SkippedFile(root / name, why, RESTORE)] = None
         return file
 
-    def lines(self, root: Path, name: str, part: Part) -> Lines:
+    def lines(self, root: Path, name: str, part: ResultPart) -> Lines:
         lines = lines_of(part.data)
         if lines.unreadable:
             why = f"{lines.unreadable} of its lines cannot be read: a writer was killed, or a merge went wrong"

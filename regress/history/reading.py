@@ -144,7 +144,7 @@ def interval_of(low: Any, high: Any) -> Interval | None:
 # -- rows to tables ------------------------------------------------------------------------------------------------------
 
 
-class Reader:
+class TableReader:
     """Makes tables of rows; `entries` are those of benchmarks.json. What many rows share is made once."""
 
     def __init__(self, entries: Mapping[str, Mapping[str, Any]]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from regress.history.cells import newest_alike, recorded_later
-from regress.history.reading import AsvRow, AsvTable, Reader
+from regress.history.reading import AsvRow, AsvTable, TableReader
 from regress.history.sidecar import Kept
 from regress.model import Benchmark, Machine, Round
 
@@ -100,7 +100,7 @@ def of_asv(commit_sha: str, machine: Machine, environment: str, source: Path, ta
     return Recorded(commit_sha, machine, environment, (), defined, source, asv=every)
 
 
-def put_together(empty: Recorded, kept: Sequence[Kept], rows: Mapping[str, AsvRow], reader: Reader) -> Recorded:
+def put_together(empty: Recorded, kept: Sequence[Kept], rows: Mapping[str, AsvRow], reader: TableReader) -> Recorded:
     """`empty` with the rounds of its sidecar, and what asv's file has beyond them: benchmarks and cases that only it knows, and
     benchmarks that asv measured later."""
     if not kept:

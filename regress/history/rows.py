@@ -110,7 +110,7 @@ class _Once(dict[bytes, T]):
         return found
 
 
-class Reader:
+class RowReader:
     """Reads rows. There may be millions, mostly regular, so it works a column at a time."""
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ from regress.errors import StoreError, quoted
 from regress.history import disk, loading, names, sidecar
 from regress.history.cells import newest_alike, rows_of
 from regress.history.loading import ANCHOR, BENCHMARKS_FILE, MACHINE_FILE
-from regress.history.reading import Reader
+from regress.history.reading import TableReader
 from regress.history.recorded import CommitResults, Loaded, Recorded, SkippedFile, put_together
 from regress.history.results_file import (
     BENCHMARKS_VERSION,
@@ -236,7 +236,7 @@ class Store:
             side = loading.read_sidecar(path, machine, [])
             if side.header is not None and side.header.beside:
                 empty = Recorded(side.header.commit, Machine(machine), side.header.environment, (), {}, path)
-                found.append(Remeasured(put_together(empty, side.kept, {}, Reader({})), side.header.beside))
+                found.append(Remeasured(put_together(empty, side.kept, {}, TableReader({})), side.header.beside))
         return tuple(found)
 
     def commits(self, machine_name: str | None = None) -> tuple[CommitResults, ...]:

@@ -97,8 +97,9 @@ Entries = list[tuple[_Entry, dict[str, float]]]
 """Of one case: each repetition, or the aggregate, with the counters of the author's own."""
 
 
-def knows(content: Any) -> bool:
+def knows(raw: Raw) -> bool:
     """Whether it is such a document: of those that have benchmarks, the one whose context names a library or a build."""
+    content = raw.content
     context = content.get("context") if isinstance(content, dict) else None
     return isinstance(context, dict) and "benchmarks" in content and "executable" in context
 

@@ -11,7 +11,6 @@ import itertools
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -86,8 +85,9 @@ class _Written(msgspec.Struct):
     devices: list[_Device] | None = None
 
 
-def knows(content: Any) -> bool:
+def knows(raw: Raw) -> bool:
     """Whether it is such a document."""
+    content = raw.content
     meta = content.get("meta") if isinstance(content, dict) else None
     version = meta.get("version") if isinstance(meta, dict) else None
     return isinstance(version, dict) and "nvbench" in version

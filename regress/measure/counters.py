@@ -20,7 +20,7 @@ class Counted:
 
     values: Dict[str, Measured] = field(default_factory=dict)
     kernels: List[str] = field(default_factory=list)
-    """In the order of their first launch, as the binary spells them. A graph does not tell what is in it."""
+    """In the order of their first launch, as the binary spells them. The contents of a graph are not listed."""
     unavailable: str = ""
 
 
@@ -81,7 +81,7 @@ class CompileWatch:
 
 
 def _compilations() -> Dict[Any, int]:
-    """How often dynamo has compiled each frame. The counter holds no more than that, and no public interface holds it all."""
+    """How often dynamo has compiled each frame. The counter is limited to that, and no public interface has the total."""
     module = sys.modules.get("torch._dynamo.convert_frame")
     counter: Mapping[Any, int] = getattr(module, "FRAME_COMPILE_COUNTER", {})
     return dict(counter)

@@ -28,8 +28,7 @@ WINDOW_S = 200e-6
 MOST_BEHIND_S = 1e-3
 """Device work of a window of host time, which has to be waited for."""
 LAUNCHES_SPARE = 1.25
-"""Of a window of host time, for how long the device is kept busy: where that is too short, nothing is lost but that launches
-may find it idle."""
+"""How long the device is kept busy during a window of host time; if that is too short, launches may merely find it idle."""
 BLOCK_SAMPLES = 24
 WARM_CALLS = 3
 WARM_BLOCKS = 4
@@ -44,7 +43,7 @@ ESCAPED_SHARE = 0.02
 SHORTEST_CONTROL_S = 50e-6
 AHEAD_S = 50e-6
 AHEAD_SHARE = 0.5
-"""Wider than for what is left behind: the latencies of an empty queue are in it."""
+"""Wider than for leftovers, because it includes the latencies of an empty queue."""
 ESCAPES = "works on a stream that it does not name in streams(): no device time"
 
 
@@ -115,7 +114,7 @@ class DeviceLoop(Blocks):
         return LaunchWindows(self._call, self._backend, calls, warm_calls, before, spin_s, several_threads, behind)
 
     def _lanes_for(self, call_s: float, protocol: Protocol) -> int:
-        """Lanes that one sample each fits the budget of, where the call's work goes to the current stream, whichever it is."""
+        """Lanes for which one sample each fits the budget, if the call's work follows the current stream."""
         wanted = min(LANES, protocol.samples_min, int(protocol.window_budget_s / (call_s * protocol.calls)))
         lanes = self._backend.lanes(1 if self._backend.ranks.several else wanted)
         if wanted < 2 or len(lanes) < wanted or self._streams:
@@ -197,10 +196,11 @@ class DeviceLoop(Blocks):
                 return found
 
     def _trend(self, found: DeviceSamples, lanes: Sequence[ContextManager[object]], calls: int) -> Optional[float]:
-        """How far the call's level has moved since its first samples; None if nobody can tell.
+        """How far the call's level has moved since its first samples; None if unknown.
 
-        Each lane has its samples at a time of its own, so a difference of lanes may be one of time: the first lane is measured
-        once more, and those samples count for nothing else."""
+        Each lane is sampled at a different time, so a difference between lanes may be one of time: the first lane is measured
+        once more, and those samples count for nothing else.
+        """
         if len(lanes) == 1:
             ends = len(found.device) // 4
             first, last = found.device[:ends], found.device[len(found.device) - ends :]

@@ -1,4 +1,4 @@
-"""Memory: what one call needs on the device, what its output holds, what it leaves; and the most a process needed."""
+"""Memory: what one call needs on the device, what its output holds, what it leaves; and the peak of a process."""
 
 from __future__ import annotations
 

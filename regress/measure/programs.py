@@ -41,7 +41,7 @@ def _program(name: str, owner: Any, folder: str) -> Program:
         raise ValueError(f"it has {len(params)} params and {len(names)} param_names")
     env = getattr(owner, "env", {})
     if not isinstance(env, dict) or not all(isinstance(each, str) for pair in env.items() for each in pair):
-        raise ValueError("its env is no dict of text")
+        raise ValueError("its env is not a dict of strings")
     timeout, (file, line) = getattr(owner, "timeout", None), source_of(owner, folder)
     declared = {each: getattr(owner, each, None) for each in DECIDING}
     return Program(
@@ -65,14 +65,14 @@ def _program(name: str, owner: Any, folder: str) -> Program:
 def _words(owner: Any, name: str) -> List[str]:
     words = getattr(owner, name, [])
     if not isinstance(words, (list, tuple)) or not all(isinstance(each, str) for each in words):
-        raise ValueError(f"its {name} is no list of words")
+        raise ValueError(f"its {name} is not a list of words")
     return list(words)
 
 
 def _axes(params: Any) -> List[List[str]]:
     """The parameters as words of a command; as in asv one list of values is one parameter."""
     if not isinstance(params, (list, tuple)):
-        raise ValueError("its params are no list")
+        raise ValueError("its params are not a list")
     axes: Sequence[Any] = params if params and all(isinstance(axis, (list, tuple)) for axis in params) else [params]
     found = [[str(value) for value in axis] for axis in axes if axis]
     if any(len(set(axis)) < len(axis) for axis in found):

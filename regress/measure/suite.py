@@ -60,7 +60,7 @@ Found = Tuple[List[Benchmark], List[SuiteProblem]]
 
 
 class Suite:
-    """The benchmarks of a folder. Modules are imported when first needed, so that one case does not import the whole suite."""
+    """The benchmarks of a folder. Modules are imported on demand, so one case does not import the whole suite."""
 
     def __init__(
         self, folder: str, overrides: Dict[str, Any], roots: Sequence[str] = (), cuda: Sequence[str] = ()
@@ -88,8 +88,8 @@ class Suite:
     # -- discovery -------------------------------------------------------------------------------------------------------
 
     def discover(self, announce: Callable[[str], None] = lambda module: None) -> Found:
-        """Every benchmark of the suite, and what could not be imported or used; `programs` are found too. `announce` is told of
-        each module before it is imported."""
+        """Every benchmark of the suite, and what could not be imported or used; `programs` are found too. `announce` is called
+        with each module before its import."""
         from .programs import programs_in  # which needs what stands here
 
         problems: List[SuiteProblem] = []
@@ -145,7 +145,7 @@ class Suite:
             yield from self._modules(f"{name}.{child}", problems, announce)
 
     def _used_by(self, recipe: _Recipe, benchmark: Any) -> Dict[str, str]:
-        """What the benchmark uses of the suite's code; empty if the author says by its version what is the same."""
+        """The code of the suite that the benchmark uses; empty if the author declares a version."""
         if declared_version(benchmark) is not None:
             return {}
         name = recipe.attribute if recipe.owner is None else recipe.owner.__name__
@@ -157,8 +157,8 @@ class Suite:
     # -- one benchmark ---------------------------------------------------------------------------------------------------
 
     def get(self, name: str) -> Any:
-        """A fresh benchmark of that name, with the overrides in force: what a case leaves in its instance, the next one does
-        not see, and what it holds is freed with it. Imports the benchmark's module alone where the name tells which.
+        """A fresh benchmark of that name, with the overrides in force: the next one does not see what a case leaves in its
+        instance, and its memory is freed with it. Imports only the benchmark's module if the name shows which.
 
         Raises LookupError if the suite has no such benchmark, and whatever the import or the constructor raises.
         """
@@ -194,7 +194,7 @@ class Suite:
 
 
 class _Recipe(NamedTuple):
-    """How to make a benchmark again: where its function is."""
+    """How to make a benchmark again: the location of its function."""
 
     attribute: str
     module: ModuleType
@@ -202,7 +202,7 @@ class _Recipe(NamedTuple):
     member: Any
 
     def make(self) -> Any:
-        """The benchmark, or None if the function is none."""
+        """The benchmark, or None if the function is not one."""
         from asv_runner.discovery import _get_benchmark
 
         return _get_benchmark(self.attribute, self.module, self.owner, self.member)
@@ -238,7 +238,7 @@ class _Recipe(NamedTuple):
                 )
 
     def misnamed(self) -> List[SuiteProblem]:
-        """A line where only its `benchmark_name` keeps a function from being a benchmark: asv tells its type by that."""
+        """A message if only its `benchmark_name` keeps a function from being a benchmark: asv takes the type from it."""
         name = getattr(self.member, "benchmark_name", None)
         if name is None or getattr(self.member, "skip_benchmark", False) or not _is_benchmark(self.attribute):
             return []
@@ -357,11 +357,11 @@ def needs_device(benchmark: Any) -> bool:
 
 
 class ParamTexts:
-    """The parameters of benchmarks as asv writes them: asv's own function, and what is done to its texts. They are kept: a
-    benchmark is made again for each visit, and may have thousands of parameters.
+    """The parameters of benchmarks as asv writes them: asv's own function, with changes to its texts. They are cached, because
+    a benchmark is made again for each visit and may have thousands of parameters.
 
-    There is no memory address in a text: asv strips one only where it ends the text, and a series whose name changes with every
-    process is none. Of a long one there is the beginning and a word for all of it: a text stands in many places of a history.
+    Texts contain no memory addresses: asv strips one only at the end of a text, and a series whose name changes with every
+    process is useless. A long text is shortened to its beginning and a hash, because a history repeats it often.
     """
 
     def __init__(self, by_asv: Callable[[List[List[Any]]], List[List[str]]]) -> None:
@@ -407,7 +407,7 @@ def load_cache(benchmark: Any, directory: str) -> None:
 
 
 def source_of(func: Any, folder: str) -> Tuple[str, int]:
-    """File, named from what holds the suite's folder, and line of a function or class; nothing where that is not known."""
+    """File, relative to the parent of the suite's folder, and line of a function or class; nothing if unknown."""
     try:
         file = inspect.getsourcefile(func) or ""
         return os.path.relpath(file, os.path.dirname(folder)), inspect.getsourcelines(func)[1]
@@ -431,7 +431,7 @@ def _can_be_made(owner: Any) -> bool:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether JSON has it."""
+    """Whether JSON can represent it."""
     try:
         json.dumps(value)
     except (TypeError, ValueError):

@@ -15,14 +15,15 @@
     Comparison  one case and metric, base against head, with a verdict and its reasons
     Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
     Conditions  the state of the device during rounds: its clock, throttling, other processes
-    Series      one case and metric on one machine, device and environment over commits
-    Corrected   a value of a series with the machine's effect removed, by windows in turn with other commits
+    Series      one case and metric on one machine, model of GPU and environment over commits
+    Corrected   a value of a series without the effect of who measured it: the machine, by windows in turn with other commits,
+                or the card and the job, by commits that several cards have measured
     ChangePoint a change of level in a series: first commit at the new level, commits to blame, ratio, state
     Shift       changes of many unrelated benchmarks at one commit that suggest the machine, or a step back
     Breakage    a case that stopped giving numbers: since which commit, commits to blame, its message
     Anchor      an old commit measured again: if it moved, the machine did
     AnchorCheck  the result for an anchor: which values differ from when it was recorded
-    Confirmation a change that was measured in turn and confirmed, so the history counts it as confirmed too
+    Confirmation a change that was measured in turn: confirmed, so the history counts it as confirmed too, or found to be none
     Acknowledgement  an entry of the acknowledgement file: a known change that raises no alarm until it expires
     KernelDiff  a kernel on both sides: launches and seconds a call, and how they were matched
     Explanation where the difference between two profiles went: kernels, copies, idle time
@@ -39,6 +40,7 @@
     Implementations  one operation implemented in several ways: a Standing for each combination of the other parameters
     Standing    the implementations at one combination: the fastest, or that no difference is shown
     Stretch     neighbouring sizes with the same answer; where it changes is a crossover
+    Kind        nodes of a cluster that are alike: one machine in the history, whichever of them measured
     Report      everything a renderer needs, already computed
 
 "Significant" means beyond noise, "large" means beyond the threshold: two questions, two words. A ratio is head/base. A time
@@ -148,7 +150,16 @@ from regress.model.series import (
     Way,
     outside,
 )
-from regress.model.settings import DEFAULT_ENVIRONMENT, EXISTING, THRESHOLD_KINDS, Environment, Setting, Settings
+from regress.model.settings import (
+    DEFAULT_ENVIRONMENT,
+    EXISTING,
+    THRESHOLD_KINDS,
+    Cluster,
+    Environment,
+    Kind,
+    Setting,
+    Settings,
+)
 from regress.stats.summary import Summary
 
 __all__ = [
@@ -186,6 +197,7 @@ __all__ = [
     "ChangePoint",
     "Changed",
     "Check",
+    "Cluster",
     "Commit",
     "Comparison",
     "Conditions",
@@ -210,6 +222,7 @@ __all__ = [
     "KernelDiff",
     "KernelMetrics",
     "KernelUse",
+    "Kind",
     "Lane",
     "Listed",
     "Machine",

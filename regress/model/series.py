@@ -179,7 +179,8 @@ class ChangePoint:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """A change that a command has confirmed by measuring two commits in turn. `ratio` is head over base."""
+    """What a command says of a change, by measuring two commits in turn: that it is one, or, with the verdict `unchanged`, that
+    it is none. `ratio` is head over base."""
 
     base: str
     """Full hash."""

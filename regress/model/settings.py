@@ -36,6 +36,52 @@ class Environment:
         return bool(self.asv) and not self.asv.startswith(EXISTING)
 
 
+@dataclass(frozen=True)
+class Kind:
+    """Nodes of one kind in a cluster: what a job on one of them asks for. Its name is the machine's in the history."""
+
+    name: str
+    partition: str = ""
+    gres: str = ""
+    """As Slurm has it: "gpu:h100:1". A job measures on all GPUs that it names."""
+    time_s: float = 3600.0
+    """How long a job may take; in the file `time`, such as "1h"."""
+    at_most: int = 8
+    """How many jobs run at once."""
+    constraint: str = ""
+    account: str = ""
+    qos: str = ""
+    reservation: str = ""
+    exclusive: bool = False
+    """Whether a job has its node for itself."""
+    options: tuple[str, ...] = ()
+    """Further options of sbatch, as they are."""
+    setup: tuple[str, ...] = ()
+    """Lines of shell that a job begins with, after those of the cluster."""
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs a job has."""
+        count = self.gres.rpartition(":")[2]
+        return int(count) if count.isdigit() else 1
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where a command with `--on` measures: the kinds of nodes, and what reaches them."""
+
+    engine: str = "slurm"
+    """slurm, or local (processes of this host)."""
+    shared: str = ""
+    """Folder that all nodes see under this path; empty, for `local` only: one in the cache."""
+    scratch: str = ""
+    """Folder of a node, which its shell expands ("/local/$USER"), and which may be lost at any time; empty: one in /tmp, or
+    for `local` in the cache."""
+    setup: tuple[str, ...] = ()
+    """Lines of shell that every job begins with."""
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+
+
 THRESHOLD_KINDS = ("time", "host", "memory")
 """Kinds of metrics that have a threshold each among the settings."""
 
@@ -125,6 +171,8 @@ class Settings:
     """Default environment of a side; empty: asv's if `environment_type` names one, else worktree."""
     environments: Mapping[str, Environment] = field(default_factory=dict)
     """Further environments by name, for `--base-env`, `--head-env` and `--env`."""
+    cluster: Cluster = field(default_factory=Cluster)
+    """Where a command with `--on` measures."""
     # places
     machine: str = ""
     """Name of this machine in results_dir; empty: asv's own machine file, else the host's name."""

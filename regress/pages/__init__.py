@@ -1,15 +1,15 @@
-"""What the pages of the HTML report show: the nouns, and what makes them of a project's history. `report.html` writes them.
+"""The data of the HTML report's pages: the nouns, and how they are made from a project's history. `report.html` writes them.
 
-    Site        the whole report: an index, and a Leaf for each benchmark that is made when it is needed
+    Site        the whole report: an index, and a Leaf for each benchmark, made on demand
     Index       all that is known without opening a benchmark
     Row         one case and metric in one place, as the overview lists it
-    Values      what was measured of each row, which is loaded where it is needed
+    Values      the measurements of each row, loaded on demand
     Event       one change of level, seen in one or many cases and places
-    Shift       events of many benchmarks that are one: the machine's, it seems, or a step back to what was
+    Shift       events of many benchmarks that are one: probably the machine, or a return to an earlier level
     Leaf        one benchmark: a Shard for its page, and its Part of the index
     Line        one Series as its page draws it
-    Account     what the difference of two commits comes from, with all that was kept of it
-    Told        what a change comes from, in a sentence: which Account says so
+    Account     the cause of a difference between two commits, with everything that was kept
+    Told        the cause of a change, in a sentence, and the Account behind it
     Sides       the implementations of one benchmark side by side, at one commit in one place
 
 A place is a machine, a device and an environment: what is never averaged over. `commits` of the index are those with results,
@@ -17,16 +17,16 @@ in the order of the graph, and whatever has the type `At` counts in them; in a S
 that a commit without results of a benchmark leaves its Shard as it is. The names are those of the data in the pages; of what
 there is a lot (Row, Level, Event, Broken) the values stand in order, and Index.fields has the names.
 
-What makes them is imported by `regress report` alone:
+Only `regress report` imports the modules that make them:
 
-    branch      the commits of the report: those with results, tags, who may be to blame
+    branch      the commits of the report: those with results, tags, commits to blame
     lines       one Series as a chart draws it, with the interval of each value
     rows        one Series as the overview lists it: its status
     events      change points that are one event, in several cases and places
     shifts      events of many benchmarks that are one
-    accounts    what the changes of a benchmark come from
+    accounts    the causes of a benchmark's changes
     broken      what fails, and since when
-    implementations  which is the fastest at each size, at the newest commit and at releases
+    implementations  the fastest at each size, at the newest commit and at releases
     leaves      a benchmark at a time: its Shard and its Part of the index
     contents    the index: all Parts, put together
 """

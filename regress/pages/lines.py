@@ -28,7 +28,7 @@ DIGITS = 5
 """Of a value, at least."""
 MOST_DIGITS = 15
 """Digits of a float."""
-_WORDS = {"gpu_uuid": "device"}
+_WORDS = {"gpu_uuid": "device", "power_limit_w": "power limit (W)", "clock_limit_hz": "clock limit (Hz)"}
 _HIDDEN = frozenset({"version", "unit"})
 
 

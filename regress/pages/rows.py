@@ -10,7 +10,7 @@ from regress.model import Verdict
 from regress.pages import SPARK_LETTERS, STATUSES, Level, Row
 from regress.pages.lines import Levelled, measured_of
 from regress.stats.summary import median
-from regress.trends.changes import lacking
+from regress.trends.changes import lacking, why_tentative
 from regress.units import counted, format_change
 
 SPARK_STEPS = 60
@@ -74,7 +74,7 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
         return "regressed", ""
     known = next((each.acknowledged for each in reversed(large) if each.acknowledged and not each.recovered_by), None)
     if large and large[-1].state == "tentative" and large[-1].acknowledged is None:
-        return "tentative", "too few results at the new level: measure again"
+        return "tentative", f"{why_tentative(large[-1])}: measure again"
     if known is not None:
         return "acknowledged", known.words
     if large:

@@ -340,7 +340,7 @@ DOCUMENTS: dict[str, dict[str, Source]] = {
     "doctor": {"checks": "checks", "aa": _itself},
     "init": _same("checks", "cases", "counts", "block"),
     "build": {"builds": "builds"},
-    "merge": {"folders": "merged"},
+    "merge": _same("changes", "shifts", "breakages") | {"folders": "merged"},
     "ack": _same("remark", "acknowledgements"),
     "profiled": _MEASURED | {"verdict": "state", "profiles": "profiled", "difference": "profiled_difference"},
     "metered": _MEASURED | {"verdict": "state", "metered": "metered"},

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from regress.errors import RegressError
-from regress.history.kept import Kept
+from regress.history.kept import StateFile
 from regress.measure.wire import HARNESS_VERSION, Ceilings
 from regress.model import Failure
 
@@ -74,9 +74,9 @@ def keep(folder: Path, facts: Mapping[str, Any], found: Ceilings) -> None:
         devices[str(facts["gpu_uuid"])] = made
 
 
-def _kept(folder: Path) -> Kept[_Measured]:
+def _kept(folder: Path) -> StateFile[_Measured]:
     """By the UUID of the card."""
-    return Kept(folder / FILE, "devices", _Measured)
+    return StateFile(folder / FILE, "devices", _Measured)
 
 
 def _measured_with(facts: Mapping[str, Any]) -> tuple[str, int]:

@@ -30,7 +30,7 @@ from regress.run.environments import Prepared
 from regress.run.environments.tree import unbuilt
 from regress.run.job import Job, Measured, Sink, Steps, Watcher
 from regress.run.lanes import Lane, Lanes, at_once
-from regress.run.overhead import Clock
+from regress.run.overhead import OverheadClock
 from regress.run.problems import apart, problems_of
 from regress.run.turns import Turns
 from regress.run.unmatched import nothing_matches, unmatched
@@ -74,7 +74,7 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
         [lane.visits.imported for lane in lanes.all],
         {each.side.name: f"{each.side.name} {each.side.label}" for each in job.sides if not each.environment.installs},
     )
-    clock = Clock()
+    clock = OverheadClock()
     for each in (spent for lane in lanes.all for spent in lane.visits.clock.spent.values()):
         clock.add(each)
     measured.durations = clock.spent
@@ -117,7 +117,7 @@ def nothing_selected(job: Job, problems: Iterable[SuiteProblem], benchmarks: Ite
         return NothingMeasured(
             f"no benchmark in {job.suite} could be run",
             why=f"{fatal[0].where}: {fatal[0].message}",
-            fix='mend that program, or what makes it: "build" under "regress" in asv.conf.json',
+            fix='fix that program, or its build: "build" under "regress" in asv.conf.json',
         )
     if fatal:
         return NothingMeasured(

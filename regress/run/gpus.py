@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from regress.errors import RegressError
-from regress.measure.backend import cuda, fake
+from regress.measure.backend import DeviceError, cuda, fake
 from regress.run.nvml import module, opened
 
 ALL = "all"
@@ -40,6 +41,14 @@ def shown(kind: str) -> list[str]:
 def scripted() -> str:
     """The UUID of the scripted device that is measured on where none is named."""
     return str(fake.FakeBackend().facts()["gpu_uuid"])
+
+
+@functools.cache
+def architectures() -> str:
+    """The compute capabilities that a compiler here finds for itself, of all GPUs that are shown; empty if there is none."""
+    with contextlib.suppress(DeviceError):
+        return " ".join(sorted(set(cuda.visible_architectures())))
+    return ""
 
 
 def named(words: Sequence[str], shown: Sequence[str], nvml: Any = None) -> tuple[Gpu, ...]:

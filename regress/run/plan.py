@@ -298,7 +298,7 @@ def refusal_by_itself(benchmark: Benchmark, named: int = 1) -> Failure | None:
     """Why a benchmark cannot run in a single process; None where it can."""
     ranks, _ = ranks_of(benchmark)
     if benchmark.program:
-        return Failure("skipped", "a program of its own measures it, and is run as a whole")
+        return Failure("skipped", "a separate program measures it, and runs as a whole")
     if ranks > 1:
         return Failure("skipped", f"it has {ranks} ranks, and this runs one process")
     return refusal(benchmark, named)

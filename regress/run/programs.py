@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import shutil
 import subprocess
 import tempfile
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from regress.choices import IMPORTED
+from regress.choices import IMPORTED, MAPPED
 from regress.errors import DocumentError
 from regress.files import scratch
 from regress.importers import Document, benchmarks_of, param, read, read_list, rounds_of
@@ -97,8 +98,8 @@ class Programs:
                 self._first[side.side.name, program.name, combination] = ran
         try:
             found = benchmarks_of(documents, program.name)
-        except ValueError as error:
-            problems.append(_problem(program, Failure("error", str(error))))
+        except DocumentError as error:
+            problems.append(_problem(program, Failure("error", f"{error.what}: {error.why}")))
             return {}
         return {name: _declared(each, program) for name, each in found.items()}
 
@@ -158,7 +159,7 @@ def _reply(task: Task, benchmark: Benchmark, ran: Ran, found: Round | None, task
 
 def _missing(ran: Ran) -> Failure:
     """Why there is nothing of a case."""
-    what = "the program gave no such case this time"
+    what = "the program did not report this case"
     if ran.failure is None:
         return Failure("error", what)
     if ran.document is None:
@@ -261,22 +262,25 @@ def _ended_badly(code: int, said: str) -> Failure:
 
 def _not_started(program: str, side: Prepared, folder: Path, error: OSError) -> str:
     why = (error.strerror or str(error)).lower()
-    there = "" if folder.is_dir() else f", as {side.side.label} has no folder {folder.relative_to(side.tree)}"
-    return (
-        f'{program} cannot be run on {side.side.label}: {why}{there}; "build" in the configuration says how it is made'
-    )
+    there = "" if folder.is_dir() else f", because there is no folder {os.path.relpath(folder, side.tree)}"
+    return f'{program} cannot be run on {side.side.label}: {why}{there}; set "build" in the configuration to build it'
 
 
 def _read(output: Path, program: Program, listing: bool) -> tuple[Document | None, Failure | None]:
-    """What it has written, or why that is no document."""
-    if program.format not in IMPORTED:
-        return None, Failure("error", f"there is no format {program.format!r}; known are {', '.join(IMPORTED)}")
-    if not output.exists():
-        return None, Failure("error", "it has written nothing to {output}")
+    """What it has written, or why that is no document. To the name of a file some append an ending, a file for each kind."""
+    if program.format not in (known := (*IMPORTED, *MAPPED)):
+        return None, Failure("error", f"there is no format {program.format!r}; known are {', '.join(known)}")
+    files = [output] if output.exists() else sorted(output.parent.glob(f"{output.name}.*"))
+    if not files:
+        return None, Failure("error", "it wrote nothing to {output}")
     try:
-        return (read_list if listing else read)(output, program.format), None
+        found = [
+            read_list(each, program.format) if listing else read(each, program.format, program.mapping)
+            for each in files
+        ]
     except DocumentError as error:
-        return None, Failure("error", f"what it has written is no document of {program.format}: {error.why}")
+        return None, Failure("error", f"its output is not a document of {program.format}: {error.why}")
+    return replace(found[0], cases=tuple(case for each in found for case in each.cases)), None
 
 
 def _tail(file: Path) -> str:

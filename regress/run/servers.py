@@ -180,7 +180,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Ends:
+class WorkerEnds:
     """What a worker is given: its folder, and the descriptors it reads commands from, writes replies to, and prints to."""
 
     home: Path
@@ -189,7 +189,7 @@ class Ends:
     log: int
 
 
-Start = Callable[[Ends], Handle]
+Start = Callable[[WorkerEnds], Handle]
 """Starts the process behind the ends."""
 
 
@@ -204,7 +204,7 @@ def seated(place: Place | None) -> tuple[tuple[str, ...], tuple[int, ...]]:
 def fresh(start: Path, python: str, variables: Mapping[str, str], *more: str, fds: tuple[int, ...] = ()) -> Start:
     """Starts an interpreter. `more` are further arguments, `fds` further descriptors that it inherits."""
 
-    def launch(ends: Ends) -> subprocess.Popen[bytes]:
+    def launch(ends: WorkerEnds) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [python, "-X", "faulthandler", str(start), "--read", str(ends.read), "--write", str(ends.write), *more],
             cwd=ends.home / "cwd",
@@ -276,7 +276,7 @@ class Server:
         log_read, log_write = os.pipe()
         self._log, self._killed = Log(log_read), False
         try:
-            self._process = start(Ends(self._home, command_read, reply_write, log_write))
+            self._process = start(WorkerEnds(self._home, command_read, reply_write, log_write))
         except BaseException:
             self._release()
             raise
@@ -508,7 +508,7 @@ class ForkServer:
         """Starts a process that forks, with that end of a socket."""
         return lambda ends: self._fork(ends, (end,), serves=True)
 
-    def _fork(self, ends: Ends, more: tuple[int, ...], **how: Any) -> Child:
+    def _fork(self, ends: WorkerEnds, more: tuple[int, ...], **how: Any) -> Child:
         """Raises Died or TimedOut where the server does not answer any more."""
         fds = [ends.read, ends.write, ends.log, *more]
         self.server.send(Fork(str(ends.home), len(fds), **how))

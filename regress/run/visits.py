@@ -32,7 +32,7 @@ from regress.model import Benchmark, Duration, Failure, Round
 from regress.run import groups, plan
 from regress.run.environments import Prepared
 from regress.run.groups import Group, Parted
-from regress.run.overhead import Clock, Overhead, Spent
+from regress.run.overhead import Overhead, OverheadClock, Spent
 from regress.run.processes import Processes
 from regress.run.programs import Programs
 from regress.run.ranks import Ranks
@@ -74,7 +74,7 @@ class Visits:
     """By side: the facts of the process that did so."""
     overheads: list[Overhead] = field(default_factory=list)
     """Of each process that visited all its cases."""
-    clock: Clock = field(default_factory=Clock)
+    clock: OverheadClock = field(default_factory=OverheadClock)
     imported: dict[str, bool] = field(default_factory=dict)
     """By side, once a process of it has ended: whether any has imported code of the repository."""
     parted: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)

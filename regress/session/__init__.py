@@ -1,12 +1,12 @@
 """What the measuring commands share: a project, the machine that measures it, and what is recorded of both.
 
-devices     the GPUs that are measured on, and how this process has them for itself
-remarks     what is said of rounds that were measured
+devices     the GPUs in use, and their locks
+remarks     warnings about measured rounds
 recorder    results on their way into the history
-checkout    the checkout as a side: what of it is measured, and what is kept of that
+checkout    the checkout as a side: what is measured, and what is recorded
 fitness     what a machine lacks for measuring on a device
-throughput  what was achieved, from declared work
-explanation  what regressed, profiled on both sides
+throughput  work per second, from declared work
+explanation  profiles regressions on both sides
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regress.compare import Steps, spreads_of
+from regress.compare import CheckSteps, spreads_of
 from regress.compare.rule import is_critical
 from regress.errors import NothingMeasured, RegressError, StoreError
 from regress.errors import quoted as quoted
@@ -144,7 +144,7 @@ class Session(Project):
             )
         return own
 
-    def steps(self, job: Job) -> Steps | FixedRounds:
+    def steps(self, job: Job) -> CheckSteps | FixedRounds:
         """The steps of a check that begins now: the rounds of the job, which a budget bounds that was asked for; where it has
         none, as many as are needed, planned by what past checks on this machine have seen."""
         from regress.run.plan import FixedRounds
@@ -153,7 +153,9 @@ class Session(Project):
         if job.rounds:
             asked_for = "budget_s" in self.request.overrides
             return FixedRounds(job.rounds, time.monotonic() + settings.budget_s if asked_for else math.inf)
-        return Steps(settings, time.monotonic, remembered_noise(self.cache, self.machine.name), len(self.devices.named))
+        return CheckSteps(
+            settings, time.monotonic, remembered_noise(self.cache, self.machine.name), len(self.devices.named)
+        )
 
     def remember(self, comparisons: Iterable[Comparison]) -> None:
         """Keep how much each case scattered, for the next check. Where that cannot be written, it is not."""

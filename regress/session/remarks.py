@@ -32,7 +32,7 @@ def remarks(config: Config, measured: Measured, job: Job, ceilings: Ceilings) ->
         found += dict.fromkeys(each for facts in measured.facts.values() for each in complaints(facts, torch))
     beside = {(each.name, *each.params) for each in measured.rounds if "beside" in each.facts}
     if beside:
-        several = f"{counted(len(beside), 'case')} measured while other GPUs measured"
+        several = f"{counted(len(beside), 'case')} measured together with other GPUs"
         found.append(f"host_time and wall_time are left out of {several}: they share the host")
     if any(facts.get("scripted") for facts in measured.facts.values()):
         found.append("the device is scripted: times are stated by the code, not measured")

@@ -1,5 +1,5 @@
-"""Text in a terminal or a log: how it is painted, what becomes of text from outside, and columns.
+"""Text for a terminal or a log: colours, foreign text, and columns.
 
-style  how to print: Style, colours, what becomes of text that did not come from us
+style  Style, colours, and making foreign text harmless
 table  aligned columns
 """

@@ -17,7 +17,7 @@ _OPPOSITE: dict[DiffKind, DiffKind] = {
 
 
 @dataclass(frozen=True)
-class Change:
+class OrientedChange:
     """An explanation oriented so that the rules find what the head has more of, and whether it is the true head."""
 
     found: Explanation
@@ -50,7 +50,7 @@ class Change:
             return after > before
         return self.found.difference_s >= 0
 
-    def turned(self) -> Change:
+    def turned(self) -> OrientedChange:
         """The other way round."""
         found = self.found
         turned = replace(

@@ -25,8 +25,8 @@ from regress.traces.timeline import (
     CopyKind,
     HostEvent,
     Launch,
+    MarkedRange,
     Operator,
-    Range,
     Size3,
     Sync,
     Timeline,
@@ -115,7 +115,8 @@ def _timeline(
         ),
         operators=operators,
         ranges=tuple(
-            Range(each.name, *_times(each, origin), thread=_number(each.tid)) for each in events["user_annotation"]
+            MarkedRange(each.name, *_times(each, origin), thread=_number(each.tid))
+            for each in events["user_annotation"]
         ),
         allocations=_allocations(moments, origin),
         overheads=tuple(
@@ -282,21 +283,21 @@ class TraceEvent(msgspec.Struct, gc=False):
     args: TraceArgs = msgspec.field(default_factory=TraceArgs)
 
 
-class Trace(msgspec.Struct):
+class TraceFile(msgspec.Struct):
     traceEvents: list[TraceEvent]
     deviceProperties: list[dict[str, Any]] = []
 
 
-def load(path: Path) -> Trace:
+def load(path: Path) -> TraceFile:
     """The trace in the file. Raises ProfileError."""
     data = _bytes(path)
     try:
-        return msgspec.json.decode(data, type=Trace)
+        return msgspec.json.decode(data, type=TraceFile)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         pass  # a bare NaN, which torch writes sometimes, or something that is no trace
     try:
         loose = json.loads(data.decode(errors="replace"))
-        return msgspec.convert({"traceEvents": loose} if isinstance(loose, list) else loose, Trace, strict=False)
+        return msgspec.convert({"traceEvents": loose} if isinstance(loose, list) else loose, TraceFile, strict=False)
     except (ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise ProfileError(
             f"{path} is not a Chrome trace: {_first_line(error)}", why=_why(data, error), fix=AGAIN

@@ -20,11 +20,11 @@ from regress.traces.timeline import (
     Copy,
     CopyKind,
     E,
-    Event,
     HostEvent,
     Launch,
-    Range,
+    MarkedRange,
     Sync,
+    TimedEvent,
     Timeline,
     is_sync,
     plain_api_name,
@@ -148,7 +148,7 @@ class _Export:
             Sync(each.name, each.start_s, each.duration_s, each.thread) for each in api_calls if is_sync(each.name)
         ]
         ranges = _ordered(list(self._ranges()))
-        everything: list[Event] = [*launches, *copies, *api_calls, *ranges]
+        everything: list[TimedEvent] = [*launches, *copies, *api_calls, *ranges]
         return Timeline(
             start_s=0.0,
             end_s=max(each.end_s for each in everything),
@@ -244,11 +244,11 @@ class _Export:
             if name is not None:
                 yield Sync(name, *self._times(row))
 
-    def _ranges(self) -> Iterator[Range]:
+    def _ranges(self) -> Iterator[MarkedRange]:
         for row in self._rows(RANGES):
             text = _get(row, "text") or self._strings.get(_get(row, "textId"), "")
             if text and row["start"] is not None and _get(row, "end") is not None:
-                yield Range(text, *self._times(row), thread=_thread(row))
+                yield MarkedRange(text, *self._times(row), thread=_thread(row))
 
     def _overheads(self) -> Iterator[HostEvent]:
         for row in self._rows(OVERHEADS):

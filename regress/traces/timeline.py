@@ -17,7 +17,7 @@ TO_HOST: CopyKind = "device to host"
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class TimedEvent:
     """Something that took time."""
 
     name: str
@@ -30,7 +30,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceWork(Event):
+class DeviceWork(TimedEvent):
     """Something that the device did because the host asked for it."""
 
     device: int = 0
@@ -68,7 +68,7 @@ class Copy(DeviceWork):
 
 
 @dataclass(frozen=True, slots=True)
-class HostEvent(Event):
+class HostEvent(TimedEvent):
     """Something that a thread of the host did."""
 
     thread: int = 0
@@ -98,7 +98,7 @@ class Operator(HostEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Range(HostEvent):
+class MarkedRange(HostEvent):
     """What the program itself marked: an annotation of torch.profiler, an NVTX range."""
 
 
@@ -128,7 +128,7 @@ class Timeline:
     syncs: tuple[Sync, ...] = ()
     api_calls: tuple[ApiCall, ...] = ()
     operators: tuple[Operator, ...] = ()
-    ranges: tuple[Range, ...] = ()
+    ranges: tuple[MarkedRange, ...] = ()
     allocations: tuple[Allocation, ...] = ()
     overheads: tuple[HostEvent, ...] = ()
     """The profiler's own work: requesting buffers, writing them out. It is included in the times of the work it delayed."""
@@ -153,7 +153,7 @@ class Timeline:
 # -- what waits ----------------------------------------------------------------------------------------------------------
 
 _SYNC = re.compile(
-    r"(cuda(Stream|Device|Event|Thread)Synchronize|cu(Stream|Ctx|Event)Synchronize|cudaMemcpy|cudaMemcpy2D)"
+    r"(cuda(Stream|Device|TimedEvent|Thread)Synchronize|cu(Stream|Ctx|TimedEvent)Synchronize|cudaMemcpy|cudaMemcpy2D)"
 )
 _VERSION = re.compile(r"(_v\d+|_ptsz|_ptds)+$")
 
@@ -170,7 +170,7 @@ def is_sync(api_name: str) -> bool:
 
 # -- one range of it -----------------------------------------------------------------------------------------------------
 
-E = TypeVar("E", bound=Event)
+E = TypeVar("E", bound=TimedEvent)
 
 
 def when_asked(timeline: Timeline) -> Callable[[DeviceWork], float]:

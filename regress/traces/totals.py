@@ -10,7 +10,7 @@ from math import fsum
 from regress.model import ApiUse, Bottleneck, Gap, KernelUse, MemoryUse, OperatorUse, PartUse, Totals
 from regress.traces.intervals import Interval, complement, intersection, length, union, without
 from regress.traces.names import labels, short
-from regress.traces.timeline import Copy, DeviceWork, Event, HostEvent, Launch, Timeline, when_asked
+from regress.traces.timeline import Copy, DeviceWork, HostEvent, Launch, TimedEvent, Timeline, when_asked
 
 LARGEST_GAPS = 20
 
@@ -46,11 +46,11 @@ def host_busy(timeline: Timeline) -> list[Interval]:
     return without(at_work, _union(timeline, timeline.syncs))
 
 
-def _union(timeline: Timeline, events: Iterable[Event]) -> list[Interval]:
+def _union(timeline: Timeline, events: Iterable[TimedEvent]) -> list[Interval]:
     return intersection(union((each.start_s, each.end_s) for each in events), [(timeline.start_s, timeline.end_s)])
 
 
-def _sum(events: Iterable[Event]) -> float:
+def _sum(events: Iterable[TimedEvent]) -> float:
     return fsum(each.duration_s for each in events)
 
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from regress.compare.evidence import Values
 from regress.model import Case, Corrected, Round, Series, Settings, Way
 from regress.stats.ratios import Ratio
 from regress.stats.summary import exp_or_inf, mean_and_variance
@@ -48,6 +49,27 @@ class Reading(NamedTuple):
     values: tuple[float, ...]
 
 
+def readings_of(at: int, way: Way, values: Values) -> list[Reading]:
+    """Which job has read which of a commit's values."""
+    jobs = set(zip(values.cards, values.runs, strict=True))
+    if len(jobs) == 1:  # most are of one
+        return [Reading(at, way, *jobs.pop(), values.values)]
+    own: dict[tuple[str, str], list[float]] = {}
+    for card, run, value in zip(values.cards, values.runs, values.values, strict=True):
+        own.setdefault((card, run), []).append(value)
+    return [Reading(at, way, card, run, tuple(found)) for (card, run), found in own.items()]
+
+
+def cards_of(readings: Iterable[Reading], ways: Mapping[int, Way]) -> dict[int, tuple[str, ...]]:
+    """By place: the cards that have read its value in the way that counts there."""
+    found: dict[int, tuple[str, ...]] = {}
+    for each in readings:
+        before = found.get(each.at, ())
+        if each.way == ways.get(each.at) and each.card not in before:
+            found[each.at] = (*before, each.card)
+    return found
+
+
 @dataclass(frozen=True)
 class Kind:
     """What the readings of a case and metric come to; by place, as far as they were taken in the way that counts there."""
@@ -57,6 +79,16 @@ class Kind:
     """The cards that are linked with those of that place, where not all are."""
     factors: Mapping[str, float] = field(default_factory=dict)
     """By card that commits link with others: how its readings stand to those of their mean, in the way of the newest commit."""
+
+    def ways(self, ways: Mapping[int, Way]) -> tuple[Way, ...]:
+        """The ways, one for each part of the cards that nothing links with the others."""
+        if not self.apart:
+            return tuple(ways.values())
+        made: dict[tuple[Way, str], Way] = {}  # equal ways are one object, which is looked at first
+        named = ((way, self.apart.get(at, "")) for at, way in ways.items())
+        return tuple(
+            made.setdefault((way, cards), (*way, ("gpu_uuid", cards))) if cards else way for way, cards in named
+        )
 
 
 def kind_of(readings: Iterable[Reading], ways: Mapping[int, Way]) -> Kind:

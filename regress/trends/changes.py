@@ -98,6 +98,9 @@ def _passed(found: list[ChangePoint], starts: Sequence[int]) -> list[ChangePoint
 # -- several cards -------------------------------------------------------------------------------------------------------
 
 
+OVER = "seen over"
+
+
 def _cards_over(starts: Sequence[int], places: Sequence[int], series: Series) -> list[int]:
     """How many cards it takes for the levels before and after each step; one where it has measured all of them."""
     if not series.factors:
@@ -120,9 +123,15 @@ def _confirmed(
     done = list(with_confirmations(doubtful, series, known)) if known else doubtful
     for at, cards in enumerate(over):
         if cards > 1 and done[at] is doubtful[at]:
-            words = f"seen over {cards} cards, and not yet in turn on one"
-            done[at] = replace(done[at], reasons=(*done[at].reasons, words))
+            done[at] = replace(
+                done[at], reasons=(*done[at].reasons, f"{OVER} {cards} cards, and not yet in turn on one")
+            )
     return done
+
+
+def why_tentative(point: ChangePoint) -> str:
+    """Why a tentative change is not sure."""
+    return next((each for each in point.reasons if each.startswith(OVER)), "too few results at the new level")
 
 
 # -- two modes -----------------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def with_confirmations(
 
 def _told(point: ChangePoint, by: Confirmation, commits: Sequence[str], place: Mapping[str, int]) -> ChangePoint:
     if by.verdict is Verdict.UNCHANGED:
-        return replace(point, large=False, reasons=(*point.reasons, f"not so in turn: {_words(by)}"))
+        return replace(point, large=False, reasons=(*point.reasons, f"not confirmed in turn: {_words(by)}"))
     low, high = max(place[point.good], place[by.base]), min(place[point.blamed[-1]], place[by.head])
     return replace(
         point,

@@ -47,9 +47,9 @@ class Events:
     """Of each case that has numbers, how many results it lacks before a change of what it is about can be told."""
 
 
-def events_on(project: Project, line: Sequence[Commit], names: Collection[str], machine: str | None) -> Events:
-    """The change points of these benchmarks on a machine, or on all, over the commits of `line`, in what gates, and the cases
-    that stopped giving numbers. Acknowledged ones say so."""
+def events_on(project: Project, line: Sequence[Commit], names: Collection[str] | None, machine: str | None) -> Events:
+    """The change points of these benchmarks on a machine, each None for all, over the commits of `line`, in what gates, and
+    the cases that stopped giving numbers. Acknowledged ones say so."""
     config = project.config
     entries = review(project, Side("head", line[-1], "")) if line else None
     past = past_of(config.results_dir, project.cache, line, config.settings, machine)
@@ -61,7 +61,7 @@ def events_on(project: Project, line: Sequence[Commit], names: Collection[str], 
     read: list[Read] = []
     newest: dict[Case, tuple[int, int]] = {}
     for name in past.names:
-        if name not in names:
+        if names is not None and name not in names:
             continue
         every = past.series(name)
         never |= numberless(every)
@@ -88,7 +88,7 @@ def events_on(project: Project, line: Sequence[Commit], names: Collection[str], 
 
 
 def events_in(
-    project: Project, histories: Sequence[Sequence[Commit]], names: Collection[str], machine: str | None
+    project: Project, histories: Sequence[Sequence[Commit]], names: Collection[str] | None, machine: str | None
 ) -> Events:
     """The same of several histories, which have a part in common: what began in that is told once, as the first has it."""
     first, *others = [events_on(project, each, names, machine) for each in histories]
@@ -114,6 +114,14 @@ def by_history(
         own = {each.sha for each in history} - known
         known |= own
         yield history, [each for each in changes if each.point.first in own]
+
+
+def with_shifts(project: Project, histories: Sequence[Sequence[Commit]], found: Events) -> Events:
+    """The same, with those of the changes that are one event."""
+    shifts = [
+        each for history, own in by_history(found.changes, histories) for each in shifts_in(project, history, own)
+    ]
+    return replace(found, shifts=tuple(shifts))
 
 
 def _changed(series: Series, point: ChangePoint, commits: dict[str, Commit]) -> Changed:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from regress.compare.circumstances import conditions
 from regress.compare.draft import DEVICE_METRICS
-from regress.compare.evidence import Evidence, Values
+from regress.compare.evidence import Evidence
 from regress.compare.rule import better_of, declared_threshold
 from regress.history import NUMBERS, AsvTable, Recorded, interval_of, is_number
 from regress.model import (
@@ -33,10 +33,10 @@ from regress.model import (
     metric_of,
 )
 from regress.stats.summary import median
-from regress.trends.cards import Kind, Reading, kind_of
+from regress.trends.cards import Kind, Reading, cards_of, kind_of, readings_of
 from regress.trends.correction import Link, corrected, links_of
 
-SPLITTING = ("driver", "cuda", "torch", "cupy", "jax", "triton", "numpy")
+SPLITTING = ("driver", "power_limit_w", "clock_limit_hz", "cuda", "torch", "cupy", "jax", "triton", "numpy")
 """Facts of a process that levels are not compared across."""
 FACTS = ("gpu", "gpu_uuid", "installed", "throttled", "sm_clock_hz", "foreign_processes", *SPLITTING)
 """Facts of a round that a series is made of, by which rounds of a commit are pooled, or that speak against a change."""
@@ -214,16 +214,9 @@ def _points(
         own_way = _as_metric(name, way)
         about = _about(name, unit, own_way, benchmark, better, primary=name == own, exact=values.exact)
         if values.failure is None:
-            yield (about, values.values, None, ""), values.runs, _readings(place, about.way, values)
+            yield (about, values.values, None, ""), values.runs, readings_of(place, about.way, values)
         else:
             yield (about, (), None, values.failure.kind), (), []
-
-
-def _readings(place: int, way: Way, values: Values) -> list[Reading]:
-    own: dict[tuple[str, str], list[float]] = {}
-    for card, run, value in zip(values.cards, values.runs, values.values, strict=True):
-        own.setdefault((card, run), []).append(value)
-    return [Reading(place, way, card, run, tuple(found)) for (card, run), found in own.items()]
 
 
 def _about(
@@ -330,7 +323,7 @@ def _series(
         commits=commits,
         at=tuple(at),
         rounds=rounds,
-        ways=tuple(_apart(ways, kind)),
+        ways=kind.ways(ways),
         intervals=intervals,
         failures=kinds,
         primary=about.primary,
@@ -338,27 +331,9 @@ def _series(
         conditions=case.conditions if about.metric.kind == "time" else {},
         runs=case.runs.get(about.metric.name, {}),
         corrected=_paired(points, commits, links) if links else kind.corrected,
-        cards=_cards(readings, ways),
+        cards=cards_of(readings, ways),
         factors=kind.factors,
     )
-
-
-def _apart(ways: Mapping[int, Way], kind: Kind) -> Iterator[Way]:
-    """The ways; cards that nothing links are one of them each."""
-    found: dict[tuple[Way, str], Way] = {}
-    for place, way in ways.items():
-        cards = kind.apart.get(place)
-        yield found.setdefault((way, cards), (*way, ("gpu_uuid", cards))) if cards is not None else way
-
-
-def _cards(readings: Sequence[Reading], ways: Mapping[int, Way]) -> dict[int, tuple[str, ...]]:
-    """By place, which cards have a part in its value."""
-    found: dict[int, tuple[str, ...]] = {}
-    for each in readings:
-        before = found.get(each.at, ())
-        if each.way == ways.get(each.at) and each.card not in before:
-            found[each.at] = (*before, each.card)
-    return found
 
 
 def _paired(points: Mapping[int, _Point], commits: tuple[str, ...], links: Sequence[Link]) -> dict[int, Corrected]:

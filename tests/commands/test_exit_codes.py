@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pytest
 
-from regress.compare import Steps
+from regress.compare import CheckSteps
 from tests.conftest import Project, inside, interrupted, start
 from tests.traces.exports import export
 
@@ -128,7 +128,7 @@ def _(make: Make) -> int:
 @row("`check`: what looked worse could not be confirmed before the budget ended")
 def _(make: Make) -> int:
     p = two(make, head=SLOW, check_rounds=0)
-    with patch.object(Steps, "_confirmable", lambda steps, suspects: []):
+    with patch.object(CheckSteps, "_confirmable", lambda steps, suspects: []):
         found = inside(p, "check", "HEAD~1", "HEAD")
     assert "large, but not confirmed before measuring ended" in found.out
     assert "UNDECIDED  2 cases: 1 undecided, 1 unchanged" in found.out
@@ -521,6 +521,39 @@ def _(make: Make) -> int:
     machine = shard / "history" / "gpu-1" / "machine.json"
     machine.write_text(json.dumps({**json.loads(machine.read_text()), "cpu": "another", "arch": "other"}))
     return code(p, "merge", str(shard / "history"))
+
+
+def shard_of(make: Make, then: str) -> tuple[Project, str]:
+    """A project of six commits that is another one from the third on, and the folder in which they are recorded."""
+    p = make()
+    p.commit({"proj/__init__.py": FAST, "benchmarks/b.py": SUITE})
+    for at in range(1, 6):
+        p.commit({"proj/__init__.py": FAST if at < 3 else then, "NEWS": str(at)})
+    shard = str(p.root.parent / "shard")
+    p.regress("sweep", "ALL", "--into", shard)
+    return p, shard
+
+
+@row("`merge`: a regression is new")
+def _(make: Make) -> int:
+    p, shard = shard_of(make, SLOW)
+    return code(p, "merge", shard)
+
+
+@row("`merge`: a case stopped giving numbers")
+def _(make: Make) -> int:
+    p, shard = shard_of(make, FAILING)
+    return code(p, "merge", shard)
+
+
+@row("`sweep --on`: the cluster takes no job of any kind")
+def _(make: Make) -> int:
+    p = two(make)
+    config = json.loads((p.root / "asv.conf.json").read_text())
+    kinds = {"h100": {"partition": "no-such-partition"}}
+    config["regress"]["cluster"] = {"shared": str(p.root.parent / "shared"), "kinds": kinds}
+    p.write({"asv.conf.json": json.dumps(config)})
+    return code(p, "sweep", "ALL", "--on", "h100")
 
 
 @row("`merge`: a file cannot be read; the rest is merged")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import jsonschema
+
+from regress.report.json import schema
 from tests.conftest import Project
 
 BENCH = """
@@ -32,6 +35,7 @@ def test_a_program_that_got_slower_is_found_and_recorded(project: Callable[..., 
     assert "native.Axpy.BM_axpy(1024)  cpu time" in listed.out
     assert "2 cases" in listed.out
     done = p.regress("check", "HEAD~1", "HEAD", "--record", "--format", "json", "--rounds", "4")
+    jsonschema.validate(json.loads(done.out), schema())
     found = {(each["name"], each["metric"]): each for each in json.loads(done.out)["benchmarks"]}
     verdicts = {key: each["verdict"] for key, each in found.items() if each["gates"]}
     assert (verdicts, done.code) == (
@@ -53,4 +57,4 @@ def test_a_program_that_is_not_built_says_what_builds_it(project: Callable[..., 
     done = p.regress("run")
     assert done.code == 5
     assert "could be run" in done.err
-    assert 'mend that program, or what makes it: "build"' in done.err
+    assert 'fix that program, or its build: "build"' in done.err

@@ -19,7 +19,7 @@ import pytest
 
 from regress.commands.sweep import _remark
 from regress.commands.sweep.bisecting import wanted
-from regress.commands.sweep.choosing import choose
+from regress.commands.sweep.choosing import Asked, choose
 from regress.commands.sweep.done import TRIES
 from regress.commands.sweep.measuring import Sweep
 from regress.history import Store
@@ -81,7 +81,10 @@ def test_a_range_is_measured_and_the_commit_that_did_it_is_named(project: Callab
     assert f"regress check {shas[3][:8]} {shas[4][:8]} -b b.cudatime_work" in text
 
     again = p.regress("sweep", f"{shas[0]}..", "--format", "json")
-    assert (again.code, document(again)["remark"]) == (0, f"nothing to measure: {shas[0]}.., all 8 are measured")
+    assert (again.code, document(again)["remark"]) == (
+        0,
+        f"nothing to measure: {shas[0]}.., all 8 are measured; 1 regression open",
+    )
     assert rounds_of(p) == {sha: Counter(dict.fromkeys(CASES, 2)) for sha in shas[1:]}
 
 
@@ -149,6 +152,45 @@ def test_a_machine_that_has_drifted_is_told_of(
 
 def anchors_of(p: Project) -> tuple[Any, ...]:
     return Store(p.root / "history").anchors()
+
+
+def test_shards_of_named_commits_are_judged_when_they_are_merged(project: Callable[..., Project]) -> None:
+    p, shas = filled(project, [50e-6] * 4 + [60e-6] * 4)
+    shards = [p.root.parent / name for name in ("even", "odd")]
+    for shard, own in zip(shards, (shas[::2], shas[1::2]), strict=True):
+        result = p.regress("sweep", *own, "--into", str(shard), "-b", "work", "--until", "2999-01-01T06:00", "-q")
+        assert (result.code, result.err) == (0, ""), "two commits after the step are too few to be sure"
+        assert {each.commit_sha for each in Store(shard).commits()} == set(own)
+    assert not (p.root / "history").exists()
+    result = p.regress("merge", *map(str, shards), "--format", "json", "--output", "text=../seen.txt")
+    assert result.code == 1, result.err
+    report = document(result)
+    validate(report)
+    assert [(each["first"], each["good"], each["new"]) for each in report["changes"]] == [(shas[4], shas[3], True)]
+    assert "2 folders: 16 rounds added; 1 new regression" in (p.root.parent / "seen.txt").read_text()
+
+    result = p.regress("merge", *map(str, shards), "--format", "json")
+    assert (result.code, document(result)["changes"]) == (0, []), "nobody is told twice"
+    result = p.regress("sweep", "EXISTING", "-b", "work", "--format", "json")
+    assert [(each["first"], each["new"]) for each in document(result)["changes"]] == [(shas[4], False)]
+    assert (result.code, document(result)["remark"].split("; ")[1:]) == (0, ["1 regression open"])
+
+
+def test_what_was_begun_on_another_card_is_measured_anew(
+    project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p, (sha,) = filled(project, [50e-6])
+    swept(p)
+    (path,) = (p.root / "history").rglob(f"*{ENDING}")
+    lines = path.read_text().splitlines(keepends=True)
+    last = max(at for at, line in enumerate(lines) if json.loads(line).get("name") == CASES[1])
+    path.write_text("".join(lines[:last] + lines[last + 1 :]))
+    had = Counter({CASES[0]: 2, CASES[1]: 1})
+    assert rounds_of(p) == {sha: had}
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "scripted-1")
+    swept(p, "EXISTING")
+    assert rounds_of(p) == {sha: had + Counter({CASES[1]: 2})}, "two more rounds, not one, and none of what is whole"
+    assert swept(p, "EXISTING")["remark"].startswith("nothing to measure")
 
 
 def test_what_only_touches_our_own_files_is_no_commit_to_measure(project: Callable[..., Project]) -> None:
@@ -405,6 +447,8 @@ def test_a_lost_device_is_told_once_not_for_each_commit(project: Callable[..., P
         (["--since", "nonsense"], 2, "nonsense"),
         (["-b", "nothing_like_it"], 5, "no benchmark matches"),
         (["--steps", "0"], 2, "--steps"),
+        (["HEAD", "NEW"], 2, "NEW stands beside other commits"),
+        (["--until", "2020-01-01T06:00"], 2, "is over"),
     ],
 )
 def test_what_is_wrong_is_said(project: Callable[..., Project], arguments: list[str], code: int, words: str) -> None:
@@ -694,7 +738,7 @@ def test_since_a_release_leaves_out_the_patches_of_older_ones(project: Callable[
     session = Session(Request(p.root))
 
     def chosen(since: str) -> set[str]:
-        wanted = choose(session, "TAGS", (), since=since).wanted
+        wanted = choose(session, Asked(("TAGS",), since), ()).wanted
         return {name for sha, names in session.repository.releases().items() if sha in wanted for name in names}
 
     assert chosen("v2.0") == {"v2.0", "v2.1", "v3.0"}

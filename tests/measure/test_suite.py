@@ -342,6 +342,6 @@ class Other:
     assert (axpy["declared"], axpy["env"]) == ({"tags": ["gpu"]}, {"A": "b"})
     assert (axpy["file"], axpy["line"]) == ("benchmarks/native.py", 4)
     assert {each["name"]: each["message"] for each in problems} == {
-        "native.Text": "its program cannot be run: its command is no list of words",
+        "native.Text": "its program cannot be run: its command is not a list of words",
         "native.Doubled": "its program cannot be run: a parameter has the same value twice",
     }

@@ -133,8 +133,8 @@ def test_its_folder_environment_and_output_are_the_programs_own(head: Head) -> N
     [
         ("echo no luck >&2; exit 3", "error", "ended with exit code 3: no luck"),
         ("kill -SEGV $$", "signal", "failed (signal 11, SIGSEGV)"),
-        ("true", "error", "it has written nothing to {output}"),
-        ('head -c 20 results.json > "$1"', "error", "what it has written is no document of hyperfine: "),
+        ("true", "error", "it wrote nothing to {output}"),
+        ('head -c 20 results.json > "$1"', "error", "its output is not a document of hyperfine: "),
         ("sleep 60", "timeout", "took longer than 0.3 s"),
     ],
 )
@@ -172,7 +172,7 @@ def test_a_case_that_is_missing_from_a_run_fails_alone(head: Head) -> None:
     assert rounds["tools.Sort.small"].values["wall_time"].value == 1.0
     failure = rounds["tools.Sort.big"].failure
     assert failure is not None
-    assert failure.message == "the program gave no such case this time: ended with exit code 1: big is broken"
+    assert failure.message == "the program did not report this case: ended with exit code 1: big is broken"
 
 
 def test_what_worked_on_the_other_side_and_is_missing_here_has_failed(head: Head, tmp_path: Path) -> None:
@@ -200,10 +200,10 @@ def test_what_worked_on_the_other_side_and_is_missing_here_has_failed(head: Head
         ({"command": ["./build/sort"]}, "./build/sort cannot be run on 00000000: no such file or directory; "),
         (
             {"cwd": "native"},
-            "sh cannot be run on 00000000: no such file or directory, as 00000000 has no folder native; ",
+            "sh cannot be run on 00000000: no such file or directory, because there is no folder native; ",
         ),
         ({"format": "csv"}, "there is no format 'csv'; known are google-benchmark, "),
-        ({"list_command": ["true"]}, "what it has written is no document of hyperfine: hyperfine lists no cases"),
+        ({"list_command": ["true"]}, "its output is not a document of hyperfine: hyperfine lists no cases"),
     ],
 )
 def test_a_program_that_cannot_be_asked_is_a_problem_of_the_suite(
@@ -215,6 +215,19 @@ def test_a_program_that_cannot_be_asked_is_a_problem_of_the_suite(
     (problem,) = suite.problems
     assert (problem.where, problem.fatal, problem.program) == ("tools.Sort", True, True)
     assert problem.message.startswith(message)
+
+
+def test_files_that_the_program_named_after_the_output_are_read(head: Head) -> None:
+    """cutlass_profiler appends the kind of its operations, and writes a file for each."""
+    head.write('cp results.json "$1.gemm.csv"; sed s/small/large/ results.json > "$1.conv2d.csv"', small=1.0)
+    assert list(named(head.discovered(SORT))) == ["tools.Sort.large", "tools.Sort.small"]
+
+
+def test_what_stands_where_is_declared_by_the_class(head: Head) -> None:
+    head.write()
+    mapping = {"cases": "results", "name": "command", "values": {"wall_time": ["median", "s"]}}
+    (head.tree / "results.json").write_text(document(small=1.0))
+    assert list(named(head.discovered(replace(SORT, format="json", mapping=mapping)))) == ["tools.Sort.small"]
 
 
 def test_a_side_is_asked_once_whoever_asks(head: Head) -> None:

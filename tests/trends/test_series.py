@@ -75,6 +75,7 @@ def test_machines_and_kinds_of_devices_are_never_one_series() -> None:
     [
         recorded(at(1e-3), driver="580"),
         recorded(at(1e-3), torch="2.12"),
+        recorded(at(1e-3), power_limit_w=500.0),
         recorded(at(1e-3, protocol={"cache": "cold"})),
         recorded(at(1e-3, protocol={"harness": 2})),
         recorded(at(1e-3), defined=benchmark(version="2")),

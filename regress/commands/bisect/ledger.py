@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from regress.compare.ends import Kind, Pair
-from regress.history.kept import Kept
+from regress.history.kept import StateFile
 from regress.model import Contrast
 
 FILE = "bisect.json"
@@ -78,12 +78,12 @@ class _Written:
     verified: tuple[Judged, ...]
 
 
-class Ledger:
+class SavedBisection:
     """The entries of one bisection, kept on disk with every change."""
 
     def __init__(self, cache: Path, about: Sequence[str]) -> None:
         self._key = hashlib.sha256(repr(tuple(about)).encode(errors="surrogatepass")).hexdigest()[:24]
-        self._kept = Kept(cache / FILE, NAME, _Written, FORMAT)
+        self._kept = StateFile(cache / FILE, NAME, _Written, FORMAT)
         self.entries = _entries(self._kept.read().get(self._key))
 
     def ends(self, measured: Judged) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import platform
 import shutil
@@ -195,6 +196,9 @@ def _places(session: Session) -> Iterator[Check]:
         "results": lambda: session.config.results_dir,
         "temporary files": lambda: Path(tempfile.gettempdir()),
     }
+    for name, variable in (("shared", "REGRESS_SHARED"), ("scratch", "REGRESS_SCRATCH")):
+        if folder := os.environ.get(variable):  # we are on a node
+            places[name] = functools.partial(Path, folder)
     for name, place in places.items():
         yield _place(name, place())
 

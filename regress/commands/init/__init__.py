@@ -25,7 +25,7 @@ from regress.compare.steps import LOOKS
 from regress.config import environment as environment_of
 from regress.errors import BuildFailed, NothingMeasured, RegressError, RevisionError, StoreError, exits
 from regress.git import Repository, open_repository
-from regress.history.kept import Kept
+from regress.history.kept import StateFile
 from regress.model import DEFAULT_ENVIRONMENT, Case, Check, Report, Side
 from regress.run.environments import Prepared
 from regress.run.execute import Watcher
@@ -120,7 +120,7 @@ def _of_new_configuration(session: Session, directory: Path, watcher: Watcher, b
 def _of_existing(session: Session, file: File, watcher: Watcher, write: bool, budget_s: float) -> Report:
     """The report on a suite with a configuration, and the block for it, or with `write` the word that it was added."""
     key = _state(session)
-    kept = Kept(session.cache / FILE, "suites", LookedOver, FORMAT)
+    kept = StateFile(session.cache / FILE, "suites", LookedOver, FORMAT)
     known = kept.read().get(key) if write else None
     if known is not None:  # looked over before, and nothing has changed since
         checks = (*_added(session, file, known.found), *_untried(session, known.left))

@@ -29,7 +29,7 @@ FOLDER = "profiles"
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ProfiledCases:
     """The cases that were asked for, and what is needed to run them."""
 
     job: Job
@@ -104,17 +104,17 @@ def only(revisions: Sequence[str]) -> str | None:
     return revisions[0] if revisions else None
 
 
-def choose(session: Session, job: Job) -> Chosen:
+def choose(session: Session, job: Job) -> ProfiledCases:
     """The cases that match what was asked for. Raises NothingMeasured, with names that are near, where none does."""
     suite = discover(job, job.sides[0])
     cases = select(suite.benchmarks, job.selection)
     if not cases:
         searched = where_searched(session.config.benchmark_dir, suite.problems)
         raise nothing_matches(job.selection, searched, (each.name for each in suite.benchmarks))
-    return Chosen(job, {each.name: each for each in suite.benchmarks}, cases)
+    return ProfiledCases(job, {each.name: each for each in suite.benchmarks}, cases)
 
 
-def _one(chosen: Chosen, pattern: str) -> Case:
+def _one(chosen: ProfiledCases, pattern: str) -> Case:
     """The one case of that name. Raises RegressError."""
     cases = select(chosen.benchmarks.values(), Selection((pattern,)))
     if len(cases) != 1:
@@ -126,7 +126,7 @@ def _one(chosen: Chosen, pattern: str) -> Case:
     return cases[0]
 
 
-def _profile(session: Session, chosen: Chosen, seen: _Seen, watcher: Watcher, calls: int) -> None:
+def _profile(session: Session, chosen: ProfiledCases, seen: _Seen, watcher: Watcher, calls: int) -> None:
     """Case after case. What is there at Ctrl-C is kept."""
     watcher.start(len(chosen.cases), "profiling")
     (side,), folder = chosen.job.sides, session.cache / FOLDER
@@ -142,7 +142,7 @@ def _profile(session: Session, chosen: Chosen, seen: _Seen, watcher: Watcher, ca
         seen.interrupted = True
 
 
-def _difference(session: Session, chosen: Chosen, seen: _Seen) -> Explanation | None:
+def _difference(session: Session, chosen: ProfiledCases, seen: _Seen) -> Explanation | None:
     """Where the difference between the two cases goes; None where one of them has no trace."""
     base, head = (seen.timelines.get(case) for case in chosen.cases)
     if base is None or head is None:

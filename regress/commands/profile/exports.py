@@ -25,7 +25,9 @@ PREFIX = "profiled."
 """Of the names of recorded operations, which are no benchmarks of the suite."""
 
 
-def profile(request: Request, words: Sequence[str], against: Sequence[str], record: str | None = None) -> Report:
+def profile_exports(
+    request: Request, words: Sequence[str], against: Sequence[str], record: str | None = None
+) -> Report:
     """What the export says; with `against` its operations judged against those of the other exports, where each export is a
     round. `record` names a commit that the exports are recorded as results of.
 
@@ -55,11 +57,6 @@ def profile(request: Request, words: Sequence[str], against: Sequence[str], reco
         recorded=recorded,
         duration_s=0.0,
     )
-
-
-def is_export(words: Sequence[str], record: str | None) -> bool:
-    """Whether the words name exports, not a case: files, or what only exports can be asked for."""
-    return record is not None or Path(words[0]).exists() or words[0].endswith(".json")
 
 
 def _export(word: str) -> Path:

@@ -12,19 +12,13 @@ from regress.model import Case, Report
 from regress.run.execute import Watcher
 from regress.session import counted
 from regress.traces import ncu, nsys, nsys_stats
-from regress.traces.exported import ENDINGS, REPORTS, kind_of, of_stats, of_timeline, text_of
+from regress.traces.exported import REPORTS, kind_of, of_stats, of_timeline, text_of
 from regress.traces.metered import devices, metered
 from regress.units import format_bytes
 
 LARGE = 32 << 20
 """Bytes of an export, from which on reading takes so long that it is said."""
 READ = "a JSON of GPUProfiler, a SQLite export or the CSV of `nsys stats`, or the CSV of ncu"
-
-
-def is_foreign(word: str) -> bool:
-    """Whether the word names a file that is no document of GPUProfiler, or would be one if it were there."""
-    path = Path(word)
-    return kind_of(path) != "GPUProfiler" if path.is_file() else path.suffix in ENDINGS
 
 
 def show_export(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from regress.commands.profile.case import FOLDER, Chosen, choose, only
+from regress.commands.profile.case import FOLDER, ProfiledCases, choose, only
 from regress.errors import Exit, NothingMeasured, ProfileError, RegressError, exits
 from regress.model import Case, Failure, Metered, Report
 from regress.run import plan
@@ -133,7 +133,7 @@ class _Meter:
     """How cases are run under the tool, and where what it finds is kept."""
 
     session: Session
-    chosen: Chosen
+    chosen: ProfiledCases
     tool: str
     calls: int
 

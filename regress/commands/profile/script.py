@@ -19,11 +19,6 @@ from regress.traces import chrome
 from regress.traces.calls import call_profile
 
 
-def is_script(words: Sequence[str]) -> bool:
-    """Whether the first word names a Python file, be it there or not."""
-    return words[0].endswith(".py")
-
-
 def profile_script(request: Request, words: Sequence[str]) -> Report:
     """Profile the script, with the arguments behind it, under the interpreter of the configuration where there is one.
     Raises ProfileError where the script is not there."""

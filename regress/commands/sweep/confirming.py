@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from regress.commands.check import check
 from regress.errors import Exit, RegressError, StoreError
 from regress.history import keep_unchanged
-from regress.model import Changed, Report
+from regress.model import Case, Changed, Report
 from regress.run.execute import Watcher
 from regress.session import Request, Session, counted
 
@@ -58,28 +58,36 @@ def tentative(changes: Sequence[Changed]) -> Mapping[tuple[str, str], list[Chang
 
 
 def _checked(request: Request, own: Sequence[Changed], watcher: Watcher, environment: str, left_s: float) -> Report:
+    cases = tuple(dict.fromkeys(str(each.case) for each in own))
+    return pair(request, cases, own[0].point.good, own[0].blamed[-1].sha, watcher, environment, left_s)
+
+
+def pair(
+    request: Request, cases: Sequence[str], good: str, last: str, watcher: Watcher, environment: str, left_s: float
+) -> Report:
+    """A check of these cases between both ends."""
     budget_s = min(left_s, Session(request).config.settings.budget_s)
-    about = replace(
-        request,
-        patterns=tuple(dict.fromkeys(str(each.case) for each in own)),
-        tags=(),
-        affected=False,
-        overrides={**request.overrides, "budget_s": budget_s},
-    )
-    return check(about, own[0].point.good, own[0].blamed[-1].sha, watcher, environments=(environment, environment))
+    overrides = {**request.overrides, "budget_s": budget_s}
+    about = replace(request, patterns=tuple(cases), tags=(), affected=False, overrides=overrides)
+    return check(about, good, last, watcher, environments=(environment, environment))
 
 
 def _keep(request: Request, own: Sequence[Changed], report: Report) -> None:
-    """Keep that what was asked for has not moved in turn; that it has, the check has kept."""
-    session, asked = Session(request), {(each.case, each.metric.name) for each in own}
+    asked = {(each.case, each.metric.name) for each in own}
+    keep_stood(Session(request), own[0].point.good, own[0].blamed[-1].sha, report, asked)
+
+
+def keep_stood(
+    session: Session, good: str, last: str, report: Report, asked: Collection[tuple[Case, str]] | None = None
+) -> None:
+    """Keep that what was asked for (None: all) has not moved in turn; that it has, the check has kept."""
     found = [
         (each.case, each.metric, each.verdict, each.ratio)
         for each in report.comparisons
-        if (each.case, each.metric.name) in asked
+        if asked is None or (each.case, each.metric.name) in asked
     ]
     with contextlib.suppress(StoreError):
-        ends = own[0].point.good, own[0].blamed[-1].sha
-        keep_unchanged(session.cache, session.machine.name, "check", *ends, found)
+        keep_unchanged(session.cache, session.machine.name, "check", good, last, found)
 
 
 def _size(changed: Changed) -> float:

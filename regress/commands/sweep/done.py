@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from regress.compare.pairing import code_differs
 from regress.history import Store
-from regress.history.kept import Kept
+from regress.history.kept import StateFile
 from regress.model import Batch, Benchmark, Case, Round
 from regress.run.execute import Measured
 from regress.session import Session
@@ -46,14 +46,16 @@ class Done:
         self._session, self.environment = session, environment
         self._benchmarks, self._cases, self._rounds, self._retry = benchmarks, cases, rounds, retry
         self._store = Store(session.config.results_dir)
-        self._kept = Kept(session.cache / FILE, "commits", dict[str, Tried])
+        self._cards = session.devices.uuids
+        self._kept = StateFile(session.cache / FILE, "commits", dict[str, Tried])
         build = repr((session.config.settings.build, session.config.settings.env_key, environment))
         self._build = "build " + hashlib.sha256(build.encode()).hexdigest()[:16]
-        self._tried = {} if retry else self._kept.read()
+        self.tried = {} if retry else self._kept.read()
+        """By full hash: what did not build, or is not there; with `retry` of this sweep alone."""
 
     def missing(self, sha: str) -> dict[Case, int]:
         """The rounds that the commit lacks of each case; empty where it has all it can have."""
-        known = self._tried.get(sha, {})
+        known = self.tried.get(sha, {})
         if _times(known.get(self._build)) >= TRIES:
             return {}
         had, hopeless = self._had(sha)
@@ -69,9 +71,11 @@ class Done:
     def _had(self, sha: str) -> tuple[Counter[Case], set[Case]]:
         """How many rounds of ours, of the benchmarks as they are now, the commit has, and which cases failed in one.
 
+        Rounds of two cards are no whole: what was only begun on another card than today's is measured again, whole.
+
         What was skipped for want of a device has not failed where nothing else was measured: the driver may have been broken.
         """
-        had: Counter[Case] = Counter()
+        had: Counter[tuple[Case, str]] = Counter()
         failed: set[Case] = set()
         without_device: set[Case] = set()
         for recorded in self._store.load(sha, self._session.machine.name, self.environment).recorded:
@@ -80,15 +84,28 @@ class Done:
                 if definition is None or wanted is None or code_differs(definition, wanted) or not _ours(each):
                     continue
                 case = Case(each.name, tuple(each.params))
-                had[case] += each.failure is None
+                had[case, str(each.facts.get("gpu_uuid", ""))] += each.failure is None
                 if each.failure is not None and not self._retry:
                     (without_device if needs_device(each) else failed).add(case)
-        return had, failed | without_device if had.total() else failed
+        most: Counter[Case] = Counter()
+        for (case, card), rounds in had.items():
+            if rounds >= self._rounds or card in ("", *self._cards):
+                most[case] = max(most[case], rounds)
+        return most, failed | without_device if had.total() else failed
 
     def unbuilt(self, sha: str, why: str) -> None:
         """The commit did not build in this sweep."""
-        times = _times(self._tried.get(sha, {}).get(self._build))
+        times = _times(self.tried.get(sha, {}).get(self._build))
         self._remember(sha, {self._build: (times + 1, why)})
+
+    def take(self, tried: Mapping[str, Mapping[str, Tried]]) -> None:
+        """Add what others have found of the same cases elsewhere, each once."""
+        for sha, entries in tried.items():
+            for key, entry in entries.items():
+                if key == self._build and not isinstance(entry, str):
+                    self.unbuilt(sha, entry[1])
+                else:
+                    self._remember(sha, {key: entry})
 
     def absent(self, sha: str, cases: Iterable[Case]) -> None:
         """The commit does not have these cases: a file cannot be imported with its code, or parameters depend on it."""
@@ -105,7 +122,7 @@ class Done:
             return
         with self._kept.changing() as commits:
             commits[sha] = {**commits.get(sha, {}), **entries}
-        self._tried = {**self._tried, sha: commits[sha]}
+        self.tried = {**self.tried, sha: commits[sha]}
 
 
 class Missing:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection
 
-from regress.history.kept import Kept
+from regress.history.kept import StateFile
 from regress.session import Session
 
 FILE = "swept.json"
@@ -22,7 +22,7 @@ class Mark:
 
     def __init__(self, session: Session, environment: str) -> None:
         self._session = session
-        self._kept = Kept(session.cache / FILE, "marks", str)
+        self._kept = StateFile(session.cache / FILE, "marks", str)
         request = session.request
         key = (session.machine.name, environment, session.config.branches, request.patterns, request.tags)
         self._key = hashlib.sha256(repr(key).encode()).hexdigest()[:16]

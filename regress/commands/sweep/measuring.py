@@ -50,13 +50,14 @@ class Sweep:
         chosen: Chosen,
         watcher: Watcher,
         recorded: Collection[str],
-        *,
         environment: str,
-        retry: bool,
+        retry: bool = False,
+        *,
         end_s: float = math.inf,
+        group: int = GROUP,
     ) -> None:
         self._session, self._chosen, self._watcher, self._recorded = session, chosen, watcher, recorded
-        self._end_s = end_s
+        self._end_s, self._group = end_s, group
         self._environment, self._retry = environment, retry
         self._place = {each.sha: at for at, each in enumerate(chosen.line)}
         self.rounds = session.config.settings.sweep_rounds
@@ -76,11 +77,13 @@ class Sweep:
         self.device = ""
         self.interrupted = False
         self.cases: list[Case] = []
+        self.benchmarks: Mapping[str, Benchmark] = {}
+        """The suite's, by name."""
         self._had: Numbers = {}
         """What gave numbers before, and cannot be imported with the newest commit's code."""
-        self._done = self._look_over()
+        self.done = self._look_over()
         self._lacking = {
-            sha: missing for sha in self._place if sha in chosen.wanted and (missing := self._done.missing(sha))
+            sha: missing for sha in self._place if sha in chosen.wanted and (missing := self.done.missing(sha))
         }
         self.planned = len(self._lacking)
         """Commits that were to be measured."""
@@ -112,6 +115,7 @@ class Sweep:
             identity = identity_of(prepared, python)
             for each in (each for each in self._chosen.line if each.sha in self._chosen.wanted):
                 complete(self._session, self._side(each), identity)
+            self.benchmarks = benchmarks
             done = Done(self._session, identity.name, benchmarks, self.cases, self.rounds, self._retry)
             for sha, failed in unbuilt.items():
                 if done.missing(sha):
@@ -177,7 +181,7 @@ class Sweep:
             return []
         if (anchor := self._anchor) is not None and len(left) > 1:  # it is measured along with them
             left.discard(anchor.sha)
-        count = GROUP * max(1, len(self._session.devices.named))
+        count = self._group * max(1, len(self._session.devices.named))
         changed = self._changed() if len(left) > count else ()
         (first,) = next_places([each.sha in left for each in line], changed, 1)
         alike = {sha for sha in left if self._lacking[sha] == self._lacking[line[first].sha]}
@@ -239,7 +243,7 @@ class Sweep:
     def _best_anchors(self) -> list[Commit]:
         if not self.several:
             return []
-        line, environment = self._chosen.line, self._done.environment
+        line, environment = self._chosen.line, self.done.environment
         return anchors(
             self._session, line, self.names, environment, [each for each in line if each.sha in self._lacking]
         )
@@ -302,8 +306,8 @@ class Sweep:
         """What the commit lacks by now; `name` is that of its side."""
         if not self.interrupted:
             absent = missing.keys() - set(found.cases.get(name, ()))
-            self._done.absent(commit.sha, absent)
-        left = self._done.missing(commit.sha)
+            self.done.absent(commit.sha, absent)
+        left = self.done.missing(commit.sha)
         if left:
             self._lacking[commit.sha] = left
         else:
@@ -379,7 +383,7 @@ class Sweep:
                     self.warnings.append(f"{side.label} was not measured again: {error.what}")
                     continue
                 self.failed[side.commit.sha] = (error.what, error.why, error.fix)
-                self._done.unbuilt(side.commit.sha, error.what)
+                self.done.unbuilt(side.commit.sha, error.what)
                 self._lacking.pop(side.commit.sha, None)
         return ready
 

@@ -70,7 +70,7 @@ class TorchProfiler(Profiler):
         self._profile.export_chrome_trace(path)
 
 
-class Clock(Protocol):
+class ScriptedClock(Protocol):
     """The host's clock of the scripted device."""
 
     host_s: float
@@ -81,7 +81,7 @@ class Clock(Protocol):
 class ScriptedProfiler(Profiler):
     """What code under test asks of the scripted device, as the device reports it; `clock` is the device."""
 
-    def __init__(self, clock: Clock, device: str) -> None:
+    def __init__(self, clock: ScriptedClock, device: str) -> None:
         self._clock, self._device = clock, device
         self._events: List[Dict[str, Any]] = []
         self._calls = self._allocated = 0

@@ -45,4 +45,4 @@ def _said(index: Index) -> tuple[str, str]:
         words.append(f"{stopped} case{'s' * (stopped != 1)} without a number")
     if regressions or stopped:
         return ", ".join(words), WORSE
-    return (words[0], BETTER) if index.told else ("nothing can be told", DARK)
+    return (words[0], BETTER) if index.told else ("not enough results", DARK)

@@ -18,7 +18,7 @@ from regress.config import environment as environment_of
 from regress.git import Repository
 from regress.model import Side
 from regress.run.environments import asv, tree
-from regress.run.environments.prepared import Identity, Prepared, Site, identity_of
+from regress.run.environments.prepared import BuildSite, Identity, Prepared, identity_of
 
 __all__ = ["Identity", "Prepared", "identity_of", "prepare"]
 
@@ -31,5 +31,5 @@ def prepare(side: Side, config: Config, repository: Repository, cache: Path, not
     interpreter, wheel or environment available.
     """
     environment = environment_of(config, side.environment)
-    site = Site(config, repository, cache, note)
+    site = BuildSite(config, repository, cache, note)
     return asv.prepare(side, environment, site) if environment.asv else tree.prepare(side, environment, site)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regress.files import lock
+from regress.run.gpus import architectures
 
 BUILD_VARIABLES = (
     *("CC", "CXX", "CPPFLAGS", "CFLAGS", "CXXFLAGS", "LDFLAGS", "CMAKE_ARGS", "CMAKE_BUILD_TYPE"),
@@ -23,15 +24,16 @@ LOCK = ".lock"
 
 
 def key_of(inputs: Mapping[str, str], *more: str) -> str:
-    """The key of a build: its input files with the ids of their content, whatever else decides what comes out, and the
-    compilers' variables."""
+    """The key of a build: its input files with the ids of their content, whatever else decides what comes out, the compilers'
+    variables, and the architecture of the GPUs that are there: where nobody names one, a build is for these."""
     around = [f"{name}={os.environ[name]}" for name in BUILD_VARIABLES if name in os.environ]
+    around.append(architectures())
     parts = [f"{name} {inputs[name]}" for name in sorted(inputs)]
     return hashlib.sha256("\0".join([*parts, "", *more, "", *around]).encode(errors="surrogateescape")).hexdigest()
 
 
 @dataclass(frozen=True)
-class Kept:
+class BuildStore:
     """Folders below `root`, by key, of at most `limit_bytes` together."""
 
     root: Path

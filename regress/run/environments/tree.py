@@ -18,8 +18,8 @@ from regress.errors import BuildFailed, NothingMeasured, RegressError, quoted
 from regress.files import lock
 from regress.model import DEFAULT_ENVIRONMENT, EXISTING, Environment, Side
 from regress.run.environments import wheels
-from regress.run.environments.kept import Kept, key_of
-from regress.run.environments.prepared import Identity, Prepared, Site
+from regress.run.environments.kept import BuildStore, key_of
+from regress.run.environments.prepared import BuildSite, Identity, Prepared
 from regress.run.plan import covers
 from regress.run.shell import shell, why
 
@@ -50,7 +50,7 @@ BUILT = "regress-built"
 worktree is made again, and neither the build nor `git status` sees it."""
 
 
-def prepare(side: Side, environment: Environment, site: Site, identity: Identity | None = None) -> Prepared:
+def prepare(side: Side, environment: Environment, site: BuildSite, identity: Identity | None = None) -> Prepared:
     """Check the side's code out and build it, or unpack its wheel, if that was not done before, and find what to import.
 
     `identity` is how asv records the environment, where it has one. Raises BuildFailed (head) or NothingMeasured (base) when
@@ -90,7 +90,7 @@ def prepare(side: Side, environment: Environment, site: Site, identity: Identity
     return Prepared(side, tree, python, roots, variables, build_s, environment, beside, named_in, identity, told)
 
 
-def built_here(side: Side, site: Site) -> bool:
+def built_here(side: Side, site: BuildSite) -> bool:
     """Whether the working tree is the side's commit, with compiled files that nothing else would bring: no build is set, and
     what they are compiled from is not newer than they are."""
     settings, repository = site.config.settings, site.repository
@@ -238,14 +238,14 @@ def with_bytecode(variables: Mapping[str, str], cache: Path) -> dict[str, str]:
     return compiled
 
 
-def _build(side: Side, tree: Path, python: str, environment: Environment, site: Site) -> float:
+def _build(side: Side, tree: Path, python: str, environment: Environment, site: BuildSite) -> float:
     """Have the tree built: as it was left, from what is kept of an equal build, or by the build commands. Returns seconds."""
     settings, cache = site.config.settings, site.cache / "builds"
     if not settings.build:
         return 0.0
     mark, log = site.repository.own_folder(tree) / BUILT, cache / f"{side.commit.sha}.log"
     key = _key(side, python, environment, site)
-    kept = Kept(cache / "kept", settings.build_cache_bytes)
+    kept = BuildStore(cache / "kept", settings.build_cache_bytes)
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / f"{side.commit.sha}.lock").open("w") as file:
         lock(file.fileno())  # one process builds, another that wants the same tree waits
@@ -272,14 +272,14 @@ def _build(side: Side, tree: Path, python: str, environment: Environment, site: 
         return seconds
 
 
-def _fits(folder: Path, side: Side, site: Site) -> bool:
+def _fits(folder: Path, side: Side, site: BuildSite) -> bool:
     """Whether no file of the commit is among those of the build: where only some files are its inputs, another commit may have
     had it made."""
     files = site.repository.contents(side.commit.sha)
     return not any(str(path.relative_to(folder)) in files for path in folder.rglob("*"))
 
 
-def _key(side: Side, python: str, environment: Environment, site: Site) -> str:
+def _key(side: Side, python: str, environment: Environment, site: BuildSite) -> str:
     settings = site.config.settings
     files = site.repository.contents(side.commit.sha)
     wanted = settings.build_inputs

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from regress.commands.profile.exports import profile
+from regress.commands.profile.exports import profile_exports
 from regress.profiles import read
 from regress.report.html import write_profile
 from regress.report.html.page import HERE, PROFILE_SCRIPTS
@@ -41,8 +41,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("profile")
     old = [str(export(made / f"old-{seed}.json", seed)) for seed in range(4)]
     new = [str(export(made / f"new-{seed}.json", seed + 10, slower=1.2)) for seed in range(4)]
-    write_profile(profile(Request(made), old[:1], ()), made / "one.html")
-    write_profile(profile(Request(made), new, old), made / "both.html")
+    write_profile(profile_exports(Request(made), old[:1], ()), made / "one.html")
+    write_profile(profile_exports(Request(made), new, old), made / "both.html")
     return made
 
 

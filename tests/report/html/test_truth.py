@@ -219,3 +219,13 @@ def test_what_moved_at_once_is_one_card_that_asks_for_the_machine(visit: Visit, 
     assert "6 benchmarks moved at once on two" in page.inner_text("#change")
     page = visit("#/regressions", path=path)
     assert page.locator(".event").count() == 2
+
+
+def test_of_what_moved_at_once_the_first_sentence_counts_what_is_still_worse(visit: Visit, tmp_path: Path) -> None:
+    names = [f"{module}.time_{word}" for module in ("io", "nn", "ops") for word in "ab"]
+    steady, step = noisy((40, 1e-3)), noisy((20, 1e-3), (20, 1.2e-3))
+    back = noisy((20, 1e-3), (10, 1.2e-3), (10, 1e-3))
+    made = Made(tmp_path / "p", 40).record(dict.fromkeys(names, steady), machine="one")
+    made.record({**dict.fromkeys(names, step), "io.time_a": back, "nn.time_b": back}, machine="two")
+    page = visit(path=pages_of(made))
+    assert page.inner_text("h1") == "Four moved together with others: was it the machine?"

@@ -151,7 +151,7 @@ def point(page: Page, at: int) -> tuple[float, float]:
 
 
 def test_the_chart_tells_what_the_pointer_is_at(visit: Visit) -> None:
-    page = visit(benchmark(made.NORM, "at=h100|GPU-h100|worktree-py3.12"))
+    page = visit(benchmark(made.NORM, "at=h100|H100%2080GB|worktree-py3.12"))
     chart(page)
     page.mouse.move(*point(page, 8))
     told = " ".join(page.inner_text(".hover").split())
@@ -174,7 +174,7 @@ def test_change_points_stand_in_a_table_too(visit: Visit) -> None:
 
 
 def test_a_click_pins_a_second_one_compares_and_the_link_says_so(visit: Visit) -> None:
-    page = visit(benchmark(made.SOFTMAX, "at=h100|GPU-h100|worktree-py3.12"))
+    page = visit(benchmark(made.SOFTMAX, "at=h100|H100%2080GB|worktree-py3.12"))
     chart(page)
     page.mouse.click(*point(page, 10))
     page.wait_for_selector(".pinned")
@@ -255,7 +255,7 @@ def test_several_machines_in_one_chart(visit: Visit) -> None:
 
 
 def test_a_change_of_driver_is_a_tick(visit: Visit) -> None:
-    page = visit(benchmark(made.ADD, "at=h100|GPU-h100|worktree-py3.12"))
+    page = visit(benchmark(made.ADD, "at=h100|H100%2080GB|worktree-py3.12"))
     chart(page)
     assert page.evaluate("regress.live.chart.frame.lines[0].line.ticks") == [[10, "driver 570 → 580"]]
     assert len(page.evaluate("regress.live.chart.frame.lines[0].line.levels")) == 2
@@ -464,7 +464,7 @@ def test_a_change_is_opened_on_the_page_of_its_benchmark(visit: Visit) -> None:
     buttons = [each.inner_text() for each in card.locator(".actions button").all()]
     assert buttons == ["bisect", "explain", "check", "ack"]
     assert "to be run on " in (card.locator(".actions button").nth(1).get_attribute("title") or "")
-    page = visit(benchmark(made.NORM, "at=h100|GPU-h100|worktree-py3.12"))
+    page = visit(benchmark(made.NORM, "at=h100|H100%2080GB|worktree-py3.12"))
     assert page.locator("#change").count() == 0
     chart(page)
     page.mouse.click(*point(page, 8))

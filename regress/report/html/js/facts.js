@@ -99,9 +99,9 @@
               ),
             line.read.length > 0 &&
               item(
-                "Corrected for the machine",
+                "Corrected for the machine or card",
                 line.cards.length > 1
-                  ? "by commits that several cards have measured"
+                  ? "by commits measured on several cards"
                   : "by windows in turn with other commits",
                 h("div", {class: "soft"}, "grey points: raw values"),
               ),

@@ -61,13 +61,17 @@
     const since = index.release ? reference + R.referenceNote() : `the first measured commit, ${reference}`;
     const count = R.counts(places.places),
       cases = Object.values(count).reduce((sum, n) => sum + n, 0);
-    const worse = new Set(open.filter(each => each.shift === null).map(each => each.benchmark)).size,
-      shifts = [...new Set(open.map(each => each.shift))].filter(each => each !== null).map(each => index.shifts[each]);
+    const shifted = open.filter(each => each.shift !== null),
+      worse = new Set(open.filter(each => each.shift === null).map(each => each.benchmark)).size,
+      together = new Set(shifted.map(each => each.benchmark)).size,
+      shifts = [...new Set(shifted.map(each => each.shift))].map(each => index.shifts[each]),
+      suspects = [...new Set(shifts.map(each => each.suspect).filter(Boolean))];
     const undirected = count.changed ?? 0;
     const bad =
       [
         worse && `${number(worse)} benchmark${worse === 1 ? " is" : "s are"} worse than before.`,
-        ...shifts.map(each => `${number(each.benchmarks)} moved at once${each.suspect ? `: was it the ${each.suspect}?` : "."}`),
+        // Of those that moved at once, what is still worse.
+        together && `${number(together)} moved ${shifts.length > 1 || together < shifts[0].benchmarks ? "together with others" : "at once"}${suspects.length ? `: was it the ${suspects.join(", or the ")}?` : "."}`,
         stopped && `${number(stopped)} case${stopped === 1 ? "" : "s"} stopped giving numbers.`,
       ]
         .filter(Boolean)
