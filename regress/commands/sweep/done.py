@@ -48,6 +48,8 @@ class Done:
         build = repr((session.config.settings.build, session.config.settings.env_key, environment))
         self._build = "build " + hashlib.sha256(build.encode()).hexdigest()[:16]
         self._tried = {} if retry else read_kept(self._path, "commits", FORMAT)
+        self._failed: dict[str, set[Case]] = {}
+        """By commit: what has failed in this sweep, and is not tried again in it."""
 
     def missing(self, sha: str) -> dict[Case, int]:
         """The rounds that the commit lacks of each case; empty where it has all it can have."""
@@ -61,6 +63,7 @@ class Done:
             for case in self._cases
             if had[case] < self._rounds
             and case not in hopeless
+            and case not in self._failed.get(sha, ())
             and self._benchmarks[case.name].version
             not in (known.get(self._absent(each)) for each in (case.name, str(case)))
         }
@@ -89,6 +92,11 @@ class Done:
         before = self._tried.get(sha)
         times = _times(before.get(self._build)) if isinstance(before, dict) else 0
         self._remember(sha, {self._build: [times + 1, why]})
+
+    def failed(self, sha: str, rounds: Iterable[Round]) -> None:
+        """These rounds of the commit were tried in this sweep: a case that failed in one is not tried again."""
+        cases = {Case(each.name, tuple(each.params)) for each in rounds if each.failure is not None}
+        self._failed.setdefault(sha, set()).update(cases)
 
     def absent(self, sha: str, cases: Iterable[Case]) -> None:
         """The commit does not have these cases: a file cannot be imported with its code, or parameters depend on it."""

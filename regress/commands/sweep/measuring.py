@@ -260,6 +260,7 @@ class Sweep:
         if not self.interrupted:
             absent = missing.keys() - set(found.cases.get(commit.short, ()))
             self._done.absent(commit.sha, absent)
+        self._done.failed(commit.sha, found.of(commit.short))
         left = self._done.missing(commit.sha)
         if left:
             self._lacking[commit.sha] = left
