@@ -276,6 +276,10 @@ class Spread:
     freedom: int
 
 
+VISITING = 0.4
+"""Of the time that is left, what unmeasured visits may take before what was visited is measured."""
+
+
 @dataclass(frozen=True)
 class Batch:
     """What is measured next: of each case this many rounds a side, numbered from `first`. What nobody has visited yet gets its
