@@ -46,7 +46,7 @@ def _by(each: AnchorCheck) -> str:
 
 
 def _effect(each: AnchorCheck) -> str:
-    """What `compare.anchors` does with it."""
+    """What `trends.anchors` does with it."""
     if not each.moved:
         return f"no single case certainly has, so no change since {_name(each)} is corrected"
     cases = "those cases" if len({move.case for move in each.moved}) > 1 else "that case"
