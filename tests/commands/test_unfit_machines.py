@@ -87,7 +87,7 @@ def test_a_fit_machine(look: Look) -> None:
 @pytest.mark.parametrize(
     ("built", "state", "words"),
     [
-        (("cuda", "13.0"), "warn", "is built for CUDA 13.0, but the driver supports only CUDA 12.4 only"),
+        (("cuda", "13.0"), "warn", "is built for CUDA 13.0, but the driver supports only CUDA 12.4"),
         (("cuda", "12.8"), "ok", "built for CUDA 12.8"),
         (("", ""), "warn", "is built for the CPU only"),
         (("hip", "6.4"), "ok", "built for ROCm 6.4"),
@@ -146,7 +146,7 @@ def test_numbers_of_the_cpu_are_not_filed_under_a_machine_with_a_device(project:
             "update the NVIDIA driver",
         ),
         ({"torch": "2.11.0", "torch_built": ""}, "2.11.0 is built for the CPU only", "pip install"),
-        ({"driver": None}, "NVML: cannot be asked", "install the libnvidia-ml"),
+        ({"driver": None}, "NVML: not available", "install the libnvidia-ml"),
     ],
 )
 def test_a_run_says_what_a_machine_with_a_device_lacks(facts: dict[str, Any], words: str, fix: str) -> None:
