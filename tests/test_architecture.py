@@ -234,11 +234,26 @@ def test_the_program_and_its_pages_speak_plainly() -> None:
         assert not found, f"{path.relative_to(ROOT)} has {found}"
 
 
-def test_asv_is_imported_by_one_module() -> None:
+DOORS = {"asv": "run/environments/asv.py", "pynvml": "run/nvml.py", "fcntl": "files.py"}
+"""What comes from outside -> the one module that imports it. The measuring code is a program of its own."""
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_what_comes_from_outside_has_one_door(name: str) -> None:
     found = {
-        path.relative_to(PACKAGE) for path in modules() if any(each[1].split(".")[0] == "asv" for each in imports(path))
+        str(path.relative_to(PACKAGE))
+        for path in modules()
+        if part_of(path) != "measure" and any(each[1].split(".")[0] == name for each in imports(path))
     }
-    assert found == {Path("run/environments/asv.py")}
+    assert found == {DOORS[name]}
+
+
+def test_the_renderers_know_the_nouns_of_pages_only() -> None:
+    """What makes them of a history reads results and asks git."""
+    for path in sorted((PACKAGE / "report").rglob("*.py")):
+        assert not [module for _, module in imports(path) if module.startswith("regress.pages.")], path
+    nouns = [module for _, module in imports(PACKAGE / "pages" / "__init__.py") if module.startswith("regress.")]
+    assert nouns == ["regress.model"]
 
 
 def test_only_the_command_line_prints_and_exits() -> None:

@@ -20,7 +20,7 @@ from regress.errors import Exit, RegressError, quoted
 
 if TYPE_CHECKING:
     from regress.model import Report
-    from regress.pages import Site
+    from regress.pages import PageSite
     from regress.report.progress import Progress
     from regress.session import Request
     from regress.text.style import Style
@@ -254,7 +254,7 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def publish(site: Site, folder: Path, file: Path | None, progress: Progress, quiet: bool) -> Path:
+def publish(site: PageSite, folder: Path, file: Path | None, progress: Progress, quiet: bool) -> Path:
     """Write the pages into the folder, or all in one file, and say what was done; the page to open."""
     from regress.report.html import write_file, write_folder
 

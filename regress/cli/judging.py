@@ -225,7 +225,9 @@ def compare(
         from regress.commands.documents import are_documents, compare_documents
 
         if are_documents(base, head):
-            report = compare_documents(request({}), base, head)
+            places = {"--machine": options["machine"], "--environment": environment, "--base-machine": base_machine}
+            places |= {"--head-machine": head_machine, "--base-env": base_env, "--head-env": head_env}
+            report = compare_documents(request({}), base, head, [name for name, value in places.items() if value])
         else:
             sources = From(base_machine, base_env), From(head_machine, head_env)
             report = compare_recorded(request({}), base, head, environment, sources)

@@ -66,6 +66,8 @@ class Slurm:
         return out.strip().partition(";")[0]
 
     def queued(self, run: Run) -> Mapping[Place, Queued] | None:
+        if not run.handed_in:
+            return {}  # where no Slurm can be reached, handing in says so
         code, out, _ = _call(["squeue", "--noheader", "--array", f"--name={_name(run)}", "--format=%F|%K|%T|%r|%N"])
         if code:
             return None

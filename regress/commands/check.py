@@ -27,7 +27,7 @@ from regress.session.explanation import MOST, Choose, Explaining, can_explain
 from regress.session.recorder import Recorder
 from regress.session.remarks import device_line, device_uuid, imported_by, remarks, require_values
 from regress.session.throughput import Rates
-from regress.units import format_duration
+from regress.units import budget_words, format_duration
 
 
 def check(
@@ -246,12 +246,6 @@ def short(
     whole = "all of it" if found.cases == 1 else f"all {found.cases}"
     enough = f"; --budget {budget_words(found.whole_s)} would cover {whole}" if found.whole_s else ""
     return [f"{budget} was too short: {what}{enough}"]
-
-
-def budget_words(seconds: float) -> str:
-    """So much time or a little more, as --budget takes it: "40s", "6m"."""
-    tens, minutes = math.ceil(seconds / 10), math.ceil(seconds / 60)
-    return f"{10 * tens}s" if tens <= 12 else f"{minutes}m"
 
 
 def rounds_words(job: Job, measured: Measured) -> str:

@@ -106,12 +106,18 @@ def are_documents(*words: str) -> bool:
     return all(Path(word).is_file() or word.endswith("/") or any(each in word for each in WILD) for word in words)
 
 
-def compare_documents(request: Request, base: str, head: str) -> Report:
+def compare_documents(request: Request, base: str, head: str, places: Sequence[str] = ()) -> Report:
     """Judge the documents of one side against those of the other, each document a round. With one a side nothing is claimed:
-    the samples of a run do not tell how far runs are apart.
+    the samples of a run do not tell how far runs are apart. `places` are the options by which recorded results were chosen.
 
     Raises DocumentError where one of them cannot be read, NothingMeasured where no benchmark matches.
     """
+    if places:
+        raise RegressError(
+            f"{base} and {head} are files",
+            why=f"{', '.join(places)} chooses among recorded results",
+            fix=f"leave {' and '.join(places)} out, or import the files first: regress import",
+        )
     settings, selection = _settings(request), Selection(request.patterns, request.tags)
     documents = [[read(file) for file in _files(word)] for word in (base, head)]
     # Two builds of one program may have two names: what they have in common is what they measure.

@@ -29,7 +29,7 @@ from typing import Protocol as Interface
 from regress.compare.judge import compare
 from regress.compare.pairing import Suites
 from regress.compare.rule import is_critical
-from regress.model import Batch, Benchmark, Case, Comparison, Round, Settings, Spread, Verdict, metric_of
+from regress.model import VISITING, Batch, Benchmark, Case, Comparison, Round, Settings, Spread, Verdict, metric_of
 from regress.stats.welch import min_detectable, smallest_significant
 
 LOOKS = (4, 6, 10, 16, 24)
@@ -53,8 +53,6 @@ POWER_AT, POWER_Z = 1.4, 2.4
 """A change of this many thresholds is estimated this many standard errors above the threshold."""
 INTERVAL_Z = 2.0
 """Standard errors from an estimate to the end of its interval, with as many rounds as a noisy case needs."""
-VISITING = 0.4
-"""Of the time that is left, what unmeasured visits may take before what was visited is looked at."""
 NOT_REACHED = "not reached before measuring ended"
 NOT_BEGUN = "not started: its rounds take longer than the time left"
 MARGIN = 1.5

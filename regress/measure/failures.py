@@ -31,14 +31,15 @@ LONGEST = 500
 
 
 def last_line(error: BaseException) -> str:
-    """Its type and message, without the notes that stand behind them: JAX adds some to every error. Of a message that has the
-    traceback of another process in it, what that ends with; of a long one both ends."""
+    """Its type and message on one line, without the notes that stand behind them: JAX adds some to every error. Of a message
+    that has the traceback of another process in it, what that ends with; of a long one both ends."""
     told: Any = traceback.TracebackException(type(error), error, None)
     told.__notes__ = None
     text = str(list(told.format_exception_only())[-1]).strip()
     before, mark, others = text.partition("Traceback (most recent call last):")
     if mark:
         text = before + others.strip().splitlines()[-1]
+    text = "; ".join(line.strip() for line in text.splitlines() if line.strip())
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
 
 

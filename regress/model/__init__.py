@@ -102,6 +102,7 @@ from regress.model.implementations import Contender, Crossover, Implementations,
 from regress.model.kernels import KernelMetrics, Metered, MeteredKernel
 from regress.model.measurement import (
     METRICS,
+    VISITING,
     Batch,
     Better,
     Case,
@@ -177,6 +178,7 @@ __all__ = [
     "SET_UP_EACH",
     "SYNCHRONIZES",
     "THRESHOLD_KINDS",
+    "VISITING",
     "AckKind",
     "Acknowledgement",
     "Against",

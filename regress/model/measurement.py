@@ -276,6 +276,10 @@ class Spread:
     freedom: int
 
 
+VISITING = 0.4
+"""Of the time that is left, what unmeasured visits may take before what was visited is measured."""
+
+
 @dataclass(frozen=True)
 class Batch:
     """The next rounds: how many a side for each case, numbered from `first`. Cases not visited yet get their unmeasured visits

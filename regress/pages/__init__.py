@@ -1,11 +1,11 @@
 """The data of the HTML report's pages: the nouns, and how they are made from a project's history. `report.html` writes them.
 
-    Site        the whole report: an index, and a Leaf for each benchmark, made on demand
-    Index       all that is known without opening a benchmark
-    Row         one case and metric in one place, as the overview lists it
-    Values      the measurements of each row, loaded on demand
+    PageSite    the whole report: an index, and a Leaf for each benchmark, made on demand
+    PageIndex   all that is known without opening a benchmark
+    PageRow     one case and metric in one place, as the overview lists it
+    PageValues  the measurements of each row, loaded on demand
     Event       one change of level, seen in one or many cases and places
-    Shift       events of many benchmarks that are one: probably the machine, or a return to an earlier level
+    PageShift   events of many benchmarks that are one: probably the machine, or a return to an earlier level
     Leaf        one benchmark: a Shard for its page, and its Part of the index
     Line        one Series as its page draws it
     Account     the cause of a difference between two commits, with everything that was kept
@@ -15,7 +15,7 @@
 A place is a machine, a device and an environment: what is never averaged over. `commits` of the index are those with results,
 in the order of the graph, and whatever has the type `At` counts in them; in a Shard it counts in the Shard's own commits, so
 that a commit without results of a benchmark leaves its Shard as it is. The names are those of the data in the pages; of what
-there is a lot (Row, Level, Event, Broken) the values stand in order, and Index.fields has the names.
+there is a lot (PageRow, Level, Event, PageBroken) the values stand in order, and PageIndex.fields has the names.
 
 Only `regress report` imports the modules that make them:
 
@@ -79,7 +79,7 @@ class PageCommit:
 
 
 @dataclass(frozen=True)
-class Place:
+class PagePlace:
     """Where a series was measured. `label` is the shortest that tells the places of the report apart."""
 
     id: str
@@ -103,7 +103,7 @@ class Level(NamedTuple):
     """What it is against each level before it, a letter each: the first of a Verdict's word, "x" for incomparable."""
 
 
-class Measured(NamedTuple):
+class RowValues(NamedTuple):
     """The values of a row: `column` is the place of their commits among the columns beside it; one counts as `per`."""
 
     column: int
@@ -111,7 +111,7 @@ class Measured(NamedTuple):
     values: tuple[int, ...]
 
 
-class Row(NamedTuple):
+class PageRow(NamedTuple):
     """One case and metric in one place. Where `cases` is more than one it is the worst of this many."""
 
     benchmark: int
@@ -145,8 +145,8 @@ class Row(NamedTuple):
     """Commits whose own value lies off its level by more than noise and what counts."""
     lacks: int = 0
     """Results that it lacks before a change can be told from noise."""
-    measured: Measured | None = None
-    """None in the index, which has them apart: see Values."""
+    measured: RowValues | None = None
+    """None in the index, which has them apart: see PageValues."""
     cases: int = 1
 
 
@@ -196,7 +196,7 @@ class Event(NamedTuple):
     last: At
     """The newest of the commits that may be to blame."""
     suspects: tuple[PageCommit | int, ...]
-    """Commits that may be to blame, the newest ones of `suspects_n`; in the index their numbers in Index.suspects."""
+    """Commits that may be to blame, the newest ones of `suspects_n`; in the index their numbers in PageIndex.suspects."""
     suspects_n: int
     ratio: float | None
     low: float | None
@@ -228,10 +228,10 @@ class Event(NamedTuple):
     note: str = ""
     """How its measuring changed at the same commit."""
     shift: int | None = None
-    """Which of Index.shifts it belongs to."""
+    """Which of PageIndex.shifts it belongs to."""
 
 
-class Broken(NamedTuple):
+class PageBroken(NamedTuple):
     """A case that has no value at its newest commit in a place, or had none at some commits before. It stands for `cases` that
     failed in the same way at the same commits."""
 
@@ -252,7 +252,7 @@ class Broken(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Shift:
+class PageShift:
     """Events of many unrelated benchmarks that are one, in a place: see regress.model.Shift."""
 
     place: int
@@ -265,7 +265,7 @@ class Shift:
 
 
 @dataclass(frozen=True)
-class Entry:
+class PageEntry:
     """A benchmark in the index. `file` is its Shard's in the folder of the report."""
 
     name: str
@@ -277,13 +277,13 @@ class Part:
     """What the index has of one benchmark. Until the index is put together, `benchmark` in it is 0, and `place` counts in its
     own `places`."""
 
-    entry: Entry
+    entry: PageEntry
     places: tuple[Where, ...]
     columns: tuple[tuple[At, ...], ...] = ()
     """Where its rows have values."""
-    rows: tuple[Row, ...] = ()
+    rows: tuple[PageRow, ...] = ()
     events: tuple[Event, ...] = ()
-    broken: tuple[Broken, ...] = ()
+    broken: tuple[PageBroken, ...] = ()
     read: tuple[tuple[str, str, Mapping[str, float]], ...] = ()
     """How several cards have read its times: see regress.trends.cards.Read."""
 
@@ -368,7 +368,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Timed:
+class PageTime:
     """One implementation at one combination of the other parameters; without a value it has a failure, or has no time."""
 
     params: str
@@ -395,7 +395,7 @@ class Combination:
     leaders: tuple[str, ...]
     """Those that are not told apart from the smallest value, which is the first of them."""
     reasons: tuple[str, ...]
-    times: tuple[Timed | None, ...]
+    times: tuple[PageTime | None, ...]
     """In the order of the names."""
 
 
@@ -464,7 +464,7 @@ class Aa:
 
 
 @dataclass(frozen=True)
-class Overall:
+class PageOverall:
     """Times at the newest commit against the reference, in one place: the geometric mean over `n` cases that both have."""
 
     place: int
@@ -508,7 +508,7 @@ class Lost:
 
 
 @dataclass(frozen=True)
-class Index:
+class PageIndex:
     """The first script that is loaded. What has the type `At` counts in `commits`."""
 
     fields: Mapping[str, tuple[str, ...]]
@@ -521,12 +521,12 @@ class Index:
     branch: str
     thresholds: Mapping[str, float]
     commits: tuple[PageCommit, ...]
-    places: tuple[Place, ...]
+    places: tuple[PagePlace, ...]
     results: tuple[int, ...]
     """The most results that any series has in each place."""
     machines: tuple[tuple[str, Mapping[str, Any]], ...]
-    entries: tuple[Entry, ...]
-    rows: tuple[Row, ...]
+    entries: tuple[PageEntry, ...]
+    rows: tuple[PageRow, ...]
     counts: tuple[Mapping[str, int], ...]
     """Of each place, how many cases have which status: a case counts once, by the worst of its metrics that gate."""
     young: tuple[int, ...]
@@ -534,8 +534,8 @@ class Index:
     fewest: int
     """How many it takes before a change can be told from noise."""
     events: tuple[Event, ...]
-    shifts: tuple[Shift, ...]
-    broken: tuple[Broken, ...]
+    shifts: tuple[PageShift, ...]
+    broken: tuple[PageBroken, ...]
     left_out: int
     """Of events and failures, how many old ones there are beyond those."""
     suspects: tuple[PageCommit, ...]
@@ -544,7 +544,7 @@ class Index:
     release: str
     """The tag of that release; empty if there is none."""
     releases: tuple[Release, ...]
-    overall: tuple[Overall, ...]
+    overall: tuple[PageOverall, ...]
     freshness: Freshness
     aa: tuple[Aa, ...]
     strays: tuple[tuple[str, int], ...]
@@ -565,7 +565,7 @@ class Index:
         return not counted <= {"undecided", "failed", "gone"}
 
     @property
-    def stopped(self) -> tuple[Broken, ...]:
+    def stopped(self) -> tuple[PageBroken, ...]:
         """What gave numbers and gives none any more, the newest first; of a case in several places the earliest."""
         found = [each for each in self.broken if each.open and each.good is not None]
         found.sort(key=lambda each: -each.first)
@@ -573,16 +573,16 @@ class Index:
 
 
 @dataclass(frozen=True)
-class Values:
+class PageValues:
     """What was measured of the rows of an Index, in their order."""
 
     columns: tuple[tuple[At, ...], ...]
-    rows: tuple[Measured | None, ...]
+    rows: tuple[RowValues | None, ...]
 
 
 @dataclass(frozen=True)
-class Site:
+class PageSite:
     """A whole report. `index` puts the parts together, in the order of `leaves`."""
 
     leaves: tuple[Leaf, ...]
-    index: Callable[[Sequence[Part]], tuple[Index, Values]]
+    index: Callable[[Sequence[Part]], tuple[PageIndex, PageValues]]

@@ -16,7 +16,7 @@ from regress.compare.implementations import IMPLEMENTATION
 from regress.history import Store, without_gc
 from regress.history.loading import read_benchmarks
 from regress.model import Case, ChangePoint, Confirmation, KeptExplanation, Round, Samples, Series, Settings
-from regress.pages import SHA_DIGITS, Entry, Leaf, Line, Part, Shard, Where
+from regress.pages import SHA_DIGITS, Leaf, Line, PageEntry, Part, Shard, Where
 from regress.pages.accounts import Accounts
 from regress.pages.branch import Branch
 from regress.pages.broken import broken_of
@@ -128,7 +128,7 @@ class Maker:
             for (each, place), threshold in zip(lines, thresholds, strict=True)
         ]
         part = Part(
-            entry=Entry(name, shard_file(name)),
+            entry=PageEntry(name, shard_file(name)),
             places=places,
             columns=tuple(columns),
             rows=tuple(row for row, each in zip(rows, found, strict=True) if listed(row, each.series.metric.kind)),

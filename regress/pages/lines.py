@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from regress.compare.rule import Rule
 from regress.model import ChangePoint, Corrected, Series
-from regress.pages import Change, Level, Line, Measured
+from regress.pages import Change, Level, Line, RowValues
 from regress.stats.summary import critical_t, mean_and_variance, median, summarize
 from regress.trends.gating import that_gate
 
@@ -175,10 +175,10 @@ def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
     )
 
 
-def measured_of(found: Levelled, column: int) -> Measured:
+def measured_of(found: Levelled, column: int) -> RowValues:
     """The values of the series as a row has them."""
     per = _per(found.values, ())
-    return Measured(column, per, tuple(round(value * per) for value in found.values))
+    return RowValues(column, per, tuple(round(value * per) for value in found.values))
 
 
 def change_of(each: ChangePoint, at: Mapping[str, int]) -> Change:

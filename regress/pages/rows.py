@@ -7,7 +7,7 @@ from bisect import bisect_right
 
 from regress.compare.circumstances import is_bimodal
 from regress.model import Verdict
-from regress.pages import SPARK_LETTERS, STATUSES, Level, Row
+from regress.pages import SPARK_LETTERS, STATUSES, Level, PageRow
 from regress.pages.lines import Levelled, measured_of
 from regress.stats.summary import median
 from regress.trends.changes import lacking, why_tentative
@@ -18,14 +18,14 @@ LISTED_KINDS = ("time", "host", "memory", "tracked")
 """Other metrics are listed where they have changed."""
 
 
-def row_of(found: Levelled, place: int, reference: int, threshold: float, column: int = 0, lost: str = "") -> Row:
+def row_of(found: Levelled, place: int, reference: int, threshold: float, column: int = 0, lost: str = "") -> PageRow:
     """The row; `lost` says since when its case has other values only."""
     series, latest = found.series, found.latest
     status, why = ("gone", lost) if lost else status_of(found, threshold)
     since, doubt = _since(found, reference)
     large = [each for each in found.changes if each.large and not each.is_passing]
     last = next(reversed([each for each in large if each.is_open] or large), None)
-    return Row(
+    return PageRow(
         benchmark=0,
         params=", ".join(series.case.params),
         metric=series.metric.name,
@@ -50,7 +50,7 @@ def row_of(found: Levelled, place: int, reference: int, threshold: float, column
     )
 
 
-def listed(row: Row, kind: str) -> bool:
+def listed(row: PageRow, kind: str) -> bool:
     return row.gates or kind in LISTED_KINDS or row.status not in ("unchanged", "undecided")
 
 
@@ -59,7 +59,7 @@ def rank(status: str) -> int:
     return list(STATUSES).index(status)
 
 
-def severity(row: Row) -> tuple[int, float]:
+def severity(row: PageRow) -> tuple[int, float]:
     """Sorts rows, the worst first."""
     return rank(row.status), -abs(math.log(row.change)) if row.change and row.change > 0 else 0.0
 

@@ -1,4 +1,4 @@
-"""Which cases are visited, who when, and by which protocol. Pure functions: no process, no clock, no files."""
+"""Which cases are visited, who when, and by which protocol. Pure, but for the time that is left: no process, no files."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import math
 import posixpath
 import random
 import re
+import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol as Interface
 
@@ -17,6 +18,7 @@ from regress.measure.wire import Proposal, Suite, Task
 from regress.model import (
     PROGRAM,
     SYNCHRONIZES,
+    VISITING,
     Batch,
     Benchmark,
     Case,
@@ -41,6 +43,14 @@ class HasCases(Interface):
     @property
     def cases(self) -> Mapping[str, Sequence[Case]]:
         """By side, as that side names them."""
+
+
+class Visited(HasCases, Interface):
+    """What says which cases were visited, too."""
+
+    @property
+    def costs(self) -> Mapping[Case, float]:
+        """Seconds that the unmeasured visits to a case have taken, all sides together; only of what was visited."""
 
 
 @dataclass(frozen=True)
@@ -323,17 +333,40 @@ def complaints(benchmarks: Iterable[Benchmark], selection: Selection) -> list[st
 
 
 class FixedRounds:
-    """The same number of rounds for every case, as far as there is time until `end_s` of the monotonic clock."""
+    """The same number of rounds for every case, as far as there is time until `end_s` of the monotonic clock.
 
-    def __init__(self, rounds: int, end_s: float = math.inf) -> None:
-        self.rounds, self.end_s = rounds, end_s
-        self._asked = False
+    Where time is bounded, unmeasured visits get a part of what is left, then as many of the visited cases their rounds as
+    there is time for, then others are visited: a suite that is too long is covered from its front."""
 
-    def next(self, found: HasCases) -> Batch | None:
-        """All rounds of all cases, once."""
-        cases = {case for side in found.cases.values() for case in side}
-        asked, self._asked = self._asked, True
-        return None if asked or not cases else Batch(dict.fromkeys(cases, self.rounds))
+    def __init__(self, rounds: int, end_s: float = math.inf, clock: Callable[[], float] = time.monotonic) -> None:
+        self.rounds, self.end_s, self._clock = rounds, end_s, clock
+        self._asked: set[Case] = set()
+        self._visited = -1
+        """How many were visited when visits were asked for last."""
+
+    def next(self, found: Visited) -> Batch | None:
+        """All rounds of each case, once."""
+        left_s = self.end_s - self._clock()
+        cases = dict.fromkeys(case for side in found.cases.values() for case in side)
+        left = [case for case in cases if case not in self._asked]
+        if left_s == math.inf:
+            return self._measured(left)
+        ready = [case for case in left if case in found.costs]
+        if left_s <= 0:
+            return None
+        if ready:
+            cost_s = itertools.accumulate(self.rounds * found.costs[case] for case in ready)
+            return self._measured(
+                [case for case, until_s in zip(ready, cost_s, strict=True) if until_s <= left_s] or ready[:1]
+            )
+        if len(found.costs) == self._visited:  # what gets no visit any more gets no rounds
+            return None
+        self._visited = len(found.costs)
+        return Batch(dict.fromkeys(left, 0), visits_s=VISITING * left_s) if left else None
+
+    def _measured(self, cases: Sequence[Case]) -> Batch | None:
+        self._asked.update(cases)
+        return Batch(dict.fromkeys(cases, self.rounds)) if cases else None
 
 
 def hopeless(failures: int, planned: int, good_share: float) -> bool:

@@ -74,11 +74,6 @@ def _speaks(word: str) -> bool:
     return re.fullmatch(r"T?\d+", word) is None and word not in _SAY_NOTHING
 
 
-def function_name(name: str) -> str:
-    """The function without namespaces: what profilers select kernels by."""
-    return _bare(name).rpartition("::")[2]
-
-
 def _bare(name: str) -> str:
     text = _ANONYMOUS.sub("", name)
     kept: list[str] = []

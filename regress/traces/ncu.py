@@ -16,7 +16,6 @@ from pathlib import Path
 
 from regress.errors import ProfileError
 from regress.model import KernelMetrics
-from regress.traces.names import short
 from regress.traces.timeline import Size3
 
 Values = Mapping[tuple[str, str], float]
@@ -154,17 +153,6 @@ def _metrics(row: Mapping[str, str], values: Values) -> KernelMetrics:
         device=row.get("device__attribute_display_name", ""),
         **fields,
     )
-
-
-def of_kernel(metrics: Sequence[KernelMetrics], name: str) -> KernelMetrics | None:
-    """The metrics of the longest launch of the kernel with this name in a timeline; None if it was not profiled.
-
-    The tools spell types and namespaces differently, so the short name without namespaces is compared: kernels that differ
-    only in template arguments are not distinguished.
-    """
-    wanted = short(name).rpartition("::")[2]
-    found = [each for each in metrics if short(each.kernel).rpartition("::")[2] == wanted]
-    return max(found, key=lambda each: each.duration_s or 0.0, default=None)
 
 
 def _first(values: Values, names: tuple[str, ...], dimension: str) -> float | None:

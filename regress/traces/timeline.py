@@ -153,7 +153,7 @@ class Timeline:
 # -- what waits ----------------------------------------------------------------------------------------------------------
 
 _SYNC = re.compile(
-    r"(cuda(Stream|Device|TimedEvent|Thread)Synchronize|cu(Stream|Ctx|TimedEvent)Synchronize|cudaMemcpy|cudaMemcpy2D)"
+    r"(cuda(Stream|Device|Event|Thread)Synchronize|cu(Stream|Ctx|Event)Synchronize|cudaMemcpy|cudaMemcpy2D)"
 )
 _VERSION = re.compile(r"(_v\d+|_ptsz|_ptds)+$")
 

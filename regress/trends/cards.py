@@ -127,7 +127,8 @@ class _Part(NamedTuple):
 
     @property
     def factors(self) -> dict[str, float]:
-        return {card: exp_or_inf(log) for card, log in self.logs.items()} if self.several else {}
+        found = {card: exp_or_inf(log) for card, log in self.logs.items()} if self.several else {}
+        return {card: factor for card, factor in found.items() if 0 < factor < math.inf}
 
 
 class _Levels(NamedTuple):

@@ -96,7 +96,9 @@ class Site:
 
     def down(self, node: str) -> None:
         """As a power cut does it: the daemon and all that it has started die at once."""
-        self._running.pop(f"slurmd-{node}").kill()
+        daemon = self._running.pop(f"slurmd-{node}")
+        daemon.kill()
+        daemon.wait()
         self._kill(f"SLURMD_NODENAME={node}")
 
     def up(self, node: str) -> None:

@@ -18,6 +18,7 @@ from tests.cluster.site import Site, until
 from tests.commands.test_check import document
 from tests.commands.test_cluster import CODE, SUITE, once, rounds_of
 from tests.conftest import Project, start
+from tests.report.test_json import validate
 
 CARD = """case $SLURMD_NODENAME$CUDA_VISIBLE_DEVICES in h2*|a11) card=2;; *) card=1;; esac
 export CUDA_VISIBLE_DEVICES=scripted-$card"""
@@ -158,6 +159,7 @@ def test_a_sweep_of_two_kinds_survives_its_driver_and_a_killed_task(
     result = p.regress("sweep", "ALL", "--on", "all", "--format", "json")
     assert result.code == 1, result.err
     report = document(result)
+    validate(report)
     assert {(each["machine"], each["first"], each["good"], each["new"]) for each in report["changes"]} == {
         (kind, shas[4], shas[3], True) for kind in ("h100", "a100")
     }

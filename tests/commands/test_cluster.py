@@ -75,6 +75,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGRESS_CACHE_DIR", str(tmp_path / "cache"))
 
 
+@pytest.mark.slow  # the engine slurm shows it too
 def test_a_sweep_on_two_kinds_is_two_histories_each_with_its_events(project: Callable[..., Project]) -> None:
     p, shas = local(project, [50e-6] * 4 + [60e-6] * 5, h100=KIND, a100=KIND)
     result = p.regress("sweep", "ALL", "--on", "all", "--format", "json", "--output", "text=../seen.txt")

@@ -469,6 +469,12 @@ def test_only_what_is_selected_is_looked_at(repository: Callable[..., Path]) -> 
     assert report["suggestions"][-1]["command"].startswith("regress run -b time_a")
 
 
+def test_a_check_that_takes_longer_than_its_budget_is_given_one(repository: Callable[..., Path]) -> None:
+    _, report = asked(repository, "def time_a(): pass\n", regress={"device": "fake", "budget_s": 0.01})
+    commands = [each["command"] for each in report["suggestions"]]
+    assert re.match(r"regress check --budget \d+[sm]    # about ", commands[1]), commands
+
+
 def test_where_everything_fails_nothing_can_be_measured(repository: Callable[..., Path]) -> None:
     result, report = asked(repository, "def time_a(): 1 / 0\n")
     assert (result.code, report["counts"]) == (5, {"failed": 1})

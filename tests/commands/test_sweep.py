@@ -685,6 +685,16 @@ def test_what_gives_no_number_any_more_is_told_once_with_its_commit(project: Cal
     assert p.regress("ack", "--all-open", "--reason", "x").code == 2, "nothing is open any more"
 
 
+def test_what_fails_again_is_tried_once_a_sweep(project: Callable[..., Project]) -> None:
+    p = project(device="cpu")
+    suite = "import proj\ndef track_a(): return 5\ndef track_b(): return proj.N\n"
+    p.commit({"proj/__init__.py": "", "benchmarks/b.py": suite})
+    p.regress("sweep", "ALL")
+    again = p.regress("sweep", "ALL", "--retry", "--format", "json")
+    assert document(again)["remark"].startswith("no change can be told yet (0 of 1 commit measured)"), again.err
+    assert document(p.regress("sweep", "ALL", "--format", "json"))["remark"].startswith("nothing to measure")
+
+
 def test_a_file_that_cannot_be_imported_is_no_pass(project: Callable[..., Project]) -> None:
     p = project()
     p.commit({"proj/__init__.py": code(50e-6), "benchmarks/b.py": SUITE, "benchmarks/stale.py": "import nowhere\n"})

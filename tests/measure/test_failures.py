@@ -11,7 +11,7 @@ from regress.measure.failures import failure_of, last_line
     ("error", "kind", "message"),
     [
         (KeyError("gone"), "error", "KeyError: 'gone'"),
-        (RuntimeError("first line\nsecond line"), "error", "RuntimeError: first line\nsecond line"),
+        (RuntimeError("first line\n\n  second line"), "error", "RuntimeError: first line; second line"),
         (AssertionError(), "error", "AssertionError"),
         (MemoryError(), "oom", "MemoryError"),
         (RuntimeError("RESOURCE_EXHAUSTED: Out of memory"), "oom", "RuntimeError: RESOURCE_EXHAUSTED: Out of memory"),

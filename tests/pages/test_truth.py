@@ -44,7 +44,7 @@ def test_a_value_far_off_its_level_claims_nothing(tmp_path: Path) -> None:
     index = Made(tmp_path / "p", len(values)).record({"x.time_f": values, "x.time_g": noisy((21, 1e-3))}).index()
     stray, steady = index.rows
     assert stray.since == pytest.approx(1 / 3.6, rel=0.01)
-    assert (stray.doubt, stray.off) == ("the value then lies +260 % off its level", (0,))
+    assert (stray.doubt, stray.off) == ("the value then is +260 % off its level", (0,))
     assert steady.doubt == ""
     (overall,) = index.overall
     assert (overall.n, overall.ratio) == (1, steady.since)

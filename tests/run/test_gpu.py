@@ -161,3 +161,40 @@ def test_a_device_that_is_hidden_is_not_used(tmp_path: Path, monkeypatch: pytest
     assert "CUDA_VISIBLE_DEVICES" in failure.message
     assert good(measured) == {"b.time_on_the_cpu": 1}
     assert {"gpu", "gpu_uuid"}.isdisjoint(bench.kept[0][1])
+
+
+SHARED = """
+import torch
+import torch.distributed as dist
+
+
+class Shares:
+    ranks = 2
+    gpus = 1
+
+    def setup(self):
+        dist.init_process_group("gloo")
+        self.x = torch.ones(1 << 20, device="cuda")
+
+    def cudatime_reduces(self):
+        self.x.mul_(1.0)
+        dist.all_reduce(self.x)
+
+    def track_sum(self):
+        x = torch.full((4,), 1.0 + dist.get_rank(), device="cuda")
+        dist.all_reduce(x)
+        return float(x[0])
+"""
+
+
+def test_two_ranks_share_one_gpu(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    bench = Bench(tmp_path)
+    bench.write(SHARED)
+    measured = bench.run(rounds=2, settings={"device": "cuda"}, default_timeout_s=120.0)
+    assert failures(measured) == {}
+    assert good(measured) == {"b.Shares.cudatime_reduces": 2, "b.Shares.track_sum": 2}
+    found = {each.name: each for each in measured.rounds}
+    assert found["b.Shares.track_sum"].values["value"].value == 3.0
+    assert found["b.Shares.cudatime_reduces"].facts["ranks"] == 2
+    assert len({each.facts.get("gpu_uuid") for each in measured.rounds}) == 1

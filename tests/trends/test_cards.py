@@ -156,3 +156,12 @@ def test_commits_on_unlike_cards_are_compared_as_the_mean_card_has_read_them_and
     assert found.verdict is Verdict.UNDECIDED
     assert found.ratio == pytest.approx(1.1, abs=0.01)
     assert any(each.startswith("corrected for the card: GPU-0") for each in found.reasons)
+
+
+def test_readings_that_no_cards_can_have_break_nothing() -> None:
+    """A broken file may have any number."""
+    kind = Kind(random.Random(9), [709.0, -735.0])
+    history = kind.history([1.0] * 8, spread(8, 2, lambda job: job % 2))
+    (series,) = series_of(history, SETTINGS)
+    assert all(0 < each < math.inf for each in series.factors.values())
+    assert len(card_levels(read_by([series]), SETTINGS)) == len(series.factors) < 2

@@ -31,7 +31,7 @@ from regress.run.environments import Prepared
 from regress.run.execute import Watcher
 from regress.session import Request, Session, counted, quoted
 from regress.session.remarks import device_line
-from regress.units import format_duration
+from regress.units import budget_words, format_duration
 
 __all__ = ["init"]
 
@@ -244,11 +244,13 @@ def _next(session: Session, seen: Classified, rounds: int) -> tuple[tuple[str, s
     if not good:
         return (*more, ("next", "regress doctor"))
     one, asked = min(map(str, good)), _selected(session)
-    check_s, run_s = seen.check_s(rounds), seen.check_s(session.config.settings.run_rounds) / 2
+    settings = session.config.settings
+    check_s, run_s = seen.check_s(rounds), seen.check_s(settings.run_rounds) / 2
+    longer = ("--budget", budget_words(check_s)) if check_s > settings.budget_s else ()
     return (
         *more,
         ("try", quoted("regress", "check", "-b", one) + _about(seen.check_s(rounds, 1))),
-        ("then", quoted("regress", "check", *asked) + _about(check_s)),
+        ("then", quoted("regress", "check", *longer, *asked) + _about(check_s)),
         ("keep", quoted("regress", "run", *asked) + _about(run_s)),
     )
 

@@ -21,7 +21,7 @@ from dataclasses import replace
 from regress.acks.project import accept, accept_failing, complaints, is_whole, review
 from regress.commands.sweep.bisecting import Bisected, bisect_new
 from regress.commands.sweep.choosing import ALL, NEW, TAGS, Asked, Chosen, choose
-from regress.commands.sweep.confirming import Confirmed, confirm
+from regress.commands.sweep.confirming import Confirmed, confirm, tentative
 from regress.commands.sweep.marks import Mark
 from regress.commands.sweep.measuring import Sweep
 from regress.errors import Exit, NothingMeasured, RegressError, exits, ranked
@@ -65,7 +65,10 @@ def sweep(
     end_s = start + budget_s
     run = Sweep(session, chosen, watcher, recorded, asked.environment, asked.retry, end_s=end_s)
     before = events_in(session, chosen.histories, run.names, session.machine.name)
-    if not run.left and not run.failed:
+    unsure = run.several and tentative(
+        before.changes
+    )  # of a sweep whose budget ended before they were measured in turn
+    if not run.left and not run.failed and not unsure:
         report = _standing(session, chosen, before, start)
     else:
         run.measure()

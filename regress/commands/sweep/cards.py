@@ -1,6 +1,6 @@
 """Sweeps where a machine has several cards of a kind: which groups they measure, and which commit all groups have in common.
 
-`compare.cards` makes one series of what the cards read, by the commits that several of them have read.
+`trends.cards` makes one series of what the cards read, by the commits that several of them have read.
 """
 
 from __future__ import annotations

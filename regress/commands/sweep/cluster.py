@@ -72,19 +72,19 @@ def sweep_on(
     run = find(on.shared, key)
     if run is None:
         plan, chosen = _plan(on, asked, key, watcher)
-        run = _begun(on, plan, chosen, watcher) if any(plan.tasks.values()) else None
+        before = _events(on, chosen, plan)
+        run = _begun(on, plan, before, watcher) if any(plan.tasks.values()) else None
     else:
         watcher.note(f"{run.name} is resumed")
-        plan, chosen = run.plan, choose(on.session, asked, on.session.recorded())
+        plan, before = run.plan, _told(run)
     runs = [run] if run is not None else []
-    before = _told(run) if run is not None else _events(on, chosen, plan)
     followed = _followed(on, run, watcher, waits, end_s) if run is not None else Followed()
+    chosen = choose(on.session, asked, on.session.recorded())
     if run is None or run.is_over:
-        chosen = choose(on.session, asked, on.session.recorded())
-        pairs = _pairs(on, plan, chosen, watcher)
+        pairs = _pairs(on, plan, chosen, before, watcher)
         if pairs is not None:
             runs.append(pairs)
-            before = before if run is not None else _told(pairs)
+            before = _told(pairs)
             followed.add(_followed(on, pairs, watcher, waits, end_s))
     report = _report(on, chosen, plan, followed, before, runs, start)
     if not followed.interrupted:
@@ -93,11 +93,11 @@ def sweep_on(
     return report
 
 
-def _begun(on: On, plan: Plan, chosen: Chosen, watcher: Watcher) -> Run:
-    """The run of that plan, with what the history says before it."""
+def _begun(on: On, plan: Plan, before: Events, watcher: Watcher) -> Run:
+    """The run of that plan, with what people know before it."""
     publish(on.session.repository, plan.tree, on.shared / MIRROR, plan.key)
     run = create(on.shared, plan)
-    _tell(run, _events(on, chosen, plan))
+    _tell(run, before)
     tasks = [f"{counted(len(own), 'task')} on {kind}" for kind, own in plan.tasks.items() if own]
     watcher.note(f"{run.name}: {', '.join(tasks)}")
     return run
@@ -124,7 +124,7 @@ def _followed(on: On, run: Run, watcher: Watcher, waits: bool, end_s: float) -> 
     return follow(run, on.kinds, on.engine, on.session, watcher, waits=waits, end_s=end_s)
 
 
-def _pairs(on: On, plan: Plan, chosen: Chosen, watcher: Watcher) -> Run | None:
+def _pairs(on: On, plan: Plan, chosen: Chosen, before: Events, watcher: Watcher) -> Run | None:
     """The run that measures in turn, each in one job, what the history has seen over several jobs; None where nothing is left
     to confirm."""
     key = f"{plan.key}-pairs"
@@ -142,7 +142,7 @@ def _pairs(on: On, plan: Plan, chosen: Chosen, watcher: Watcher) -> Run | None:
     }
     if not any(tasks.values()):
         return None
-    return _begun(on, replace(plan, key=key, tasks=tasks, heads={}), chosen, watcher)
+    return _begun(on, replace(plan, key=key, tasks=tasks, heads={}), before, watcher)
 
 
 # -- where ---------------------------------------------------------------------------------------------------------------

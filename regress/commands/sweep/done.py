@@ -52,6 +52,8 @@ class Done:
         self._build = "build " + hashlib.sha256(build.encode()).hexdigest()[:16]
         self.tried = {} if retry else self._kept.read()
         """By full hash: what did not build, or is not there; with `retry` of this sweep alone."""
+        self._failed: dict[str, set[Case]] = {}
+        """By commit: what has failed in this sweep, and is not tried again in it."""
 
     def missing(self, sha: str) -> dict[Case, int]:
         """The rounds that the commit lacks of each case; empty where it has all it can have."""
@@ -64,6 +66,7 @@ class Done:
             for case in self._cases
             if had[case] < self._rounds
             and case not in hopeless
+            and case not in self._failed.get(sha, ())
             and self._benchmarks[case.name].version
             not in (known.get(self._absent(each)) for each in (case.name, str(case)))
         }
@@ -106,6 +109,11 @@ class Done:
                     self.unbuilt(sha, entry[1])
                 else:
                     self._remember(sha, {key: entry})
+
+    def failed(self, sha: str, rounds: Iterable[Round]) -> None:
+        """These rounds of the commit were tried in this sweep: a case that failed in one is not tried again."""
+        cases = {Case(each.name, tuple(each.params)) for each in rounds if each.failure is not None}
+        self._failed.setdefault(sha, set()).update(cases)
 
     def absent(self, sha: str, cases: Iterable[Case]) -> None:
         """The commit does not have these cases: a file cannot be imported with its code, or parameters depend on it."""

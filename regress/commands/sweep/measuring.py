@@ -307,6 +307,7 @@ class Sweep:
         if not self.interrupted:
             absent = missing.keys() - set(found.cases.get(name, ()))
             self.done.absent(commit.sha, absent)
+        self.done.failed(commit.sha, found.of(name))
         left = self.done.missing(commit.sha)
         if left:
             self._lacking[commit.sha] = left

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from regress.errors import RegressError
-from regress.pages import Index, Leaf, Part, Site
+from regress.pages import Leaf, PageIndex, PageSite, Part
 from regress.report.html.account import shard_script
 from regress.report.html.badge import BADGE, badge
 from regress.report.html.feed import FEED, Known, feed
@@ -50,7 +50,7 @@ class Written:
     """What was written: the file to open, and how many of the benchmarks were made again."""
 
     page: Path
-    index: Index
+    index: PageIndex
     benchmarks: int
     made: int
     changed: int
@@ -76,7 +76,7 @@ class _Manifest:
     """By the feed."""
 
 
-def write_folder(site: Site, folder: Path, progress: Progress) -> Written:
+def write_folder(site: PageSite, folder: Path, progress: Progress) -> Written:
     """Bring the folder up to date. Raises RegressError if it holds something else, or cannot be written. What was made is
     kept where it is interrupted."""
     before = _manifest(folder)
@@ -121,7 +121,7 @@ class _Done(NamedTuple):
 
 
 def _make_shards(
-    site: Site, folder: Path, kept: dict[str, _Kept], progress: Progress, save: Callable[[], None]
+    site: PageSite, folder: Path, kept: dict[str, _Kept], progress: Progress, save: Callable[[], None]
 ) -> tuple[int, int]:
     """Make what is out of date, and put it down in `kept`, which is saved now and then; how many were made, and how many files
     have changed."""
@@ -157,7 +157,7 @@ def _bring_up_to_date(folder: Path, leaf: Leaf, found: _Kept | None) -> _Done:
     return _Done(_Kept(leaf.seen, leaf.stamp(), part), made=True, changed=changed)
 
 
-def write_file(site: Site, path: Path, progress: Progress) -> Written:
+def write_file(site: PageSite, path: Path, progress: Progress) -> Written:
     """The whole report in one file. Raises RegressError if it cannot be written."""
 
     def work(leaf: Leaf) -> tuple[str, Part]:

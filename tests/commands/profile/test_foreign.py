@@ -89,7 +89,7 @@ def test_a_whole_program() -> None:
     assert "gemm 2 140 us 93.3 % 4.00 us <4 x 2 x 1, 128 x 1 x 1>" in lines
     assert "Memcpy HtoD (Pinned -> Device) 1 40.0 us 26.7 % 0 s 1.00 MiB, 26.2 GB/s" in lines
     assert "bottleneck gemm, 93.3 % of the program" in lines
-    assert any(line.startswith("unknown a recording of Nsight Systems does not tell") for line in lines)
+    assert any(line.startswith("unknown a recording of Nsight Systems does not show") for line in lines)
     assert any(line.startswith("note no NVTX ranges in it") for line in lines)
 
 

@@ -21,6 +21,7 @@ from regress.commands.demo import create
 from regress.commands.profile.case import FOLDER
 from regress.report.json import schema
 from regress.session import Request, Session
+from regress.session.devices import Devices
 from regress.traces import ncu
 from tests.conftest import closed, with_this_checkout
 from tests.traces import fake_ncu
@@ -54,7 +55,7 @@ def _here(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if there were one: what runs is scripted."""
-    monkeypatch.setattr(Session, "require_gpu", lambda self, what: None)
+    monkeypatch.setattr(Devices, "require_gpu", lambda self, what: None)
 
 
 def invoke(*words: str) -> Result:
@@ -223,8 +224,8 @@ def test_what_it_is_not_for(words: tuple[str, ...], said: str) -> None:
 def test_an_interrupt_keeps_what_the_tool_had_written(demo: Path) -> None:
     program = """
         from regress.cli import main
-        from regress.session import Session
-        Session.require_gpu = lambda self, what: None
+        from regress.session.devices import Devices
+        Devices.require_gpu = lambda self, what: None
         main()
     """
     kept = Session(Request(demo)).cache / FOLDER

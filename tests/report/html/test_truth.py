@@ -81,6 +81,7 @@ def test_what_is_skipped_is_counted_once_among_failures(visit: Visit, tmp_path: 
     values = {"x.time_f": [1e-3, 1e-3, nan], "x.time_g": [1e-3, 1e-3, nan], "x.time_h": [1e-3] * 3}
     page = visit("#/failures", path=pages_of(Made(tmp_path / "p", 3).record(values)))
     assert page.inner_text("h1") == "2 cases that had a value are skipped."
+    assert {each.inner_text() for each in page.locator("tbody .tag").all()} == {"– skipped"}
     page.fill("#search", "nowhere")
     until(page, "document.querySelector('.empty')?.textContent === 'Nothing matches.'")
 
@@ -229,3 +230,15 @@ def test_of_what_moved_at_once_the_first_sentence_counts_what_is_still_worse(vis
     made.record({**dict.fromkeys(names, step), "io.time_a": back, "nn.time_b": back}, machine="two")
     page = visit(path=pages_of(made))
     assert page.inner_text("h1") == "Four moved together with others: was it the machine?"
+
+
+def test_without_a_repository_what_nobody_knows_leaves_no_gap(visit: Visit, tmp_path: Path) -> None:
+    """Neither the subject of a commit nor its author."""
+    made = Made(tmp_path / "p", 24).record({"x.time_f": noisy((12, 1e-3), (12, 1.2e-3))})
+    config = made.root / "asv.conf.json"
+    config.write_text(config.read_text().replace('"repo": "."', '"repo": "nowhere"'))
+    path = pages_of(made)
+    for route in ("#/", "#/compare", "#/b/x.time_f"):
+        told = " ".join(visit(route, path=path).inner_text("main").split())
+        assert ", ," not in told
+        assert not [line for line in visit(route, path=path).inner_text("main").split("\n") if line.startswith("· ")]

@@ -115,7 +115,7 @@
           index.commits[at].tags.map(tag => [h("span", {class: "tag"}, tag), " "]),
           index.commits[at].subject,
         ),
-        h("div", {class: "soft"}, `${index.commits[at].author} · ${text.moment(index.commits[at].date)}`),
+        h("div", {class: "soft"}, R.by(index.commits[at].author, text.moment(index.commits[at].date))),
       );
     const draw = () => {
       const a = R.findCommit(base.value),

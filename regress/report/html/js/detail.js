@@ -32,7 +32,7 @@
               h(
                 "div",
                 {class: "soft small"},
-                `${commit(each.change.first).author} · ${text.date(commit(each.change.first).date)}`,
+                R.by(commit(each.change.first).author, text.date(commit(each.change.first).date)),
               ),
               each.change.told &&
                 h("div", {class: "small"}, R.account.line(each.change.told, shard.name, now.name, each.line.metric)),

@@ -31,13 +31,13 @@
   const blamed = event => {
     const {commits} = R.index,
       first = commits[event.first],
-      authors = [...new Set(event.suspects.map(each => each.author))];
+      authors = [...new Set(event.suspects.map(each => each.author).filter(Boolean))];
     const one = event.suspects_n === 1 ? event.suspects[0] : null;
     const title = h("div", {class: "subject"}, R.commitLink(one ?? first), " ", (one ?? first).subject);
     const who = one
       ? one.author
-      : `one of ${event.suspects_n} commits by ${R.text.listed(authors.length > 3 ? [...authors.slice(0, 3), `${authors.length - 3} more`] : authors)}`;
-    return [title, h("div", {class: "soft"}, `${who} · ${R.text.date((one ?? first).date)}`)];
+      : `one of ${event.suspects_n} commits${authors.length ? " by " : ""}${R.text.listed(authors.length > 3 ? [...authors.slice(0, 3), `${authors.length - 3} more`] : authors)}`;
+    return [title, h("div", {class: "soft"}, R.by(who, R.text.date((one ?? first).date)))];
   };
   const acknowledged = event => {
     if (!event.acknowledged) return null;
@@ -63,7 +63,7 @@
                 R.commitLink(each),
                 " ",
                 each.subject,
-                h("span", {class: "soft"}, ` · ${each.author} · ${R.text.date(each.date)}`),
+                h("span", {class: "soft"}, ` · ${R.by(each.author, R.text.date(each.date))}`),
               ),
             ),
             event.suspects_n > event.suspects.length &&

@@ -42,7 +42,7 @@
         last.low !== last.high && ` (95 % interval ${text.interval(last.low, last.high)})`,
         " at ",
         R.commitLink(since),
-        ` ${since.subject.slice(0, 90)}, ${since.author}, ${text.date(since.date)}`,
+        ` ${[since.subject.slice(0, 90), since.author, text.date(since.date)].filter(Boolean).join(", ")}`,
         event && event.suspects_n > 1 && `, or ${event.suspects_n > 2 ? `one of ${event.suspects_n - 1} commits` : "the one"} before it`,
         ".",
       ],

@@ -63,7 +63,7 @@
                 ),
             ],
           },
-          {key: "kind", label: "Failure", value: each => each.kind, cell: each => R.tag("failed", each.kind)},
+          {key: "kind", label: "Failure", value: each => each.kind, cell: each => R.failure(each.kind)},
           ...(index.places.length > 1
             ? [
                 {

@@ -132,7 +132,7 @@
       ),
       each.cases > 1 && h("span", {class: "soft"}, ` ${each.cases} cases`),
       " ",
-      R.tag("failed", each.kind),
+      R.failure(each.kind),
       ` since ${R.commitName(each.first)} ${R.index.commits[each.first].subject} (${R.commitName(each.good)} gave one). `,
       each.message && h("span", {class: "soft"}, each.message.split("\n")[0].slice(0, 200)),
     );

@@ -44,7 +44,7 @@
         commit.tags.map(tag => [h("span", {class: "tag"}, tag), " "]),
         commit.subject.slice(0, 160),
       ),
-      h("div", {class: "soft"}, `${commit.author} · ${text.moment(commit.date)}`),
+      h("div", {class: "soft"}, R.by(commit.author, text.moment(commit.date))),
     ];
   };
 

@@ -21,6 +21,10 @@
       status,
       more && ` ${more}`,
     );
+  // What is known of a commit, on a line: nobody knows its author where the repository is not at hand.
+  R.by = (...known) => known.filter(Boolean).join(" · ");
+  // How a case gives no number.
+  R.failure = kind => (kind === "skipped" ? R.tag(kind) : R.tag("failed", kind));
   // A ratio, with an arrow that says which way, in the colour of what it means.
   R.moved = (ratio, moved, big = false) => {
     const arrow = ratio === null ? "" : ratio > 1 ? "▲" : ratio < 1 ? "▼" : "";
