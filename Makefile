@@ -5,17 +5,17 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 BIN := .venv/bin
 
-.PHONY: check test test-all lint schemas browser docs oldest gpu acceptance clean
+.PHONY: check test test-all lint schemas browser slurm docs oldest gpu acceptance clean
 
 check: .venv/ready
 	@$(BIN)/regress check HEAD~1 --budget 90s; code=$$?; \
 	case $$code in 0|1|4) echo "regress check works here (exit code $$code is its verdict)" ;; *) exit $$code ;; esac
 
-test: .venv/ready browser lint docs build/linters/ready
+test: .venv/ready browser slurm lint docs build/linters/ready
 	$(BIN)/pytest -n 2 --dist loadgroup -m "not gpu and not slow"
 
 # Those too that start many real processes
-test-all: .venv/ready browser lint docs build/linters/ready
+test-all: .venv/ready browser slurm lint docs build/linters/ready
 	$(BIN)/pytest -n 2 --dist loadgroup -m "not gpu"
 
 # What the pages of the report are looked at with; where it cannot be installed, those tests are skipped and say so.
@@ -24,6 +24,14 @@ browser:
 	{ sudo=$$([ "$$(id -u)" = 0 ] || echo "sudo -n"); \
 	$$sudo apt-get update -qq && $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y chromium >/dev/null; } || \
 	echo "no Chromium, and none can be installed: the tests of the report's pages are skipped" >&2
+
+# A real Slurm for the tests of the engine; where it cannot be installed, those tests are skipped and say so.
+slurm:
+	@PATH="$$PATH:/usr/sbin" command -v slurmctld >/dev/null || \
+	{ sudo=$$([ "$$(id -u)" = 0 ] || echo "sudo -n"); \
+	$$sudo apt-get update -qq && \
+	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends slurm-wlm munge >/dev/null; } || \
+	echo "no Slurm, and none can be installed: the tests of the engine slurm are skipped" >&2
 
 lint: .venv/ready
 	$(BIN)/ruff check .

@@ -19,5 +19,9 @@ IMPORTED = {
     "nvbench": "regress.importers.nvbench",
     "pytest-benchmark": "regress.importers.pytest_benchmark",
     "hyperfine": "regress.importers.hyperfine",
+    "cutlass": "regress.importers.cutlass",
 }
 """Format of what another suite has written -> the module whose `read` reads it."""
+
+MAPPED = {"json": "regress.importers.mapped"}
+"""The same of what only its author can say how to read: a program's."""

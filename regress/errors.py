@@ -58,7 +58,7 @@ _WORDS: dict[Exit, State] = {
 
 
 def ranked(codes: Iterable[Exit]) -> tuple[Exit, ...]:
-    """Those that are not PASSED, as they rank; PASSED alone where there are none."""
+    """Those that are not PASSED, as they rank; PASSED alone if there are none."""
     held = set(codes) - {Exit.PASSED}
     return tuple(code for code in Exit if code in held) or (Exit.PASSED,)
 

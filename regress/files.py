@@ -1,4 +1,4 @@
-"""Opening what should be a file, and the folder for what is temporary.
+"""Opening what should be a file, locks, and the folder for what is temporary.
 
 What has the name of a file may be a pipe, which is waited for without end, or a link to a device, which has none.
 """
@@ -39,13 +39,24 @@ def open_file(path: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
         return descriptor
     os.close(descriptor)
     named = next((words for is_it, words in _KINDS if is_it(kind)), "something else")
-    raise OSError(errno.EINVAL, f"it is {named}, and no file", str(path))
+    raise OSError(errno.EINVAL, f"it is {named}; not a file", str(path))
 
 
 def read_bytes(path: Path) -> bytes:
     """The content of the file. Raises OSError, also for what is no file."""
     with open(open_file(path), "rb", buffering=0) as file:
         return file.read()
+
+
+def lock(descriptor: int, *, shared: bool = False, wait: bool = True) -> bool:
+    """Take flock's lock on an open file, alone or `shared`, in place of one that it may have. The kernel drops it when the file
+    is closed, or its process is killed. Returns whether it was taken: without `wait` it may not be, and a shared one is lost.
+    Raises OSError where the file system has no locks."""
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
 
 
 # -- what is temporary ---------------------------------------------------------------------------------------------------
@@ -72,7 +83,7 @@ def _scratch(parent: str, process: int) -> str:
         with contextlib.suppress(
             OSError
         ):  # of a file system without locks; nobody gets one there, and nobody removes it
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock(descriptor)
         with contextlib.suppress(FileNotFoundError):  # another process had the lock first, and took it for left
             if os.path.samestat(os.stat(folder), os.fstat(descriptor)):
                 atexit.register(_remove_own, folder, process)
@@ -98,7 +109,7 @@ def _remove_left(parent: str) -> None:
 def _remove_unlocked(folder: str) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(folder, ignore_errors=True)
+        if lock(descriptor, wait=False):
+            shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(descriptor)

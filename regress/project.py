@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,8 @@ class Request:
     """Those to measure on at once: numbers, UUIDs, or `all`."""
     fetches: bool = True
     """Whether a project that is known by its address may be cloned and fetched."""
+    into: Path | None = None
+    """Folder of results in place of results_dir."""
     note: Callable[[str], None] = _unheard
     """Takes a line on what takes its time before anything is measured."""
 
@@ -56,6 +58,9 @@ class Project:
         self.request = request
         loaded = configuration.load(request.config_file, request.start)
         self.config: Config = configuration.with_overrides(loaded, **request.overrides)
+        self._own = configuration.own_paths(self.config)
+        if request.into is not None:
+            self.config = replace(self.config, results_dir=request.into.absolute())
         self.cache = configuration.cache_dir(self.config)
 
     @cached_property
@@ -76,7 +81,7 @@ class Project:
 
     @property
     def own_paths(self) -> tuple[Path, ...]:
-        return configuration.own_paths(self.config)
+        return (*self._own, self.config.results_dir)
 
     @property
     def suite_parent(self) -> str:
@@ -132,6 +137,4 @@ class Project:
         if base.commit.sha == head.commit.sha or not self.repository.is_ancestor(head.commit.sha, base.commit.sha):
             return []
         again = quoted("regress", "check", head.commit.short, base.commit.short)
-        return [
-            f"the base is newer than the head: what became worse since then reads as better; the other way: {again}"
-        ]
+        return [f"the base is newer than the head, so a regression looks like an improvement; swap them: {again}"]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 __all__ = [
     "MISSING",
+    "budget_words",
     "counted",
     "format_ago",
     "format_alike",
@@ -183,6 +184,12 @@ def format_duration(seconds: float | None, *, rough: bool = False) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def budget_words(seconds: float) -> str:
+    """So much time or a little more, as --budget takes it: "40s", "6m"."""
+    tens, minutes = math.ceil(seconds / 10), math.ceil(seconds / 60)
+    return f"{10 * tens}s" if tens <= 12 else f"{minutes}m"
 
 
 def format_ago(seconds: float | None) -> str:

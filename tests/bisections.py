@@ -15,8 +15,8 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from regress.compare.bisection import MOST, SURE, Range, Search
-from regress.compare.ends import SHARE, Ends, differences, judged, kind_of, pairs_of, verifying_rounds
+from regress.compare.bisection import MOST, SURE, CandidateRange, Search
+from regress.compare.ends import SHARE, EndsSteps, differences, judged, kind_of, pairs_of, verifying_rounds
 from regress.model import Benchmark, Case, Measured, Protocol, Round, Settings, Verdict
 
 OUTLIER_SD = 0.3
@@ -50,7 +50,7 @@ class Model:
     def ends(self, dice: random.Random) -> tuple[float, ...]:
         """The pairs of both ends, by the steps of `bisect`; those where no change was seen are asked for again."""
         while True:
-            rounds, steps = Rounds(), Ends(Settings())
+            rounds, steps = Rounds(), EndsSteps(Settings())
             while (batch := steps.next(rounds)) is not None:
                 for order in range(batch.first, batch.first + batch.rounds[CASE]):
                     rounds.add(order, self.round(self.level(-1), dice), self.round(self.level(self.count - 1), dice))
@@ -121,7 +121,7 @@ def _searched(model: Model, search: Search, dice: random.Random) -> Search:
     return search
 
 
-def bisected(model: Model, dice: random.Random) -> tuple[Search, Range, bool]:
+def bisected(model: Model, dice: random.Random) -> tuple[Search, CandidateRange, bool]:
     """Searched until it is sure, verified, and searched again where that refutes it: what was found, and if it is confirmed."""
     ends = model.ends(dice)
     search = _searched(model, Search(model.count, sum(ends) / len(ends), ends), dice)

@@ -25,7 +25,7 @@ from unittest.mock import patch
 import numpy as np
 
 from regress.compare import compare, judge
-from regress.compare.steps import CONFIRMING, EXTREME, LOOKS, Steps
+from regress.compare.steps import CONFIRMING, EXTREME, LOOKS, CheckSteps
 from regress.compare.steps import _far as changes_off
 from regress.model import (
     Against,
@@ -166,8 +166,8 @@ class Check:
         )
         self.now_s += cost_s / self.gpus
 
-    def in_steps(self, steps: Steps | None = None) -> tuple[Comparison, ...]:
-        steps = steps or Steps(self.settings, lambda: self.now_s, self.remembered, self.gpus)
+    def in_steps(self, steps: CheckSteps | None = None) -> tuple[Comparison, ...]:
+        steps = steps or CheckSteps(self.settings, lambda: self.now_s, self.remembered, self.gpus)
         while self.now_s < steps.end_s and (batch := steps.next(self)) is not None:
             self.visit(batch)
             for order in range(batch.first, batch.first + max(batch.rounds.values())):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import re
+import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -24,8 +27,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "files": (),
     "measure": (),
     "model": ("errors", "stats", "measure", "profiles"),
-    "profiles": ("errors", "files"),
-    "profiler": ("profiles", "traces", "measure", "report"),
+    "text": (),
+    "profiles": ("errors", "files", "text", "units"),
+    "profiler": ("profiles", "traces", "measure", "text"),
     "config": ("model", "choices", "errors", "files"),
     "git": ("model", "errors", "files"),
     "history": ("model", "errors", "files"),
@@ -37,6 +41,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "importers": ("choices", "model", "errors", "files", "stats"),
     "asv_plugin": ("measure",),
     "run": ("choices", "model", "errors", "files", "config", "stats", "git", "history", "importers", "measure"),
+    "cluster": ("model", "errors", "files", "config", "git", "history"),
     "session": (
         "model",
         "units",
@@ -51,7 +56,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "traces",
     ),
     "pages": ("model", "stats", "units", "errors", "git", "history", "project", "acks", "compare", "trends"),
-    "report": ("choices", "model", "pages", "profiles", "errors", "units"),
+    "report": ("text", "choices", "model", "pages", "profiles", "errors", "units"),
     "commands": (
         *(
             "stats",
@@ -67,9 +72,21 @@ LAYERS: dict[str, tuple[str, ...]] = {
             "acks",
             "git",
         ),
-        *("history", "compare", "trends", "run", "importers", "session"),
+        *("history", "compare", "trends", "run", "cluster", "importers", "session"),
     ),
-    "cli": ("choices", "commands", "session", "run", "report", "model", "pages", "profiles", "errors", "project"),
+    "cli": (
+        "text",
+        "choices",
+        "commands",
+        "session",
+        "run",
+        "report",
+        "model",
+        "pages",
+        "profiles",
+        "errors",
+        "project",
+    ),
 }
 """Part of the package -> the parts it may import. `measure` is imported by others for its wire and types only, see below."""
 
@@ -197,9 +214,15 @@ IDIOMS = {
     "held against": "compared with",
     "hungrier": "uses more memory",
     "to be had": "available",
-    "so many": "this many, or the name of the number",
+    "so many": "the name of the number",
+    "anew": "again",
+    "by nature": "always, normally",
+    "could have told": "could detect",
+    "give or take": "plus or minus",
+    "number any more": "stopped giving numbers",
+    "the like": "similar",
 }
-"""Turns that a native reader has to read twice, and what an engineer says."""
+"""Phrases that a native reader has to read twice, and what an engineer says."""
 
 
 def test_the_program_and_its_pages_speak_plainly() -> None:
@@ -211,11 +234,26 @@ def test_the_program_and_its_pages_speak_plainly() -> None:
         assert not found, f"{path.relative_to(ROOT)} has {found}"
 
 
-def test_asv_is_imported_by_one_module() -> None:
+DOORS = {"asv": "run/environments/asv.py", "pynvml": "run/nvml.py", "fcntl": "files.py"}
+"""What comes from outside -> the one module that imports it. The measuring code is a program of its own."""
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_what_comes_from_outside_has_one_door(name: str) -> None:
     found = {
-        path.relative_to(PACKAGE) for path in modules() if any(each[1].split(".")[0] == "asv" for each in imports(path))
+        str(path.relative_to(PACKAGE))
+        for path in modules()
+        if part_of(path) != "measure" and any(each[1].split(".")[0] == name for each in imports(path))
     }
-    assert found == {Path("run/environments/asv.py")}
+    assert found == {DOORS[name]}
+
+
+def test_the_renderers_know_the_nouns_of_pages_only() -> None:
+    """What makes them of a history reads results and asks git."""
+    for path in sorted((PACKAGE / "report").rglob("*.py")):
+        assert not [module for _, module in imports(path) if module.startswith("regress.pages.")], path
+    nouns = [module for _, module in imports(PACKAGE / "pages" / "__init__.py") if module.startswith("regress.")]
+    assert nouns == ["regress.model"]
 
 
 def test_only_the_command_line_prints_and_exits() -> None:
@@ -258,3 +296,88 @@ def test_help_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+MADE_UP = {
+    "verdict": (
+        {
+            "model/comparison.py": {
+                '    UNCHANGED = "unchanged"\n': '    UNCHANGED = "unchanged"\n    MADE_UP = "made-up"\n',
+                "_TRAITS = {\n": '_TRAITS = {\n    Verdict.MADE_UP: VerdictTraits(10, "$", "cyan", compared=True),\n',
+            },
+        },
+        """
+        from dataclasses import replace
+        from regress.compare.overall import overall
+        from regress.model import Settings, Verdict
+        from tests.report import sample
+
+        one = replace(sample.check().comparisons[0], verdict=Verdict.MADE_UP)
+        found = overall([one], Settings())
+        report = replace(sample.check(), comparisons=(one,), counts=found.counts)
+        for format in FORMATS:
+            text = render(report, Style(verbose=True), format)
+            assert "made-up" in text or format == "github", text
+        """,
+    ),
+    "format": (
+        {
+            "choices.py": {"FORMATS = {\n": 'FORMATS = {\n    "made-up": "regress.report.made_up",\n'},
+            "report/made_up.py": {"": "def render(report, style):\n    return f'{report.command} made up\\n'\n"},
+        },
+        """
+        assert render(Report("check"), Style(), "made-up") == "check made up\\n"
+        assert "made-up" in CliRunner().invoke(regress, ["check", "--help"]).output
+        """,
+    ),
+    "backend": (
+        {
+            "choices.py": {"DEVICES = (": 'DEVICES = ("made-up", '},
+            "measure/backend/made_up.py": {"": "from .base import Backend\n\nclass MadeUp(Backend):\n    pass\n"},
+            "measure/backend/__init__.py": {
+                '    if kind == "cpu":\n': '    if kind == "made-up":\n        from .made_up import MadeUp\n'
+                '        return MadeUp()\n    if kind == "cpu":\n'
+            },
+        },
+        """
+        from regress.config import with_overrides, load
+        from regress.measure.backend import choose
+
+        assert type(choose("made-up")).__name__ == "MadeUp"
+        Path("asv.conf.json").write_text('{"version": 1, "repo": ".", "regress": {"device": "made-up"}}')
+        assert load(None, Path.cwd()).settings.device == "made-up"
+        assert "made-up" in CliRunner().invoke(regress, ["check", "--help"]).output
+        """,
+    ),
+}
+"""What may be added -> the files of the package that are touched, each with the texts in place of others, and how it shows."""
+
+USED = """
+from pathlib import Path
+from click.testing import CliRunner
+from regress.choices import FORMATS
+from regress.cli import regress
+from regress.model import Report
+from regress.report import render
+from regress.text.style import Style
+"""
+
+
+@pytest.mark.parametrize("kind", MADE_UP)
+def test_what_is_new_touches_few_files(tmp_path: Path, kind: str) -> None:
+    """A made-up one works once these files are changed: nothing else lists what there is. For a verdict the further file is the
+    place that says when it applies."""
+    changes, shown = MADE_UP[kind]
+    copied = tmp_path / "regress"
+    shutil.copytree(PACKAGE, copied, ignore=shutil.ignore_patterns("__pycache__", "js", "vendor"))
+    for file, texts in changes.items():
+        path = copied / file
+        text = path.read_text() if path.exists() else ""
+        for old, new in texts.items():
+            assert old in text, f"{file} is another one by now: {old}"
+            text = text.replace(old, new, 1)
+        path.write_text(text)
+    code = USED + textwrap.dedent(shown)
+    env = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr

@@ -330,7 +330,7 @@ def test_patterns_of_the_device_protocol_are_a_string_or_a_list(project: Path, g
 
 def test_a_pattern_that_is_no_expression_is_named(project: Path) -> None:
     message = refusal(project, {"cuda": ["ops\\..*", "time_(add"]})
-    assert message.startswith('"cuda" has "time_(add" (asv.conf.json) | it is no regular expression: ')
+    assert message.startswith('"cuda" has "time_(add" (asv.conf.json) | it is not a regular expression: ')
     with pytest.raises(ConfigError, match="command line"):
         with_overrides(read(project), cuda=("*",))
 
@@ -470,8 +470,12 @@ def test_a_folder_on_the_command_line_is_relative_to_where_the_user_is(
 
 def test_own_paths_are_all_that_we_write(project: Path) -> None:
     config = read(project, {"cache_dir": "cached", "acks": "known.toml"}, results_dir="history")
-    expected = {project / "history", project / "html", project / "report", project / "known.toml", cache_dir(config)}
-    assert set(own_paths(config)) == {*expected, cache_dir(config) / "environments"}
+    names = "history", "html", "report", "known.toml", "asv.conf.json", ".gitignore"
+    assert set(own_paths(config)) == {
+        *(project / name for name in names),
+        cache_dir(config),
+        cache_dir(config) / "environments",
+    }
     assert project / "env" / "regress" in own_paths(read(project, env_dir="env"))
     assert all(os.path.isabs(path) for path in own_paths(config))
 

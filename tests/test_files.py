@@ -16,6 +16,7 @@ from regress import acks, profiles
 from regress.errors import ConfigError, RegressError
 from regress.files import SCRATCH, open_file, read_bytes, scratch
 from regress.history import Archive, Store, disk
+from regress.history.kept import StateFile
 from regress.traces import chrome, nsys
 
 from .conftest import with_this_checkout
@@ -74,7 +75,7 @@ def test_in_results_it_is_named(none: Callable[[Path], Path], tmp_path: Path) ->
 
 def test_nothing_is_written_over_it(none: Callable[[Path], Path], tmp_path: Path) -> None:
     path = none(tmp_path / "x")
-    assert disk.read_kept(path, "machines", 1) == {}
+    assert StateFile(path, "machines", int).read() == {}
     for write in (lambda: disk.replace_file(path, b"data"), lambda: disk.append(path, b"data")):
         with pytest.raises(RegressError):
             write()

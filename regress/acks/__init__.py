@@ -1,7 +1,7 @@
-"""What is worse and known to be: the entries of the acknowledgement file, and on what they act.
+"""Known regressions: the entries of the acknowledgement file, and what they apply to.
 
-file     its text -> Acknowledgements, and changes of the text
-review   entries as they stand for one head; comparisons and change points that they act on
+file     its text -> Acknowledgements, and edits of the text
+review   the state of entries for one head; the comparisons and change points they apply to
 project  the file of a project, for the commands that judge
 """
 

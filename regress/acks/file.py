@@ -42,7 +42,7 @@ else:  # the same parser, by another name
 __all__ = ["added", "named", "parse", "read", "removed", "replaced", "until_of"]
 
 HEADER = """\
-# What is worse and known to be, for regress: who says why, and until when. To be committed with the change it is about.
+# Acknowledged regressions, for regress: why they are acceptable, and until when. Commit an entry with the change it is about.
 """
 _TABLE = "ack"
 _KEYS = ("benchmark", "metric", "kind", "level", "value", "since", "seen", "until", "reason", "link")
@@ -51,7 +51,7 @@ _ANY_OPENING = re.compile(r"\s*\[")
 
 
 def read(path: Path) -> tuple[Acknowledgement, ...]:
-    """The entries of the file; none where there is no file. Raises ConfigError, with the line, for what is not understood."""
+    """The entries of the file; none if there is no file. Raises ConfigError, with the line, for what is not understood."""
     try:
         text = read_bytes(path).decode()
     except FileNotFoundError:
@@ -64,7 +64,7 @@ def read(path: Path) -> tuple[Acknowledgement, ...]:
 def parse(text: str, name: str) -> tuple[Acknowledgement, ...]:
     """The entries of a file with that text, in their order; `name` is for errors. Raises ConfigError."""
     if text.startswith("\ufeff"):
-        why = "it is no character of TOML, and nobody sees it"
+        why = "it is invisible, and not part of TOML"
         raise ConfigError(f"{name} begins with a byte order mark", why=why, fix=f"save {name} as UTF-8 without one")
     try:
         data = tomllib.loads(text)
@@ -80,7 +80,7 @@ def parse(text: str, name: str) -> tuple[Acknowledgement, ...]:
     tables = data.get(_TABLE, [])
     if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
         raise _error(
-            name, 0, "has an ack that is no list of tables", "expected [[ack]]", "write [[ack]] in place of [ack]"
+            name, 0, "has an ack that is not a list of tables", "expected [[ack]]", "write [[ack]] instead of [ack]"
         )
     lines = _openings(text)
     numbers = [each + 1 for each in lines] if len(lines) == len(tables) else [0] * len(tables)
@@ -158,8 +158,8 @@ def _entry(table: dict[str, Any], name: str, line: int) -> Acknowledgement:
         raise wrong(f'has the benchmark "{pattern}"', why, "regress list")
     level, value = number("level"), number("value")
     if kind == "accepted" and (level is None) == (value is None):
-        why = "`level` is the ratio to the value at `since`; `value`, where that is zero, what it may come to"
-        raise wrong("has an accepted entry without one level", why, "add level = 1.094, or the like")
+        why = "`level` is the ratio to the value at `since`; if that is zero, `value` is what it may reach"
+        raise wrong("has an accepted entry without one level", why, "add a level, such as level = 1.094")
     if kind != "accepted" and (level, value) != (None, None):
         raise wrong(f"has a level in an entry of the kind {kind}", "only accepted has one", "remove it")
     if kind == "known" and not text("seen"):

@@ -74,13 +74,13 @@ def _unsteady(comparisons: Sequence[Comparison], reversed_: set[tuple[str, str]]
         known = each.acknowledged is not None and each.acknowledged.kind != "accepted"
         if each.gates and not known and (str(each.case), each.metric.name) in reversed_:
             yield (
-                f"{each.case}: {REVERSALS} verdicts or more on its {each.metric.name} were reversed by the next one on the "
-                f"same commits; fix: {quoted('regress', 'ack', str(each.case), '--kind', 'quarantine')} {REASON}"
+                f"{each.case}: {REVERSALS} or more verdicts on its {each.metric.name} were contradicted by the next check of "
+                f"the same commits; fix: {quoted('regress', 'ack', str(each.case), '--kind', 'quarantine')} {REASON}"
             )
 
 
 def accept_failing(broken: Sequence[Breakage]) -> list[tuple[str, str]]:
-    """The suggestion to acknowledge that the first of these gives no number any more."""
+    """The suggestion to acknowledge that the first of these stopped giving numbers."""
     return [("accept", f"{quoted('regress', 'ack', str(broken[0].case))} {REASON}")] if broken else []
 
 

@@ -2,10 +2,10 @@
 
 A verdict stays what it is; an acknowledgement that acts on it keeps it from being an alarm.
 
-    accepted     acts on a regression up to the accepted level, give or take what counts as large; above it alarms again
+    accepted     acts on a regression up to the accepted level plus the threshold; above that it alarms again
     noise        acts on every verdict from numbers: they are listed and prove nothing
     quarantine   acts on everything, failures too
-    known        acts on what a history says up to the commit `seen`: changes, and cases that give no number any more
+    known        acts on what a history says up to the commit `seen`: changes, and cases that stopped giving numbers
 
 A level is a ratio to the value at `since`, and a base may have a part of it. One that descends from `seen` has all of it. Of
 any other its own copy of the file tells, as an entry lands together with the change that it is about: what it accepts is in the
@@ -227,7 +227,7 @@ class Review:
         return tuple(self._with_entry(each, (about, before), series.metric, points) for each in points)
 
     def of_breakages(self, found: Iterable[Breakage]) -> tuple[Breakage, ...]:
-        """What gives no number any more, each with the entry that acts on it: a quarantine, or what is known up to a commit
+        """What stopped giving numbers, each with the entry that acts on it: a quarantine, or what is known up to a commit
         that has it."""
         return tuple(replace(each, acknowledged=self._of_breakage(each)) for each in found)
 
@@ -287,7 +287,7 @@ def _about_the_same(one: Acknowledgement, other: Acknowledgement) -> bool:
 
 
 def _is_up_to(ratio: float, level: float, metric: Metric, large: float) -> bool:
-    """Whether a ratio is no worse than a level, give or take what counts as large."""
+    """Whether a ratio is no worse than a level plus the threshold."""
     if ratio <= 0:
         return metric.better != "higher"
     if metric.better == "higher":

@@ -1,10 +1,10 @@
-"""The command line: the commands with their options and help, and how the program begins and ends. Only this folder
-and __main__.py, which is around it, print or exit.
+"""The command line: the commands with their options and help, and the start and end of the program. Only this folder and
+__main__.py print or exit.
 
 program     the program itself
-options     the options, and stacks of those that several commands share
-invocation  around every command: options become a Request, errors words and exit codes, and a report is delivered
-notification  who is told of what is new
+options     the options, and groups of options that several commands share
+invocation  around every command: options -> Request, errors -> messages and exit codes, delivery of the report
+notification  the command that runs if something is new
 judging     check, gate, bisect, compare, fastest, ack
 recording   run, sweep, merge, export, report
 profiling   profile, explain, once
@@ -56,7 +56,7 @@ def main() -> None:
     if not _stands_somewhere():
         what = "the current folder is gone"
         say(
-            RegressError(what, why="it was removed while this shell stood in it", fix="cd to a folder that is there"),
+            RegressError(what, why="it was removed while this shell was in it", fix="cd to a folder that is there"),
             {},
         )
         sys.exit(Exit.ERROR)

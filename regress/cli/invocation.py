@@ -20,10 +20,10 @@ from regress.errors import Exit, RegressError, quoted
 
 if TYPE_CHECKING:
     from regress.model import Report
-    from regress.pages import Site
+    from regress.pages import PageSite
     from regress.report.progress import Progress
-    from regress.report.style import Style
     from regress.session import Request
+    from regress.text.style import Style
 
 __all__ = ["finish", "invoked", "publish", "publish_explained", "publish_profile", "say", "write_table"]
 
@@ -60,6 +60,10 @@ def invoked(options: dict[str, Any]) -> Iterator[tuple[Callable[[dict[str, Any]]
 
     load({"text", "markdown", *_formats(options)})
     with _errors(options, deliver=True), Progress(sys.stderr, quiet=bool(options.get("quiet"))) as progress:
+        if options.get("on"):
+            from regress.commands.away import away
+
+            sys.exit(away(_request(options, {}, progress.note), sys.argv[1:], options["on"], "gpus" in options))
         yield (lambda more: _request(options, more, progress.note)), progress
 
 
@@ -146,6 +150,7 @@ def _request(options: dict[str, Any], more: dict[str, Any], note: Callable[[str]
         lock_clocks=bool(options.get("lock_clocks")),
         wait_lock=bool(options.get("wait_lock")),
         gpus=options.get("gpus") or (),
+        into=options.get("into"),
         fetches=not options.get("no_fetch"),
         note=note,
     )
@@ -153,7 +158,7 @@ def _request(options: dict[str, Any], more: dict[str, Any], note: Callable[[str]
 
 def _style(options: dict[str, Any], stream: TextIO | None) -> Style:
     """How to print on the stream; None is a file, or a stream that was closed before we were started."""
-    from regress.report.style import Style
+    from regress.text.style import Style
 
     terminal = stream is not None and stream.isatty()
     wanted = options.get("color", "auto")
@@ -188,13 +193,13 @@ def _notified(report: Report) -> Report:
         return report
     from regress.cli.notification import tell
     from regress.report import render
-    from regress.report.style import Style
+    from regress.text.style import Style
 
     wrong = tell(report.notify, render(report, Style(), "json"))
     if not wrong:
         return report
     fix = "try it with the document that --output json=FILE writes"
-    return replace(report, warnings=(*report.warnings, f'nobody was told: "notify_command": {wrong}; fix: {fix}'))
+    return replace(report, warnings=(*report.warnings, f'nobody was notified: "notify_command": {wrong}; fix: {fix}'))
 
 
 def _delivered(report: Report, options: dict[str, Any], *, said: bool = False) -> RegressError | None:
@@ -249,7 +254,7 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def publish(site: Site, folder: Path, file: Path | None, progress: Progress, quiet: bool) -> Path:
+def publish(site: PageSite, folder: Path, file: Path | None, progress: Progress, quiet: bool) -> Path:
     """Write the pages into the folder, or all in one file, and say what was done; the page to open."""
     from regress.report.html import write_file, write_folder
 
@@ -262,7 +267,7 @@ def publish(site: Site, folder: Path, file: Path | None, progress: Progress, qui
     text = f"{page}  ({counts}; {_counted(written.changed, 'page')} changed)\n"
     lost = written.index.lost
     if lost.matters:
-        newer = f", {lost.newer} of them newer than all that is shown" if lost.newer else ""
+        newer = f", {lost.newer} of them newer than anything shown" if lost.newer else ""
         text += f"{lost.files} of {_counted(lost.of, 'file')} of results are not in it{newer}: they could not be used\n"
     failed = _printed(text, color=False)
     if failed is not None:

@@ -9,8 +9,8 @@ from click.core import ParameterSource
 
 from regress.cli.invocation import finish, invoked
 from regress.cli.options import (
-    Duration,
-    Level,
+    DurationType,
+    LevelType,
     deciding,
     holding,
     measuring,
@@ -31,12 +31,14 @@ from regress.cli.program import regress
 @click.argument("base", required=False)
 @click.argument("head", required=False)
 @stack(selecting, tagging, where)
-@click.option("--affected", is_flag=True, help="Benchmarks whose `covers`, or whose own file, match the changed files.")
+@click.option("--affected", is_flag=True, help="Only benchmarks whose `covers` or own file match the changed files.")
 @stack(suite, measuring, deciding, stepping, output)
-@click.option("--explain", is_flag=True, help="Profile what regressed on both sides: which kernels did it.")
+@click.option("--explain", is_flag=True, help="Profile regressions on both sides to find the kernels responsible.")
 @click.option("--record", is_flag=True, help="Keep the results in results_dir, not only in the cache.")
-@click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, of those in the configuration.")
-@click.option("--head-env", metavar="NAME", default="", help="Environment of HEAD; without BASE both are one commit.")
+@click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, by its name in the configuration.")
+@click.option(
+    "--head-env", metavar="NAME", default="", help="Environment of HEAD; without BASE, both sides are one commit."
+)
 def check(
     base: str | None,
     head: str | None,
@@ -50,14 +52,14 @@ def check(
 ) -> None:
     """Measure BASE and HEAD side by side and judge HEAD.
 
-    BASE: with uncommitted changes HEAD, on a branch the merge base with the default branch, else HEAD~1. HEAD: the working
-    tree.
+    BASE defaults to HEAD if there are uncommitted changes, on a branch to the merge base with the default branch, otherwise to
+    HEAD~1. HEAD defaults to the working tree.
 
     \b
     Examples:
-      regress check                     this branch, or what is not committed
+      regress check                     this branch, or uncommitted changes
       regress check HEAD~1 --budget 2m  the last commit, in two minutes
-      regress check v1.4 --prove        before a release: everything has to be shown not to be slower
+      regress check v1.4 --prove        before a release: require proof that nothing is slower
 
     \b
     Exit codes:
@@ -65,8 +67,8 @@ def check(
       1  something regressed
       2  usage, configuration, or unknown revision
       3  something fails on HEAD that worked on BASE
-      4  most is undecided or was not reached in time; undecided or without a number, with --prove or for a critical
-         benchmark; with --strict undecided
+      4  most cases are undecided or were not reached in time; or, with --prove and for critical benchmarks, any is
+         undecided or without a number; or, with --strict, any is undecided
       5  nothing could be measured or compared
     """
     with invoked(options) as (request, progress):
@@ -97,17 +99,17 @@ def gate(
     head_env: str,
     **options: Any,
 ) -> None:
-    """May HEAD be released, after BASE?
+    """Decide whether HEAD may be released after BASE.
 
-    Measures both side by side, as `check` does, and asks the recorded history of this machine: what all steps since the last
+    Measures both side by side, as `check` does, and reads the recorded history of this machine: what all steps since the last
     release add up to, and which regressions between BASE and HEAD are open. `gate_thresholds`, `critical` and `gate_release`
-    in the configuration are the policy; what is acknowledged fails nothing.
+    in the configuration are the policy; acknowledged changes fail nothing.
 
     \b
     Examples:
       regress gate v1.4                              the working tree
       regress gate v1.4 v1.5-rc1 --output markdown=gate.md
-      regress gate v1.4 --base-env released --prove  against the wheel; all has to be shown not to be slower
+      regress gate v1.4 --base-env released --prove  against the wheel; require proof that nothing is slower
 
     \b
     Exit codes:
@@ -115,8 +117,8 @@ def gate(
       1  regressed, drifted, or open in the history
       2  usage, configuration, or unknown revision
       3  something fails on HEAD that worked on BASE
-      4  most is undecided or was not reached in time; undecided or without a number, with --prove or for a critical
-         benchmark; with --strict undecided
+      4  most cases are undecided or were not reached in time; or, with --prove and for critical benchmarks, any is
+         undecided or without a number; or, with --strict, any is undecided
       5  nothing could be measured or compared
     """
     with invoked(options) as (request, progress):
@@ -127,15 +129,15 @@ def gate(
     finish(report, options)
 
 
-@regress.command(short_help="Find the commit that made CASE slower or fail, or use more memory.")
+@regress.command(short_help="Find the commit that made CASE slower, fail, or use more memory.")
 @click.argument("case")
 @click.argument("good")
 @click.argument("bad")
-@click.option("--metric", metavar="NAME", default="", help="What to look at [what gates and is worst].")
-@click.option("--restart", is_flag=True, help="Forget what an interrupted bisection has measured.")
-@click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
+@click.option("--metric", metavar="NAME", default="", help="Metric to search for [the worst that gates].")
+@click.option("--restart", is_flag=True, help="Discard what an interrupted bisection measured.")
+@click.option("--env", "environment", metavar="NAME", default="", help="Environment, by its name in the configuration.")
 @stack(where, suite, placing, holding)
-@click.option("--budget", type=Duration(), metavar="TIME", help="Measure no longer than that [no bound].")
+@click.option("--budget", type=DurationType(), metavar="TIME", help="Stop measuring after this long [no limit].")
 @output
 def bisect(
     case: str,
@@ -149,9 +151,9 @@ def bisect(
 ) -> None:
     """Find the commit after GOOD, up to BAD, that made CASE slower or faster, fail, or use more memory.
 
-    CASE: a name, or a pattern that matches one case. Each commit that is measured is measured in turn with GOOD, until the odds
-    say on which side of the change it is; what was found is measured against its parent once more. Commits that do not build
-    are passed over, and a merge is looked into. A bisection that was interrupted goes on when it is started again.
+    CASE is a name, or a pattern that matches one case. Each probed commit is measured in turn with GOOD until it is 99 %
+    certain on which side of the change it is; the result is measured against its parent once more. Commits that do not build
+    are skipped, and merges are searched. Start an interrupted bisection again to resume it.
 
     \b
     Examples:
@@ -187,10 +189,10 @@ def bisect(
 @click.argument("base")
 @click.argument("head")
 @stack(selecting, where, deciding, recorded)
-@click.option("--base-machine", metavar="NAME", help="Whose results of BASE, to compare two machines.")
-@click.option("--head-machine", metavar="NAME", help="Whose results of HEAD.")
-@click.option("--base-env", metavar="NAME", help="Which environment's results of BASE, to compare two environments.")
-@click.option("--head-env", metavar="NAME", help="Which environment's results of HEAD.")
+@click.option("--base-machine", metavar="NAME", help="Machine whose results BASE uses, to compare two machines.")
+@click.option("--head-machine", metavar="NAME", help="Machine whose results HEAD uses.")
+@click.option("--base-env", metavar="NAME", help="Environment whose results BASE uses, to compare two.")
+@click.option("--head-env", metavar="NAME", help="Environment whose results HEAD uses.")
 @output
 def compare(
     base: str,
@@ -202,10 +204,10 @@ def compare(
     head_env: str | None,
     **options: Any,
 ) -> None:
-    """The verdicts of check from recorded results, measuring nothing.
+    """Judge recorded results by the rules of check, without measuring.
 
-    Two machines or environments are compared on request. What differs between them has changed: no commit made it better or
-    worse, and the exit code is 0.
+    Can also compare two machines or environments. A difference between them counts as changed, because no commit caused it, and
+    the exit code is 0.
 
     BASE and HEAD may also be what other suites have written: a file of one run, a folder of such files (results/), or a pattern
     ('new-*.json'), each file a round. With one file a side nothing is claimed.
@@ -216,28 +218,30 @@ def compare(
       regress compare v1.5 v1.5 --head-machine gpu-2      this machine and gpu-2, at one commit
       regress compare old/ new/                           files of Google Benchmark, nvbench, pytest-benchmark, hyperfine
 
-    Exit codes are those of check; 5 where one of the two has no results on its machine.
+    Exit codes are those of check; 5 if one side has no results on its machine.
     """
     with invoked(options) as (request, _):
         from regress.commands.compare import From, compare_recorded
         from regress.commands.documents import are_documents, compare_documents
 
         if are_documents(base, head):
-            report = compare_documents(request({}), base, head)
+            places = {"--machine": options["machine"], "--environment": environment, "--base-machine": base_machine}
+            places |= {"--head-machine": head_machine, "--base-env": base_env, "--head-env": head_env}
+            report = compare_documents(request({}), base, head, [name for name, value in places.items() if value])
         else:
             sources = From(base_machine, base_env), From(head_machine, head_env)
             report = compare_recorded(request({}), base, head, environment, sources)
     finish(report, options)
 
 
-@regress.command(short_help="Which implementation is the fastest at each size.")
+@regress.command(short_help="Name the fastest implementation at each size.")
 @click.argument("revision", required=False, metavar="[REV]")
 @stack(selecting, where, recorded, output)
 def fastest(revision: str | None, environment: str | None, **options: Any) -> None:
-    """Which implementation is the fastest at each size, from recorded results.
+    """Name the fastest implementation at each size, from recorded results.
 
-    Of benchmarks with a parameter named `implementation`. REV: any commit with results; without it the newest one. What is not
-    told apart by a Welch test is not called the fastest.
+    Covers benchmarks with a parameter named `implementation`. REV is any commit with results, by default the newest. An
+    implementation is fastest only if a Welch test tells it apart from all others.
 
     \b
     Example:
@@ -247,7 +251,7 @@ def fastest(revision: str | None, environment: str | None, **options: Any) -> No
     Exit codes:
       0  shown
       2  usage, configuration, or unknown revision
-      5  nothing is recorded, or nothing has several implementations
+      5  nothing is recorded, or no benchmark has several implementations
     """
     with invoked(options) as (request, _):
         from regress.commands.fastest import fastest as command
@@ -264,31 +268,32 @@ def fastest(revision: str | None, environment: str | None, **options: Any) -> No
     type=click.Choice(["accepted", "noise", "quarantine"]),
     default="accepted",
     show_default=True,
-    help="Worse up to a level; listed but proof of nothing; or measured and listed apart.",
+    help="Worse up to a level; listed, but decides nothing; or listed separately.",
 )
-@click.option("--reason", metavar="TEXT", help="Why it is no alarm.")
+@click.option("--reason", metavar="TEXT", help="Why it is acceptable.")
 @click.option(
     "--until",
     metavar="TAG|DATE",
     default="",
     help='Or "lifted": until it is removed [the next tag; of quarantine: lifted].',
 )
-@click.option("--metric", metavar="NAME", default="", help="Of that metric alone [accepted: of what has regressed].")
-@click.option("--link", metavar="URL", default="", help="Where more is said about it.")
-@click.option("--level", type=Level(), metavar="+9%", help="What is accepted, against --since [as last checked].")
+@click.option("--metric", metavar="NAME", default="", help="For this metric only [accepted: those that regressed].")
+@click.option("--link", metavar="URL", default="", help="Link to more about it.")
+@click.option("--level", type=LevelType(), metavar="+9%", help="Accepted change since --since [from the last check].")
 @click.option("--since", metavar="REV", default="", help="A commit before the change.")
-@click.option("--replace", is_flag=True, help="In place of the entry that is there.")
-@click.option("--remove", is_flag=True, help="Take the entry of CASE out of the file.")
-@click.option("--list", "list_", is_flag=True, help="The entries: active, expired or unused.")
+@click.option("--replace", is_flag=True, help="Replace the existing entry.")
+@click.option("--remove", is_flag=True, help="Remove the entry of CASE.")
+@click.option("--list", "list_", is_flag=True, help="List the entries: active, expired or unused.")
 @click.option(
-    "--all-open", is_flag=True, help="What is open in the recorded history is known; what comes later is news."
+    "--all-open", is_flag=True, help="Mark everything open in the history as known; later changes still raise an alarm."
 )
 @stack(output)
 def ack(case: str | None, reason: str | None, remove: bool, list_: bool, all_open: bool, **options: Any) -> None:
-    """Acknowledge that CASE is worse: it is listed, and fails nothing.
+    """Acknowledge that CASE is worse: it is still listed, but fails nothing.
 
-    CASE is a benchmark or case, or a regular expression. The entry stands in regress-acks.toml, with its reason and an end;
-    commit it with the change that it is about. Accepted is what the last check here has measured: above it alarms again.
+    CASE is a benchmark, a case, or a regular expression. The entry goes into regress-acks.toml, with a reason and an end;
+    commit it with the change it is about. It accepts the level that the last check here measured; anything above raises an
+    alarm again.
 
     \b
     Examples:
@@ -310,14 +315,14 @@ def ack(case: str | None, reason: str | None, remove: bool, list_: bool, all_ope
     kept = {"metric"} if remove else {"reason", "link"} if all_open else set() if list_ else set(about_entry)
     idle = [name for name in said if name not in kept]
     if idle:
-        raise click.UsageError(f"--{idle[0]} goes with a CASE that is acknowledged", context)
+        raise click.UsageError(f"--{idle[0]} needs a CASE to acknowledge", context)
     if not (list_ or remove) and not (reason or "").strip():
-        raise click.UsageError("--reason is missing: it says why it is no alarm", context)
+        raise click.UsageError("--reason is missing: say why the regression is acceptable", context)
     if options["level"] is not None and options["kind"] != "accepted":
-        raise click.UsageError("--level goes with --kind accepted", context)
+        raise click.UsageError("--level needs --kind accepted", context)
     given = {name: options.pop(name) for name in ("kind", "until", "metric", "link", "level", "since", "replace")}
     with invoked(options) as (request, _):
-        from regress.commands.ack import Wanted, ack_all_open, listed
+        from regress.commands.ack import AckRequest, ack_all_open, listed
         from regress.commands.ack import ack as command
         from regress.commands.ack import remove as take_out
 
@@ -328,5 +333,5 @@ def ack(case: str | None, reason: str | None, remove: bool, list_: bool, all_ope
         elif remove:
             report = take_out(request({}), case, given["metric"])
         else:
-            report = command(request({}), Wanted(case, reason=reason or "", **given))
+            report = command(request({}), AckRequest(case, reason=reason or "", **given))
     finish(report, options)

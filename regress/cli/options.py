@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import datetime, timedelta
+from datetime import time as clock
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -32,13 +34,13 @@ class Percent(NumberType):
             text = str(value).strip()
             number = float(text[:-1]) / 100 if text.endswith("%") else float(text)
         except ValueError:
-            self.fail(f"{value!r} is no percentage; write 5% or 0.05", param, ctx)
+            self.fail(f"{value!r} is not a percentage; write 5% or 0.05", param, ctx)
         if not 0 < number <= 1:
             self.fail(f"{value!r} is out of range; 5% and 0.05 mean the same", param, ctx)
         return number
 
 
-class Level(NumberType):
+class LevelType(NumberType):
     """A ratio to what was before: +9.4%, 1.094."""
 
     name = "level"
@@ -48,13 +50,13 @@ class Level(NumberType):
             text = str(value).strip()
             number = 1 + float(text[:-1]) / 100 if text.endswith("%") else float(text)
         except ValueError:
-            self.fail(f"{value!r} is no level; write +9.4% or 1.094", param, ctx)
+            self.fail(f"{value!r} is not a level; write +9.4% or 1.094", param, ctx)
         if not 0 < number < float("inf"):
             self.fail(f"{value!r} is out of range; +9.4% and 1.094 mean the same", param, ctx)
         return number
 
 
-class Duration(NumberType):
+class DurationType(NumberType):
     """Seconds: 90, 90s, 10m, 1.5h."""
 
     name = "duration"
@@ -66,10 +68,31 @@ class Duration(NumberType):
         try:
             seconds = float(text[:-1]) * unit if unit is not None else float(text)
         except ValueError:
-            self.fail(f"{value!r} is no duration; write 90s, 10m or 1.5h", param, ctx)
+            self.fail(f"{value!r} is not a duration; write 90s, 10m or 1.5h", param, ctx)
         if not 0 < seconds < float("inf"):
             self.fail(f"{value!r} is out of range; write 90s, 10m or 1.5h", param, ctx)
         return seconds
+
+
+class Moment(NumberType):
+    """A moment, in seconds since the epoch: 06:00 (the next one), 2026-01-20T06:00."""
+
+    name = "moment"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        now = datetime.now().astimezone()
+        try:
+            if len(value) <= len("06:00:00"):
+                at = datetime.combine(now.date(), clock.fromisoformat(value)).astimezone()
+                return (at if at > now else at + timedelta(days=1)).timestamp()
+            moment = datetime.fromisoformat(value).astimezone()
+        except ValueError:
+            self.fail(f"{value!r} is not a time; write 06:00 or 2026-01-20T06:00", param, ctx)
+        if moment <= now:
+            self.fail(f"{value!r} is over", param, ctx)
+        return moment.timestamp()
 
 
 class Target(TargetType):
@@ -135,7 +158,7 @@ where = stack(
         type=click.Path(path_type=Path),
         help="Configuration file [asv.conf.json here or above].",
     ),
-    click.option("--no-fetch", is_flag=True, help='Where "repo" is an address: take its clone as it is.'),
+    click.option("--no-fetch", is_flag=True, help='If "repo" is an address, use its clone without fetching.'),
     click.option("--debug", is_flag=True, help="Show tracebacks."),
 )
 output = stack(
@@ -148,10 +171,15 @@ output = stack(
         help="Format on stdout.",
     ),
     click.option(
-        "--output", "outputs", type=Output(), metavar="FORMAT=FILE", multiple=True, help="Write a file too; repeatable."
+        "--output",
+        "outputs",
+        type=Output(),
+        metavar="FORMAT=FILE",
+        multiple=True,
+        help="Also write a file; repeatable.",
     ),
-    click.option("-q", "--quiet", is_flag=True, help="The verdict line only, no progress."),
-    click.option("-v", "--verbose", is_flag=True, help="Every row, and what failures printed."),
+    click.option("-q", "--quiet", is_flag=True, help="Print only the verdict line, no progress."),
+    click.option("-v", "--verbose", is_flag=True, help="Show every row, and the output of failures."),
     click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True),
 )
 selecting = stack(
@@ -166,26 +194,29 @@ selecting = stack(
 )
 tagging = stack(
     click.option(
-        "--tag", "tags", metavar="TAG", multiple=True, help="Benchmarks with that tag; repeatable, any of them."
+        "--tag", "tags", metavar="TAG", multiple=True, help="Only benchmarks with this tag; repeatable, any matches."
     ),
 )
 placing = stack(
-    click.option("--device", type=click.Choice(DEVICES), help="What to measure on [auto]."),
+    click.option("--device", type=click.Choice(DEVICES), help="Device to measure on [auto]."),
     click.option("--machine", metavar="NAME", help="Name of this machine in the history."),
 )
 recorded = stack(
-    click.option("--machine", metavar="NAME", help="Whose results [this machine's]."),
+    click.option("--machine", metavar="NAME", help="Machine whose results to use [this one]."),
     click.option(
         "--env",
         "--environment",
         "environment",
         metavar="NAME",
-        help="Which environment's results, where there are several.",
+        help="Environment whose results to use, if there are several.",
     ),
 )
 holding = stack(
-    click.option("--lock-clocks", is_flag=True, help="Lock the GPU's clocks while measuring; needs an administrator."),
+    click.option(
+        "--lock-clocks", is_flag=True, help="Lock the GPU's clocks while measuring; needs administrator rights."
+    ),
     click.option("--wait-lock", is_flag=True, help="Wait for a GPU that another regress is measuring on."),
+    click.option("--on", metavar="KIND", help='Run on a node of this kind, from "cluster" in the configuration.'),
 )
 measuring = stack(
     placing,
@@ -195,7 +226,9 @@ measuring = stack(
         metavar="0,1",
         help="Measure on these GPUs at once: numbers, UUIDs, or all [the first one].",
     ),
-    click.option("--quick", is_flag=True, help="One round a case: does it run at all? Judges and records nothing."),
+    click.option(
+        "--quick", is_flag=True, help="Run one round a case to see whether it works; judge and record nothing."
+    ),
     holding,
 )
 suite = stack(
@@ -203,7 +236,7 @@ suite = stack(
         "--suite",
         type=click.Choice(["checkout", "own"]),
         default="checkout",
-        help="Whose benchmark files: this checkout's, or of each side those of its own commit [checkout].",
+        help="Benchmark files: this checkout's, or each commit's own [checkout].",
     ),
 )
 thresholds = stack(
@@ -216,11 +249,14 @@ deciding = stack(
 )
 budgeting = stack(
     click.option(
-        "--budget", type=Duration(), metavar="TIME", help="Measure no longer than that, first visits included [10m]."
+        "--budget",
+        type=DurationType(),
+        metavar="TIME",
+        help="Stop measuring after this long, first visits included [10m].",
     ),
 )
 stepping = stack(
     budgeting,
-    click.option("--prove", is_flag=True, help="Every case has to be shown not to be slower: exit 4 where it is not."),
-    click.option("--rounds", type=click.IntRange(min=2), help="As many rounds a side of every case [in steps]."),
+    click.option("--prove", is_flag=True, help="Require proof that no case is slower; exit 4 without it."),
+    click.option("--rounds", type=click.IntRange(min=2), help="Rounds a side for every case [in steps]."),
 )

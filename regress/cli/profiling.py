@@ -30,9 +30,9 @@ from regress.cli.program import regress
 @click.argument("head", required=False)
 @stack(where, suite, placing, holding, deciding, stepping, output)
 @click.option("--record", is_flag=True, help="Keep results and explanation in results_dir, not only in the cache.")
-@click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, of those in the configuration.")
+@click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, by its name in the configuration.")
 @click.option("--head-env", metavar="NAME", default="", help="Environment of HEAD.")
-@click.option("--html", type=Target(), metavar="FILE", help="Write the page too.")
+@click.option("--html", type=Target(), metavar="FILE", help="Also write a page.")
 def explain(
     case: str,
     base: str,
@@ -45,12 +45,12 @@ def explain(
     html: Path | None,
     **options: Any,
 ) -> None:
-    """Which kernels made CASE slower on HEAD, or faster?
+    """Find the kernels that made CASE slower or faster on HEAD.
 
-    First it is measured again, without a profiler: what does not reproduce is not explained. Then both sides are profiled in
-    turn, and the difference is laid out: kernels, copies, idle time; which kernels are new, gone, replaced or slower; and what
-    it most likely comes from. `regress report` shows it at the change. CASE is a name or a regular expression; of several
-    cases, the one that changed most.
+    Measures the case again without a profiler; a difference that does not reproduce is not explained. Then it profiles both
+    sides in turn and splits the difference into kernels, copies and idle time, with the kernels that are new, gone, replaced
+    or slower, and the most likely cause. `regress report` shows it at the change. CASE is a name or a regular expression; of
+    several cases, the one that changed most is explained.
 
     \b
     Examples:
@@ -77,18 +77,18 @@ def explain(
 @regress.command(short_help="Profile a case or a script, or show what a profiler exported.")
 @click.argument("words", nargs=-1, required=True, metavar="CASE [REV] | SCRIPT [-- ARGUMENT...] | EXPORT...")
 @stack(where, placing, holding, deciding, output)
-@click.option("--calls", type=click.IntRange(min=1), help="Calls of a case, at most [20; with --ncu 1].")
+@click.option("--calls", type=click.IntRange(min=1), help="Maximum calls of a case [20; with --ncu 1].")
 @click.option(
     "--ncu", is_flag=True, help="Measure each kernel of CASE under Nsight Compute: occupancy, throughput, hit rates."
 )
-@click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
+@click.option("--env", "environment", metavar="NAME", default="", help="Environment, by its name in the configuration.")
 @click.option(
     "--against",
     metavar="CASE|EXPORT",
     multiple=True,
-    help="What the case is compared with: the raw operation below a wrapper. Or exports of the base, each a round; repeatable.",
+    help="Case to compare with, such as the operation below a wrapper; or exports of the base, each a round (repeatable).",
 )
-@click.option("--html", type=Target(), metavar="FILE", help="Write the page too.")
+@click.option("--html", type=Target(), metavar="FILE", help="Also write a page.")
 @click.option("--record", metavar="REV", help="Record the exports as results of that commit.")
 def profile(
     words: tuple[str, ...],
@@ -100,20 +100,20 @@ def profile(
     record: str | None,
     **options: Any,
 ) -> None:
-    """Profile a case or a script in a process of its own, or show what a profiler has exported.
+    """Profile a case or a script in a new process, or show what a profiler exported.
 
-    CASE, under torch.profiler: name of a benchmark or case, or a regular expression; of a benchmark with a parameter
-    `component` the components are shown as parts of the whole. REV: any commit; without it the working tree. The Chrome traces
-    are kept.
+    CASE is the name of a benchmark or case, or a regular expression; it runs under torch.profiler. If the benchmark has a
+    parameter `component`, the components are shown as parts of the whole. REV is any commit, by default the working tree. The
+    Chrome traces are kept.
 
-    With --ncu, CASE runs under Nsight Compute instead: every kernel of a call alone, with its counters, and what binds it. The
-    report and its CSV are kept.
+    With --ncu, CASE runs under Nsight Compute instead, which measures every kernel of a call alone, with its counters and what
+    limits it. The report and its CSV are kept.
 
-    SCRIPT: a Python file, run as a whole; what it prints goes to stderr.
+    SCRIPT is a Python file, run as a whole; its output goes to stderr.
 
-    EXPORT: a JSON file of regress.profiler.GPUProfiler. Entries of one run are alike, so a run is one round, however many
-    entries it has: give several exports a side for verdicts. Or of Nsight Systems the SQLite export or the CSV of `nsys stats`,
-    of Nsight Compute the CSV; which one it is is seen from its content.
+    EXPORT is a JSON file of regress.profiler.GPUProfiler; one run counts as one round, however many entries it has, so give
+    several exports a side for verdicts. It can also be the SQLite export of Nsight Systems, the CSV of `nsys stats`, or the CSV
+    of Nsight Compute. The content tells which.
 
     \b
     Examples:
@@ -132,37 +132,34 @@ def profile(
     Exit codes:
       0  profiled, shown, or nothing regressed
       1  something regressed
-      2  usage, configuration, an unknown revision, or a file that is no export
-      3  a case fails, the rest is profiled
+      2  usage, configuration, an unknown revision, or a file that is not an export
+      3  a case fails; the rest is profiled
       4  undecided, with --strict
       5  nothing could be profiled or compared: no device, no match, no ncu, or it may not read the counters
     """
     if against and record:
-        raise click.UsageError("--record goes without --against", click.get_current_context())
+        raise click.UsageError("--record and --against cannot be combined", click.get_current_context())
     if ncu and (against or record):
         raise click.UsageError(
-            f"--ncu goes without {'--against' if against else '--record'}", click.get_current_context()
+            f"--ncu cannot be combined with {'--against' if against else '--record'}", click.get_current_context()
         )
     with invoked(options) as (request, progress):
-        from regress.commands.profile.case import profile_cases
-        from regress.commands.profile.exports import is_export
-        from regress.commands.profile.exports import profile as command
-        from regress.commands.profile.foreign import is_foreign, show_export
-        from regress.commands.profile.ncu import meter_cases
-        from regress.commands.profile.script import is_script, profile_script
+        from regress.commands.profile import profile as command
+        from regress.commands.profile import subject_of
 
-        if ncu:
+        subject = subject_of(words, ncu=ncu, record=record)
+        if subject in ("case", "ncu"):
             options["patterns"] = words[:1]
-            report = meter_cases(request({}), words[1:], progress, calls, environment)
-        elif is_script(words):
-            report = profile_script(request({}), words)
-        elif is_foreign(words[0]):
-            report = show_export(words, against, record, progress)
-        elif is_export(words, record):
-            report = command(request({}), words, against, record)
-        else:
-            options["patterns"] = words[:1]
-            report = profile_cases(request({}), words[1:], progress, calls, environment, against)
+        report = command(
+            request({}),
+            subject,
+            words,
+            progress,
+            calls=calls,
+            environment=environment,
+            against=against,
+            record=record,
+        )
         if html is not None:
             publish_profile(report, html)
     finish(report, options)
@@ -173,12 +170,12 @@ def profile(
 @click.argument("revision", nargs=-1, metavar="[REV]")
 @stack(where, placing)
 @click.option("--calls", type=click.IntRange(min=1), default=1, show_default=True, help="Calls after the warm-up.")
-@click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
+@click.option("--env", "environment", metavar="NAME", default="", help="Environment, by its name in the configuration.")
 def once(case: str, revision: tuple[str, ...], calls: int, environment: str, **options: Any) -> None:
-    """Set one case up, warm it up and call it in this process, for nsys, ncu, compute-sanitizer or a debugger.
+    """Set up one case, warm it up and call it in this process, for nsys, ncu, compute-sanitizer or a debugger.
 
-    The calls lie between cudaProfilerStart and cudaProfilerStop, each in an NVTX range `regress.call`. The process becomes the
-    one that runs the case: what the case prints is printed, and of regress one line on stderr.
+    The calls are between cudaProfilerStart and cudaProfilerStop, each in an NVTX range `regress.call`. The process becomes the
+    one that runs the case: its output is printed, and one line of regress on stderr.
 
     \b
     Examples:

@@ -10,7 +10,7 @@ EXAMPLES = """
 \b
 Examples:
   regress demo d && cd d && regress check HEAD~1    see it work
-  regress check                                     this branch against where it left main
+  regress check                                     this branch against its merge base with main
   regress check v1.4 v1.5 -b softmax                two releases, the benchmarks that match
   regress run                                       measure and record this commit
 """
@@ -29,7 +29,8 @@ class Grouped(click.Group):
     """The commands of the program, in groups."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        left = [name for name in self.list_commands(ctx) if not any(name in names for names in GROUPS.values())]
+        listed = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
+        left = [name for name in listed if not any(name in names for names in GROUPS.values())]
         for title, names in {**GROUPS, "Others": left}.items():
             found = [(name, self.commands[name]) for name in names if name in self.commands]
             if found:
@@ -44,6 +45,6 @@ class Grouped(click.Group):
 def regress() -> None:
     """Performance regression tracking for CUDA code, on ordinary asv suites.
 
-    Times CUDA operations with device events, tells with Welch tests what became more than 5 % slower or takes more than 10 %
-    more memory, and keeps the history in asv's files.
+    Times CUDA operations with device events, reports with Welch tests which benchmarks became more than 5 % slower or use more
+    than 10 % more memory, and keeps the history in asv's files.
     """

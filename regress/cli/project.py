@@ -9,7 +9,7 @@ import click
 
 from regress.cli.invocation import finish, invoked
 from regress.cli.options import (
-    Duration,
+    DurationType,
     budgeting,
     holding,
     output,
@@ -26,27 +26,27 @@ from regress.cli.program import regress
 @regress.command()
 @click.argument("directory", type=click.Path(path_type=Path), default=".", metavar="[DIR]")
 @stack(selecting, where, placing, output)
-@click.option("--budget", type=Duration(), metavar="TIME", help="Try cases no longer than that [60s].")
+@click.option("--budget", type=DurationType(), metavar="TIME", help="Try cases for this long [60s].")
 @click.option("--write", is_flag=True, help='Add the block to an asv.conf.json that has no key "regress".')
 def init(directory: Path, budget: float | None, write: bool, **options: Any) -> None:
-    """Set a repository up, or look an existing asv suite over.
+    """Set up a repository, or examine an existing asv suite.
 
-    Where there is none it writes an asv.conf.json, a suite that runs and lines of .gitignore; a file that is there is never
-    overwritten. The cases of an existing suite are tried, as many as the budget allows: which are CPU, which CUDA, and which of
-    those belong under the device protocol. The block for asv.conf.json is printed; --write adds it and keeps the rest as it is.
+    Writes an asv.conf.json, a working suite and lines of .gitignore where they are missing; it never overwrites a file. In an
+    existing suite it tries as many cases as the budget allows, and finds out which use the CPU, which use CUDA, and which of
+    those to time on the device. It prints the block for asv.conf.json; --write adds it and keeps the rest.
 
     \b
     Examples:
       regress init                       here
       regress init mylib --write         another folder's suite, and its asv.conf.json
-      regress init --budget 10m          a large suite, to its end
+      regress init --budget 10m          all of a large suite
 
     \b
     Exit codes:
-      0  set up, or looked over
+      0  set up, or examined
       2  usage, configuration, or no git repository
       3  a benchmark file cannot be imported
-      5  nothing of the suite can be measured
+      5  no case of the suite can be measured
     """
     with invoked(options) as (request, progress):
         from regress.commands.init import BUDGET_S
@@ -56,12 +56,12 @@ def init(directory: Path, budget: float | None, write: bool, **options: Any) -> 
     finish(report, options)
 
 
-@regress.command(short_help="Build commits without measuring; a later check finds them built.")
+@regress.command(short_help="Build commits without measuring; a later check reuses the builds.")
 @click.argument("revisions", nargs=-1, required=True, metavar="REV...")
 @stack(where, output)
 @click.option("--env", "environments", metavar="NAME", multiple=True, help="Environment to build in; repeatable.")
 def build(revisions: tuple[str, ...], environments: tuple[str, ...], **options: Any) -> None:
-    """Build commits without measuring; a later check or run finds them built.
+    """Build commits without measuring; a later check or run reuses the builds.
 
     \b
     Examples:
@@ -82,14 +82,14 @@ def build(revisions: tuple[str, ...], environments: tuple[str, ...], **options: 
     finish(report, options)
 
 
-@regress.command("list", short_help="The cases of the suite, with metric, tags and cost.")
+@regress.command("list", short_help="List the cases of the suite, with metric, tags and cost.")
 @stack(selecting, tagging, where, placing, output)
 def list_(**options: Any) -> None:
-    """The cases of the suite, with metric, tags, and what a round of each took.
+    """List the cases of the suite, with metric, tags, and the time of a round.
 
     \b
     Example:
-      regress list -q -b softmax    names alone
+      regress list -q -b softmax    only names
 
     \b
     Exit codes:
@@ -105,10 +105,10 @@ def list_(**options: Any) -> None:
     finish(report, options)
 
 
-@regress.command(short_help="Effective settings, and where each came from.")
+@regress.command(short_help="Show every setting and where it comes from.")
 @stack(where, placing, thresholds, output)
 def config(**options: Any) -> None:
-    """Effective settings, and where each came from: default, asv.conf.json or the command line.
+    """Show every setting and where it comes from: default, asv.conf.json or the command line.
 
     \b
     Example:
@@ -128,8 +128,8 @@ def config(**options: Any) -> None:
 def doctor(aa: bool, budget: float | None, **options: Any) -> None:
     """Is this machine fit to measure? With --aa: how well does it measure?
 
-    --aa is a check in which no change is possible. It gives its false alarms, what it could not decide, and of each case the
-    noise and the smallest regression that could be confirmed. Later checks on the device show what it came to.
+    --aa checks a commit against itself, so no change is possible. It reports false alarms, undecided cases, and for each case
+    the noise and the smallest regression that could be confirmed. Later checks on this device show the result.
 
     \b
     Examples:
@@ -145,7 +145,7 @@ def doctor(aa: bool, budget: float | None, **options: Any) -> None:
     about_aa = ("patterns", "tags", "lock_clocks", "wait_lock")
     if not aa and (budget is not None or any(options[name] for name in about_aa)):
         raise click.UsageError(
-            "-b, --tag, --budget, --lock-clocks and --wait-lock go with --aa", click.get_current_context()
+            "-b, --tag, --budget, --lock-clocks and --wait-lock need --aa", click.get_current_context()
         )
     with invoked(options) as (request, progress):
         from regress.commands.doctor import check_itself
@@ -157,14 +157,14 @@ def doctor(aa: bool, budget: float | None, **options: Any) -> None:
 
 @regress.command(short_help="Make a small git repository with planted regressions.")
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--commits", type=int, default=12, show_default=True, help="How many commits the repository gets.")
-@click.option("--scripted/--cuda", default=None, help="Scripted device or real CUDA [whether there is a GPU].")
+@click.option("--commits", type=int, default=12, show_default=True, help="Number of commits.")
+@click.option("--scripted/--cuda", default=None, help="Scripted device or real CUDA [CUDA if there is a GPU].")
 @click.option("--debug", is_flag=True, help="Show tracebacks.")
 def demo(directory: Path, commits: int, scripted: bool | None, **options: Any) -> None:
     """Make a small git repository with planted regressions in DIRECTORY.
 
-    A torch library of a dozen commits; some make it slower or synchronous. On a machine without a GPU it runs on a
-    scripted device, whose times are stated by the code, not measured.
+    A torch library with a dozen commits; some make it slower or synchronous. On a machine without a GPU it runs on a
+    scripted device: the code states the times instead of measuring them.
 
     \b
     Example:
@@ -180,5 +180,5 @@ def demo(directory: Path, commits: int, scripted: bool | None, **options: Any) -
         else "the GPU of this machine"
     )
     click.echo(f"{made.commits} commits in {made.directory}, for {device}")
-    click.echo(f"what is planted where: {made.directory}/README.md")
+    click.echo(f"planted changes: {made.directory}/README.md")
     click.echo(f"try   {made.next_command}")

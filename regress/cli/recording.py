@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import click
 from regress.choices import IMPORTED
 from regress.cli.invocation import finish, invoked, publish, write_table
 from regress.cli.options import (
-    Duration,
+    DurationType,
+    Moment,
     Target,
     measuring,
     output,
@@ -28,19 +30,19 @@ from regress.cli.program import regress
 @click.argument("revision", required=False, metavar="[REV]")
 @stack(selecting, tagging, where, suite, measuring, output)
 @click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case [5].")
-@click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
+@click.option("--env", "environment", metavar="NAME", default="", help="Environment, by its name in the configuration.")
 @click.option(
     "--durations",
     type=click.IntRange(min=0),
     is_flag=False,
     flag_value=10,
     metavar="[N]",
-    help="Also what takes how long: the 10 slowest benchmarks, or N; 0 for all.",
+    help="Also show the 10 slowest benchmarks, or N; 0 for all.",
 )
 def run(revision: str | None, rounds: int | None, environment: str, durations: int | None, **options: Any) -> None:
-    """Measure one side, print it, and record it in results_dir.
+    """Measure one commit, print the results, and record them in results_dir.
 
-    REV: any commit; without it the working tree, which is recorded only when nothing is changed in it.
+    REV is any commit, by default the working tree, which is recorded only if it has no changes.
 
     \b
     Examples:
@@ -52,7 +54,7 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
     Exit codes:
       0  measured
       2  usage, configuration, or unknown revision
-      3  something failed, the rest is measured
+      3  a benchmark failed; the rest is measured
       5  nothing could be measured
     """
     with invoked(options) as (request, progress):
@@ -62,97 +64,122 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
     finish(report, options)
 
 
-@regress.command(short_help="Measure many commits, and say what changed, and since when.")
-@click.argument("commits", required=False, default="NEW", metavar="[COMMITS]")
+@regress.command(short_help="Measure many commits and report what changed, and when.")
+@click.argument("commits", nargs=-1, metavar="[COMMITS...]")
 @stack(selecting, tagging, where, measuring, output)
-@click.option("--since", metavar="REV|DATE", help="Only that commit and what comes after it, or what is not older.")
+@click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="Record there instead of in results_dir.")
+@click.option("--since", metavar="REV|DATE", help="Only this commit and later, or commits since a date.")
 @click.option("--steps", type=click.IntRange(min=1), help="At most this many commits, evenly spread [all].")
 @click.option(
-    "--first-parent", "only", flag_value="first-parent", help="What was merged counts as one, with its merge."
+    "--first-parent", "only", flag_value="first-parent", help="Count a merge and what it merged as one commit."
 )
 @click.option("--merges", "only", flag_value="merges", help="Merges only.")
 @click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case and commit [2].")
 @click.option(
-    "--budget", type=Duration(), metavar="TIME", help="Begin nothing that would end later: 90m, 5h [no bound]."
+    "--budget", type=DurationType(), metavar="TIME", help="Start nothing that would end after this: 90m, 5h [no limit]."
 )
-@click.option("--env", "environment", metavar="NAME", default="", help="Environment, of those in the configuration.")
 @click.option(
-    "--bisect", "bisects", is_flag=True, help="Then find the commit of what is new, where several may have done it."
+    "--until",
+    type=Moment(),
+    metavar="TIME",
+    help="Start nothing that would end after this time: 06:00, 2026-01-20T06:00.",
 )
+@click.option("--env", "environment", metavar="NAME", default="", help="Environment, by its name in the configuration.")
+@click.option("--bisect", "bisects", is_flag=True, help="Then bisect new changes that several commits may have caused.")
 @click.option(
     "--notify-command",
     metavar="CMD",
-    help="Run that where something is new that is worse or fails, with the JSON document on stdin.",
+    help="Command to run if something new is worse or fails; it gets the JSON document on stdin.",
 )
-@click.option("--retry", is_flag=True, help="Also what did not build, or failed, in an earlier sweep.")
+@click.option("--retry", is_flag=True, help="Also commits that did not build, or failed, in an earlier sweep.")
+@click.option("--no-wait", is_flag=True, help="With --on: submit missing tasks, merge finished ones, judge, and exit.")
 def sweep(
-    commits: str,
+    commits: tuple[str, ...],
+    into: Path | None,
     since: str | None,
     steps: int | None,
     only: str | None,
     rounds: int | None,
     budget: float | None,
+    until: float | None,
     environment: str,
     bisects: bool,
     notify_command: str | None,
     retry: bool,
+    on: str | None,
+    no_wait: bool,
     **options: Any,
 ) -> None:
-    """Measure many commits, record them, and say what changed among them and since when.
+    """Measure many commits, record them, and report what changed and when.
 
-    COMMITS: a range (v1.4..main), one commit, or
-    NEW       what came after the newest measured commit (the default)
-    ALL       all commits of "branches" in asv.conf.json
-    TAGS      tagged commits
-    EXISTING  commits that have results: for benchmarks that are new
+    \b
+    COMMITS: ranges (v1.4..main) and commits, or one of
+      NEW       commits after the newest measured one (the default)
+      ALL       all commits of "branches" in asv.conf.json
+      TAGS      tagged commits
+      EXISTING  commits that have results: after you add a benchmark
 
-    What is measured already is not measured again, so a sweep that was stopped goes on where it was. The range is covered
-    coarsely at first, and more finely where something changed. Where commits are new, the last measured head and the last
-    release are measured again beside them: a machine that has become slower is told from code that has.
+    Measured commits are not measured again, so a stopped sweep resumes where it was. It covers the range coarsely at first, and
+    more finely where something changed. Beside new commits it measures the last head and the last release again, to tell a
+    slower machine from slower code.
 
     \b
     Examples:
       regress sweep --budget 5h                 every night
-      regress sweep --budget 5h --bisect        and what is left of it names the commit, where that is a range
-      regress sweep --notify-command ./tell.sh  and somebody is told
+      regress sweep --budget 5h --bisect        use the rest of the budget to find the exact commits
+      regress sweep --notify-command ./tell.sh  run a command if something is new
       regress sweep v1.0..main --steps 30       a first overview
       regress sweep v1.4..v1.5 -b softmax       when did that happen?
+      regress sweep v1.4 v1.5 --into shard      two commits, into a folder to merge later
+      regress sweep --on h100,a100              on nodes of a cluster
 
     \b
     Exit codes:
       0  measured, or nothing to measure
       1  a regression is new
       2  usage, configuration, or unknown revision
-      3  something gives no number any more, or a commit could not be built or measured, the others are
+      3  a case stopped giving numbers, or some commits could not be built or measured
       5  nothing could be measured
     """
-    with invoked(options) as (request, progress):
+    with invoked({**options, "into": into}) as (request, progress):
         from regress.commands.sweep import sweep as command
+        from regress.commands.sweep.choosing import Asked
 
-        report = command(
-            request({"sweep_rounds": rounds, "notify_command": notify_command}),
-            commits,
-            progress,
-            since=since,
-            steps=steps or 0,
-            only=only or "",
-            environment=environment,
-            budget_s=budget or float("inf"),
-            retry=retry,
-            bisects=bisects,
-        )
+        asked = Asked(commits or ("NEW",), since, steps or 0, only or "", environment, retry)
+        left_s = until - time.time() if until is not None else float("inf")
+        wanted = request({"sweep_rounds": rounds, "notify_command": notify_command})
+        budget_s = min(budget or float("inf"), left_s)
+        if on:
+            from regress.commands.sweep.cluster import sweep_on
+
+            report = sweep_on(wanted, asked, progress, on, waits=not no_wait, budget_s=budget_s)
+        else:
+            report = command(wanted, asked, progress, budget_s=budget_s, bisects=bisects)
     finish(report, options)
+
+
+@regress.command(hidden=True)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("kind")
+@click.argument("task", type=int)
+@click.option("--debug", is_flag=True)
+def shard(run: Path, kind: str, task: int, **options: Any) -> None:
+    """Measure a task of a run: what `sweep --on` has nodes do."""
+    with invoked(options) as (_, progress):
+        from regress.commands.shard import shard as command
+
+        command(run, kind, task, progress)
 
 
 @regress.command(short_help="Take the results of shards or other machines into results_dir.")
 @click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path))
 @stack(where, output)
-@click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="In place of results_dir.")
+@click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="Folder to use instead of results_dir.")
 def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
-    """Take the results of other folders into results_dir: of shards of a run, or of other machines.
+    """Take the results of shards or other machines into results_dir.
 
-    Rounds of one commit on one machine in one environment become one result; what is there already is not taken twice, so a
-    merge can be run again. What was measured on different machines stands side by side.
+    Rounds of one commit on one machine in one environment become one result. Results that are already there are skipped, so you
+    can run a merge again. Results of different machines are kept apart.
 
     \b
     Example:
@@ -161,8 +188,9 @@ def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
     \b
     Exit codes:
       0  merged
-      2  usage, configuration, or results that would be mixed with others: nothing is written
-      3  some files could not be read, the rest is merged
+      1  a regression is new
+      2  usage, configuration, or results that would mix with others; nothing is written
+      3  a case stopped giving numbers, or some files could not be read; the rest is merged
     """
     with invoked(options) as (request, progress):
         from regress.commands.merge import merge as command
@@ -171,13 +199,13 @@ def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
     finish(report, options)
 
 
-@regress.command("import", short_help="Record what another suite has written of its runs.")
+@regress.command("import", short_help="Record the files of another suite.")
 @click.argument("kind", metavar="FORMAT", type=click.Choice(list(IMPORTED)))
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
-@click.option("--commit", metavar="REV", required=True, help="The commit that was measured.")
-@click.option("--machine", metavar="NAME", default="", help="The machine that it was measured on [this one].")
-@click.option("--env", "environment", metavar="NAME", default="", help="The environment [called like the format].")
-@click.option("--as", "prefix", metavar="NAME", help="What names begin with [the program that wrote it].")
+@click.option("--commit", metavar="REV", required=True, help="Commit that was measured.")
+@click.option("--machine", metavar="NAME", default="", help="Machine that measured it [this one].")
+@click.option("--env", "environment", metavar="NAME", default="", help="Environment name [the format].")
+@click.option("--as", "prefix", metavar="NAME", help="Prefix of names [the program that wrote the file].")
 @stack(where, output)
 def import_(
     kind: str,
@@ -188,10 +216,10 @@ def import_(
     prefix: str | None,
     **options: Any,
 ) -> None:
-    """Record in results_dir what another suite has written of its runs, each file as one run.
+    """Record the files of another suite in results_dir, each as one run.
 
-    FORMAT: google-benchmark, nvbench, pytest-benchmark or hyperfine. A file that is recorded already changes nothing. Where one
-    of them cannot be read, nothing is recorded.
+    FORMAT is google-benchmark, nvbench, pytest-benchmark, hyperfine or cutlass. Files that are already recorded are skipped. If
+    one of them cannot be read, nothing is recorded.
 
     \b
     Examples:
@@ -200,7 +228,7 @@ def import_(
 
     \b
     Exit codes:
-      0  recorded, or recorded already
+      0  recorded, or already recorded
       2  usage, configuration, unknown revision, or a file that cannot be read
     """
     with invoked(options) as (request, _):
@@ -220,17 +248,17 @@ def import_(
     is_flag=False,
     flag_value="-",
     required=True,
-    help="As CSV [stdout].",
+    help="Write CSV to FILE [stdout].",
 )
-@click.option("--since", metavar="REV|DATE", help="Only commits that are not older.")
-@click.option("--machine", metavar="NAME", help="Results of that machine alone.")
-@click.option("--env", "--environment", "environment", metavar="NAME", help="Results in that environment alone.")
+@click.option("--since", metavar="REV|DATE", help="Only commits from this one or date on.")
+@click.option("--machine", metavar="NAME", help="Only results of this machine.")
+@click.option("--env", "--environment", "environment", metavar="NAME", help="Only results in this environment.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def export(file: Path, since: str | None, machine: str | None, environment: str | None, **options: Any) -> None:
     """Write recorded results as a table.
 
-    A row for each commit, machine, environment, device, case and metric: value and interval in base units (seconds, bytes),
-    over n rounds; or how it failed.
+    One row for each commit, machine, environment, device, case and metric: value and interval in base units (seconds, bytes)
+    over n rounds, or the failure.
 
     \b
     Examples:
@@ -253,7 +281,7 @@ def export(file: Path, since: str | None, machine: str | None, environment: str 
 @regress.command(short_help="Write the history as pages that open from a file.")
 @stack(where)
 @click.option("--open", "open_", is_flag=True, help="Open it in the browser.")
-@click.option("--since", metavar="REV|DATE", help="Begin with that commit, or at that date [all that is recorded].")
+@click.option("--since", metavar="REV|DATE", help="Start at this commit or date [everything recorded].")
 @click.option(
     "--single-file",
     type=Target(),
@@ -264,7 +292,7 @@ def export(file: Path, since: str | None, machine: str | None, environment: str 
 def report(open_: bool, since: str | None, single_file: Path | None, **options: Any) -> None:
     """Write the history as pages that open from a file: what is worse, since when, whose commit, how sure.
 
-    Into the folder report/, or what "report_dir" says. Only what has changed is made again. It needs no server and no network.
+    The folder is report/, or "report_dir". Only pages that changed are written again. The pages need no server or network.
 
     \b
     Examples:
@@ -275,7 +303,7 @@ def report(open_: bool, since: str | None, single_file: Path | None, **options: 
     Exit codes:
       0  written
       2  usage, configuration, or a folder that is not a report's
-      5  nothing is recorded of this branch
+      5  nothing is recorded for this branch
     """
     with invoked(options) as (request, progress):
         from regress.commands.report import report as command

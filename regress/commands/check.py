@@ -7,13 +7,13 @@ import fnmatch
 import math
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 from regress.acks import Review, acknowledged
 from regress.acks.project import accept, complaints, is_whole, review, unsteady
-from regress.compare import Steps, compare, overall, with_unreached
+from regress.compare import CheckSteps, compare, overall, with_unreached
 from regress.config import environment as environment_of
 from regress.errors import BuildFailed, Exit, RevisionError, StoreError, exits, ranked
 from regress.git import line_between
@@ -22,20 +22,12 @@ from regress.measure.wire import Ceilings
 from regress.model import Comparison, Report, SelfCheck, Settings, Side, Stopped, Verdict
 from regress.run.execute import Job, Measured, Watcher, execute
 from regress.run.plan import FixedRounds, needing_several
-from regress.session import (
-    Request,
-    Session,
-    counted,
-    device_line,
-    device_uuid,
-    imported_by,
-    quoted,
-    require_values,
-)
+from regress.session import Request, Session, counted, quoted
 from regress.session.explanation import MOST, Choose, Explaining, can_explain
 from regress.session.recorder import Recorder
+from regress.session.remarks import device_line, device_uuid, imported_by, remarks, require_values
 from regress.session.throughput import Rates
-from regress.units import format_duration
+from regress.units import budget_words, format_duration
 
 
 def check(
@@ -68,7 +60,7 @@ def check(
     settings = session.config.settings
     job = session.job(prepared, settings.check_rounds, changed, wanted)
     recorder = Recorder(session, session.config.results_dir if record else session.cache / "history", prepared)
-    with session.device(watcher) as locked:
+    with session.devices.held(watcher) as locked:
         steps = session.steps(job)
         measured = execute(job, recorder.take, watcher, steps)
         ceilings = session.ceilings(job, measured)
@@ -112,7 +104,7 @@ def unlike_requirements(session: Session, base: Side, head: Side) -> list[str]:
     if not names:
         return []
     return [
-        f"{', '.join(names)} differ between the sides, which share one environment: neither was given what it asks for"
+        f"{', '.join(names)} differ between the sides, but both run in one environment, and regress installs nothing there"
     ]
 
 
@@ -128,7 +120,7 @@ def _judged(
     measured: Measured,
     job: Job,
     ceilings: Ceilings,
-    steps: Steps | FixedRounds,
+    steps: CheckSteps | FixedRounds,
     environments: tuple[str, ...],
 ) -> Report:
     settings = session.config.settings
@@ -147,7 +139,7 @@ def _judged(
     own = ", each with its own suite" if job.own_suites else ""
     gpus = f", on {len(job.gpus)} GPUs at once" if len(job.gpus) > 1 else ""
     gpus += "".join(f", {words}" for words in needing_several(measured, measured.benchmarks))
-    warnings = [*told_short, *session.warnings(measured, job, ceilings)]
+    warnings = [*told_short, *remarks(session.config, measured, job, ceilings)]
     if head.dirty:
         warnings.append(f"the head has uncommitted changes: it is not recorded as {head.commit.short}")
     warnings += recorder.warnings()
@@ -157,7 +149,7 @@ def _judged(
     warnings += unlike_requirements(session, *sides)
     warnings += [] if head.dirty else session.turned_round(*sides)
     if measured.interrupted:
-        warnings.append("interrupted: the verdicts are from the rounds that were finished")
+        warnings.append("interrupted: the verdicts use the rounds that were finished")
     return Report(
         command="check",
         exit_codes=codes,
@@ -182,7 +174,7 @@ def _judged(
         overhead=measured.overhead,
         imported=imported_by(measured),
         suggestions=(
-            *suggestions("check", base, head, comparisons, (*environments, *session.again)),
+            *suggestions("check", base, head, comparisons, (*environments, *session.again), _programs(measured)),
             *bisect_hint(session, base, head, comparisons),
         ),
         options=(*environments, *session.again),
@@ -206,7 +198,7 @@ def _explained(report: Report, chosen: Sequence[Comparison], explaining: Explain
     warnings = list(report.warnings)
     if len(chosen) > MOST:
         warnings.append(f"{MOST} of {len(chosen)} regressions are explained, the largest")
-    warnings += (f"what differences come from is not kept: {why}" for why in explaining.unkept)
+    warnings += (f"the explanation is not kept: {why}" for why in explaining.unkept)
     codes, state = report.exit_codes, report.state
     if explaining.interrupted:
         done = f"{len(explaining.explained)} of {len(chosen[:MOST])}"
@@ -224,9 +216,9 @@ def _last_aa(session: Session, measured: Measured, comparisons: Sequence[Compari
     return last if last is not None and not names.isdisjoint(last.cases) else None
 
 
-def verdicts(steps: Steps | FixedRounds, measured: Measured, settings: Settings) -> tuple[Comparison, ...]:
+def verdicts(steps: CheckSteps | FixedRounds, measured: Measured, settings: Settings) -> tuple[Comparison, ...]:
     """What the rounds come to that these steps have asked for."""
-    if isinstance(steps, Steps):
+    if isinstance(steps, CheckSteps):
         return steps.verdicts(measured)
     base, head = measured.of("base"), measured.of("head")
     judged = compare(base, head, measured.benchmarks.get("head"), settings, measured.benchmarks.get("base"))
@@ -234,7 +226,7 @@ def verdicts(steps: Steps | FixedRounds, measured: Measured, settings: Settings)
 
 
 def short(
-    session: Session, steps: Steps | FixedRounds, measured: Measured, comparisons: Sequence[Comparison]
+    session: Session, steps: CheckSteps | FixedRounds, measured: Measured, comparisons: Sequence[Comparison]
 ) -> list[str]:
     """The warning that there was not enough time, and how much would have been."""
     if measured.interrupted:
@@ -246,18 +238,14 @@ def short(
     found = steps.short(measured, comparisons)
     if found is None:
         return []
-    what = "some that look slower were not confirmed"
+    what = "some cases that look slower were not confirmed"
     if found.unreached:
         what = f"{found.unreached} of {counted(found.cases, 'case')} not reached"
+        if measured.start_s > session.config.settings.budget_s / 2:
+            what += f", as importing the suite took {format_duration(measured.start_s)}"
     whole = "all of it" if found.cases == 1 else f"all {found.cases}"
     enough = f"; --budget {budget_words(found.whole_s)} would cover {whole}" if found.whole_s else ""
     return [f"{budget} was too short: {what}{enough}"]
-
-
-def budget_words(seconds: float) -> str:
-    """So much time or a little more, as --budget takes it: "40s", "6m"."""
-    tens, minutes = math.ceil(seconds / 10), math.ceil(seconds / 60)
-    return f"{10 * tens}s" if tens <= 12 else f"{minutes}m"
 
 
 def rounds_words(job: Job, measured: Measured) -> str:
@@ -292,9 +280,15 @@ def policy(settings: Settings, strict: bool) -> dict[str, Any]:
 
 
 def suggestions(
-    command: str, base: Side, head: Side, comparisons: Sequence[Comparison], options: Sequence[str] = ()
+    command: str,
+    base: Side,
+    head: Side,
+    comparisons: Sequence[Comparison],
+    options: Sequence[str] = (),
+    programs: Collection[str] = (),
 ) -> list[tuple[str, str]]:
-    """What to run next: what made the worst case slower, the case again, by itself, or a way to live with it."""
+    """What to run next: what made the worst case slower, the case again, by itself, or a way to live with it. Of the benchmarks
+    that are `programs` nothing can be profiled."""
     worst = _alarming(comparisons)
     if not worst:
         return []
@@ -302,10 +296,15 @@ def suggestions(
     if not head.dirty:
         words.append(head.commit.short)
     again = [("again", quoted(*words, *options, "-b", str(worst[0].case)))]
-    slower = next((each for each in worst if can_explain(each)), None)
+    slower = next((each for each in worst if can_explain(each) and each.case.name not in programs), None)
     if slower is not None and command == "check":  # what can be measured again
         again.insert(0, ("why", quoted("regress", "explain", str(slower.case), *words[2:], *options)))
     return again + accept([(each.case, each.metric) for each in worst if each.verdict is Verdict.REGRESSED])
+
+
+def _programs(measured: Measured) -> set[str]:
+    """The benchmarks that programs of their own measure."""
+    return {name for own in measured.benchmarks.values() for name, each in own.items() if each.program}
 
 
 def _alarming(comparisons: Sequence[Comparison]) -> list[Comparison]:
@@ -356,7 +355,7 @@ def _unaffected(
         plan=f"{counted(len(changed), 'changed file')}, covered by no benchmark",
         remark="nothing affected",
         problems=tuple(measured.problems),
-        warnings=tuple(session.warnings(measured, job, Ceilings())),
+        warnings=tuple(remarks(session.config, measured, job, Ceilings())),
         policy=policy(session.config.settings, session.request.strict),
     )
 

@@ -21,13 +21,15 @@ from regress.model import Benchmark, Case, Commit, Comparison, Report, Round, Si
 from regress.run.plan import Selection, select
 from regress.run.unmatched import names_unmatched, nothing_matches
 from regress.session import Request, Session, counted, quoted
+from regress.trends import past_of
+from regress.trends.cards import as_the_mean_card
 
 OFF_BRANCH = "off-branch"
 """What a commit is that no branch and no tag holds any more: it was rebased away."""
 SHORTEST_SHA = 4
 """Digits that git asks for too."""
 BY_NATURE = ("gpu_uuid", "sm_clock_hz")
-"""Facts of a round in which two places differ by nature: with them nothing of one could be compared with the other."""
+"""Facts of a round that always differ between two places, and would make everything incomparable."""
 
 
 class From(NamedTuple):
@@ -72,6 +74,8 @@ def compare_recorded(
     defined = {**_still_there(session, sides[1], before.benchmarks), **after.benchmarks}
     if across:
         base_rounds, head_rounds = map(_anywhere, (base_rounds, head_rounds))
+    else:
+        base_rounds, head_rounds = _on_like_cards(session, after, base_rounds, head_rounds)
     comparisons = compare(base_rounds, head_rounds, defined, settings, before.benchmarks)
     if across:
         comparisons = tuple(map(_of_places, comparisons))
@@ -151,6 +155,34 @@ def _anywhere(rounds: Iterable[Round]) -> list[Round]:
     ]
 
 
+def _on_like_cards(
+    session: Session, recorded: Recorded, base: list[Round], head: list[Round]
+) -> tuple[list[Round], list[Round]]:
+    """The rounds; of cases that no card has measured on both sides those of the mean card, as far as the history tells."""
+    cards = [_cards(base), _cards(head)]
+    apart = {name for name in cards[0].keys() & cards[1].keys() if cards[0][name].isdisjoint(cards[1][name])}
+    if not apart:
+        return base, head
+    root, settings = session.config.results_dir, session.config.settings
+    where = settings, recorded.machine.name, recorded.environment
+    every = [Commit(each.commit_sha, "", "", each.date) for each in past_of(root, session.cache, (), *where).unknown]
+    past = past_of(root, session.cache, every, *where)
+    series = [each for name in past.names if name in apart for each in past.series(name)]
+    found = []
+    for side, own in (("base", base), ("head", head)):
+        known = as_the_mean_card((each for each in own if each.name in apart), series, side)
+        found.append([*(each for each in own if each.name not in apart), *known])
+    return found[0], found[1]
+
+
+def _cards(rounds: Iterable[Round]) -> dict[str, set[str]]:
+    """By benchmark, which cards have measured it."""
+    found: dict[str, set[str]] = {}
+    for each in rounds:
+        found.setdefault(each.name, set()).add(str(each.facts.get("gpu_uuid", "")))
+    return found
+
+
 def _of_places(each: Comparison) -> Comparison:
     """What differs between two places, which is no commit's doing."""
     moved = each.verdict in (Verdict.REGRESSED, Verdict.IMPROVED)
@@ -166,7 +198,7 @@ def _options(sources: tuple[From, From]) -> tuple[str, ...]:
 
 
 def _still_there(session: Session, head: Side, benchmarks: Mapping[str, Benchmark]) -> dict[str, Benchmark]:
-    """Those whose function the head's file has: where nothing is recorded of one, it was not selected, and is not gone."""
+    """Those whose function the head's file has: where nothing is recorded for one, it was not selected, and is not gone."""
     texts: dict[str, str] = {}
     for file in {each.file for each in benchmarks.values() if each.file}:
         path = session.config.benchmark_dir.parent / file
@@ -236,7 +268,7 @@ def _apart(labels: list[str], names: list[list[str]], common: list[str], environ
 
 
 def missing(side: Side, loaded: Loaded, session: Session, store: Store, on: str | None = None) -> NothingMeasured:
-    """The error where nothing is recorded of a side on a machine, this one unless another is named."""
+    """The error where nothing is recorded for a side on a machine, this one unless another is named."""
     machine, label = on or session.machine.name, side.label
     where = f"this machine ({machine})" if machine == session.machine.name else machine
     what = ("no baseline" if side.name == "base" else f"no results of {label}") + f" on {where}"
@@ -248,14 +280,14 @@ def missing(side: Side, loaded: Loaded, session: Session, store: Store, on: str 
         fix = f"--{side.name}-machine {elsewhere[0]}"
         return NothingMeasured(what, why=f"{label} was measured on {', '.join(elsewhere)}", fix=fix)
     if elsewhere:
-        why = f"{label} was measured on {', '.join(elsewhere)}: values of another machine are no baseline"
+        why = f"{label} was measured on {', '.join(elsewhere)}: values from another machine are not a baseline"
     else:
-        why = f"nothing is recorded of {label}"
+        why = f"nothing is recorded for {label}"
     if recorded:
         nearest = min(recorded, key=lambda each: abs(each.date - side.commit.date))
         why += f"; nearest in time is {nearest.commit_sha[:8]}"
     else:
-        why += f"; nothing at all is recorded on {machine} in {session.config.results_dir}"
+        why += f"; nothing is recorded on {machine} in {session.config.results_dir}"
     here = session.repository.has(side.commit.sha)
     return NothingMeasured(what, why=why, fix=f"regress run {label}" if here else "name a commit that is recorded here")
 

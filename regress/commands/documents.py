@@ -12,7 +12,7 @@ from typing import NamedTuple
 from regress import config as configuration
 from regress.commands.check import policy
 from regress.compare import compare, finer, overall
-from regress.errors import DocumentError, RegressError, exits
+from regress.errors import RegressError, exits
 from regress.history import Store
 from regress.importers import Document, benchmarks_of, read, rounds_of
 from regress.model import Benchmark, Comparison, Machine, Merged, Report, Round, Samples, Settings, Verdict
@@ -33,7 +33,7 @@ class Recording(NamedTuple):
     environment: str = ""
     """Empty: called after the format."""
     prefix: str | None = None
-    """What names begin with, in place of the program's name."""
+    """What names begin with, instead of the program's name."""
 
 
 # -- into the history ----------------------------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ def import_documents(request: Request, kind: str, files: Sequence[Path], to: Rec
     session = Session(request)
     side = session.revision_side("head", to.commit)
     found = {file: _dated(read(file, kind), file) for file in dict.fromkeys(files)}
-    benchmarks = _benchmarks(found, to.prefix)
+    benchmarks = benchmarks_of(found.values(), to.prefix)
     machine = _machine(session, to.machine, list(found.values()))
     environment = to.environment or kind
     store = Store(session.config.results_dir)
@@ -86,17 +86,6 @@ def _dated(document: Document, file: Path) -> Document:
     return document if document.started_at else replace(document, started_at=float(int(file.stat().st_mtime)))
 
 
-def _benchmarks(found: Mapping[Path, Document], prefix: str | None) -> dict[str, Benchmark]:
-    try:
-        return benchmarks_of(found.values(), prefix)
-    except ValueError as error:
-        raise DocumentError(
-            f"cannot record {', '.join(map(str, found))}",
-            why=str(error),
-            fix="leave that benchmark out where it is run",
-        ) from None
-
-
 def _machine(session: Session, name: str, documents: Sequence[Document]) -> Machine:
     """The machine that is named, of which nothing more is known than the documents say; or this one."""
     machine = Machine(name) if name and name != session.machine.name else session.machine
@@ -117,12 +106,18 @@ def are_documents(*words: str) -> bool:
     return all(Path(word).is_file() or word.endswith("/") or any(each in word for each in WILD) for word in words)
 
 
-def compare_documents(request: Request, base: str, head: str) -> Report:
+def compare_documents(request: Request, base: str, head: str, places: Sequence[str] = ()) -> Report:
     """Judge the documents of one side against those of the other, each document a round. With one a side nothing is claimed:
-    the samples of a run do not tell how far runs are apart.
+    the samples of a run do not tell how far runs are apart. `places` are the options by which recorded results were chosen.
 
     Raises DocumentError where one of them cannot be read, NothingMeasured where no benchmark matches.
     """
+    if places:
+        raise RegressError(
+            f"{base} and {head} are files",
+            why=f"{', '.join(places)} chooses among recorded results",
+            fix=f"leave {' and '.join(places)} out, or import the files first: regress import",
+        )
     settings, selection = _settings(request), Selection(request.patterns, request.tags)
     documents = [[read(file) for file in _files(word)] for word in (base, head)]
     # Two builds of one program may have two names: what they have in common is what they measure.
@@ -139,12 +134,12 @@ def compare_documents(request: Request, base: str, head: str) -> Report:
     comparisons = compare(before, after, benchmarks[1], settings, benchmarks[0])
     comparisons = tuple(map(_with_samples, comparisons))
     summed = overall(comparisons, settings, strict=request.strict)
-    runs = ["+".join(str(len(side)) for side in documents), "files of runs" if len(documents[0]) > 1 else "runs"]
+    runs = "+".join(str(len(side)) for side in documents)
     return Report(
         command="compare",
         exit_codes=summed.exit_codes,
         state=summed.state,
-        plan=f"{counted(summed.cases, 'case')}, {head} against {base}, {' '.join(runs)}",
+        plan=f"{counted(summed.cases, 'case')}, {head} against {base}, {runs} runs",
         comparisons=comparisons,
         counts=summed.counts,
         acknowledged=summed.acknowledged,
@@ -169,7 +164,7 @@ def _settings(request: Request) -> Settings:
 
 
 def _files(word: str) -> list[Path]:
-    """The files of a side. Raises RegressError where there are none."""
+    """The files of a side. Raises RegressError if there are none."""
     if word.endswith("/"):
         found = sorted(Path(word).glob("*.json"))
     else:
@@ -192,7 +187,7 @@ def _with_samples(found: Comparison) -> Comparison:
     if found.verdict is not Verdict.UNDECIDED or any(side is None or side.n > 1 for side in sides):
         return found
     words = [_ends(name, each) for name, each in (("base", found.base_samples), ("head", found.head_samples)) if each]
-    why = "how far runs are apart is not known"
+    why = "the spread between runs is unknown"
     return replace(found, reasons=(*found.reasons, why, *words))
 
 

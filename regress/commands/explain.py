@@ -106,7 +106,7 @@ def _nothing(report: Report) -> Report:
         error=Stopped(
             "can't explain: the difference does not reproduce",
             "measured again, without a profiler: " + "; ".join(_seen(each) for each in _times(report.comparisons)),
-            "look at what differed then: clocks, other work on the machine, versions (regress doctor)",
+            "check what differed then: clocks, other work on the machine, versions (regress doctor)",
         ),
     )
 

@@ -13,8 +13,7 @@ from regress.history import left_out
 from regress.model import Case, Commit, Series
 from regress.run.execute import Watcher
 from regress.run.unmatched import nothing_matches
-from regress.session import Request, Session
-from regress.session.reading import reading
+from regress.session import Request, Session, reading
 from regress.stats.summary import summarize
 from regress.trends import Past, past_of
 
@@ -117,12 +116,13 @@ def _rows(past: Past, wanted: _Wanted, confidence: float, watcher: Watcher) -> I
 
 def _rows_of(series: Series, commits: Sequence[Commit], confidence: float) -> Iterator[Row]:
     case, metric = series.case, series.metric
-    where = series.machine, series.environment, series.device, case.name, str(case), metric.name, metric.unit
+    what = case.name, str(case), metric.name, metric.unit
     for place, values, interval, failure in zip(
         series.at, series.rounds, series.intervals, series.failures, strict=True
     ):
         numbers = _numbers(values, interval, confidence) if values else ("", "", "", "", "0")
-        yield (_iso(commits[place].date), commits[place].sha, *where, *numbers, failure)
+        where = series.machine, series.environment, ", ".join(series.cards.get(place, ()))
+        yield (_iso(commits[place].date), commits[place].sha, *where, *what, *numbers, failure)
 
 
 def _numbers(values: Sequence[float], recorded: tuple[float, float] | None, confidence: float) -> Row:

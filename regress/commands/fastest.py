@@ -80,5 +80,5 @@ def _none(recorded: Recorded, side: Side) -> NothingMeasured:
     return NothingMeasured(
         what,
         why="none of the benchmarks has a parameter named implementation",
-        fix="give one that parameter, and measure it: docs/implementations.md says how",
+        fix="give one that parameter and measure it: see docs/implementations.md",
     )

@@ -53,8 +53,8 @@ def gate(
     since = release.revision if release else ""
     warnings = [*report.warnings, *unknown_release]
     if unknown and release:
-        why = "not measured alike, or not at both ends; the release measured again tells: regress sweep"
-        warnings.append(f"the drift since {release.revision} of {unknown} series is not known: {why}")
+        why = "measured differently, or not at both ends; measure the release again: regress sweep"
+        warnings.append(f"drift since {release.revision} is unknown for {unknown} series: {why}")
     return replace(
         report,
         exit_codes=codes,
@@ -108,7 +108,7 @@ def _release(session: Session, base: Side, line: Sequence[Commit]) -> tuple[Side
     store, machine = Store(session.config.results_dir), session.machine.name
     recorded = {each.commit_sha for each in store.commits(machine)}
     measured = next((each for each in reversed(line[: at + 1]) if each.sha in recorded), line[at])
-    told = f"{name} was tagged on a branch of its own: drift is compared with {measured.short}, the newest measured before that"
+    told = f"{name} was tagged on a separate branch: drift is compared with {measured.short}, the newest measured before it"
     return Side("release", measured, name), [told]
 
 

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from regress.errors import exits
+from regress.commands.sweep import news
+from regress.commands.sweep.choosing import EXISTING, Asked, choose
+from regress.errors import Exit, NoRepository, RevisionError, exits, ranked
 from regress.history import Merging
-from regress.model import Merged, Report
+from regress.model import Commit, Merged, Report
 from regress.run.execute import Watcher
-from regress.session import Request, Session, counted
+from regress.session import Request, Session, counted, quoted
+from regress.trends.events import Events, events_in, marked_new, with_failures, with_shifts
 
 
 def merge(request: Request, folders: Sequence[Path], watcher: Watcher, into: Path | None = None) -> Report:
-    """Take what the folders hold into results_dir, or into another folder. What of them cannot be read is named, and the rest
-    is taken.
+    """Take what the folders hold into results_dir, or into another folder, and say what of results_dir's history is new by
+    that. What of the folders cannot be read is named, and the rest is taken.
 
     Raises StoreError, with nothing written, where a folder has no results or results that would be mixed with others.
     """
     start = time.monotonic()
-    root, warnings = (into, ()) if into is not None else _results_dir(request)
+    session = None if into is not None else Session(request)
+    root = into if session is None else session.config.results_dir
+    assert root is not None
     merging = Merging(root, folders)
+    before = _judged(session)
     interrupted = False
     watcher.start(len(merging.results), "merging")
     try:
@@ -32,24 +39,55 @@ def merge(request: Request, folders: Sequence[Path], watcher: Watcher, into: Pat
         interrupted = True  # what was taken is whole, and the same command does the rest
     merged = merging.finish()
     codes = exits(interrupted=interrupted, failed=bool(merging.skipped))
-    return Report(
+    report = Report(
         command="merge",
-        exit_codes=codes,
-        state=codes[0].word,
         merged=merged,
         remark=_summed_up(merged),
         warnings=(
-            *warnings,
+            *(session.config.warnings if session is not None else ()),
             *(f"not merged: {each.path}: {each.why}; fix: {each.fix}" for each in merging.skipped),
         ),
         recorded=str(root),
-        duration_s=time.monotonic() - start,
     )
+    if session is not None and before is not None and any(each.added for each in merged):
+        report, found = _with_events(report, session, before)
+        codes = ranked([*codes, *found])
+    return replace(report, exit_codes=codes, state=codes[0].word, duration_s=time.monotonic() - start)
 
 
-def _results_dir(request: Request) -> tuple[Path, tuple[str, ...]]:
-    config = Session(request).config
-    return config.results_dir, config.warnings
+Judged = tuple[tuple[tuple[Commit, ...], ...], Events]
+"""The histories of the branches, and what they say."""
+
+
+def _judged(session: Session | None) -> Judged | None:
+    """What the history says; None where nobody knows its commits here."""
+    if session is None:
+        return None
+    try:
+        histories = choose(session, Asked((EXISTING,)), session.recorded()).histories
+    except (NoRepository, RevisionError):
+        return None
+    return histories, events_in(session, histories, None, None)
+
+
+def _with_events(report: Report, session: Session, before: Judged) -> tuple[Report, list[Exit]]:
+    """The report with what is new of the history, and the exit codes of that."""
+    after = _judged(session)
+    assert after is not None
+    histories, found = after
+    found = with_shifts(session, histories, marked_new(before[1], found))
+    changes = tuple(each for each in found.changes if each.new)
+    broken = tuple(each for each in found.breakages if each.new)
+    opened = [each for each in changes if each.point.is_open]
+    report = replace(
+        report,
+        changes=changes,
+        shifts=tuple(each for each in found.shifts if each.new),
+        breakages=with_failures(session, broken),
+        remark=f"{report.remark}; {news(found)}" if changes or broken else report.remark,
+        suggestions=tuple(("see", quoted("regress", "report")) for _ in [*opened, *broken][:1]),
+    )
+    return report, [*([Exit.REGRESSED] if opened else []), *([Exit.FAILED] if broken else [])]
 
 
 def _summed_up(merged: Sequence[Merged]) -> str:

@@ -11,13 +11,13 @@ from regress.acks.project import review
 from regress.errors import NoRepository, NothingMeasured
 from regress.history import SkippedFile, confirmed_in
 from regress.model import Commit, Side
-from regress.pages import Site
+from regress.pages import PageSite
 from regress.pages.accounts import explained_in
 from regress.pages.branch import Branch, Dated, branch_of, by_date
 from regress.pages.contents import Contents
 from regress.pages.leaves import Maker
 from regress.project import Project, Request
-from regress.session.reading import reading
+from regress.session import reading
 from regress.trends import Past, past_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def report(
     request: Request, watcher: Watcher, since: str | None = None, commands: Collection[str] = ()
-) -> tuple[Site, Path]:
+) -> tuple[PageSite, Path]:
     """The pages of all that is recorded of the branch, and the folder that the configuration has for them.
 
     With `since` they begin there: at a date, or with a commit. `commands` are those that the reader can be told to run.
@@ -45,7 +45,7 @@ def report(
     entries = review(project, Side("head", branch.all[-1], branch.name), ancestry)
     known = explained_in(project), confirmed_in(project.cache)
     maker = Maker(past, results, branch, settings, entries, *known, frozenset(commands))
-    site = Site(tuple(maker.leaves()), Contents(project, past, branch).index)
+    site = PageSite(tuple(maker.leaves()), Contents(project, past, branch).index)
     return site, (project.config.root / settings.report_dir).resolve()
 
 
@@ -57,9 +57,7 @@ def _branch(
         return branch_of(project, recorded, since), project.repository
     except NoRepository as error:
         why = f"{error.what} ({error.why})" if error.why else error.what
-        watcher.note(
-            f"warning: commits stand in the order of their dates, without subjects and tags: {why}; fix: {error.fix}"
-        )
+        watcher.note(f"warning: commits are ordered by date, without subjects and tags: {why}; fix: {error.fix}")
         every = [Commit(each.commit_sha, "", "", each.date) for each in everything.unknown]
         return by_date(every, since), Dated(every)
 

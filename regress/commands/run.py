@@ -16,17 +16,9 @@ from regress.errors import Exit, RevisionError, exits
 from regress.model import Benchmark, Case, Durations, Failure, Measurement, Report, Round, Settings, Side, metric_of
 from regress.run.execute import Measured, Watcher, execute
 from regress.run.plan import needing_several
-from regress.session import (
-    Request,
-    Session,
-    counted,
-    device_line,
-    imported_by,
-    quoted,
-    require_values,
-    throttled,
-)
+from regress.session import Request, Session, counted, quoted
 from regress.session.recorder import Recorder
+from regress.session.remarks import device_line, imported_by, remarks, require_values, throttled
 from regress.session.throughput import Rates
 from regress.stats.summary import summarize
 from regress.trends import numbers_before, past_of
@@ -49,7 +41,7 @@ def run(
     prepared = (session.prepare(side, watcher),)
     job = replace(session.job(prepared, session.config.settings.run_rounds), had=lambda _: _had_before(session, side))
     recorder = Recorder(session, session.config.results_dir, prepared)
-    with session.device(watcher) as locked:
+    with session.devices.held(watcher) as locked:
         measured = execute(job, recorder.take, watcher)
         ceilings = session.ceilings(job, measured)
     recorder.finish(measured)
@@ -62,7 +54,7 @@ def run(
     )
     cases = {row.case for row in rows}
     codes = exit_codes(rows, measured)
-    warnings = session.warnings(measured, job, ceilings)
+    warnings = remarks(session.config, measured, job, ceilings)
     if side.dirty:
         warnings.append(f"the tree has uncommitted changes: the results are not recorded as {side.commit.short}")
     own = "with its own suite" if job.own_suites else ""
@@ -71,7 +63,7 @@ def run(
     warnings += recorder.warnings()
     others = dict.fromkeys(words for each in measured.rounds for words in each.facts.get("foreign_processes", ()))
     if others:
-        warnings.append(f"contaminated: others were computing on the device: {'; '.join(others)}")
+        warnings.append(f"contaminated: other processes computed on the device: {'; '.join(others)}")
     warnings += throttled(measured)
     return Report(
         command="run",

@@ -1,36 +1,32 @@
 """Rounds of two sides -> Comparisons with verdicts. Nothing here reads a file or asks git.
 
-pairing        the rounds of a case on both sides, and whether they were measured alike
-evidence       what of one side can be tested: failed rounds and impossible values sorted out
-sessions       which of its values are draws of their own: rounds of one session of a machine are alike
-circumstances  what forbids to claim a change, and what explains it: clocks, other processes, two modes, counters
+pairing        the rounds of a case on both sides, and whether they were measured in the same way
+evidence       the testable values of one side: without failed rounds and impossible values, and which are independent draws
+circumstances  what prevents a claim, and what explains a change: clocks, other processes, two modes, counters
 draft          a comparison on its way to a verdict
 judge          tests of all cases, adjusted together
-steps          what a check measures next, and the verdicts on what it has measured so
+steps          what a check measures next, and the verdicts on the result
 rule           from the numbers of one comparison to its verdict
-overall        all comparisons, summed up: exit codes, counts, how fine the run could see
-ends           whether two commits differ, for one who looks for the commit between them
-bisection      which commit did it: what is measured next, and how sure it is
-itself         the comparisons of a side with itself: false alarms, and how fine each case is measured
-implementations  of one operation side by side: the fastest at each size
-crossing       where along the size that changes
+overall        all comparisons, summed up: exit codes, counts, smallest detectable change; A/A checks
+ends           whether two commits differ, before a bisection between them
+bisection      the search for the commit: what is measured next, and the confidence
+implementations  of one operation: the fastest at each size, and where that changes
 
-Histories of many commits are `regress.trends`'s.
+Histories of many commits are in `regress.trends`.
 """
 
 from __future__ import annotations
 
 from regress.compare.implementations import has_implementations, implementations
-from regress.compare.itself import fineness, summed_up
 from regress.compare.judge import compare
-from regress.compare.overall import Overall, finer, overall
+from regress.compare.overall import Overall, fineness, finer, overall, summed_up
 from regress.compare.pairing import renames
-from regress.compare.steps import Short, Steps, spreads_of, with_unreached
+from regress.compare.steps import CheckSteps, Short, spreads_of, with_unreached
 
 __all__ = [
+    "CheckSteps",
     "Overall",
     "Short",
-    "Steps",
     "compare",
     "fineness",
     "finer",

@@ -54,7 +54,7 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Range:
+class CandidateRange:
     """Candidates after `good` up to `bad`, of which one did it; `good` is -1 for the good end itself."""
 
     good: int
@@ -62,7 +62,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Standing:
+class ProbeReading:
     """What was measured of a probe: its logarithmic change from the good end, with 95 % interval, and how likely it is bad."""
 
     change: float
@@ -97,7 +97,7 @@ class Search:
     """By candidate, in the order of the first measurement: the differences of its pairs, logarithms of probe/good."""
     untestable: frozenset[int] = frozenset()
     """Candidates that do not build, or do not run."""
-    verifying: tuple[tuple[Range, tuple[float, ...]], ...] = ()
+    verifying: tuple[tuple[CandidateRange, tuple[float, ...]], ...] = ()
     """Ranges that were to be verified, with the differences of pairs of both their ends."""
 
     # -- what it is told -------------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ class Search:
         """It cannot be measured."""
         return replace(self, untestable=self.untestable | {candidate})
 
-    def verified(self, place: Range, differences: Sequence[float]) -> Search:
+    def verified(self, place: CandidateRange, differences: Sequence[float]) -> Search:
         """Both ends of a range were measured against each other."""
         return replace(self, verifying=(*self.verifying, (place, tuple(differences))))
 
@@ -135,9 +135,9 @@ class Search:
         chosen = max(worth, key=lambda each: (min(likely[each], 1 - likely[each]) * self._builds(each), -each))
         return Ask(chosen, self._at_once)
 
-    def to_verify(self) -> tuple[Range, int] | None:
+    def to_verify(self) -> tuple[CandidateRange, int] | None:
         """The range whose ends are to be measured against each other, and how often they have been: what is sure, or else all
-        that is likely. None where there is no more to be gained from it."""
+        that is likely. None if there is no more to be gained from it."""
         place, tried = self.best()[0] if self.is_sure else self.likely(), [each for each, _ in self.verifying]
         again = tried.count(place)
         return None if again >= AGAIN or len(tried) >= VERIFICATIONS else (place, again)
@@ -188,34 +188,34 @@ class Search:
     def is_sure(self) -> bool:
         return self.best()[1] >= SURE
 
-    def best(self) -> tuple[Range, float]:
+    def best(self) -> tuple[CandidateRange, float]:
         """The likeliest range that cannot be told apart any more, and its probability."""
         return max(self._ranges(self.probabilities), key=lambda each: each[1])
 
-    def mass(self, place: Range) -> float:
+    def mass(self, place: CandidateRange) -> float:
         """The probability that it was one of that range."""
         return math.fsum(self.probabilities[place.good + 1 : place.bad + 1])
 
-    def likely(self, probability: float = SURE) -> Range:
+    def likely(self, probability: float = SURE) -> CandidateRange:
         """The shortest range of candidates that holds that probability."""
         found = [(place, mass) for place, mass in self._ranges(self.probabilities)]
-        shortest, first, held = Range(found[0][0].good, found[-1][0].bad), 0, 0.0
+        shortest, first, held = CandidateRange(found[0][0].good, found[-1][0].bad), 0, 0.0
         for place, mass in found:
             held += mass
             while held - found[first][1] >= probability and first < len(found) - 1:
                 held -= found[first][1]
                 first += 1
             if held >= probability and place.bad - found[first][0].good < shortest.bad - shortest.good:
-                shortest = Range(found[first][0].good, place.bad)
+                shortest = CandidateRange(found[first][0].good, place.bad)
         return shortest
 
-    def standing(self, candidate: int) -> Standing:
+    def standing(self, candidate: int) -> ProbeReading:
         """Of a candidate that was measured."""
         values, (sd, freedom) = self.measured[candidate], self.sd
         mean = math.fsum(values) / len(values)
         half = 0.0 if self.exact or not freedom else critical_t(freedom, 0.05) * sd / math.sqrt(len(values))
         bad = _sums(self.probabilities)[candidate]
-        return Standing(mean, mean - half, mean + half, bad, candidate in self._narrowed[4])
+        return ProbeReading(mean, mean - half, mean + half, bad, candidate in self._narrowed[4])
 
     @property
     def is_split(self) -> bool:
@@ -296,11 +296,11 @@ class Search:
         total = math.fsum(odds)
         return [each / total for each in odds]
 
-    def _ranges(self, probabilities: Sequence[float]) -> Iterator[tuple[Range, float]]:
+    def _ranges(self, probabilities: Sequence[float]) -> Iterator[tuple[CandidateRange, float]]:
         """The ranges between neighbours that can be measured, with their probabilities."""
         low, high = self._bounds
         for good, bad in pairwise([low, *self._testable(low, high), high]):
-            yield Range(good, bad), math.fsum(probabilities[good + 1 : bad + 1])
+            yield CandidateRange(good, bad), math.fsum(probabilities[good + 1 : bad + 1])
 
 
 def _sums(probabilities: Sequence[float]) -> list[float]:

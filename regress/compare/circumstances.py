@@ -60,7 +60,7 @@ def disturbances(
     """Why times of the device do not show what the code does, in words; empty where nothing speaks against it.
 
     Clocks that differ between the sides, rounds that ran while the device slowed itself down, other processes that computed on
-    it. A software power cap alone is none: large matrix products run into it by nature.
+    it. A software power cap alone does not count: large matrix products run into it normally.
     """
     found = [_clocks_apart(base, head, settings.clock_tolerance, sides)]
     found += [_throttled(each, side, settings.good_rounds) for each, side in zip((base, head), sides, strict=True)]
@@ -78,7 +78,7 @@ def unlike_devices(base: Evidence, head: Evidence) -> str:
     )
     if not one or not other or one == other:
         return ""
-    return f"unlike device: {' and '.join(one)} on the {base.side}, {' and '.join(other)} on the {head.side}"
+    return f"different device: {' and '.join(one)} on the {base.side}, {' and '.join(other)} on the {head.side}"
 
 
 def bimodal(modes: Modes, values: str = "rounds", base: str = "on the base", head: str = "on the head") -> str:

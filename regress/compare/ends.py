@@ -1,6 +1,6 @@
 """Two commits that are to be told apart: whether a case differs between them, in which metric, and by how much.
 
-    Ends      looks after 6, 12 and 24 rounds a side, until it is sure that there is a change, and how large, or none
+    EndsSteps looks after 6, 12 and 24 rounds a side, until it is sure that there is a change, and how large, or none
     contrast  one metric of the rounds of both, judged once
 
 The rule is that of a check, but for the threshold: who looks for a commit has seen the change already, so what is small counts.
@@ -29,7 +29,7 @@ SHARE = 0.25
 Kind = Literal["noisy", "exact", "failing"]
 
 
-class SoFar(Interface):
+class EndsMeasured(Interface):
     """What has been measured until now."""
 
     @property
@@ -50,7 +50,7 @@ class Pair:
     head: float
 
 
-class Ends:
+class EndsSteps:
     """The steps of measuring both ends, until `end_s` of the monotonic clock. `metric`: the one that is looked for; empty for
     the one that gates and is worst."""
 
@@ -61,7 +61,7 @@ class Ends:
         self._settings, self._metric = settings, metric
         self._asked = 0
 
-    def next(self, found: SoFar) -> Batch | None:
+    def next(self, found: EndsMeasured) -> Batch | None:
         cases = dict.fromkeys(case for own in found.cases.values() for case in own)
         if not self._asked:
             self._asked = LOOKS[0]
@@ -73,7 +73,7 @@ class Ends:
         before, self._asked = self._asked, looks[0]
         return Batch(dict.fromkeys(cases, self._asked - before), before, "both ends")
 
-    def comparison(self, found: SoFar) -> Comparison | None:
+    def comparison(self, found: EndsMeasured) -> Comparison | None:
         """The metric that is looked for, base against head; None where nothing was measured of it."""
         level = replace(self._settings, alpha=self._settings.alpha / len(LOOKS))
         every = judged(found, level, self._settings.change_threshold)
@@ -83,7 +83,7 @@ class Ends:
             every = [each for each in every if each.gates]
         return max(every, key=_worst, default=None)
 
-    def others(self, found: SoFar) -> list[str]:
+    def others(self, found: EndsMeasured) -> list[str]:
         """What else of the case changed and gates, in words: it may be another commit's doing."""
         chosen = self.comparison(found)
         every = judged(found, self._settings, self._settings.change_threshold)
@@ -96,7 +96,7 @@ class Ends:
             and each.metric.name != chosen.metric.name
         ]
 
-    def _is_enough(self, found: SoFar) -> bool:
+    def _is_enough(self, found: EndsMeasured) -> bool:
         comparison = self.comparison(found)
         if comparison is None or comparison.p is None or comparison.verdict is Verdict.UNCHANGED:
             return True
@@ -121,7 +121,7 @@ def _worst(comparison: Comparison) -> tuple[bool, bool, int, float]:
     return traits.listed, traits.claims, -traits.severity, size if traits.claims else 0.0
 
 
-def judged(found: SoFar, settings: Settings, least: float) -> list[Comparison]:
+def judged(found: EndsMeasured, settings: Settings, least: float) -> list[Comparison]:
     """Base against head by the rule of a check, where `least` is the smallest relative change that counts."""
     lowered = replace(settings, time_threshold=least, memory_threshold=least, host_threshold=least, thresholds={})
     sides = [[each for each in found.rounds if each.side == side] for side in ("base", "head")]
@@ -137,7 +137,7 @@ def _without_thresholds(benchmarks: Mapping[str, Benchmark]) -> dict[str, Benchm
 
 
 def kind_of(comparison: Comparison) -> Kind | None:
-    """How the change of both ends can be looked for; None where there is none."""
+    """How the change of both ends can be looked for; None if there is none."""
     if _stopped(comparison):
         return "failing"
     if not comparison.verdict.traits.claims:

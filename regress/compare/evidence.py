@@ -1,11 +1,20 @@
-"""What the rounds of one case say on one side: failed rounds and values that are no values are sorted out before any test."""
+"""What the rounds of one case say on one side: failed rounds and values that are no values are sorted out before any test.
+
+A session is a run of regress, which a round names. Another one may be another hour, job or boot, or another host of the same
+name, and how far apart their levels are no round of one of them shows. So rounds of a run that measured both sides are compared
+by themselves. Where none did, all rounds of a session are one value; a side that is from one session only does not
+show how far sessions are apart, and with it no change is claimed.
+"""
 
 from __future__ import annotations
 
 import math
+import statistics
+import typing
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from regress.model import SET_UP_EACH, SYNCHRONIZES, Failure, Measured, Protocol, Round, Samples, ends_of
 from regress.stats.summary import median
@@ -21,6 +30,8 @@ class Values:
     values: tuple[float, ...]
     runs: tuple[str, ...]
     """The run of regress that recorded each; empty where nothing says."""
+    cards: tuple[str, ...]
+    """The UUID of the device that each was measured on; empty where nothing says."""
     units: frozenset[str]
     exact: bool
     """Every round calls its value exact; they may still differ."""
@@ -62,7 +73,7 @@ class Evidence:
         return {name for each in self.good for name in each.values}
 
     def flags(self) -> list[str]:
-        """The doubts of the good rounds, or of the failed ones where there are no others; each once, with how many share it."""
+        """The doubts of the good rounds, or of the failed ones if there are no others; each once, with how many share it."""
         told = self.good or self.rounds
         counts = Counter(flag for each in told for flag in dict.fromkeys(each.flags) if flag != SYNCHRONIZES)
         return [f"{flag} ({n} of {_rounds(told)} on the {self.side})" for flag, n in counts.items()]
@@ -119,6 +130,7 @@ class Evidence:
         return Values(
             values=tuple(value.value for _, value in good),
             runs=tuple(each.run for each, _ in good),
+            cards=tuple(str(each.facts.get("gpu_uuid", "")) for each, _ in good),
             units=frozenset(each.unit for each in present),
             exact=bool(present) and all(each.exact for each in present),
             failure=failure,
@@ -158,3 +170,75 @@ def _clock_step_s(round_: Round) -> float:
     if round_.protocol is None or not isinstance(step, (int, float)) or not 0 < step < math.inf:
         return 0.0
     return step / max(1, round_.protocol.calls)
+
+
+class Draws(NamedTuple):
+    """The values of both sides that can be tested."""
+
+    base: tuple[float, ...]
+    head: tuple[float, ...]
+    sessions: tuple[int, int] | None = None
+    """How many each side is from, where none has enough of both."""
+    note: str = ""
+
+
+class SessionValues(typing.Protocol):
+    """Round values of a side, and the session that each was recorded in; empty where nothing says."""
+
+    @property
+    def values(self) -> tuple[float, ...]: ...
+
+    @property
+    def runs(self) -> tuple[str, ...]: ...
+
+
+def draws_of(base: SessionValues, head: SessionValues) -> Draws:
+    """The draws of two sides. What was just measured, or recorded by asv, names no session: then every value is one."""
+    if not all((*base.runs, *head.runs)):
+        return Draws(base.values, head.values)
+    both = Counter(base.runs) & Counter(head.runs)
+    if shared := [run for run, rounds in both.items() if rounds > 1]:  # one round of each shows no spread
+        run = max(shared, key=lambda each: (both[each], each))  # of equals the newest
+        own = _of(base, run), _of(head, run)
+        left = len(base.values) + len(head.values) - sum(map(len, own))
+        return Draws(*own, note=f"{left} rounds of other sessions left out: one session has both sides" if left else "")
+    sessions = len(set(base.runs)), len(set(head.runs))
+    return Draws(_by_session(base), _by_session(head), sessions, _words(*sessions))
+
+
+def on_one_card(base: Sequence[Round], head: Sequence[Round]) -> tuple[Sequence[Round], Sequence[Round]]:
+    """The rounds of a case; of sides that were on unlike cards those of the run and card that have most of both. Cards of one
+    kind are apart by more than sessions are."""
+    if {card for _, card in map(_job, base)} == {card for _, card in map(_job, head)}:
+        return base, head
+    both = Counter(map(_job, base)) & Counter(map(_job, head))
+    shared = [job for job, rounds in both.items() if all(job) and rounds > 1]
+    if not shared:
+        return base, head
+    job = max(shared, key=lambda each: (both[each], each))
+    return [each for each in base if _job(each) == job], [each for each in head if _job(each) == job]
+
+
+def _job(round_: Round) -> tuple[str, str]:
+    return round_.run, str(round_.facts.get("gpu_uuid", ""))
+
+
+def _of(values: SessionValues, run: str) -> tuple[float, ...]:
+    return tuple(value for value, its in zip(values.values, values.runs, strict=True) if its == run)
+
+
+def _by_session(values: SessionValues) -> tuple[float, ...]:
+    """One value a session, but where there is one only."""
+    found: dict[str, list[float]] = {}
+    for value, run in zip(values.values, values.runs, strict=True):
+        found.setdefault(run, []).append(value)
+    return tuple(map(statistics.median, found.values())) if len(found) > 1 else values.values
+
+
+def _words(base: int, head: int) -> str:
+    if base > 1 and head > 1:
+        return f"of {base} and {head} sessions, each one value"
+    if base == head:
+        return "each side was measured in one session, not in the same: sessions may differ for other reasons"
+    side, many = ("base", head) if base == 1 else ("head", base)
+    return f"the {side} was measured in one session, the other side in {many}: sessions may differ for other reasons"

@@ -21,9 +21,8 @@ from typing import NamedTuple
 
 from regress.compare.circumstances import bimodal, counter_changes, drifting, skew_changes, trending, unlike_devices
 from regress.compare.draft import ALSO_GATING, Draft, Subject, Test
-from regress.compare.evidence import Evidence
+from regress.compare.evidence import Draws, Evidence, draws_of, on_one_card
 from regress.compare.pairing import Benchmarks, Suites, unlike
-from regress.compare.sessions import Draws, draws_of
 from regress.model import (
     METRICS,
     SYNCHRONIZES,
@@ -68,7 +67,8 @@ def compare(
     """
     suites = Suites.of(benchmarks or {}, base_benchmarks, (each.name for each in base))
     drafts: list[Draft] = []
-    for case, base_rounds, head_rounds in suites.pair(base, head):
+    for case, *sides in suites.pair(base, head):
+        base_rounds, head_rounds = on_one_card(*sides)
         base_side = Evidence.of("base", base_rounds, settings.good_rounds)
         head_side = Evidence.of("head", head_rounds, settings.good_rounds)
         drafts += _drafts(Subject(case, base_side, head_side, suites, settings))
@@ -171,7 +171,7 @@ def _metric_draft(subject: Subject, name: str, why: str = "", *, primary: bool) 
         return draft.settled(Verdict.INCOMPARABLE, *differences)
     if len(base.units | head.units) > 1:
         one, other = (" and ".join(sorted(each.units)) for each in (base, head))
-        return draft.settled(Verdict.INCOMPARABLE, f"unlike unit: {one} on the base, {other} on the head")
+        return draft.settled(Verdict.INCOMPARABLE, f"different unit: {one} on the base, {other} on the head")
     if base.exact and head.exact:
         torn = [side for side, each in (("base", base), ("head", head)) if len(set(each.values)) > 1]
         if not torn:
@@ -183,7 +183,7 @@ def _metric_draft(subject: Subject, name: str, why: str = "", *, primary: bool) 
     draft = _apart(draft, draws)
     base_draws, head_draws = _drawn(subject, draft, draws.base), _drawn(subject, draft, draws.head)
     if len(base_draws) < len(draws.base) or len(head_draws) < len(draws.head):
-        draft = draft.noted("every round of a side repeats the value of its one setup_cache")
+        draft = draft.noted("all rounds of a side share the value of one setup_cache")
     return _tested(subject, draft, base_draws, head_draws)
 
 
@@ -266,7 +266,7 @@ def _paired(
     if (apart := jumps(differences)) is not None and draft.rule.large(math.exp(apart)):
         draft = draft.noted(f"bimodal: pairs differ by nothing, or by {100 * math.expm1(apart):.2g} % either way")
     if found.low is None or found.high is None or found.p is None or found.df is None or found.standard_error is None:
-        what = "one pair only" if all(each.common for each in against) else "all pairs are of one origin"
+        what = "one pair only" if all(each.common for each in against) else "all pairs come from one origin"
         return draft.settled(Verdict.UNDECIDED, what, ratio=found.ratio)
     test = Test(found.ratio, found.low, found.high, found.p, found.df, found.standard_error, *sides, pairs)
     return replace(draft, test=test)

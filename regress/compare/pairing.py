@@ -104,9 +104,9 @@ def code_differs(base: Benchmark, head: Benchmark) -> str:
     """That the code of a benchmark is not the same, and in which files; empty where it is."""
     if not (base.uses and head.uses):
         same = base.version == head.version
-        return "" if same else "version differs: the code of the benchmark is not the same on both sides"
+        return "" if same else "version differs: the code of the benchmark differs between the sides"
     files = sorted(file for file in base.uses.keys() | head.uses.keys() if base.uses.get(file) != head.uses.get(file))
-    return f"the code of the benchmark is not the same on both sides: {', '.join(files)}" if files else ""
+    return f"the code of the benchmark differs between the sides: {', '.join(files)}" if files else ""
 
 
 def place(case: Case, definition: Benchmark | None) -> tuple[str, list[int], Case]:
@@ -145,7 +145,7 @@ def _protocol_values(side: Evidence, name: str) -> list[str]:
 
 
 def _differ(what: str, base: str, head: str) -> str:
-    return f"unlike {what}: {base} on the base, {head} on the head"
+    return f"different {what}: {base} on the base, {head} on the head"
 
 
 def _or_none(value: object) -> str:

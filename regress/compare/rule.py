@@ -101,7 +101,7 @@ class Rule:
             return self.moved(ratio > 1), ""
         if not self.counts(low, level) and not self.counts(high, level):
             return Verdict.UNCHANGED, self.under_floor if self.large(low) or self.large(high) else ""
-        beyond = f"the interval reaches beyond {_percent(self.threshold)}"
+        beyond = f"the interval includes changes beyond {_percent(self.threshold)}"
         what = "large, but not significant" if large else f"significant, but {beyond}" if significant else beyond
         if significant and large:
             limit = self.floor if told_apart else self.resolution
@@ -166,7 +166,10 @@ def declared_threshold(benchmark: Benchmark | None) -> tuple[float | None, str]:
     if value is None:
         return None, ""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
-        return None, f"the declared threshold {value!r} is not a relative change like 0.05, so the setting holds"
+        return (
+            None,
+            f"the declared threshold {value!r} is not a relative change like 0.05, so the configured one applies",
+        )
     return float(value), ""
 
 

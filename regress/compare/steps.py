@@ -5,7 +5,7 @@ decided again after 6, 10, 16 and 24; a case that is remembered as quiet is look
 drops out where everything that gates is settled: unchanged, exact, or without numbers. Screening claims nothing: testing again
 and again until something is significant would claim changes that are none.
 
-Confirmation. A case whose estimate reaches 0.6 of the change that counts is measured again from processes started anew, with
+Confirmation. A case whose estimate reaches 0.6 of the change that counts is measured again from processes started again, with
 the sides in the other order, and judged on these rounds alone, with Holm's adjustment over the cases that are confirmed. How
 many rounds that takes follows from its spread: at 1.4 times the threshold the estimate lies 2.4 standard errors above it. What
 gates nothing keeps a case in the screening for ten pairs at most, and only if so few will decide it; it is claimed after a
@@ -54,12 +54,12 @@ POWER_AT, POWER_Z = 1.4, 2.4
 INTERVAL_Z = 2.0
 """Standard errors from an estimate to the end of its interval, with as many rounds as a noisy case needs."""
 NOT_REACHED = "not reached before measuring ended"
-NOT_BEGUN = "not begun: its rounds take longer than there was time left"
+NOT_BEGUN = "not started: its rounds take longer than the time left"
 MARGIN = 1.5
 """A budget that is said to cover all is so much longer than what it is estimated to take."""
 
 
-class SoFar(Interface):
+class CheckMeasured(Interface):
     """What has been measured until now."""
 
     @property
@@ -78,7 +78,7 @@ class SoFar(Interface):
         """Seconds that the unmeasured visits to a case have taken, both sides together; only of what was visited."""
 
 
-class State(Enum):
+class CaseState(Enum):
     OPEN = "open"
     SUSPECT = "suspect"
     """To be confirmed."""
@@ -87,7 +87,7 @@ class State(Enum):
 
 
 @dataclass(eq=False)
-class Standing:
+class CaseProgress:
     """How far a case is."""
 
     case: Case
@@ -97,7 +97,7 @@ class Standing:
     first_look: int = LOOKS[0]
     """Rounds a side after which it is looked at first."""
     rounds: int = 0
-    state: State = State.OPEN
+    state: CaseState = CaseState.OPEN
     confirming: int = 0
     """Rounds a side that its confirmation takes."""
     matters: bool = True
@@ -133,7 +133,7 @@ class Short(NamedTuple):
     """Seconds in which all of them would be measured, as an estimate; None where nothing is known of what they take."""
 
 
-class Steps:
+class CheckSteps:
     """The steps of one check. `next` says what to measure until there is nothing left to be gained, `verdicts` sums up.
 
     The settings' `budget_s` counts from the construction, by `clock`; infinite for no bound. `remembered` is what past checks
@@ -155,8 +155,8 @@ class Steps:
         self.end_s = self._started_s + settings.budget_s
         """When measuring ends, by the clock."""
         self._starting_s = 0.0
-        """What it took until anything could be measured, which starting the processes anew is taken to cost too."""
-        self._standings: dict[Case, Standing] | None = None
+        """What it took until anything could be measured, which starting the processes again is taken to cost too."""
+        self._standings: dict[Case, CaseProgress] | None = None
         self._suites = Suites({})
         self._confirmed = False
         self._asked: dict[Case, int] = {}
@@ -167,17 +167,17 @@ class Steps:
 
     # -- what to measure -------------------------------------------------------------------------------------------------
 
-    def next(self, found: SoFar) -> Batch | None:
+    def next(self, found: CheckMeasured) -> Batch | None:
         """What to measure now; None where nothing is left that could be decided in time."""
         standings = self._begun(found)
         self._look(found, standings)
         first = self._next_look(standings, first=True)
         return first or self._next_visits(standings) or self._next_look(standings) or self._confirmation(standings)
 
-    def _next_look(self, standings: Mapping[Case, Standing], *, first: bool = False) -> Batch | None:
+    def _next_look(self, standings: Mapping[Case, CaseProgress], *, first: bool = False) -> Batch | None:
         """Rounds of those with the fewest until they are looked at; `first`: of those alone that were visited only."""
         self._estimate(standings.values())
-        waiting = [each for each in standings.values() if each.state is State.OPEN and each.visited]
+        waiting = [each for each in standings.values() if each.state is CaseState.OPEN and each.visited]
         for rounds in sorted({each.rounds for each in waiting if not (first and each.rounds)}):
             alike = [each for each in waiting if each.rounds == rounds]
             looks = {each: each.next_look for each in self._affordable(alike, standings)}
@@ -187,10 +187,10 @@ class Steps:
                 self._asked_at_s = self._clock()
                 return _batch(looks, rounds)
             for each in alike:
-                each.state = State.DONE
+                each.state = CaseState.DONE
         return None
 
-    def _next_visits(self, standings: Mapping[Case, Standing]) -> Batch | None:
+    def _next_visits(self, standings: Mapping[Case, CaseProgress]) -> Batch | None:
         """Unmeasured visits, to all that had none, for a part of the time that is left; None where one more case could not be
         looked at any more."""
         new = [each for each in standings.values() if not each.visited]
@@ -202,8 +202,8 @@ class Steps:
         names = dict.fromkeys((name for each in new for name in each.names), 0)
         return Batch(names, visits_s=VISITING * left_s)
 
-    def _confirmation(self, standings: Mapping[Case, Standing]) -> Batch | None:
-        suspects = [each for each in standings.values() if each.state is State.SUSPECT]
+    def _confirmation(self, standings: Mapping[Case, CaseProgress]) -> Batch | None:
+        suspects = [each for each in standings.values() if each.state is CaseState.SUSPECT]
         if not suspects or self._confirmed:
             return None
         self._confirmed = True
@@ -212,7 +212,7 @@ class Steps:
         title = f"confirming {len(chosen)} case{'s' * (len(chosen) > 1)}"
         return Batch(rounds_of, CONFIRMING, title, afresh=True) if chosen else None
 
-    def _begun(self, found: SoFar) -> dict[Case, Standing]:
+    def _begun(self, found: CheckMeasured) -> dict[Case, CaseProgress]:
         """The standing of each case, by its name on head."""
         if self._standings is None:
             self._starting_s = self._clock() - self._started_s
@@ -225,16 +225,16 @@ class Steps:
                 each.visit_s = each.cost_s = sum(found.costs[name] for name in each.names) / self._gpus
         return self._standings
 
-    def _standing(self, case: Case, names: Collection[Case]) -> Standing:
+    def _standing(self, case: Case, names: Collection[Case]) -> CaseProgress:
         critical = is_critical(case, self._suites.definition(case), self._settings)
-        return Standing(case, frozenset(names), critical, QUIET_LOOK if self._is_quiet(case) else LOOKS[0])
+        return CaseProgress(case, frozenset(names), critical, QUIET_LOOK if self._is_quiet(case) else LOOKS[0])
 
     def _is_quiet(self, case: Case) -> bool:
         known = self._remembered.get(str(case))
         small = QUIET * math.log1p(self._settings.time_threshold)
         return known is not None and known.freedom >= KNOWN and known.sd <= small
 
-    def _look(self, found: SoFar, standings: Mapping[Case, Standing]) -> None:
+    def _look(self, found: CheckMeasured, standings: Mapping[Case, CaseProgress]) -> None:
         """Look at the cases that were to be measured since the last time."""
         asked, self._asked = self._asked, {}
         spent_s, before = self._clock() - self._asked_at_s, {case: standings[case].rounds for case in asked}
@@ -257,22 +257,24 @@ class Steps:
         if asked:
             self._between_s = max(0.0, spent_s / max(asked[case] - before[case] for case in asked))
 
-    def _settle(self, standing: Standing, tested: Sequence[Comparison]) -> None:
+    def _settle(self, standing: CaseProgress, tested: Sequence[Comparison]) -> None:
         unsettled = [each for each in tested if each.gates and each.verdict is not Verdict.UNCHANGED]
         suspects = [each for each in unsettled if _suspicious(each)]
         if suspects:
-            standing.state, standing.confirming = State.SUSPECT, max(map(confirming_rounds, suspects))
+            standing.state, standing.confirming = CaseState.SUSPECT, max(map(confirming_rounds, suspects))
             standing.far = max(map(_far, suspects))
         elif not unsettled or standing.rounds >= LOOKS[-1]:
             standing.matters = False
             if standing.rounds < BESIDE and any(map(_soon_decided, tested)):
                 return
             listed = [each for each in tested if not each.gates and _worth_confirming(each)]
-            standing.state = State.SUSPECT if listed else State.DONE
+            standing.state = CaseState.SUSPECT if listed else CaseState.DONE
             standing.confirming = max((FEWEST_PAIRS if each.pairs else FEWEST for each in listed), default=0)
 
-    def _affordable(self, waiting: Sequence[Standing], all_of_them: Mapping[Case, Standing]) -> list[Standing]:
-        """Those that there is time for until their next look, and to confirm it then, critical ones first; where there is no
+    def _affordable(
+        self, waiting: Sequence[CaseProgress], all_of_them: Mapping[Case, CaseProgress]
+    ) -> list[CaseProgress]:
+        """Those that there is time for until their next look, and to confirm it then, critical ones first; if there is no
         time to confirm another one, those that there is time to look at."""
         longest = max(each.next_look - each.rounds for each in waiting)
         left_s = self._left_s() - self._confirming_s(_that_matter(all_of_them.values())) - longest * self._between_s
@@ -280,21 +282,21 @@ class Steps:
         chosen = _that_fit(ordered, left_s, lambda each: self._confirming_s([replace(each, confirming=FEWEST)]))
         return chosen or _that_fit(ordered, left_s, lambda each: 0.0)
 
-    def _tried(self, standings: Collection[Standing]) -> list[Standing]:
+    def _tried(self, standings: Collection[CaseProgress]) -> list[CaseProgress]:
         """While nothing was measured: a visited case, to be measured for a round. What its first calls take is no measure for
         the next ones."""
         if any(each.rounds for each in standings):
             return []
         return [each for each in standings if each.visited and 2 * each.cost_s <= self._left_s()][:1]
 
-    def _confirmable(self, suspects: Sequence[Standing]) -> list[Standing]:
-        left_s, chosen = self._left_s(), list[Standing]()
+    def _confirmable(self, suspects: Sequence[CaseProgress]) -> list[CaseProgress]:
+        left_s, chosen = self._left_s(), list[CaseProgress]()
         for each in sorted(suspects, key=lambda each: (not each.matters, not each.critical, -each.far)):
             if self._confirming_s([*chosen, each]) <= left_s:
                 chosen.append(each)
         return chosen
 
-    def _confirming_s(self, suspects: Sequence[Standing]) -> float:
+    def _confirming_s(self, suspects: Sequence[CaseProgress]) -> float:
         """What confirming these takes."""
         if not suspects:
             return 0.0
@@ -304,8 +306,8 @@ class Steps:
     def _left_s(self) -> float:
         return self.end_s - self._clock()
 
-    def _estimate(self, standings: Collection[Standing]) -> None:
-        """Of what was visited only, take a round to cost what it does beside the visits where that is known."""
+    def _estimate(self, standings: Collection[CaseProgress]) -> None:
+        """Of what was visited only, take a round to cost what it does beside the visits if known."""
         looked_at = [each for each in standings if each.rounds and each.visit_s]
         if looked_at:
             share = sum(each.cost_s for each in looked_at) / sum(each.visit_s for each in looked_at)
@@ -315,7 +317,7 @@ class Steps:
 
     # -- what it came to -------------------------------------------------------------------------------------------------
 
-    def verdicts(self, found: SoFar) -> tuple[Comparison, ...]:
+    def verdicts(self, found: CheckMeasured) -> tuple[Comparison, ...]:
         """Every case and metric: on the rounds that confirm where there are some, else on those of the screening, which claim
         nothing. Ordered as `compare` does."""
         standings = self._begun(found)
@@ -340,7 +342,7 @@ class Steps:
                 screened += [each for each in (*base, *head) if each.order < CONFIRMING]
         return screened, confirmed
 
-    def short(self, found: SoFar, judged: Sequence[Comparison]) -> Short | None:
+    def short(self, found: CheckMeasured, judged: Sequence[Comparison]) -> Short | None:
         """What there was no time for, by the verdicts; None where all was reached, and what looked worse was confirmed."""
         unreached = sum(each.unreached for each in judged)
         if not unreached and not any(each.unconfirmed for each in judged):
@@ -370,7 +372,7 @@ class Steps:
         return compare(base, head, suites.head, self._settings, suites.base_given)
 
 
-def names_of_cases(found: SoFar, suites: Suites) -> dict[Case, set[Case]]:
+def names_of_cases(found: CheckMeasured, suites: Suites) -> dict[Case, set[Case]]:
     """By its name on head: what the sides call a case, in the order in which cases are wanted."""
     names: dict[Case, set[Case]] = {}
     for side, cases in found.cases.items():
@@ -379,7 +381,9 @@ def names_of_cases(found: SoFar, suites: Suites) -> dict[Case, set[Case]]:
     return names
 
 
-def with_unreached(comparisons: Iterable[Comparison], found: SoFar, settings: Settings) -> tuple[Comparison, ...]:
+def with_unreached(
+    comparisons: Iterable[Comparison], found: CheckMeasured, settings: Settings
+) -> tuple[Comparison, ...]:
     """The comparisons of what was measured, and of what there was no time for."""
     done, suites = reached(comparisons), Suites.of(found.benchmarks.get("head", {}), found.benchmarks.get("base"))
     return (*done, *not_reached(names_of_cases(found, suites), suites, settings, done))
@@ -442,12 +446,14 @@ def deciding_rounds(comparison: Comparison) -> int:
     return max(FEWEST, math.ceil(2 * (INTERVAL_Z * comparison.spread / room) ** 2))
 
 
-def _that_matter(standings: Iterable[Standing]) -> list[Standing]:
+def _that_matter(standings: Iterable[CaseProgress]) -> list[CaseProgress]:
     """Those that are to be confirmed in what gates."""
-    return [each for each in standings if each.state is State.SUSPECT and each.matters]
+    return [each for each in standings if each.state is CaseState.SUSPECT and each.matters]
 
 
-def _that_fit(standings: Iterable[Standing], left_s: float, kept_back_s: Callable[[Standing], float]) -> list[Standing]:
+def _that_fit(
+    standings: Iterable[CaseProgress], left_s: float, kept_back_s: Callable[[CaseProgress], float]
+) -> list[CaseProgress]:
     """Those whose next looks there is time for, in this order; after each so much is to be left as is kept back for it."""
     chosen = []
     for each in standings:
@@ -545,7 +551,7 @@ def _with_exact_values(confirming: Sequence[Round], all_rounds: Iterable[Round])
     return [replace(each, values={**values, **each.values}) for each, values in zip(confirming, padded, strict=False)]
 
 
-def _batch(looks: Mapping[Standing, int], rounds: int) -> Batch:
+def _batch(looks: Mapping[CaseProgress, int], rounds: int) -> Batch:
     """From this many rounds a side to those of the next look."""
     title = f"look {_looks(rounds) + 1} of {len(LOOKS)}, {len(looks)} undecided" if rounds else "measuring"
     return Batch({name: look - rounds for each, look in looks.items() for name in each.names}, rounds, title)

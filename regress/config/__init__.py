@@ -1,20 +1,22 @@
 """The configuration: asv.conf.json with our settings under its key "regress".
 
-finding        which file it is, and what is written in it
+finding        finds and reads the file
 reading        from there to a Config
 configuration  the Config
 repository     the local repository, or the address, that "repo" means
-settings       our settings, and which values each may have
+settings       our settings, and the values each accepts
+cluster        the kinds of nodes that `--on` measures on
 environments   those that the file names, and those of asv's
 places         where the program reads and writes
 values         single values, checked and shown
 
-asv's own keys keep asv's meaning and defaults, and relative paths are relative to the file's folder; keys that neither
-knows are left to asv, which keeps them in silence. Under "regress" nothing is silent: an unknown key is an error.
+asv's own keys keep asv's meaning and defaults, and paths are relative to the file's folder. Keys that neither knows are left
+to asv, which ignores them. Under "regress", an unknown key is an error.
 """
 
 from __future__ import annotations
 
+from regress.config.cluster import kinds_of
 from regress.config.configuration import Config
 from regress.config.environments import environment
 from regress.config.finding import find
@@ -39,6 +41,7 @@ __all__ = [
     "environment",
     "environments_dir",
     "find",
+    "kinds_of",
     "load",
     "lock_dir",
     "own_paths",

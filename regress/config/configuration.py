@@ -30,9 +30,9 @@ class Config:
     root: Path
     """Folder of the file; relative paths in it start here."""
     repo: Path | None
-    """The local repository; None where the project is cloned from its address."""
+    """The local repository; None if the project is cloned from its address."""
     address: str
-    """What is cloned; empty where the repository is a local one."""
+    """The address to clone; empty for a local repository."""
     repo_subdir: str
     project: str
     branches: tuple[str, ...]
@@ -42,7 +42,7 @@ class Config:
     html_dir: Path
     default_benchmark_timeout_s: float
     show_commit_url: str
-    """What a commit's sha is appended to; empty if there is none."""
+    """The prefix of a commit's page, to which its sha is appended; empty if there is none."""
     regressions_thresholds: dict[str, float]
     """asv's: relative change by regular expression of names. Among the settings' `thresholds` too, for times."""
     settings: Settings

@@ -16,7 +16,7 @@ _ASV_TYPES = ("virtualenv", "uv", "conda", "mamba", "rattler", EXISTING)
 
 
 def read_environment(name: str, value: Any) -> Environment:
-    """The environment of an entry. Raises ConfigError where the entry is none."""
+    """The environment of an entry. Raises ConfigError for an invalid entry."""
     where = f'environment "{name}"'
     if not re.fullmatch(r"[A-Za-z0-9][\w.+-]*", name) or name == DEFAULT_ENVIRONMENT:
         raise ConfigError(
@@ -45,10 +45,10 @@ def read_environment(name: str, value: Any) -> Environment:
 
 
 def environment(config: Config, name: str) -> Environment:
-    """The environment of that name, also as it is recorded (with `-py3.12` behind it); without a name the usual one. Raises
-    ConfigError where there is none.
+    """The environment of that name, also in its recorded form (with `-py3.12` appended); without a name, the default. Raises
+    ConfigError if there is none.
 
-    A name that begins with a type of asv's is asv's: whether asv has it shows when it is made.
+    A name that begins with one of asv's types is asv's; whether asv has it shows when it is made.
     """
     asv_type = str(config.asv.get("environment_type") or "")
     # An existing interpreter has no commit installed by asv: what it is there, a worktree is for us.

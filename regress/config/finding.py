@@ -1,4 +1,4 @@
-"""Which file is the configuration, and what is written in it."""
+"""Finds the configuration file and reads it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _USUAL_FOLDERS = ("benchmarks", "asv_bench")
 
 
 def find(start: Path) -> Path | None:
-    """The nearest configuration as `load` looks for it; None where there is none. Raises ConfigError where there are two."""
+    """The nearest configuration, as `load` looks for it; None if there is none. Raises ConfigError if there are two."""
     start = start.resolve()
     top = git_top(start) or start
     for folder in (start, *start.parents):
@@ -100,9 +100,7 @@ def _parse_json5(path: Path, text: str) -> Any:
     try:
         return json5.loads(text)
     except RecursionError:
-        raise ConfigError(
-            f"{path} is nested too deeply", why="it has brackets in brackets", fix="write it anew"
-        ) from None
+        raise ConfigError(f"{path} is nested too deeply", why="it has brackets in brackets", fix="rewrite it") from None
     except ValueError as error:
         place = re.fullmatch(r"<string>:(\d+) (.*) at column (\d+)", str(error), re.DOTALL)
         line, why, column = place.groups() if place else ("1", str(error), "1")

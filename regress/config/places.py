@@ -12,7 +12,7 @@ from typing import Any
 from regress.config.configuration import ASV_KEYS, Config
 from regress.config.repository import git_dir, git_top, project_of
 from regress.errors import ConfigError, without_password
-from regress.model import Environment, Setting
+from regress.model import Cluster, Environment, Setting
 
 
 def cache_dir(config: Config) -> Path:
@@ -43,7 +43,7 @@ def _cache_base(config: Config) -> tuple[Path, str]:
 
 
 def usual_cache() -> Path:
-    """The folder above all caches, where no configuration says another one."""
+    """The folder above all caches, unless a configuration names another one."""
     return _usual_cache()[0]
 
 
@@ -57,7 +57,7 @@ def _usual_cache() -> tuple[Path, str]:
 
 
 def _expanded(text: str, what: str) -> Path:
-    """The path, with "~" as the user's folder. Raises ConfigError where the user has none."""
+    """The path, with "~" as the user's folder. Raises ConfigError if the user has none."""
     try:
         return Path(text).expanduser()
     except RuntimeError:
@@ -94,8 +94,12 @@ def acks_file(config: Config) -> Path:
 
 
 def own_paths(config: Config) -> tuple[Path, ...]:
-    """Folders that we write, and the acknowledgement file: what changes in them is no change of the project."""
-    return (*own_places(config).values(), acks_file(config), cache_dir(config), environments_dir(config))
+    """Folders and files that we write: what changes in them is no change of the project.
+
+    The configuration is one of them, as that of the checkout counts for whatever commit is measured.
+    """
+    files = config.path, config.root / ".gitignore", acks_file(config)
+    return (*own_places(config).values(), *files, cache_dir(config), environments_dir(config))
 
 
 def own_places(config: Config) -> dict[str, Path]:
@@ -104,7 +108,7 @@ def own_places(config: Config) -> dict[str, Path]:
 
 
 def check_places(config: Config) -> None:
-    """Refuse folders of results that hold the code: what lies in them does not count as a change."""
+    """Refuse folders of results that hold the code, because files in them do not count as changes."""
     for name, folder in own_places(config).items():
         for what, other in (("repository", config.repo), ("suite", config.benchmark_dir)):
             if other is not None and other.is_relative_to(folder):
@@ -121,7 +125,7 @@ def check_places(config: Config) -> None:
 
 
 def effective(config: Config) -> tuple[Setting, ...]:
-    """Everything that counts and where it came from: the keys of asv's that we use, then our settings; paths resolved."""
+    """Every setting and where it came from: the asv keys that we use, then our settings; paths resolved."""
     values: dict[str, Any] = {name: getattr(config, name, None) for name in ASV_KEYS}
     values["repo"] = config.repo or without_password(config.address)
     values["default_benchmark_timeout"] = config.default_benchmark_timeout_s
@@ -132,11 +136,13 @@ def effective(config: Config) -> tuple[Setting, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: a path as a string, a tuple as a list."""
+    """In JSON's terms: a path as a string, a tuple as a list."""
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Environment):
         value = {name: each for name, each in dataclasses.asdict(value).items() if each and name != "name"}
+    if isinstance(value, Cluster):
+        value = dataclasses.asdict(value) if value.kinds else {}
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     return list(value) if isinstance(value, tuple) else value

@@ -21,7 +21,7 @@ from regress.model import Settings
 def load(path: Path | None, start: Path) -> Config:
     """The configuration in `path`, or if that is None the nearest one from `start` up to the top of its git repository.
 
-    Where no folder on the way has one, benchmarks/ and asv_bench/ under the top are looked at. Raises ConfigError.
+    If no folder on the way has one, benchmarks/ and asv_bench/ under the top are searched. Raises ConfigError.
     """
     found = locate(path, start.resolve())
     try:

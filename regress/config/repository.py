@@ -8,14 +8,14 @@ from pathlib import Path
 from regress.errors import ConfigError, without_password
 
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://|[^/\\:]{2,}:(?!:)")
-"""With a scheme, or as ssh has it: host:path. A folder of that form is a folder."""
+"""With a scheme, or in ssh's form host:path. An existing folder of that form is a folder."""
 
 
 def repository(file: Path, value: str) -> tuple[Path | None, str, list[str]]:
-    """The local repository that `value`, "repo" of the file, means, or else the address; and doubts about it. Raises
+    """The local repository that `value` ("repo" of the file) means, or else the address; and doubts about it. Raises
     ConfigError.
 
-    The address of the very repository that the file lies in, or of what that is a fork of, means that one.
+    The address of the repository that contains the file, or of its upstream, means that repository.
     """
     if not value:
         raise ConfigError(f'{file} has no "repo"', why="asv needs it too", fix='add "repo": "." (relative to the file)')

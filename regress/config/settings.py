@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from regress.choices import DEVICES
+from regress.config.cluster import read_cluster
 from regress.config.environments import read_environment
 from regress.config.values import check_patterns, is_number, shown
 from regress.errors import ConfigError
-from regress.model import METRICS, THRESHOLD_KINDS, Better, Environment, Settings
+from regress.model import METRICS, THRESHOLD_KINDS, Better, Cluster, Environment, Settings
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,8 @@ def _converted(name: str, value: Any, kind: Any) -> Any:
         return _metrics_by_pattern(name, value)
     if kind == Mapping[str, Environment]:
         return {key: read_environment(key, each) for key, each in value.items()} if isinstance(value, dict) else None
+    if kind is Cluster:
+        return read_cluster(value)
     return value if type(value) is kind else None  # exactly: True is an int too
 
 
@@ -132,7 +135,7 @@ def _relative(value: Any) -> float | None:
 
 
 def _by_pattern(name: str, value: Any) -> dict[str, dict[str, float]] | None:
-    """Thresholds by pattern and metric; None where the value is something else. Raises ConfigError for an unknown metric."""
+    """Thresholds by pattern and metric; None if the value is something else. Raises ConfigError for an unknown metric."""
     if not isinstance(value, Mapping) or not all(isinstance(each, Mapping) for each in value.values()):
         return None
     found: dict[str, dict[str, float]] = {}
@@ -147,7 +150,7 @@ def _by_pattern(name: str, value: Any) -> dict[str, dict[str, float]] | None:
 
 
 def _metrics_by_pattern(name: str, value: Any) -> dict[str, tuple[str, ...]] | None:
-    """Names of metrics by pattern; None where the value is something else. Raises ConfigError for an unknown metric."""
+    """Names of metrics by pattern; None if the value is something else. Raises ConfigError for an unknown metric."""
     if not isinstance(value, Mapping):
         return None
     found: dict[str, tuple[str, ...]] = {}

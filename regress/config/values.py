@@ -1,4 +1,4 @@
-"""Single values of the file, whichever key they stand under: what they are, and how an error shows them."""
+"""Single values of the file, under any key: their types, and how an error shows them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_patterns(name: str, patterns: Iterable[str], source: str) -> None:
         except re.error as error:
             raise ConfigError(
                 f'"{name}" has {shown(pattern)} ({source})',
-                why=f"it is no regular expression: {error}",
+                why=f"it is not a regular expression: {error}",
                 fix="correct that pattern",
             ) from error
 

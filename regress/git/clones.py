@@ -1,12 +1,11 @@
 """The clone of a project that is known by its address: bare, with all branches and tags, fetched again when asked.
 
-What it holds are the branches and tags of the address under their own names, and HEAD is the address's own: its default branch.
+It holds the branches and tags of the address under their own names, and its HEAD is the address's default branch.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -16,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regress.errors import NoRepository, RegressError, quoted, without_password
+from regress.files import lock as take
 from regress.git.commits import shallow
 from regress.git.running import attempt, line, text, transfer
 
 _MARK = "regress-fetched"
-"""A file in the clone that is as old as what was fetched."""
+"""A file in the clone whose age is that of the last fetch."""
 _BRANCHES = "+refs/heads/*:refs/heads/*"
 _OFFLINE = re.compile(
     r"could not resolve|couldn't resolve|name or service|network is unreachable|timed out|no route to host",
@@ -45,11 +45,11 @@ class Clone:
 
     @property
     def words(self) -> str:
-        """The address as it may be shown."""
+        """The address without passwords."""
         return without_password(self.address)
 
     def ready(self) -> Path:
-        """The folder, which is cloned where it is not there. Raises NoRepository where that cannot be."""
+        """The folder, cloned if it does not exist. Raises NoRepository if that fails."""
         if not self.place.is_dir():
             with self._alone():
                 if not self.place.is_dir():  # another process may have made it by now
@@ -57,7 +57,7 @@ class Clone:
         return self.place
 
     def fetch(self) -> None:
-        """Bring the branches, the tags and HEAD up to what the address has now. Raises NoRepository where that cannot be."""
+        """Fetch the branches, the tags and HEAD of the address. Raises NoRepository if that fails."""
         self.note(f"fetching {self.words}")
         with self._alone():
             self._transfer("fetch", self.place, "fetch", "--prune", "--tags", "--force", "origin", _BRANCHES)
@@ -88,13 +88,13 @@ class Clone:
                 fix="set REGRESS_CACHE_DIR to a folder that you can write to",
             ) from error
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            take(lock)
             yield
         finally:
             os.close(lock)
 
     def _clone(self) -> None:
-        """Clone beside the place and move it there when it is whole: whatever ends us leaves nothing that passes for it."""
+        """Clone next to the place and move it there once complete, so an interruption leaves no partial clone."""
         if not self.fetches:
             raise NoRepository(
                 f"there is no clone of {self.words} yet",
@@ -125,13 +125,13 @@ class Clone:
 
     def _error(self, what: str, err: str) -> NoRepository:
         why = line(err).replace(self.address, self.words)
-        kept = ", or --no-fetch for what is here" if self.place.is_dir() else ""
+        kept = ", or --no-fetch to use what is here" if self.place.is_dir() else ""
         if _OFFLINE.search(err):
-            return NoRepository(f"cannot {what} {self.words}: there is no network to it", why=why, fix=f"connect{kept}")
+            return NoRepository(
+                f"cannot {what} {self.words}: no network connection to it", why=why, fix=f"connect{kept}"
+            )
         by_hand = quoted("git", "ls-remote", self.words)
         if _REFUSED.search(err):
-            fix = f"have git log in by itself (a credential helper, an ssh agent) until this works: {by_hand}{kept}"
-            return NoRepository(
-                f"cannot {what} {self.words}: it lets git in as nobody that may read it", why=why, fix=fix
-            )
+            fix = f"let git log in automatically (a credential helper, an ssh agent) until this works: {by_hand}{kept}"
+            return NoRepository(f"cannot {what} {self.words}: git has no permission to read it", why=why, fix=fix)
         return NoRepository(f"cannot {what} {self.words}", why=why, fix=f"see what is wrong with it: {by_hand}{kept}")

@@ -24,10 +24,10 @@ def log(root: Path, *arguments: str, paths: Sequence[str] = ()) -> list[Commit]:
 
 
 def off_the_line(commits: Sequence[Commit]) -> set[str]:
-    """The commits of a history, given from its beginning, that lie beside its line.
+    """The commits of a history, given from its beginning, that are beside its main line.
 
-    From each end the line goes on to the first parents. What a merge brings is of the line as well where it begins at the
-    first parent, as if it had been made there; or at what that first parent is like, having brought no more than that itself.
+    From each end the line follows first parents. What a merge brings also belongs to the line if it begins at the first
+    parent, as if it had been made there; or at a commit with the same files as the first parent, if it brings nothing else.
     """
     place = {each.sha: at for at, each in enumerate(commits)}
     parents = [[place[sha] for sha in each.parents if sha in place] for each in commits]
@@ -72,7 +72,7 @@ def histories(commits: Sequence[Commit], first: Sequence[str] = ()) -> list[list
 
 
 def _first_parents(at: int, parents: Sequence[Sequence[int]], until: set[int]) -> list[int]:
-    """The place and those of its first parents down to one of these; empty where none of these is among them."""
+    """The place and those of its first parents down to one of these; empty if none of these is among them."""
     found: list[int] = []
     while at > min(until):
         if at in until:
@@ -85,7 +85,7 @@ def _first_parents(at: int, parents: Sequence[Sequence[int]], until: set[int]) -
 
 
 def exists(root: Path, name: str) -> bool:
-    """Whether there is a commit of that name. Raises RegressError where a name is there, and what it names is lost."""
+    """Whether there is a commit of that name. Raises RegressError if a name is there, and what it names is lost."""
     if attempt(root, "rev-parse", "--verify", "--quiet", name + "^{commit}")[0] == 0:
         return True
     status, sha, _ = attempt(root, "rev-parse", "--verify", "--quiet", name)

@@ -14,7 +14,7 @@ def line_between(repository: Repository, good: Commit, bad: Commit, ignore: Sequ
     """The commits after `good` up to `bad` that could have done it, the oldest first: descendants of `good` on the line of
     first parents. What only touches the `ignore` folders is none, nor is what was merged: it counts as one with its merge.
 
-    Raises RevisionError where `bad` does not descend from `good`.
+    Raises RevisionError if `bad` does not descend from `good`.
     """
     between = {each.sha for each in repository.descendants_between(good, bad)}
     if not between:
@@ -39,10 +39,10 @@ def _unrelated(repository: Repository, good: Commit, bad: Commit) -> RevisionErr
         return RevisionError("good and bad are one commit", why=f"both are {good.short}", fix="name two commits")
     if repository.is_ancestor(bad.sha, good.sha):
         swapped = quoted("regress", "bisect", "CASE", bad.short, good.short)
-        return RevisionError(what, why="it is the other way round: GOOD is the older one", fix=swapped)
+        return RevisionError(what, why="swap them: GOOD is the older commit", fix=swapped)
     base = repository.merge_base(good.sha, bad.sha)
     return RevisionError(
         what,
-        why=f"they are on two branches, which part at {base.short}",
+        why=f"they are on two branches, which diverge at {base.short}",
         fix=quoted("regress", "bisect", "CASE", base.short, bad.short),
     )

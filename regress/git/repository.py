@@ -1,4 +1,4 @@
-"""What is asked of the repository: revisions, changes, history; of worktrees what the rest of the program needs."""
+"""Questions to the repository: revisions, changes, history; and the worktree operations that the rest of the program needs."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR
 
 
 def open_repository(place: Path | Clone, release_tags: str = ".*") -> Repository:
-    """The repository that the folder `place` lies in, or that clone; its releases are the tags whose whole name matches the
+    """The repository that contains the folder `place`, or that clone; its releases are the tags whose whole name matches the
     regular expression. Raises NoRepository if there is none, RegressError if git will not read it. A bare one has no working
     tree that could differ from its commits.
 
-    Drops GIT_DIR, GIT_INDEX_FILE and the like from this process: where regress is started by a hook they are set, and would
+    Drops GIT_DIR, GIT_INDEX_FILE and similar variables from this process: a hook that starts regress sets them, and they would
     send every later git command, ours and those of a build in a worktree, to the wrong tree or index.
     """
     for name in _HOOK_VARIABLES:
@@ -50,10 +50,10 @@ def open_repository(place: Path | Clone, release_tags: str = ".*") -> Repository
 
 
 class Repository:
-    """A git repository. `root` is the top folder of its working tree, or it itself where it is bare; linked worktrees share one
-    `common_dir`.
+    """A git repository. `root` is the top folder of its working tree, or the repository itself if it is bare; linked worktrees
+    share one `common_dir`.
 
-    Keep the object for as long as a path that `worktree` returned is in use: it holds a lock on it.
+    Keep the object as long as a path that `worktree` returned is in use: it holds a lock on it.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Repository:
     def resolve(self, revision: str) -> Commit:
         """The commit of anything git understands: HEAD~1, a tag, a short sha, a branch, `main@{yesterday}`, `:/text`.
 
-        Of a clone, what is not there is fetched. Raises RevisionError with near names, or saying why a parent is missing.
+        A clone fetches missing commits. Raises RevisionError with similar names, or the reason why a parent is missing.
         """
         try:
             return resolve(self.root, self.common_dir, revision)
@@ -100,10 +100,10 @@ class Repository:
     def commits(self, revisions: str | Sequence[str], ignore: Sequence[Path] = (), only: str = "") -> list[Commit]:
         """The commits of a range such as `v1.0..main` (or of all history up to one revision, or several), oldest first.
 
-        The order follows the graph, never the clock: a parent always stands before its children, and commits `beside` the
-        line say so. With `ignore` (folders or files, such as results_dir) without those that are like their parents everywhere
-        else: there is nothing new to measure.
-        `only` is empty, "first-parent" (what was merged counts as one with its merge) or "merges".
+        The order follows the graph, never the clock: a parent always precedes its children, and commits `beside` the line are
+        marked. With `ignore` (folders or files, such as results_dir), commits that equal their parents everywhere else are
+        left out, because they have nothing new to measure. `only` is empty, "first-parent" (a merge and what it merged count
+        as one) or "merges".
         """
         asked = [revisions] if isinstance(revisions, str) else list(revisions)
         for each in asked:
@@ -141,8 +141,8 @@ class Repository:
         return found
 
     def releases_in(self, line: Sequence[Commit]) -> dict[str, tuple[str, ...]]:
-        """Names of the releases of a history, given from its beginning, by the full hash of where each stands in it, the newest
-        name last: its own commit, or, where it was tagged on a branch of its own, the last one before that branch left."""
+        """Names of the releases of a history, given from its beginning, by the full hash of their place in it, the newest name
+        last: the tagged commit or, if it was tagged on a separate branch, the last commit before that branch left."""
         if not line:
             return {}
         tagged = self.releases()
@@ -173,11 +173,11 @@ class Repository:
         return None if status else text(out)
 
     def is_ancestor(self, old: str, new: str) -> bool:
-        """Whether `new` is or descends from `old`; no where one of them is not here."""
+        """Whether `new` is or descends from `old`; False if one of them is missing here."""
         return attempt(self.root, "merge-base", "--is-ancestor", old, new)[0] == 0
 
     def content(self, revision: str, path: Path) -> str | None:
-        """The text of a file as a commit has it; None where it has none, and for a file outside the repository."""
+        """The text of a file in a commit; None if it does not exist, and for a file outside the repository."""
         if not path.is_relative_to(self.root):
             return None
         name = path.relative_to(self.root).as_posix()
@@ -185,8 +185,8 @@ class Repository:
         return None if status else text(out)
 
     def newest_of(self, branch: str) -> list[str]:
-        """The refs of a branch, here and of origin, without one that the other is ahead of; another revision stands for itself.
-        Empty where there is none."""
+        """The refs of a branch, local and of origin, without one that the other is ahead of; any other revision is returned as
+        it is. Empty if there is none."""
         refs = self._branch_refs(branch)
         if branch == "HEAD" or not refs:  # asv takes any revision for a branch
             return [branch] if exists(self.root, branch) else []
@@ -196,9 +196,8 @@ class Repository:
         return [ref for ref in refs if ref not in behind[:1]]
 
     def date_of(self, words: str) -> float | None:
-        """The moment that words name, in seconds since the epoch: 2026-01-20 (in ISO's format), "30 days ago", yesterday. None
-        where they name none: git itself takes any words for a date, a mistyped tag too, and means now.
-        """
+        """The moment that words name, in seconds since the epoch: 2026-01-20 (ISO format), "30 days ago", yesterday. None if
+        they name none: git itself accepts any words as a date, even a mistyped tag, and takes them as now."""
         moment = iso_date(words)
         if moment is not None:
             return moment
@@ -212,14 +211,14 @@ class Repository:
         return exists(self.root, sha)
 
     def is_kept(self, commit: Commit) -> bool:
-        """Whether a branch or a tag holds the commit, or HEAD is based on it; one that was rebased away is held by none."""
+        """Whether a branch, a tag or HEAD contains the commit; nothing contains one that was rebased away."""
         status, out, _ = attempt(self.root, "for-each-ref", "--count=1", f"--contains={commit.sha}")
         if not status and out:
             return True
         return self.is_ancestor(commit.sha, "HEAD")
 
     def merge_base(self, a: str, b: str) -> Commit:
-        """The newest commit that both descend from. Raises RevisionError if there is none."""
+        """The newest common ancestor. Raises RevisionError if there is none."""
         return self._nearest_common(self.resolve(a).sha, [self.resolve(b).sha], f"{a} and {b}")
 
     def current_branch(self) -> str | None:
@@ -234,8 +233,8 @@ class Repository:
         return f"branch {branch}" if branch is not None else "detached"
 
     def default_branch(self) -> str | None:
-        """Name of the branch that others start from: origin/HEAD, else init.defaultBranch, main, master or trunk; of a bare
-        repository, where nobody works on another one, its HEAD."""
+        """Name of the default branch: origin/HEAD, else init.defaultBranch, main, master or trunk; for a bare repository,
+        where nobody works on another branch, its HEAD."""
         if self.is_bare:
             return self.current_branch()
         prefix = "refs/remotes/origin/"
@@ -247,13 +246,14 @@ class Repository:
         return next((name for name in names if self._branch_refs(name)), None)
 
     def default_base(self, ignore: Sequence[Path] = ()) -> tuple[str, str]:
-        """What a check compares with when no base is named: a revision, and in words how it was chosen.
+        """The revision that a check compares with by default, and how it was chosen, in words.
 
-        With uncommitted changes HEAD; away from the default branch the merge base with it; else HEAD~1. Where the merge
-        base is HEAD itself (a branch without commits of its own) it is HEAD~1 too, as a commit says nothing beside itself.
-        Untracked files are no changes here: what a build leaves behind would turn a check of a branch into one of nothing.
+        With uncommitted changes HEAD; away from the default branch the merge base with it; else HEAD~1. If the merge base is
+        HEAD itself (a branch without commits of its own) it is HEAD~1 too, because comparing a commit with itself says
+        nothing. Untracked files do not count as changes here: leftovers of a build would turn a check of a branch into one of
+        nothing. Beside the first commit there is nothing else.
         """
-        if self.changed_files(ignore, untracked=False):
+        if self.changed_files(ignore, untracked=self._is_first()):
             return "HEAD", "HEAD, without the uncommitted changes"
         branch = self.default_branch()
         if branch is not None and branch != self.current_branch():
@@ -263,6 +263,10 @@ class Repository:
             if base.sha != head:
                 return base.sha, f"merge base with {branch}"
         return "HEAD~1", "HEAD~1"
+
+    def _is_first(self) -> bool:
+        head = self.resolve("HEAD")
+        return not head.parents and head.sha not in shallow(self.common_dir)
 
     # -- changes ---------------------------------------------------------------------------------------------------------
 
@@ -282,7 +286,7 @@ class Repository:
         return self._outside([entry[3:] for entry in out.split(b"\0") if entry], ignore)
 
     def ignores(self, name: str) -> bool:
-        """Whether git ignores what lies there, relative to the root; it need not exist. A folder's name ends in a slash."""
+        """Whether git ignores that path, relative to the root; it need not exist. A folder's name ends in a slash."""
         return attempt(self.root, "check-ignore", "--quiet", "--no-index", name)[0] == 0
 
     def not_in_git(self, *patterns: str) -> list[str]:
@@ -299,8 +303,8 @@ class Repository:
     # -- worktrees -------------------------------------------------------------------------------------------------------
 
     def worktree(self, commit: Commit, parent: Path, matters: Matters = lambda tree, name: True) -> Path:
-        """A checkout of `commit` at PARENT/SHA, made once and then reused with all that was built in it: Worktrees.get. Of
-        files in Git LFS and submodules it has to have those that matter."""
+        """A checkout of `commit` below `parent`, made once and then reused with everything built in it: Worktrees.get. Of Git
+        LFS files and submodules, those that matter are required."""
         return self._worktrees.get(commit.sha, parent, matters)
 
     def lacking(self, tree: Path) -> list[str]:
@@ -316,14 +320,16 @@ class Repository:
         return self._worktrees.trim(parent, count)
 
     def snapshot(self, ignore: Sequence[Path] = ()) -> str:
-        """The working tree as a commit on top of HEAD that no branch has: its sha, the same for the same content.
+        """The working tree as a commit on top of HEAD that is on no branch: its sha, the same for the same content.
 
-        Like `is_dirty`: with untracked files that git does not ignore, and without what lies in the `ignore` folders.
+        Like `is_dirty`, it includes untracked files that git does not ignore, but not the `ignore` folders.
         """
         head = self.resolve("HEAD")
         who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in _NOBODY.items()}
-        own = [path.resolve() for path in ignore if path.resolve().is_relative_to(self.root)]
-        left = [f":(exclude,top,literal){path.relative_to(self.root)}" for path in own if path.resolve() != self.root]
+        below = [path.resolve() for path in ignore if self.root in path.resolve().parents]
+        own = [str(path.relative_to(self.root)) for path in below]
+        ignored = [name for name in own if self.ignores(name) or self.ignores(f"{name}/")]
+        left = [f":(exclude,top,literal){name}" for name in own if name not in ignored]
         with tempfile.TemporaryDirectory(prefix="index-", dir=scratch()) as folder:
             index = Path(folder) / "index"
             user_index = self.git_dir / "index"
@@ -331,6 +337,9 @@ class Repository:
                 shutil.copy2(user_index, index)
             variables = {"GIT_INDEX_FILE": str(index)}
             output(self.root, "add", "--all", "--", ":/", *left, variables=variables)
+            if ignored:  # git refuses to leave them out by name; what it tracks of them all the same stays as it was
+                kept = [f":(top,literal){name}" for name in ignored]
+                output(self.root, "reset", "--quiet", "HEAD", "--", *kept, variables=variables)
             tree = text(output(self.root, "write-tree", variables=variables)).strip()
         made = output(self.root, "commit-tree", tree, "-p", head.sha, "-m", "the working tree", variables=who)
         return text(made).strip()
@@ -342,14 +351,14 @@ class Repository:
         return {text(name): text(about) for about, _, name in rows}
 
     def outputs(self, tree: Path) -> list[str] | None:
-        """Files in a worktree that are not the commit's; None where they are not all that tells it from the commit, because
-        tracked files were changed, or there are submodules."""
+        """Files in a worktree that are not the commit's; None if the worktree differs in other ways too, because tracked files
+        were changed or there are submodules."""
         if (tree / ".gitmodules").exists() or output(tree, "status", "--porcelain", "--untracked-files=no"):
             return None
         return [os.fsdecode(name) for name in output(tree, "ls-files", "--others", "-z").split(b"\0") if name]
 
     def clean(self, tree: Path) -> None:
-        """Remove from a worktree what is not the commit's."""
+        """Remove everything from a worktree that is not the commit's."""
         output(tree, "clean", "-ffdxq")
 
     def own_folder(self, tree: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The commit that a revision means; or why it means none: what was meant instead, what has to be fetched."""
+"""The commit that a revision means, or why it means none, with a suggestion or the fetch that is needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regress.git.running import attempt, line, output, text
 from regress.model import Commit
 
 _FETCH_ALL = "git fetch --unshallow --tags origin '+refs/heads/*:refs/remotes/origin/*'"
-"""A shallow clone has the one branch it was made of, and fetches no other by itself."""
+"""A shallow clone has only the branch it was made from, and fetches no other automatically."""
 _STEPS = re.compile(r"(.+?)((?:~\d*|\^\d*)+)", re.DOTALL)
 
 
@@ -33,7 +33,7 @@ def resolve(root: Path, common_dir: Path, revision: str) -> Commit:
 
 
 def _unresolved(root: Path, common_dir: Path, revision: str, err: str) -> RevisionError:
-    """The error for a revision that git does not know; `err` is what it said."""
+    """The error for a revision that git does not know; `err` is git's message."""
     if not exists(root, "HEAD") and revision.startswith("HEAD"):
         return RevisionError(
             "there is no commit yet", why=f"{root} has an empty history", fix="git add -A && git commit"
@@ -74,7 +74,7 @@ def _no_parent(common_dir: Path, revision: str, last: Commit, missing: int) -> R
     return RevisionError(
         f"{revision}: the first commit has no parent",
         why=f"the history begins at {last.short}",
-        fix="regress run measures a commit by itself",
+        fix="regress run measures a single commit",
     )
 
 

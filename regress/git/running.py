@@ -20,7 +20,7 @@ def attempt(directory: Path, *arguments: str, variables: Mapping[str, str] | Non
         import git
     except ModuleNotFoundError:
         raise
-    except ImportError as error:  # what GitPython raises where there is no git
+    except ImportError as error:  # what GitPython raises if there is no git
         raise _no_git() from error
     if not directory.is_dir():
         return 128, b"", f"fatal: there is no folder {directory}"
@@ -46,8 +46,8 @@ def output(directory: Path, *arguments: str, variables: Mapping[str, str] | None
 def transfer(directory: Path, *arguments: str) -> tuple[int, bytes, str]:
     """Run a git command that talks to another repository: exit status, output, messages in English.
 
-    It logs in as the user's git does, and asks for a password only where somebody sits at a terminal. It ends when we are
-    interrupted, by a signal that has it remove what it had begun: GitPython would let it go on.
+    It logs in as the user's git does, and asks for a password only at a terminal. It ends when we are interrupted, by a signal
+    that makes git remove partial results; GitPython would let it continue.
     """
     settings = {"LANGUAGE": "C", "LC_ALL": "C", **({} if _is_terminal() else {"GIT_TERMINAL_PROMPT": "0"})}
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
@@ -72,7 +72,7 @@ def _is_terminal() -> bool:
 
 
 def top(directory: Path) -> Path:
-    """The top folder of the repository, or of the submodule, that the folder lies in."""
+    """The top folder of the repository or submodule that contains the folder."""
     return Path(os.fsdecode(output(directory, "rev-parse", "--show-toplevel")))
 
 
@@ -98,7 +98,7 @@ _DAMAGED = re.compile(
 
 
 def damaged(directory: Path, why: str) -> RegressError:
-    fix = f"{quoted('git', '-C', directory, 'fsck', '--full')} lists what is lost; fetch it again, or clone anew"
+    fix = f"{quoted('git', '-C', directory, 'fsck', '--full')} lists what is lost; fetch it again, or clone again"
     return RegressError(f"the repository of {directory} is damaged", why=why, fix=fix)
 
 

@@ -1,31 +1,34 @@
-"""A worktree for each commit that is measured: made once, reused, and held by a lock as long as somebody measures in it."""
+"""A worktree for each measured commit: made once, reused, and locked while somebody measures in it."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import random
 import shlex
 import shutil
+import tempfile
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from regress.errors import RegressError, quoted
+from regress.files import lock as take
 from regress.git.running import attempt, git_error, line, output, top
 
 Matters = Callable[[Path, str], bool]
-"""Whether a worktree has to have the file or submodule of that name, relative to it."""
+"""Whether a worktree needs the file or submodule of that name, relative to it."""
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
 _UPDATE = ("submodule", "update", "--init", "--recursive", "--checkout", "--force")
 _LOCK_TRIES = 100
+_OWN = "at-"
+"""The beginning of the name of the folder with the worktrees, which ends by chance."""
 
 
 class Worktrees:
-    """The worktrees of the repository at `root`, which `git_dir` and `common_dir` belong to.
+    """The worktrees of the repository at `root` with this `git_dir` and `common_dir`.
 
-    Keep the object for as long as a path that `get` returned is in use: it holds a lock on it.
+    Keep the object as long as a path that `get` returned is in use: it holds a lock on it.
     """
 
     def __init__(self, root: Path, git_dir: Path, common_dir: Path) -> None:
@@ -34,15 +37,13 @@ class Worktrees:
         weakref.finalize(self, _close_all, self._held)
 
     def get(self, sha: str, parent: Path, matters: Matters) -> Path:
-        """A checkout of the commit at PARENT/SHA, made once and then reused with all that was built in it.
+        """A checkout of the commit below `parent`, made once and then reused with everything built in it.
 
-        It is made again, without what was built in it, if the last process that made it was killed, or if tracked files in
-        it are no longer as they were checked out: a mark that a build was done must therefore lie in the tree. Safe with
-        several processes at once: the first one makes it. Raises RegressError where git cannot deliver the files, and where
-        a submodule or Git LFS does not deliver one that matters.
+        It is made again, without its builds, if its maker was killed, or if tracked files were changed since the checkout; so
+        a mark that a build is done must be inside the tree. Safe with several processes at once: the first one makes it.
+        Raises RegressError if git cannot deliver the files, or a submodule or Git LFS does not deliver one that matters.
         """
-        parent = _folder(parent)
-        tree = parent / sha
+        tree = _folder(parent) / sha
         lock = self._held.pop(tree, None)
         if lock is None:
             lock = os.open(_lock_path(tree), os.O_RDWR | os.O_CREAT, 0o644)
@@ -57,16 +58,15 @@ class Worktrees:
 
     def remove(self, parent: Path, keep: Collection[str] = ()) -> list[Path]:
         """Remove the worktrees under `parent` but those of the commits in `keep` and those that a process is using."""
-        parent = parent.resolve()
         removed = []
-        for tree in sorted(path.with_suffix("") for path in parent.glob("*.lock")):
+        for tree in sorted(path.with_suffix("") for path in _folder(parent).glob("*.lock")):
             if tree.name in keep or not tree.exists():
                 continue
             if tree in self._held:
                 os.close(self._held.pop(tree))
             lock = os.open(_lock_path(tree), os.O_RDWR)
             try:
-                if _lock_alone(lock):
+                if take(lock, wait=False):  # alone; if not, it may have lost the shared one
                     os.ftruncate(lock, 0)
                     self._discard(tree)
                     removed.append(tree)
@@ -76,40 +76,40 @@ class Worktrees:
 
     def trim(self, parent: Path, count: int) -> list[Path]:
         """Remove the worktrees under `parent` but the `count` that were asked for last, and those that a process is using."""
-        locks = sorted(parent.resolve().glob("*.lock"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+        locks = sorted(_folder(parent).glob("*.lock"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
         there = [path.stem for path in locks if path.with_suffix("").exists()]
         return self.remove(parent, keep=there[:count])
 
     def _ensure(self, tree: Path, sha: str, lock: int, matters: Matters) -> None:
-        """Return with `tree` as it should be and a shared lock on it.
+        """Return with `tree` in the right state and a shared lock on it.
 
-        The lock file holds the state of the finished tree. A killed maker leaves it empty, and the kernel drops its lock.
+        The lock file holds the state of the finished tree. A killed maker leaves it empty, and the kernel releases its lock.
         """
         for _ in range(_LOCK_TRIES):
-            fcntl.flock(lock, fcntl.LOCK_SH)  # waits while another process makes the tree
+            take(lock, shared=True)  # waits while another process makes the tree
             recorded = _read(lock)
             whole = recorded and recorded == self._state(tree)
             if whole and not any(matters(tree, name) for name in self.lacking(tree)):
                 return
-            if _lock_alone(lock):
+            if take(lock, wait=False):  # alone; if not, it may have lost the shared one
                 os.ftruncate(lock, 0)
                 # Recorded as it is, not required to be clean: what a checkout itself leaves different (line endings, file
                 # modes that the file system does not have) is no damage, and must not make the tree again for ever.
                 made = self._make(tree, sha, matters)
                 os.pwrite(lock, made, 0)
-                fcntl.flock(lock, fcntl.LOCK_SH)
+                take(lock, shared=True)
                 if _read(lock) == made:  # else it was removed between the two locks
                     return
             else:
                 time.sleep(random.uniform(0.02, 0.1))
         raise RegressError(
             f"the worktree {tree} is in use and was changed",
-            why="another regress measures in it, and its files are not those of the commit",
+            why="another regress is measuring in it, and its files differ from the commit",
             fix="wait until the other one has ended",
         )
 
     def _state(self, tree: Path) -> bytes:
-        """What is checked out in `tree` and which tracked files differ from it; empty if git cannot tell."""
+        """The commit checked out in `tree` and the tracked files that differ from it; empty if git cannot tell."""
         # The top folder too: where `tree` has lost its .git, git would speak of a repository around it.
         no_tree, top_and_head, _ = attempt(tree, "rev-parse", "--show-toplevel", "HEAD")
         options = ("--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=untracked")
@@ -117,7 +117,7 @@ class Worktrees:
         return b"" if no_tree or no_status else top_and_head + b"\n" + changes
 
     def _make(self, tree: Path, sha: str, matters: Matters) -> bytes:
-        """Check out `sha` at `tree` in place of what is there; the state of the result."""
+        """Check out `sha` at `tree`, replacing what is there; returns the new state."""
         try:
             self._checkout(tree, sha)
             failed = self._add_submodules(tree, sha) if (tree / ".gitmodules").is_file() else ""
@@ -129,7 +129,7 @@ class Worktrees:
             state = self._state(tree)
             if not state:
                 raise RegressError(
-                    f"{tree} is no worktree of {sha[:8]}",
+                    f"{tree} is not a worktree of {sha[:8]}",
                     why="git does not recognise what it made",
                     fix="git worktree prune",
                 )
@@ -156,8 +156,8 @@ class Worktrees:
         attempt(self.root, "worktree", "remove", "--force", "--force", str(tree))
 
     def _add_submodules(self, tree: Path, sha: str) -> str:
-        """Check out the submodules: from the user's own copies (no network, no second download), else from their URLs, and
-        where some are not available the others; what git said then."""
+        """Check out the submodules: from the user's own copies (no network, no second download), else from their URLs, and if
+        some are not available the others; returns git's messages."""
         tried: list[list[str]] = []
         err = ""
         for copies in (True, False):
@@ -215,7 +215,7 @@ def _is_pointer(path: Path) -> bool:
 
 
 def _pointer(tree: Path, name: str) -> tuple[str, str]:
-    """What is wrong with the file, and the submodule that it belongs to."""
+    """The problem with the file, and the submodule that it belongs to."""
     module = os.path.relpath(top((tree / name).parent), tree.resolve())
     return f"{name} is a Git LFS pointer, not the file itself", module
 
@@ -224,7 +224,7 @@ def _module_error(sha: str, why: str) -> RegressError:
     return RegressError(
         f"cannot check out the submodules of {sha[:8]}",
         why=why,
-        fix="git submodule update --init --recursive where there is a network; its copies are then used",
+        fix="git submodule update --init --recursive with network access; its copies are then used",
     )
 
 
@@ -238,16 +238,24 @@ def _lfs_error(sha: str, why: str, module: str = os.curdir) -> RegressError:
 # -- locks ---------------------------------------------------------------------------------------------------------------
 
 
-def _folder(path: Path) -> Path:
+def _folder(parent: Path) -> Path:
+    """The folder of the worktrees below `parent`, with a name that no other one has.
+
+    The repository has one entry for a path. Two nodes may have disks of their own at one path, and each would take the other's
+    entry away; whoever shares the disk shares the name.
+    """
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        parent.mkdir(parents=True, exist_ok=True)
+        with (parent / ".lock").open("a") as file:
+            take(file.fileno())
+            folder = next(parent.resolve().glob(f"{_OWN}*"), None)
+            return folder or Path(tempfile.mkdtemp(prefix=_OWN, dir=parent.resolve()))
     except OSError as error:
         raise RegressError(
-            f"cannot make {path}",
+            f"cannot make {parent}",
             why=(error.strerror or str(error)).lower(),
             fix='set "cache_dir" under "regress" in asv.conf.json, or $REGRESS_CACHE_DIR, to a folder you can write',
         ) from error
-    return path.resolve()
 
 
 def _lock_path(tree: Path) -> Path:
@@ -256,15 +264,6 @@ def _lock_path(tree: Path) -> Path:
 
 def _read(lock: int) -> bytes:
     return os.pread(lock, os.fstat(lock).st_size, 0)
-
-
-def _lock_alone(lock: int) -> bool:
-    """Whether this process now has the lock for itself; if not, it may have lost a shared one."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _close_all(held: dict[Path, int]) -> None:

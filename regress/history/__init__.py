@@ -4,7 +4,7 @@ store          Store: append a round, finish a side, load a commit, list what th
 sidecar        one line a round, beside asv's file: what asv has no place for
 explanations   what differences come from, beside the results of their head
 cells          Round values -> rows of asv's file
-reading        rows of asv's files -> tables, where there is no sidecar
+reading        rows of asv's files -> tables, if there is no sidecar
 recorded       both put together: what is recorded of a commit on a machine in an environment
 loading        a commit's files -> Recorded
 archive        everything below results_dir, a benchmark at a time
@@ -16,32 +16,39 @@ results_file   asv's result file: text <-> rows
 first_format   asv's format of before 2019
 bulk           making millions of small objects
 json_text      JSON with bare NaN and Infinity, fast
-intervals      the statistics that asv keeps of a list of values
 merging        other folders of results into this one
 parts          what a folder has of one result, read for merging
 uniting        several files about one result into one
-aa             the last A/A check on each device
-confirmed      changes that were measured in turn and confirmed
-verdicts       the last verdict on each case, and how often one was taken back
-noise          how much each case scatters, as past checks have seen it
+kept           small files of the cache, each of entries of one type
+memory         what a machine remembers of past checks: scatter, verdicts, confirmed changes, the last A/A check
 machine        the name and the facts of this machine
 disk           atomic, locked writing, and errors that say what to do
 """
 
 from __future__ import annotations
 
-from regress.history.aa import keep_aa, last_aa
 from regress.history.archive import Archive, Place
 from regress.history.bulk import without_gc
-from regress.history.confirmed import confirmed_in, keep_confirmed
 from regress.history.explanations import explanations_in, keep_explanation
 from regress.history.machine import this_machine
+from regress.history.memory import (
+    LastVerdict,
+    add_confirmed,
+    confirmed_between,
+    confirmed_in,
+    keep_aa,
+    keep_confirmed,
+    keep_unchanged,
+    last_aa,
+    last_verdicts,
+    remember_noise,
+    remember_verdicts,
+    remembered_noise,
+)
 from regress.history.merging import Merging
-from regress.history.noise import remember_noise, remembered_noise
 from regress.history.reading import NUMBERS, AsvTable, interval_of, is_number
 from regress.history.recorded import CommitResults, LeftOut, Loaded, Recorded, SkippedFile, left_out
 from regress.history.store import Remeasured, Store, new_run
-from regress.history.verdicts import LastVerdict, last_verdicts, remember_verdicts
 
 __all__ = [
     "NUMBERS",
@@ -57,6 +64,8 @@ __all__ = [
     "Remeasured",
     "SkippedFile",
     "Store",
+    "add_confirmed",
+    "confirmed_between",
     "confirmed_in",
     "explanations_in",
     "interval_of",
@@ -64,6 +73,7 @@ __all__ = [
     "keep_aa",
     "keep_confirmed",
     "keep_explanation",
+    "keep_unchanged",
     "last_aa",
     "last_verdicts",
     "left_out",

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 from regress.history.index import Held, Index
 from regress.history.index_files import Progress
 from regress.history.loading import read_benchmarks, read_machine
-from regress.history.reading import AsvRow, Reader
+from regress.history.reading import AsvRow, TableReader
 from regress.history.recorded import Recorded, SkippedFile, of_asv, put_together
 from regress.history.states import by_number, scan
 from regress.model import Machine
 
 
 class Place(NamedTuple):
-    """Where results are: of which commit, machine and environment, and in which file. `date` is the commit's."""
+    """A source of results: its commit, machine, environment and file. `date` is the commit's."""
 
     commit_sha: str
     date: float
@@ -32,12 +32,12 @@ class Place(NamedTuple):
 
 
 _Found = tuple[float, tuple[int, ...], Recorded]
-"""When it was measured last, its sources, and what is recorded."""
+"""When it was last measured, its sources, and what is recorded."""
 
 
 class Archive:
-    """What is recorded below `root`. Files that have not changed are not read again: `cache` is the folder that what was read
-    of them is kept in. Of the facts of rounds, those in `facts` are there."""
+    """What is recorded below `root`. Unchanged files are not read again: `cache` is the folder that keeps what was read. Of
+    the facts of rounds, those in `facts` are available."""
 
     def __init__(self, root: Path, cache: Path, facts: Collection[str], progress: Progress | None = None) -> None:
         skipped: list[SkippedFile] = []
@@ -45,7 +45,7 @@ class Archive:
         """asv's entries of the benchmarks by name."""
         states = by_number(scan(root, skipped))
         self._index = Index(cache, root, states, facts, progress)
-        self._reader = Reader(self.benchmarks)
+        self._reader = TableReader(self.benchmarks)
         self.places: dict[int, Place] = {}
         """By source."""
         lost: list[Path] = []
@@ -68,7 +68,7 @@ class Archive:
         self.skipped = (*skipped, *self._twice())
         """Files, or parts of them, that could not be used."""
         self.lost = tuple(lost)
-        """Files of results of which nothing can be used."""
+        """Files of results that cannot be used at all."""
         self._was: dict[str, list[str]] = {}
         for source in self._index.sources.values():
             for name, words in source.was.items():
@@ -76,15 +76,15 @@ class Archive:
 
     @property
     def files_known(self) -> int:
-        """How many sources did not have to be read."""
+        """How many sources did not need to be read."""
         return self._index.known
 
     def names(self, sources: Container[int] | None = None) -> list[str]:
-        """The benchmarks that any of these sources holds, or any at all."""
+        """The benchmarks in any of these sources, or in any at all."""
         return self._index.names(self.places if sources is None else sources)
 
     def sources_of(self, name: str) -> frozenset[int]:
-        """The sources that hold the benchmark; one object for benchmarks that stand in the same ones."""
+        """The sources that hold the benchmark; the same object for benchmarks with the same sources."""
         return self._index.sources_of(name)
 
     def was(self, name: str) -> tuple[str, ...]:
@@ -94,8 +94,8 @@ class Archive:
         return tuple(dict.fromkeys((*words, *self._was.get(name, ()))))
 
     def recorded(self, name: str, sources: Collection[int] | None = None) -> list[tuple[tuple[int, ...], Recorded]]:
-        """What is recorded of the benchmark in these sources, or in any: one by one where we have measured; what only asv has,
-        of one definition in one place, is one table. Of two sources about one commit, the one measured last stands last."""
+        """The benchmark's recorded results in these sources, or in all: individually if we measured them; asv's own results
+        for one definition in one place form one table. Of two sources for one commit, the one measured last comes last."""
         held = self._index.held(name)
         wanted = [key for key in self.places if key in held.sources and (sources is None or key in sources)]
         found = [self._measured(key, held) for key in wanted if key in held.rounds]
@@ -112,7 +112,7 @@ class Archive:
         }
 
     def texts(self, name: str) -> Mapping[int, bytes]:
-        """For each source, what it holds of the benchmark, as text that nobody has to understand."""
+        """For each source, its data for the benchmark, as opaque text."""
         return self._index.texts(name)
 
     def _measured(self, key: int, held: Held) -> _Found:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_gc() -> Iterator[None]:
-    """Without the collector of cycles: what is made of a history has none, and looking for them takes half of the time."""
+    """Without the cycle collector: a history's objects have no cycles, and looking for them takes half of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,9 @@
-"""Rounds to rows of asv's file: which rounds of a case belong together, and what asv keeps of them."""
+"""Rounds to rows of asv's file: which rounds of a case belong together, and what asv keeps of them.
+
+What asv keeps of a list of values are median, quartiles, and a 99 % interval of the median. They follow the definitions of
+asv_runner 0.3 (`asv_runner.statistics.compute_stats`), so that asv's pages and its comparison treat our files like its own.
+Verdicts never come from here.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,6 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from regress.history.intervals import median_interval, quantile
 from regress.history.names import further_name, further_version, own_metric_of
 from regress.history.results_file import (
     COLUMNS,
@@ -24,11 +28,11 @@ from regress.model import DECLARED_SAMPLING, METRICS, PROTOCOL_IDENTITY, Benchma
 
 
 def newest_alike(kept: Iterable[Kept]) -> tuple[dict[str, list[Kept]], list[str]]:
-    """The rounds of each benchmark that may be pooled; and a note for each benchmark that has others too.
+    """The rounds of each benchmark that may be pooled, and a note for each benchmark that has others too.
 
-    `kept` are in the order measured. The newest round decides: of a benchmark, rounds of its version and declared sampling; of
-    a case, rounds measured in its way, with the same packages installed. A failed round of an earlier run does not count once a
-    later run has visited the case.
+    `kept` are in the order measured. The newest round decides: of a benchmark, rounds with its version and declared sampling;
+    of a case, rounds measured in its way with the same packages installed. A failed round of an earlier run does not count
+    once a later run has visited the case.
     """
     groups: dict[str, list[Kept]] = {}
     for each in kept:
@@ -61,7 +65,7 @@ def newest_alike(kept: Iterable[Kept]) -> tuple[dict[str, list[Kept]], list[str]
 
 
 def _differences(each: Kept, newest: Kept) -> list[str]:
-    """What the benchmark of that round was that it is not in the newest; empty where they are the same benchmark."""
+    """How that round's benchmark differs from the newest one; empty if they are the same benchmark."""
     if _code(each, newest) != _code(newest, each):
         return ["version"]
     names = (name for name in DECLARED_SAMPLING if each.sampling.get(name) != newest.sampling.get(name))
@@ -69,7 +73,7 @@ def _differences(each: Kept, newest: Kept) -> list[str]:
 
 
 def _code(each: Kept, other: Kept) -> str:
-    """What tells whether both are the same benchmark: its code where that is known of both, else asv's version."""
+    """The identity of both: the code if it is known for both, else asv's version."""
     known = each.benchmark is not None and other.benchmark is not None and each.benchmark.uses and other.benchmark.uses
     return each.benchmark.code if known and each.benchmark is not None else each.version
 
@@ -80,7 +84,7 @@ def _of_one_way(case: Sequence[Kept]) -> list[Kept]:
 
 
 def _of_one_installation(case: Sequence[Kept]) -> list[Kept]:
-    """Those with the same installed as the newest that tells; what does not tell stays."""
+    """Rounds with the same packages as the newest one that lists them; rounds that list none are kept."""
     known = [each.round.facts.get("installed") for each in case]
     newest = next(filter(None, reversed(known)), None)
     return [each for each, own in zip(case, known, strict=True) if own in (None, newest)]
@@ -100,10 +104,10 @@ def rows_of(
     old: Mapping[str, Row],
     visited: Collection[tuple[str, ...]] = (),
 ) -> dict[str, Row]:
-    """The rows of a benchmark: its own, and one for each further metric. `old` are the rows of the file as it stands.
+    """The rows of a benchmark: its own, and one for each further metric. `old` are the file's current rows.
 
-    Cells of an old row of the same version stay where no round has visited the case; they are matched by parameter values.
-    `visited` are cases of rounds that are not among these any more: their cells were of those rounds, and go too.
+    Cells of an old row of the same version stay if no round has visited the case; they are matched by parameter values.
+    `visited` are cases of rounds that are no longer among these: their cells came from those rounds, and are removed too.
     """
     own = own_metric_of(benchmark, rounds)
     cases: dict[tuple[str, ...], list[Round]] = {}
@@ -137,13 +141,13 @@ def rows_of(
 
 
 def recorded_later(started_ms: float | None, rounds: Iterable[Round]) -> bool:
-    """Whether asv began to measure a row after the newest of these rounds; a round without a time (0) tells nothing."""
+    """Whether asv began to measure a row after the newest of these rounds; a round without a time (0) is ignored."""
     newest = max(each.started_at for each in rounds)
     return newest > 0 and (started_ms or 0) > newest * 1000
 
 
 def _cell(rounds: Sequence[Round], metric: str) -> Cell:
-    """A case's cell: the median of its rounds. Values that are no numbers (NaN, infinite) stand in the sidecar only."""
+    """A case's cell: the median of its rounds. Values that are not numbers (NaN, infinite) are in the sidecar only."""
     measured = [(each.values[metric].value, each.protocol) for each in rounds if metric in each.values]
     values = [value for value, _ in measured if math.isfinite(value)]
     if values:
@@ -169,3 +173,77 @@ def _calls(metric: str, protocol: Protocol | None) -> int:
     if protocol.short_windows and metric == "host_time" != protocol.metric:
         return protocol.host_calls
     return protocol.wall_calls if metric == "wall_time" != protocol.metric else protocol.calls
+
+
+TAIL = 0.005
+"""Probability on either side of the 99 % interval."""
+
+
+def quantile(ordered: Sequence[float], q: float) -> float:
+    """The quantile of sorted values, interpolated between neighbours (Hyndman and Fan's type 7)."""
+    position = (len(ordered) - 1) * q
+    below = math.floor(position)
+    part = position - below
+    if part == 0:
+        return ordered[below]
+    return (1 - part) * ordered[below] + part * ordered[below + 1]
+
+
+def median_interval(ordered: Sequence[float]) -> tuple[float, float]:
+    """A 99 % interval of the median of sorted values; infinite on both sides for a single one.
+
+    From 8 values on it is between two order statistics (binomial, without assumptions). Below that, no order statistic is far
+    enough out, so the tails of the posterior under Laplace-distributed noise are used, but never inside the values.
+    """
+    n = len(ordered)
+    if n == 1:
+        return -math.inf, math.inf
+    below, outermost = 0.0, -1
+    for k in range(n):
+        below += math.comb(n, k) / 2**n
+        if below > TAIL:
+            break
+        outermost = k
+    if outermost >= 0:
+        return ordered[outermost], ordered[n - 1 - outermost]
+    # Scaled by a power of two, which is exact: sums and quotients of what a float can hold may be more or less than it can.
+    power = math.frexp(max(map(abs, ordered)))[1]
+    scaled = [math.ldexp(value, -power) for value in ordered]
+    mirrored = [-value for value in reversed(scaled)]
+    return _unscaled(_laplace_low(scaled), power), _unscaled(-_laplace_low(mirrored), power)
+
+
+def _unscaled(value: float, power: int) -> float:
+    try:
+        return math.ldexp(value, power)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def _laplace_low(y: Sequence[float]) -> float:
+    """The 0.5 % quantile of the posterior p(m | y) ~ S(m)^-n, S(m) = sum |y_i - m|, or the smallest value if that is lower.
+
+    S is linear between neighbours, with slope 2k - n above k values, so the integral over each piece is known. Lengths are in
+    units of S at the median, where S is smallest: no power of it can overflow.
+    """
+    n, nu = len(y), len(y) - 1
+    unit = _distances(y, quantile(y, 0.5))
+    if unit == 0:
+        return y[0]
+    s = [_distances(y, value) / unit for value in y]
+    left, right = math.pow(s[0], -nu) / (nu * n), math.pow(s[-1], -nu) / (nu * n)
+    total = left + right
+    for k in range(1, n):
+        slope = 2 * k - n
+        if slope == 0:
+            total += (y[k] - y[k - 1]) / unit * math.pow(s[k], -n)
+        else:
+            total += (math.pow(s[k - 1], -nu) - math.pow(s[k], -nu)) / (nu * slope)
+    wanted = TAIL * total
+    if wanted >= left:
+        return y[0]
+    return y[0] - (math.pow(nu * n * wanted, -1 / nu) - s[0]) * unit / n
+
+
+def _distances(values: Sequence[float], point: float) -> float:
+    return math.fsum(abs(value - point) for value in values)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
-import json
 import os
 import socket
 import tempfile
@@ -13,16 +11,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from regress.errors import StoreError, quoted
-from regress.files import open_file, read_bytes
-from regress.history.json_text import loads
+from regress.files import lock, open_file, read_bytes
 
 LOCK_NAME = ".regress.lock"
 POLL_S = 0.01
-KEPT_TIMEOUT_S = 10.0
-"""How long a small file that is kept waits for another process to write it."""
+"""How long to wait for another process that writes a small state file."""
 
 _CANNOT_LOCK = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -47,10 +42,10 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Make `data` the content of `path`: at every moment a reader finds the old content or the new, whole.
+    """Make `data` the content of `path`; a reader always finds either the old or the new content, complete.
 
-    The caller holds the lock of the folder, so the temporary file can have one fixed name, and what a killed writer left is
-    overwritten, or taken away. Nothing is written where nothing changes. Raises StoreError.
+    The caller holds the lock of the folder, so the temporary file can have one fixed name, and leftovers of a killed writer
+    are overwritten or removed. Nothing is written if nothing changes. Raises StoreError.
     """
     temporary = _temporary(path)
     with explained(path):
@@ -82,34 +77,12 @@ def _temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.tmp")
 
 
-def read_kept(path: Path, name: str, version: int) -> dict[str, Any]:
-    """The object of that name in a small file that `changing_kept` wrote; empty where it is missing, broken or of another
-    version."""
-    try:
-        data = loads(read_bytes(path))
-    except (OSError, ValueError):
-        return {}
-    found = data.get(name) if isinstance(data, dict) and data.get("format") == version else None
-    return found if isinstance(found, dict) else {}
-
-
-@contextmanager
-def changing_kept(path: Path, name: str, version: int) -> Iterator[dict[str, Any]]:
-    """The object of `read_kept`, to be changed in the block; it is written after it, with the folder locked. Raises
-    StoreError."""
-    with locked(path.parent, KEPT_TIMEOUT_S):
-        entries = read_kept(path, name, version)
-        yield entries
-        text = json.dumps({"format": version, name: entries}, indent=1, sort_keys=True, allow_nan=False)
-        replace_file(path, f"{text}\n".encode())
-
-
 def append(path: Path, data: bytes, *, lines: bool = True) -> int:
-    """Add `data` to the end of `path`, and give the file's new size; what could not be written whole is taken back.
+    """Append `data` to `path` and return the file's new size; a partial write is undone.
 
-    With `lines`, an end that a killed writer left without its newline gets one first, so that it spoils no line but its own.
-    The bytes are with the operating system afterwards (they survive the death of this process, not a loss of power: syncing
-    would put disk activity between two rounds). Raises StoreError.
+    With `lines`, a line that a killed writer left without its newline gets one first, so it spoils no other line. The bytes
+    are with the operating system afterwards: they survive the death of this process, but not a power failure, because syncing
+    would put disk activity between two rounds. Raises StoreError.
     """
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -147,11 +120,11 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def locked(folder: Path, timeout_s: float) -> Iterator[None]:
-    """Be the only writer of `folder` on this node. Raises StoreError, with the holder named, after `timeout_s`.
+    """Be the only writer of `folder` on this node. Raises StoreError, which names the holder, after `timeout_s`.
 
-    The lock is flock's on a file in the folder, so that containers which share the folder exclude each other; the kernel drops
-    it with its process. The file is removed afterwards, because results_dir is committed. Where the file system has no locks
-    (some network drives) the file stands in the node's temporary folder instead.
+    The lock is flock's on a file in the folder, so containers that share the folder exclude each other; the kernel releases it
+    with the process. The file is removed afterwards, because results_dir is committed. If the file system has no locks (some
+    network drives), the file is in the node's temporary folder instead.
     """
     with explained(folder / LOCK_NAME):
         folder.mkdir(parents=True, exist_ok=True)
@@ -169,16 +142,7 @@ def _acquire(folder: Path, deadline: float, timeout_s: float) -> tuple[Path, int
     while True:
         descriptor = open_file(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _still_there(path, descriptor):
-                os.ftruncate(descriptor, 0)
-                os.write(descriptor, f"{os.getpid()} {socket.gethostname()}".encode())
-                return path, descriptor
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                holder = os.pread(descriptor, 300, 0).decode(errors="replace")
-                os.close(descriptor)
-                raise _held(folder, holder, timeout_s) from None
+            taken = lock(descriptor, wait=False)
         except OSError as error:
             if error.errno not in _CANNOT_LOCK or path.parent != folder:
                 os.close(descriptor)
@@ -187,7 +151,14 @@ def _acquire(folder: Path, deadline: float, timeout_s: float) -> tuple[Path, int
             path = _node_local(folder)
             os.close(descriptor)
             continue
+        if taken and _still_there(path, descriptor):
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{os.getpid()} {socket.gethostname()}".encode())
+            return path, descriptor
+        holder = os.pread(descriptor, 300, 0).decode(errors="replace")
         os.close(descriptor)
+        if not taken and time.monotonic() > deadline:
+            raise _held(folder, holder, timeout_s)
         time.sleep(POLL_S)
 
 

@@ -1,4 +1,4 @@
-"""What differences come from, kept beside the results of their head.
+"""Where differences come from, kept beside the results of their head.
 
     ROOT/MACHINE/COMMIT8-ENV.explained.jsonl    a line for each base, case and metric: the newest one
 
@@ -28,7 +28,7 @@ ENDING = ".explained.jsonl"
 FORMAT = 1
 DIGITS = 6
 MOST_KERNELS = 20
-"""Kernels, and ways of copying, that are kept of those that changed."""
+"""How many of the kernels and copies that changed are kept."""
 MOST_LETTERS = 300
 """Of a kernel's name, which has its template arguments, and of what it was launched for."""
 
@@ -37,7 +37,7 @@ MOST_LETTERS = 300
 
 
 def keep_explanation(root: Path, found: KeptExplanation) -> Path:
-    """Keep it in place of an older one of the same sides, case and metric. Raises StoreError."""
+    """Keep it, replacing an older one of the same sides, case and metric. Raises StoreError."""
     path = folder_of(root, found.machine) / (file_stem(found.head, found.environment) + ENDING)
     line = {
         "format": FORMAT,
@@ -64,7 +64,7 @@ def united_explanations(parts: Iterable[bytes]) -> bytes:
 
 
 def _key(line: Any) -> str:
-    """What it explains; empty for what this version cannot tell."""
+    """The sides, case and metric it explains; empty if this version cannot tell."""
     try:
         about = line["found"]["comparison"]
         return json.dumps([line["head"], line["environment"], about["case"], about["metric"]["name"], line["base"]])
@@ -78,7 +78,7 @@ def _date(line: Any) -> float:
 
 
 def _kept(found: Explained) -> Explained:
-    """What is kept of it."""
+    """The part of it that is kept."""
     seen = found.comparison
     about = Comparison(
         seen.case,
@@ -118,7 +118,7 @@ def _named(use: KernelUse | None) -> KernelUse | None:
 
 
 def _lean(value: Any) -> Any:
-    """As JSON has it, without the fields that have their default; numbers that JSON lacks as strings."""
+    """In JSON's terms, without fields that have their default; numbers that JSON lacks as strings."""
     if dataclasses.is_dataclass(value):
         named = ((each, getattr(value, each.name)) for each in dataclasses.fields(value))
         return {each.name: _lean(own) for each, own in named if own != each.default}
@@ -133,7 +133,7 @@ def _lean(value: Any) -> Any:
 
 
 def explanations_in(root: Path) -> Iterator[KeptExplanation]:
-    """All that are kept below `root`. What cannot be read is left out."""
+    """All explanations kept below `root`, except unreadable ones."""
     for folder, machine in loading.machine_folders(root):
         for path in files_of_explanations(folder):
             for text in (loading.read(path, bytes, []) or b"").split(b"\n"):

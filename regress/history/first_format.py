@@ -1,7 +1,7 @@
-"""asv's first format of results (until 2019), as the second: what `asv update` makes of it.
+"""Converts asv's first format of results (until 2019) into the second, as `asv update` does.
 
-A result was a number, or an object of `result`, `params`, `samples` and `stats`; versions, starts and durations stood beside
-the results, by name. What a file of that time may lack stays empty.
+A result was a number, or an object of `result`, `params`, `samples` and `stats`; versions, starts and durations were separate,
+by name. Fields that a file of that time may lack stay empty.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ STATS = ("ci_99_a", "ci_99_b", "q_25", "q_75", "number", "repeat")
 
 
 def updated(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of a file of version 2. Raises KeyError, TypeError or AttributeError where it is none of version 1."""
+    """The content of a file of version 2. Raises KeyError, TypeError or AttributeError if the input is not of version 1."""
     beside = {
         name: content.get(key) or {} for name, key in (("version", "benchmark_version"), ("started_at", "started_at"))
     }
@@ -61,5 +61,5 @@ def _stats(stats: list[Any] | None) -> dict[str, Any]:
 
 
 def _environment(python: str, requirements: Mapping[str, str]) -> str:
-    """The name of an environment as asv made it then: Python, and what is installed in it."""
+    """The name of an environment as asv made it then: Python and the installed packages."""
     return "-".join([f"py{python}", *(f"{name}{version or ''}" for name, version in sorted(requirements.items()))])

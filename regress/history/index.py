@@ -1,7 +1,7 @@
-"""The index: what was read of results_dir, kept in a cache by benchmark, so that a history is read once.
+"""The index: what was read of results_dir, kept in a cache by benchmark, so a history is read only once.
 
-A file that changes is a new source: nothing in the index is ever changed, and what two processes read at once is only there
-twice. It is never needed: where it cannot be read it is made anew, and where it cannot be written it stays in memory.
+A changed file is a new source: nothing in the index is ever modified, and what two processes read at once is simply there
+twice. The index is optional: an unreadable one is rebuilt, and if it cannot be written, it stays in memory.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from regress.history.states import State
 
 FORMAT = 5
 WAIT_S = 2.0
-"""For another process that writes; after that what is missing stays in memory."""
+"""How long to wait for another process that writes; after that, missing parts stay in memory."""
 SETTLED_NS = 2 * 10**9
 """A file that changed less than this ago may change again without its time telling: it is read again the next time."""
 LEFT_OVER = 3
-"""How many times as many sources as there are may be known, before the index is made anew."""
+"""The index is rebuilt once it knows this many times as many sources as exist."""
 
 T = TypeVar("T")
 
 _BROKEN = (sqlite3.Error, msgspec.MsgspecError, ValueError, TypeError)
-"""What a damaged index raises: SQLite gives what stands there, of whatever kind."""
+"""Exceptions from a damaged index: SQLite returns whatever is stored, of any type."""
 _ABOUT = msgspec.msgpack.Decoder(dict[int, Source])
 _ROUNDS, _ROUND_TEXTS = msgspec.msgpack.Decoder(list[Rounds]), msgspec.msgpack.Decoder(list[msgspec.Raw])
 
@@ -52,7 +52,7 @@ class Held(NamedTuple):
 
 
 class Index:
-    """What the sources of `root` hold. `facts` are the names of the facts of rounds that are kept."""
+    """The contents of the sources of `root`. `facts` are the names of the facts of rounds that are kept."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Index:
         """Which process has made this, and which one the connections are for."""
         self._as_read: list[int] = []
         """Versions of those that are files, before what their sources are was read."""
-        self._reader = rows.Reader()
+        self._reader = rows.RowReader()
         self._left_over = False
         """Whether there is something of sources that are no longer there."""
         self.sources: dict[int, Source] = {}
@@ -85,11 +85,11 @@ class Index:
     # -- reading ---------------------------------------------------------------------------------------------------------
 
     def names(self, sources: Container[int]) -> list[str]:
-        """The benchmarks that any of these sources holds."""
+        """The benchmarks in any of these sources."""
         return self._sure(lambda: self._names(sources))
 
     def sources_of(self, name: str) -> frozenset[int]:
-        """The sources that hold the benchmark; one object for benchmarks that stand in the same ones, as most do."""
+        """The sources that hold the benchmark; the same object for benchmarks with the same sources, as for most."""
         return self._sure(lambda: self._sources_of(name))
 
     def held(self, name: str) -> Held:
@@ -97,11 +97,11 @@ class Index:
         return self._sure(lambda: self._held(name))
 
     def texts(self, name: str) -> dict[int, bytes]:
-        """For each source, what it holds of the benchmark, as it is kept."""
+        """For each source, its data for the benchmark, as stored."""
         return self._sure(lambda: self._texts(name))
 
     def _sure(self, read: Callable[[], T]) -> T:
-        """What `read` gives; where the index turns out to be broken, it is made anew first."""
+        """The result of `read`; if the index turns out to be broken, it is rebuilt first."""
         try:
             return read()
         except _BROKEN:
@@ -114,7 +114,7 @@ class Index:
             return read()
 
     def _names(self, sources: Container[int]) -> list[str]:
-        """Which sources hold a name takes long to tell for all names, and need not be told where any will do."""
+        """Finding the sources of every name takes long, and is unnecessary if any source will do."""
         names = dict.fromkeys(name for (name,) in self._select("SELECT name FROM names"))
         as_it_was = self._as_read == [_version(each) for each in self._databases[: len(self._as_read)]]
         any_will_do = (
@@ -197,7 +197,7 @@ class Index:
         return found
 
     def _of(self, table: str, name: str, read: Callable[[bytes], Iterable[T]]) -> dict[int, T]:
-        """What each source holds of that name, also sources that are no longer there."""
+        """Each source's data for that name, also for sources that no longer exist."""
         found: dict[int, T] = {}
         for sources, data in self._select(f"SELECT sources, data FROM {table} WHERE name = ?", name):
             found.update(zip(array("q", sources), read(data), strict=True))
@@ -210,12 +210,12 @@ class Index:
             yield from database.execute(query, values)
 
     def _reopen(self) -> None:
-        """In a forked process, which must not use the connections of the other to files (sqlite.org/howtocorrupt.html, 2.6);
-        what is in memory is its own. Raises ValueError where a file is another one by now."""
-        names = [f"{path.absolute().as_uri()}?mode=rw" for path, _ in self._opened]  # what is gone is not made anew
+        """In a forked process, which must not use the other's connections to files (sqlite.org/howtocorrupt.html, 2.6); memory
+        is its own. Raises ValueError if a file has been replaced."""
+        names = [f"{path.absolute().as_uri()}?mode=rw" for path, _ in self._opened]  # what is gone is not made again
         files = [sqlite3.connect(each, uri=True, timeout=WAIT_S, check_same_thread=False) for each in names]
         if not all(os.path.samestat(path.stat(), was) for path, was in self._opened):
-            raise ValueError("the index was made anew meanwhile")
+            raise ValueError("the index was rebuilt meanwhile")
         self._inherited = self._databases  # not to be closed here
         self._databases = [*files, *self._databases[len(files) :]]
         self._process = os.getpid()
@@ -246,7 +246,7 @@ class Index:
         return {key: state for key, state in states.items() if key not in self.sources}
 
     def _open(self) -> None:
-        """Open the index that is there; remove it where it is broken, or mostly of files that are no longer so."""
+        """Open the existing index; remove it if it is broken, or mostly about files that have changed."""
         known: dict[int, Source] = {}
         try:
             for path in filter(Path.exists, self._paths):
@@ -281,7 +281,7 @@ class Index:
 
 
 def _only(found: dict[int, T], sources: Set[int]) -> dict[int, T]:
-    """What is of these sources."""
+    """The part that belongs to these sources."""
     return found if found.keys() <= sources else {key: each for key, each in found.items() if key in sources}
 
 

@@ -29,7 +29,7 @@ from regress.history.sources import Content, Source, read_source
 from regress.history.states import State
 
 BATCH_BYTES = 8 * 2**20
-"""Of files that are read before what they hold is written: few enough that memory is used again, and not asked for anew."""
+"""Files that are read before their contents are written: few enough to reuse memory instead of allocating more."""
 SHARED_BYTES = 16 * 2**20
 """Of files from which on another process helps; each counts as FILE_BYTES more than it has."""
 FILE_BYTES = 6_000
@@ -44,12 +44,12 @@ CREATE INDEX rows_of ON rows (name, sources);
 CREATE INDEX rounds_of ON rounds (name, sources);
 """
 NEW = "PRAGMA page_size = 32768; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
-"""Nothing has to survive the death of who makes a file that has no name yet."""
+"""Nothing has to survive a crash while a file has no final name yet."""
 
 T = TypeVar("T")
 
 Progress = Callable[[int, int], None]
-"""Called with the bytes read so far, and all that have to be."""
+"""Called with the bytes read so far, and the total."""
 
 
 def make(paths: Sequence[Path], states: Mapping[int, State], facts: Collection[str], progress: Progress) -> None:
@@ -68,7 +68,7 @@ def no_progress(done: int, total: int) -> None:
 def in_memory(
     states: Mapping[int, State], facts: Collection[str], progress: Progress
 ) -> tuple[sqlite3.Connection, dict[int, Source]]:
-    """A database of its own for what has no place elsewhere."""
+    """A separate database for data that fits nowhere else."""
     database = sqlite3.connect(":memory:", check_same_thread=False)
     database.executescript(TABLES)
     return database, read_into(database, states, facts, progress)
@@ -155,7 +155,7 @@ def _by_name(held: Mapping[int, Mapping[str, T]]) -> dict[str, _Column[T]]:
 
 
 def _shared_out(states: Mapping[int, State]) -> tuple[dict[int, State], dict[int, State]]:
-    """What this process reads, and what another one does; nothing where that would not pay or a fork is not safe."""
+    """The share of this process and of another one; nothing if that would not pay or a fork is not safe."""
     total = sum(_size(state) for state in states.values())
     if total < SHARED_BYTES or (os.cpu_count() or 1) < 2 or threading.active_count() > 1:
         return dict(states), {}
@@ -175,7 +175,7 @@ def _size(state: State) -> int:
 
 @contextmanager
 def _helper(path: Path, states: Mapping[int, State], facts: Collection[str]) -> Iterator[None]:
-    """Make the file in a forked process meanwhile. Where that fails nothing is said: what is missing, this process reads."""
+    """Make the file in a forked process. If that fails, nothing is reported: this process reads what is missing."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads in libraries, which the work does not use
         helper = os.fork()

@@ -15,20 +15,20 @@ T = TypeVar("T")
 
 _STRING_OR_BARE = re.compile(rb'"(?:[^"\\]|\\.)*"|NaN|-?Infinity', re.DOTALL)
 _QUOTED = {b"NaN": b'"N"', b"-Infinity": b'"-Infini"', b"Infinity": b'"Infini"'}
-"""Strings that are as long as what they stand for: a text is copied, and nothing in it is moved."""
+"""Strings of the same length as the words they replace, so nothing in a copied text moves."""
 NUMBERS = {"N": float("nan"), "Infini": float("inf"), "-Infini": float("-inf")}
 """The numbers that JSON lacks, by the strings that `strict` makes of them."""
 
 
 _SHAPES = bytes.maketrans(b"123456789E+[]{}:,-\t\n\r", b"000000000ee          ")
-"""Digits alike, and alike what stands around a number: what is sought in a text is sought once."""
+"""All digits the same, and all separators of numbers the same, so one search finds every pattern."""
 _MANY_DIGITS = b" " + b"0" * 20
 _HIGH_POWER = re.compile(rb"e0{3,} ")
 
 
 def has_huge_numbers(data: bytes, powers: bool = True) -> bool:
-    """Whether there may be a whole number of more than 64 bits, or with `powers` one that no float holds. It is quick, and sees
-    some where there are none."""
+    """Whether there may be an integer of more than 64 bits or, with `powers`, one that no float can hold. A quick test with
+    false positives."""
     shapes = data.translate(_SHAPES) + b" "
     return (
         shapes.startswith(_MANY_DIGITS[1:]) or _MANY_DIGITS in shapes or (powers and bool(_HIGH_POWER.search(shapes)))
@@ -67,7 +67,7 @@ def _quoted(data: bytes) -> bytes:
 
 
 def strict(data: bytes) -> bytes:
-    """The text with its bare NaN, Infinity and -Infinity as strings; what stands inside of strings is not touched."""
+    """The text with its bare NaN, Infinity and -Infinity as strings; the inside of strings is unchanged."""
     if b"NaN" not in data and b"Infinity" not in data:
         return data
     if b"\\" in data or b"\0" in data:

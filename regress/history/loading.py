@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from regress.errors import quoted
 from regress.files import read_bytes
-from regress.history.reading import AsvRow, Reader
+from regress.history.reading import AsvRow, TableReader
 from regress.history.recorded import CommitResults, Loaded, Recorded, SkippedFile, put_together
 from regress.history.results_file import (
     BENCHMARKS_VERSION,
@@ -31,19 +31,19 @@ from regress.model import Machine
 
 BENCHMARKS_FILE = "benchmarks.json"
 ANCHOR = "@"
-"""Stands between the two hashes in the name of an anchor's sidecar."""
+"""Separates the two hashes in the name of an anchor's sidecar."""
 MACHINE_FILE = "machine.json"
 ANCHORED = rf"(?:{ANCHOR}[0-9a-f]{{8}})?"
-"""In the name of a file: that it may be of an anchor."""
+"""Part of a file's name that marks it as a possible anchor's."""
 
 T = TypeVar("T")
 
 
 def load(root: Path, revision_sha: str, machine_name: str | None, environment: str | None) -> Loaded:
-    """What `root` holds of the commit, by machine and environment; see Store.load."""
+    """The results of the commit below `root`, by machine and environment; see Store.load."""
     skipped: list[SkippedFile] = []
     recorded = []
-    reader: Reader | None = None
+    reader: TableReader | None = None
     twice = doubled(root)
     for folder, name in machine_folders(root, machine_name):
         machine: Machine | None = None
@@ -53,7 +53,7 @@ def load(root: Path, revision_sha: str, machine_name: str | None, environment: s
             if stem in twice.get(folder, ()):
                 skipped.append(is_double(folder, stem, name))
                 continue
-            reader = reader or Reader(read_benchmarks(root, skipped))
+            reader = reader or TableReader(read_benchmarks(root, skipped))
             machine = machine or read_machine(folder, name, skipped)
             found = _recorded(folder, stem, machine, reader, skipped)
             if found is None or not found.commit_sha.startswith(revision_sha):
@@ -82,7 +82,7 @@ def commits(root: Path, machine_name: str | None) -> tuple[CommitResults, ...]:
 
 
 def read(path: Path, parse: Callable[[bytes], T], skipped: list[SkippedFile]) -> T | None:
-    """The file's content; None where there is none, or where it cannot be read and is now in `skipped`."""
+    """The file's content; None if it does not exist, or is unreadable and now in `skipped`."""
     try:
         return parse(read_bytes(path))
     except FileNotFoundError:
@@ -113,7 +113,7 @@ def _machine_file(folder: Path, skipped: list[SkippedFile]) -> dict[str, Any]:
 
 
 def read_sidecar(path: Path, machine: str, skipped: list[SkippedFile]) -> Sidecar:
-    """The sidecar; an empty one where there is none, or where it is of another machine than its folder's."""
+    """The sidecar; empty if it does not exist, or belongs to another machine than its folder."""
     side = read(path, parse_sidecar, skipped) or Sidecar()
     if side.header is not None and (wrong := wrong_machine(path, machine, side.header.machine)):
         skipped.append(wrong)
@@ -122,7 +122,7 @@ def read_sidecar(path: Path, machine: str, skipped: list[SkippedFile]) -> Sideca
         why = f"{_of_lines(side.unreadable, 'cannot be read')}: a writer was killed, or a merge went wrong"
         skipped.append(SkippedFile(path, why, "remove those lines; the other rounds are used"))
     if side.doubled:
-        why = f"{_of_lines(side.doubled, 'repeat rounds')}: a merge or a copy has put them there twice"
+        why = f"{_of_lines(side.doubled, 'repeat rounds')}: a merge or copy duplicated them"
         skipped.append(SkippedFile(path, why, "remove those lines; each round counts once"))
     return side
 
@@ -133,7 +133,7 @@ def _of_lines(numbers: Sequence[int], words: str) -> str:
 
 
 def read_results(path: Path, machine: str, skipped: list[SkippedFile]) -> ResultsFile | None:
-    """asv's file; None where there is none, where it cannot be read, or where it is of another machine than its folder's."""
+    """asv's file; None if it does not exist, is unreadable, or belongs to another machine than its folder."""
     file = read(path, parse_results, skipped)
     if file is None:
         return None
@@ -146,7 +146,7 @@ def read_results(path: Path, machine: str, skipped: list[SkippedFile]) -> Result
 
 
 def wrong_machine(path: Path, machine: str, named: Any) -> SkippedFile | None:
-    """What is wrong with a file of results that names a machine, in the folder of `machine`; None where it is the same."""
+    """The error of a results file that names a machine, in the folder of `machine`; None if they match."""
     if named == machine:
         return None
     told = path.parent / MACHINE_FILE
@@ -170,8 +170,8 @@ class MachineFolder(NamedTuple):
 def machine_folders(root: Path, machine_name: str | None = None) -> Iterator[MachineFolder]:
     """The folders of that machine below `root`, or of any, by their names.
 
-    As asv has it, a machine is what machine.json says, whatever its folder is called and however deep it lies. A folder of
-    `root` without one is of the machine that it is called after.
+    As in asv, machine.json names the machine, whatever its folder is called and however deep it is. A folder of `root` without
+    one belongs to the machine that it is named after.
     """
     for path in _folders(root):
         if path.parent == root or (path / MACHINE_FILE).is_file():
@@ -182,9 +182,9 @@ def machine_folders(root: Path, machine_name: str | None = None) -> Iterator[Mac
 
 
 def doubled(root: Path) -> dict[Path, set[str]]:
-    """By folder: the results, by the names of their files less the ending, that another folder of the same machine has too. A
-    folder that was copied with its machine.json would have every round count twice. What the folder has that is called after
-    the machine counts, or else the first one."""
+    """By folder: the results, by their file names without the ending, that another folder of the same machine has too. In a
+    folder that was copied with its machine.json, every round would count twice. The folder named after the machine counts, or
+    else the first one."""
     by_machine: dict[str, list[Path]] = {}
     for path, machine in machine_folders(root):
         by_machine.setdefault(machine, []).append(path)
@@ -205,7 +205,7 @@ def is_double(folder: Path, stem: str, machine: str) -> SkippedFile:
 
 
 def folders_of_no_machine(root: Path) -> Iterator[Path]:
-    """The folders that have results, and of which nothing says whose: asv passes them over, too."""
+    """Folders with results that do not name a machine; asv ignores them, too."""
     named = {folder.path for folder in machine_folders(root)}
     yield from (path for path in _folders(root) if path not in named and next(path.glob("*.json"), None) is not None)
 
@@ -220,8 +220,7 @@ def _folders(root: Path) -> list[Path]:
 
 
 def results_in(root: Path) -> Iterator[tuple[str, str]]:
-    """Machine and name of file, less its ending, of every result in a folder of `root`, and of what was measured again as an
-    anchor."""
+    """Machine and file name, without its ending, of every result in a folder of `root`, and of every anchor measured again."""
     for folder, machine in machine_folders(root):
         if folder.parent != root:
             continue
@@ -229,7 +228,7 @@ def results_in(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def anchors_in(root: Path, machine_name: str | None = None) -> Iterator[tuple[str, Path]]:
-    """Machine and sidecar of what was measured again beside other commits."""
+    """Machine and sidecar of commits measured again beside others."""
     twice = doubled(root)
     for folder, machine in machine_folders(root, machine_name):
         paths = sorted(folder.glob(f"*{ANCHOR}*{ENDING}"))
@@ -244,7 +243,9 @@ def _stems(folder: Path, anchor: str = "") -> list[str]:
     return sorted({match[1] for match in matches if match is not None})
 
 
-def _recorded(folder: Path, stem: str, machine: Machine, reader: Reader, skipped: list[SkippedFile]) -> Recorded | None:
+def _recorded(
+    folder: Path, stem: str, machine: Machine, reader: TableReader, skipped: list[SkippedFile]
+) -> Recorded | None:
     side_path, file_path = folder / (stem + ENDING), folder / f"{stem}.json"
     side = read_sidecar(side_path, machine.name, skipped)
     file = read_results(file_path, machine.name, skipped)

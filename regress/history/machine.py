@@ -14,10 +14,11 @@ from regress.model import Machine
 
 
 def this_machine(name: str = "") -> Machine:
-    """This machine under `name`, else under the name that asv's own machine file has for it, else under the host's name.
+    """This machine under `name`, else under its name in asv's own machine file, else under the host's name.
 
-    The facts are asv's (os, arch, cpu, num_cpu, ram), as strings; what the user told asv about that machine wins over what is
-    detected. Raises StoreError where asv's machine file cannot be read: guessing could file results under a wrong machine.
+    The facts are asv's (os, arch, cpu, num_cpu, ram), as strings; what the user told asv about that machine wins over
+    detection. Raises StoreError if asv's machine file cannot be read, because guessing could file results under a wrong
+    machine.
     """
     known = _asv_machines()
     host = platform.node() or "unknown"
@@ -39,7 +40,7 @@ def detected_facts() -> dict[str, str]:
 
 
 def _asv_machines() -> dict[str, dict[str, Any]]:
-    """The machines in asv's `~/.asv-machine.json`, by name; empty where there is no such file."""
+    """The machines in asv's `~/.asv-machine.json`, by name; empty without such a file."""
     path = Path(os.path.expanduser("~/.asv-machine.json"))
     try:
         data = loads(read_bytes(path))

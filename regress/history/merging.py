@@ -1,11 +1,11 @@
-"""Results of other folders into results_dir: the shards of one run, or the histories of several machines.
+"""Merges results of other folders into results_dir: the shards of one run, or the histories of several machines.
 
-What several folders have of one commit on one machine in one environment becomes one result, see uniting.py; what they have of
-different ones comes to stand side by side. Nothing that results_dir has is lost.
+Results of one commit on one machine in one environment become one result, see uniting.py; all others are kept apart. Nothing
+in results_dir is lost.
 
-Whether all of it belongs together is looked at before anything is written. Then it goes file by file, each written whole or not
-at all, and under the lock of results_dir: who is killed in between, or is refused for a file that changed meanwhile, runs the
-same command again, which does the rest.
+Before anything is written, the merge checks that everything belongs together. Then it proceeds file by file, each written
+completely or not at all, under the lock of results_dir. After a kill, or a refusal because a file changed in between, the same
+command finishes the rest.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class _Folder:
 
 
 class Merging:
-    """A merge of `sources` into `root`: `take` each of `results`, then `finish`. Raises StoreError where a folder holds no
-    results, and where one name stands for two commits, environments or machines."""
+    """A merge of `sources` into `root`: `take` each of `results`, then `finish`. Raises StoreError if a folder holds no
+    results, or if one name means two commits, environments or machines."""
 
     def __init__(self, root: Path, sources: Sequence[Path], lock_timeout_s: float = LOCK_TIMEOUT_S) -> None:
         self._root, self._lock_timeout_s = root, lock_timeout_s
@@ -109,7 +109,7 @@ class Merging:
             raise StoreError(
                 f"cannot merge {folder.root}: {name} there and in {where} are not of one commit and environment",
                 why=f"it is of {' in '.join(part.whose)}, and here of {' in '.join(known)}",
-                fix="name one of the environments otherwise where it is measured, or leave that folder out",
+                fix="rename one of the environments where it is measured, or leave that folder out",
             )
         folder.results.add(result)
         folder.commits.add(part.whose[0])
@@ -125,13 +125,13 @@ class Merging:
                         f"cannot merge {root}: its {machine} is another machine than that of {where}",
                         why=f"{key} is {value!r} there, and {before!r} here",
                         fix=f"measure there under another name than {quoted(machine)} (--machine NAME); "
-                        "if it is one machine, let both machine.json say the same",
+                        "if it is one machine, make both machine.json agree",
                     )
 
     # -- one result ------------------------------------------------------------------------------------------------------
 
     def take(self, machine: str, stem: str) -> None:
-        """Merge one result: its sidecars by their rounds, asv's files by their cells, and asv's rows anew from the rounds."""
+        """Merge one result: sidecars by rounds, asv's files by cells; asv's rows are computed again from the rounds."""
         name = f"{machine}/{stem}"
         with disk.locked(self._root, self._lock_timeout_s):
             here = self._parts.part(self._root, machine, stem)
@@ -150,7 +150,7 @@ class Merging:
                 self._write(name, united_lines(lines), [part.file for part in parts if part.file is not None])
 
     def _write(self, name: str, data: bytes, files: Sequence[ResultsFile]) -> None:
-        """The sidecar comes last: where it has all lines, asv's rows have been made of them."""
+        """The sidecar comes last: once it has all lines, asv's rows have been made from them."""
         if files:
             united = united_results(files)
             rows, _ = rows_of_sidecar(sidecar.parse(data), united.rows)
@@ -162,7 +162,7 @@ class Merging:
     # -- what is there once ----------------------------------------------------------------------------------------------
 
     def finish(self) -> tuple[Merged, ...]:
-        """Merge what describes machines and benchmarks, and what was explained; gives what each source brought."""
+        """Merge descriptions of machines and benchmarks, and explanations; returns what each source contributed."""
         with disk.locked(self._root, self._lock_timeout_s):
             self._finish_benchmarks()
             self._finish_explanations()
@@ -223,7 +223,7 @@ class Merging:
 
 
 def _require_results(source: Path, root: Path) -> None:
-    """Raise StoreError where nothing of `source` can be merged into `root`."""
+    """Raise StoreError if nothing of `source` can be merged into `root`."""
     if not source.is_dir():
         raise StoreError(f"there is no folder {source}", fix="name the folder that a run had as its results_dir")
     if source.resolve() == root.resolve():
@@ -233,7 +233,7 @@ def _require_results(source: Path, root: Path) -> None:
     if not _has_results(source):
         below = _below(source)
         why = "a folder of results has a folder of each machine, with files COMMIT-ENVIRONMENT.json"
-        fix = quoted("regress", "merge", *below) if below else "look whether that run has recorded anything"
+        fix = quoted("regress", "merge", *below) if below else "check whether that run recorded anything"
         raise StoreError(f"there are no results in {source}", why=why, fix=fix)
 
 
@@ -242,6 +242,6 @@ def _has_results(folder: Path) -> bool:
 
 
 def _below(source: Path) -> list[str]:
-    """Folders of results that stand in `source`, as an archive of a run has them."""
+    """Folders of results inside `source`, as in an archive of a run."""
     found = dict.fromkeys(path.parent.parent for path in sorted(source.rglob(MACHINE_FILE)))
     return [str(path) for path in found if _has_results(path)][:20]

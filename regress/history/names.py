@@ -1,8 +1,8 @@
-"""Which metric stands under which name of asv's files, and the entries of benchmarks.json.
+"""Which metric has which name in asv's files, and the entries of benchmarks.json.
 
-asv keeps one value a name. A benchmark's own name has what asv itself would measure, or for a type of ours the metric the
-case is about; every further metric has a name of its own, `name.metric`. `asv run` rewrites benchmarks.json without those
-names, and asv then shows nothing of them: which there are is kept in a file of ours, so that the next write restores them.
+asv keeps one value for each name. A benchmark's own name has what asv itself would measure or, for our types, the main metric;
+every further metric is called `name.metric`. `asv run` rewrites benchmarks.json without those names and then hides them, so we
+keep the list in a file of our own, and the next write restores them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _PLAIN = (
 
 
 def own_metric(name: str, kind: str) -> str:
-    """The metric under the own name of a benchmark of asv's type `kind`, where nothing else is known of it."""
+    """The metric under the own name of a benchmark of asv's type `kind`, if nothing else is known about it."""
     return _our_metric(name) or _ASV_METRICS.get(kind, "value")
 
 
@@ -129,8 +129,8 @@ def further_entry(name: str, entry: Mapping[str, Any], metric: str, unit: str) -
 def benchmark_of(name: str, entry: Mapping[str, Any], version: str | None, params: list[list[str]]) -> Benchmark:
     """The benchmark behind a row of asv's file.
 
-    `version` and `params` are the row's, because benchmarks.json only knows the newest; `entry` may be empty, then the type
-    is told by the name. What authors may declare as they like (a type, a unit) is left out where it is of another kind.
+    `version` and `params` come from the row, because benchmarks.json only knows the newest; if `entry` is empty, the name
+    gives the type. Free declarations of authors (a type, a unit) are ignored if they have the wrong type.
     """
     kind, program = _text(entry, "type") or _type_by_name(name), _text(entry, PROGRAM)
     metric = (program and _text(entry, "metric")) or own_metric(name, kind)

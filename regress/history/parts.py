@@ -28,11 +28,11 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Part:
-    """One result as one folder has it: the sidecar and asv's file, as far as they are there."""
+class ResultPart:
+    """One result in one folder: the sidecar and asv's file, if present."""
 
     whose: tuple[str, ...] | None = None
-    """Commit and environment, of an anchor also what it was measured beside; None where nothing can be used."""
+    """Commit and environment, for an anchor also what it was measured beside; None if nothing can be used."""
     data: bytes = b""
     file: ResultsFile | None = None
 
@@ -43,8 +43,8 @@ class Part:
         cells = ((name, cells_of(row)) for name, row in self.file.rows.items())
         return frozenset((name, params, repr(cell)) for name, row in cells for params, cell in row.items())
 
-    def has_all_of(self, other: Part) -> bool:
-        """Whether all that the other one holds stands here as it is there. A quick look: most of a history never changes."""
+    def has_all_of(self, other: ResultPart) -> bool:
+        """Whether everything in the other one is here unchanged. A quick check, because most of a history never changes."""
         if not set(other.data.split(b"\n")) <= set(self.data.split(b"\n")):
             return False
         return other.file is None or (self.file is not None and united_results([self.file, other.file]) == self.file)
@@ -60,7 +60,7 @@ class Parts:
         self._folders: dict[Path, list[loading.MachineFolder]] = {}
 
     def read(self, root: Path, name: str, parse: Callable[[bytes], T]) -> T | None:
-        """A file of a source, which is skipped and named where it cannot be read; one of results_dir is an error then."""
+        """A file of a source, which is skipped and named if unreadable; in results_dir that is an error."""
         if root == self._root:
             return for_merging(root / name, parse)
         skipped: list[SkippedFile] = []
@@ -69,7 +69,7 @@ class Parts:
         return found
 
     def folder(self, root: Path, machine: str, stem: str = "") -> str:
-        """The folder of that machine, and where it has several, the one with that result; as seen from `root`."""
+        """The folder of that machine, or, if it has several, the one with that result; relative to `root`."""
         if root == self._root:
             return machine
         if root not in self._folders:
@@ -84,8 +84,8 @@ class Parts:
             )
         return str(first.relative_to(root))
 
-    def part(self, root: Path, machine: str, stem: str) -> Part:
-        """The result, less what is said to be of another machine or commit."""
+    def part(self, root: Path, machine: str, stem: str) -> ResultPart:
+        """The result without what belongs to another machine or commit."""
         folder = self.folder(root, machine, stem)
         side_name, file_name = f"{folder}/{stem}{sidecar.ENDING}", f"{folder}/{stem}.json"
         header = self.read(root, side_name, sidecar.parse_header)
@@ -100,12 +100,12 @@ class Parts:
             named = (file.commit_hash, file.env_name)
             mine = (machine, *(whose or named))
             if self._strays(root, file_name, (str(file.params.get("machine")), *named), mine):
-                return Part(whose, data or b"")
+                return ResultPart(whose, data or b"")
             whose = named
-        return Part(whose, data or b"", file)
+        return ResultPart(whose, data or b"", file)
 
     def _results(self, root: Path, name: str) -> ResultsFile | None:
-        """asv's file. A malformed row of a source is named; one of results_dir would be lost, so that it is an error."""
+        """asv's file. A malformed row of a source is reported; in results_dir it would be lost, so it is an error."""
         if root == self._root:
             return for_merging(root / name, parse_whole_results)
         file = self.read(root, name, parse_results)
@@ -114,7 +114,7 @@ class Parts:
             self.skipped[SkippedFile(root / name, why, RESTORE)] = None
         return file
 
-    def lines(self, root: Path, name: str, part: Part) -> Lines:
+    def lines(self, root: Path, name: str, part: ResultPart) -> Lines:
         lines = lines_of(part.data)
         if lines.unreadable:
             why = f"{lines.unreadable} of its lines cannot be read: a writer was killed, or a merge went wrong"
@@ -123,8 +123,8 @@ class Parts:
         return lines
 
     def _strays(self, root: Path, name: str, says: tuple[str, ...], stands: tuple[str, ...]) -> bool:
-        """Whether a file of a source is of another machine than its folder, or of another commit than the sidecar beside it.
-        Raises StoreError for one of results_dir: it would be written over."""
+        """Whether a source's file belongs to another machine than its folder, or to another commit than the sidecar beside it.
+        Raises StoreError for one in results_dir, which would be overwritten."""
         if says == stands:
             return False
         path = root / name
@@ -132,7 +132,7 @@ class Parts:
             refuse_other(path, says, stands)
         other = says[0] != stands[0]
         fix = quoted("mv", path.parent, path.parent.parent / says[0]) if other else "remove the one that is wrong there"
-        why = f"it is of {', '.join(says)}, and stands among results of {', '.join(stands)}"
+        why = f"it is of {', '.join(says)}, but is among results of {', '.join(stands)}"
         self.skipped[SkippedFile(path, why, fix)] = None
         return True
 

@@ -1,7 +1,7 @@
-"""Rows of asv's files as tables, where there is no sidecar.
+"""Reads rows of asv's files as tables, if there is no sidecar.
 
-asv keeps the samples of a benchmark and drops which process took which, so a result of asv is one round, and says so. Its
-protocol has harness 0, asv's own way of measuring: such a value is not comparable with one of ours, but is with its like.
+asv keeps the samples of a benchmark but not which process took which, so a result of asv is one round, and says so. Its
+protocol has harness 0, asv's own way of measuring: such values are comparable with each other, but not with ours.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from regress.model import METRICS, Benchmark, Failure, Measured, Protocol, Round
 ASV_FLAG = "recorded by asv: round boundaries are unknown"
 ASV_HARNESS = 0
 NUMBERS = (float, int)
-"""The types of numbers in asv's files: a bool is none."""
+"""The types of numbers in asv's files; bool does not count."""
 FAILED = Failure("error", "failed (recorded without a reason)")
 SKIPPED = Failure("skipped", "skipped (recorded without a reason)")
 
@@ -30,7 +30,7 @@ Interval = tuple[float, float]
 
 
 class AsvRow(NamedTuple):
-    """A row of asv's file. What is a list has an item a case, or fewer; None among `results` is failed, NaN is skipped or not
+    """A row of asv's file. Lists have one item a case, or fewer; None among `results` means failed, NaN skipped or not
     measured."""
 
     axes: Axes
@@ -86,7 +86,7 @@ class AsvTable(NamedTuple):
                     yield case, row, failure_of(results[row])
 
     def without(self, covered: Collection[Params]) -> AsvTable | None:
-        """What is left of a single row beside the cases in `covered`. Nobody measured there what asv has no value for."""
+        """The rest of a single row, without the cases in `covered`. Cases without asv's value were not measured there."""
         nothing = {case for case, _, _ in self.failures()}
         left = [at for at, case in enumerate(self.cases) if case not in covered and at not in nothing]
         columns = {
@@ -128,7 +128,7 @@ def failure_of(result: Any) -> Failure:
         return FAILED
     if result != result:
         return SKIPPED
-    return Failure("error", f"the recorded value is no number: {str(result)[:100]}")
+    return Failure("error", f"the recorded value is not a number: {str(result)[:100]}")
 
 
 def is_number(value: Any) -> TypeGuard[float]:
@@ -136,7 +136,7 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 
 def interval_of(low: Any, high: Any) -> Interval | None:
-    """asv's 99 % interval; None where it has none, or one without ends because it took a single sample."""
+    """asv's 99 % interval; None if missing, or unbounded because of a single sample."""
     known = type(low) in NUMBERS and type(high) in NUMBERS and -math.inf < low <= high < math.inf
     return (low, high) if known else None
 
@@ -144,7 +144,7 @@ def interval_of(low: Any, high: Any) -> Interval | None:
 # -- rows to tables ------------------------------------------------------------------------------------------------------
 
 
-class Reader:
+class TableReader:
     """Makes tables of rows; `entries` are those of benchmarks.json. What many rows share is made once."""
 
     def __init__(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
@@ -205,7 +205,7 @@ def _column(rows: Sequence[AsvRow], benchmark: Benchmark, metric: str, length: i
 
 
 def _items(values: Sequence[Any] | None, length: int) -> Sequence[Any]:
-    """The values of a row's column, an item a case; what is short or missing leaves its place empty."""
+    """The values of a row's column, one item a case; short or missing ones leave their place empty."""
     if values is None:
         return (None,) * length
     return values if len(values) == length else [*values[:length], *(None for _ in range(length - len(values)))]
@@ -214,7 +214,7 @@ def _items(values: Sequence[Any] | None, length: int) -> Sequence[Any]:
 def _aligned(
     rows: Sequence[AsvRow], benchmark: Benchmark, metric: str, cases: tuple[Params, ...], own: tuple[Params, ...]
 ) -> Column:
-    """The column of a further metric in the order of `cases`, where its rows have the cases `own`."""
+    """The column of a further metric in the order of `cases`, if its rows have the cases `own`."""
     column = _column(rows, benchmark, metric, len(own))
     if own == cases:
         return column

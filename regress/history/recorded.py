@@ -1,4 +1,4 @@
-"""What is recorded of a commit on one machine in one environment: the sidecar's rounds, and what only asv's file has."""
+"""The results of a commit on one machine in one environment: the sidecar's rounds, and what only asv's file has."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from regress.history.cells import newest_alike, recorded_later
-from regress.history.reading import AsvRow, AsvTable, Reader
+from regress.history.reading import AsvRow, AsvTable, TableReader
 from regress.history.sidecar import Kept
 from regress.model import Benchmark, Machine, Round
 
@@ -37,7 +37,7 @@ class LeftOut(NamedTuple):
 
 
 def left_out(skipped: Iterable[SkippedFile]) -> list[LeftOut]:
-    """What was skipped, one a folder and reason. What to do is that of the first file."""
+    """What was skipped, one entry for each folder and reason, with the fix for the first file."""
     groups: dict[tuple[Path, str], dict[SkippedFile, None]] = {}
     for each in skipped:
         groups.setdefault((each.path.parent, each.why), {})[each] = None
@@ -51,11 +51,11 @@ def left_out(skipped: Iterable[SkippedFile]) -> list[LeftOut]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What is recorded of one commit on one machine in one environment; or of several, where all of it is one table of asv's:
-    `commit_sha` and `source` are those of the first one then.
+    """The results of one commit on one machine in one environment; or of several, if all of it is one table of asv's:
+    `commit_sha` and `source` are then those of the first one.
 
-    `rounds` of a case were all measured in one way; they have values, no samples. `benchmarks` are as they were then:
-    version and parameters are the recorded ones.
+    All `rounds` of a case were measured in the same way; they have values, no samples. `benchmarks` are as recorded: with the
+    version and parameters of that time.
     """
 
     commit_sha: str
@@ -64,11 +64,11 @@ class Recorded:
     rounds: tuple[Round, ...]
     benchmarks: Mapping[str, Benchmark]
     source: Path
-    """The sidecar, or asv's file where there is none."""
+    """The sidecar, or asv's file if there is no sidecar."""
     notes: tuple[str, ...] = ()
     """What was left out or preferred, in words."""
     asv: tuple[AsvTable, ...] = ()
-    """What only asv has recorded, where that is not among the rounds."""
+    """Results that only asv recorded, if they are not among the rounds."""
 
     def as_rounds(self) -> Recorded:
         """With what only asv has recorded as rounds too, one a case and commit."""
@@ -100,7 +100,7 @@ def of_asv(commit_sha: str, machine: Machine, environment: str, source: Path, ta
     return Recorded(commit_sha, machine, environment, (), defined, source, asv=every)
 
 
-def put_together(empty: Recorded, kept: Sequence[Kept], rows: Mapping[str, AsvRow], reader: Reader) -> Recorded:
+def put_together(empty: Recorded, kept: Sequence[Kept], rows: Mapping[str, AsvRow], reader: TableReader) -> Recorded:
     """`empty` with the rounds of its sidecar, and what asv's file has beyond them: benchmarks and cases that only it knows, and
     benchmarks that asv measured later."""
     if not kept:

@@ -1,4 +1,4 @@
-"""asv's result file: text to rows and back. Version 1 is read too; what is written is version 2.
+"""asv's result file: text to rows and back. Reads version 1 too; writes version 2.
 
 A file holds one row a benchmark; a row has one value a column, and most columns hold one item a parameter combination, in the
 order of `itertools.product`. A row may be shorter than the columns, the columns come in any order, and bare `NaN` and
@@ -23,9 +23,9 @@ RESULTS_VERSION = 2
 BENCHMARKS_VERSION = 2
 MACHINE_VERSION = 1
 LATEST_S = 253_402_300_800.0
-"""The year 10,000: no date can be made of what lies behind it."""
+"""The year 10,000: later times cannot become dates."""
 MOST_EMPTY = 100_000
-"""Cases of a row that has no items for them: 2 kB of parameters can multiply to more than any memory holds."""
+"""Limit of cases for a row that has no items for them: 2 kB of parameters can multiply to more than any memory holds."""
 
 STATS = ("ci_99_a", "ci_99_b", "q_25", "q_75", "number", "repeat")
 COLUMNS = (
@@ -40,7 +40,7 @@ COLUMNS = (
 )
 
 Row = dict[str, Any]
-"""A row by column, as it stands in the file."""
+"""A row by column, as in the file."""
 
 Axes = Sequence[Sequence[str]]
 """The values of each parameter."""
@@ -56,7 +56,7 @@ class FormatError(Exception):
 
 @dataclass(frozen=True)
 class Cell:
-    """What a row says of one parameter combination. `result`: None is failed, NaN is skipped or not measured."""
+    """A row's data for one parameter combination. `result`: None means failed, NaN skipped or not measured."""
 
     result: float | None
     samples: list[float] | None = None
@@ -65,7 +65,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class ResultsFile:
-    """Everything a file of results holds. `date` is the commit's, in milliseconds since the epoch."""
+    """The contents of a results file. `date` is the commit's, in milliseconds since the epoch."""
 
     commit_hash: str
     env_name: str
@@ -79,7 +79,7 @@ class ResultsFile:
     others: dict[str, Any] = field(default_factory=dict)
     """Keys that asv does not know."""
     malformed: tuple[str, ...] = ()
-    """What is left out because it is of another kind than it should be: "the row of x.time_f"."""
+    """What is left out because it has the wrong type: "the row of x.time_f"."""
 
 
 # -- names of files ------------------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def parse_results(data: bytes) -> ResultsFile:
             content = first_format.updated(content)
         columns, rows = content.pop("result_columns"), content.pop("results")
         if not all(isinstance(column, str) for column in columns):
-            raise ValueError("a column is no text")
+            raise ValueError("a column is not text")
         table = {name: _row(columns, row) for name, row in rows.items()}
         env_vars, durations = content.pop("env_vars", {}), content.pop("durations", {})
         wrong = [f"the row of {name}" for name, row in table.items() if row is None]
@@ -157,7 +157,7 @@ def parse_results(data: bytes) -> ResultsFile:
     except KeyError as error:
         raise FormatError(f"it has no {error}", RESTORE) from None
     except (AttributeError, TypeError, ValueError):
-        raise FormatError("its results are no table of rows", RESTORE) from None
+        raise FormatError("its results are not a table of rows", RESTORE) from None
     named = isinstance(found.commit_hash, str) and bool(found.commit_hash) and isinstance(found.env_name, str)
     if not named or not isinstance(found.params, dict) or not _is_time(found.date):
         raise FormatError("its commit, its environment or its machine is malformed", RESTORE)
@@ -173,14 +173,14 @@ def parse_whole_results(data: bytes) -> ResultsFile:
 
 
 def malformed(parts: Sequence[str]) -> str:
-    """In words, what is wrong with a file that has such parts."""
+    """The error, in words, of a file with such parts."""
     if len(parts) == 1:
         return f"{parts[0]} is malformed"
     return f"{len(parts)} parts of it are malformed, the first is {parts[0]}"
 
 
 def _row(columns: Sequence[str], values: Any) -> Row | None:
-    """The row by column, None where the columns that are read do not have the shape they should."""
+    """The row by column, None if the columns that are read do not have the shape they should."""
     if not isinstance(values, list):
         return None
     row = dict(zip(columns, values, strict=False))
@@ -210,7 +210,7 @@ def _taken_out(row: Row) -> list[str]:
 
 
 def too_many(axes: Sequence[Sequence[Any]], items: int) -> bool:
-    """Whether parameters multiply to more cases than may be laid out for this many items."""
+    """Whether parameters multiply to more cases than `items` items justify."""
     return math.prod(map(len, axes)) > max(items, MOST_EMPTY)
 
 
@@ -220,7 +220,7 @@ def _is_time(value: Any) -> bool:
 
 
 def is_seconds(value: Any) -> bool:
-    """Whether it is a time since the epoch, or a duration, of which a date can be made."""
+    """Whether it is a time since the epoch, or a duration, that can become a date."""
     return type(value) in (int, float) and abs(value) < LATEST_S
 
 
@@ -308,7 +308,7 @@ def serialize_json(content: Mapping[str, Any], version: int) -> bytes:
 
 
 def shortened(value: float, digits: int) -> float:
-    """The value to that many significant digits, as asv shortens what nobody reads more of."""
+    """The value rounded to `digits` significant digits, as asv shortens values that nobody reads to the last digit."""
     return float(f"{value:.{digits}g}")
 
 

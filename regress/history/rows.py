@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Cut(msgspec.Struct, array_like=True, omit_defaults=True, gc=False):
-    """A row up to what a history needs; what is long is unread."""
+    """The columns of a row that a history needs; long ones stay unparsed."""
 
     result: msgspec.Raw = NULL
     params: msgspec.Raw = NULL
@@ -33,7 +33,7 @@ class Cut(msgspec.Struct, array_like=True, omit_defaults=True, gc=False):
 
 
 class _Row(msgspec.Struct, array_like=True, gc=False):
-    """The same row, read: but for parameters, of which many rows have the same."""
+    """The same row, parsed, except for parameters, which many rows share."""
 
     result: Any = None
     params: msgspec.Raw = NULL
@@ -57,11 +57,11 @@ _VERSIONS = msgspec.json.Decoder(list[_Version])
 _TEXTS = msgspec.json.Decoder(list[msgspec.Raw])
 _LISTS_BEGIN = frozenset(b"[n")
 _RESULTS_BEGIN = _LISTS_BEGIN.union(b"-0123456789")
-"""A list or null; a result may also be a number that stands alone."""
+"""A list or null; a result may also be a single number."""
 
 
 def are_usual(rows: Collection[Cut]) -> bool:
-    """Whether the rows are such by what stands at their beginnings. What this refuses, the careful reader looks at."""
+    """Whether the rows look regular, judged by their beginnings. The careful reader handles everything refused here."""
     times = [row.started_at / 1000 for row in rows if row.started_at is not None]
     times += [row.duration for row in rows if row.duration is not None]
     return (
@@ -94,12 +94,12 @@ def versions(data: bytes) -> Iterator[str]:
 
 
 def texts(data: bytes) -> list[msgspec.Raw]:
-    """Of each row a text that nobody has to understand: it tells whether a row is as it was."""
+    """Opaque text for each row, which shows whether a row has changed."""
     return _TEXTS.decode(data)
 
 
 class _Once(dict[bytes, T]):
-    """What each text says: it is read once, so that what is alike is one object."""
+    """The parsed texts: each is parsed once, so equal ones share an object."""
 
     def __init__(self, read: Callable[[bytes], T]) -> None:
         super().__init__()
@@ -110,8 +110,8 @@ class _Once(dict[bytes, T]):
         return found
 
 
-class Reader:
-    """Reads rows. There may be millions, of which most are as they should be: a column at a time is looked at."""
+class RowReader:
+    """Reads rows. There may be millions, mostly regular, so it works a column at a time."""
 
     def __init__(self) -> None:
         self._axes = _Once(_axes)
@@ -145,7 +145,7 @@ _WORDS = tuple(f'"{word}"'.encode() for word in NUMBERS)
 
 
 def _axes(text: bytes) -> Axes | None:
-    """The parameters; None where the text has none."""
+    """The parameters; None if the text has none."""
     try:
         axes = msgspec.json.decode(text, type=list[list[Any]] | None)
     except msgspec.ValidationError:
@@ -154,7 +154,7 @@ def _axes(text: bytes) -> Axes | None:
 
 
 def _numbers(values: Any) -> list[Any] | None:
-    """An item a case. What stands there alone is the one of a plain benchmark."""
+    """One item a case. A single value belongs to a benchmark without parameters."""
     if values is None:
         return None
     every = values if type(values) is list else [values]

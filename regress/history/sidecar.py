@@ -40,8 +40,8 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True)
 class Header:
-    """Whose rounds these are. `date` is the commit's, in seconds; with `dirty` they are not the commit's own, with `beside` it
-    was measured again beside that commit."""
+    """The commit and machine of the rounds. `date` is the commit's, in seconds; with `dirty` they are not the commit's own,
+    with `beside` the commit was measured again beside that one."""
 
     commit: str
     date: float
@@ -58,7 +58,7 @@ class Header:
 
 @dataclass(frozen=True)
 class Kept:
-    """A round as it was kept: without samples; and what it was taken of, where that is known."""
+    """A stored round, without samples, and the benchmark it was taken of, if known."""
 
     round: Round
     benchmark: Benchmark | None = None
@@ -76,8 +76,8 @@ class Kept:
 
 @dataclass(frozen=True)
 class Sidecar:
-    """A sidecar, read. `unreadable` are the numbers of lines that are none (a killed writer, a merge gone wrong); `doubled` are
-    those of rounds that stand there already (a union merge, a copy): each round counts once."""
+    """A sidecar, read. `unreadable` are the numbers of malformed lines (a killed writer, a bad merge); `doubled` are those of
+    repeated rounds (a union merge, a copy): each round counts once."""
 
     header: Header | None = None
     kept: tuple[Kept, ...] = ()
@@ -109,7 +109,7 @@ def round_lines(
 def suite_lines(
     header: Header, runs: Collection[str], benchmarks: Collection[Benchmark], known: Collection[str]
 ) -> tuple[bytes, set[str]]:
-    """The lines that say of which benchmarks the rounds of these runs were taken."""
+    """The lines that say which benchmarks the rounds of these runs belong to."""
     definitions = [_benchmark_line(benchmark) for benchmark in benchmarks]
     ids = {line["name"]: line["id"] for line in definitions}
     return _new_lines(header, definitions, [{"is": "suite", "run": run, "benchmarks": ids} for run in runs], known)
@@ -173,7 +173,7 @@ def _measured_line(measured: Measured) -> Line:
 
 
 def _spread(samples: list[float]) -> float | None:
-    """Standard deviation of the logarithms of the samples; None where they have none."""
+    """Standard deviation of the logarithms of the samples, or None without samples."""
     if len(samples) < 2 or not all(0 < sample < math.inf for sample in samples):
         return None
     logs = [math.log(sample) for sample in samples]
@@ -182,12 +182,12 @@ def _spread(samples: list[float]) -> float | None:
 
 
 def _benchmark_line(benchmark: Benchmark) -> Line:
-    """A benchmark without asv's entry: that has its code, and benchmarks.json has it."""
+    """A benchmark without asv's entry, which contains its code and is in benchmarks.json."""
     return _asdict_line("benchmark", dataclasses.replace(benchmark, asv={}))
 
 
 class _Same:
-    """A benchmark as a key: it is the same where it is the same object."""
+    """A benchmark as a key, equal only to the same object."""
 
     def __init__(self, benchmark: Benchmark) -> None:
         self.benchmark = benchmark
@@ -268,7 +268,7 @@ class _Reader:
         self._doubled: list[int] = []
 
     def line(self, number: int, text: bytes) -> None:
-        """Take a line, or take note that it is none."""
+        """Add a line, or note that it is malformed."""
         try:
             self._take(number, _a(dict, loads(text)))
         except (ValueError, KeyError):
@@ -330,19 +330,19 @@ class _Reader:
 def _a(kind: type[T], value: Any) -> T:
     """The value, which is of that type. Raises ValueError."""
     if not isinstance(value, kind):
-        raise ValueError(f"{value!r} is no {kind.__name__}")
+        raise ValueError(f"{value!r} is not a {kind.__name__}")
     return value
 
 
 def _dated(found: T, *names: str) -> T:
-    """What has in these fields seconds that a date can be made of. Raises ValueError."""
+    """Check that these fields hold seconds that can become a date. Raises ValueError."""
     if not all(is_seconds(getattr(found, name)) for name in names):
         raise ValueError(f"no seconds in {' or '.join(names)}")
     return found
 
 
 def _measured(line: Line) -> Measured:
-    """A value as it was kept, a whole number as one; its samples were not."""
+    """A stored value, integers as integers; without samples."""
     value = float(line["value"]) if isinstance(line["value"], str) else line["value"]
     if isinstance(value, bool):
         raise ValueError("a value is a number")
@@ -358,8 +358,8 @@ def _ends(line: Line) -> Ends | None:
 
 
 def _known(kind: type[T], line: Any) -> T:
-    """A dataclass from the keys of the line that it knows: a later version may have added some. Raises ValueError where a value
-    is of another type; a number may be the text that `_plain` made of it."""
+    """A dataclass from the keys of the line that it knows: a later version may have added some. Raises ValueError if a value
+    has the wrong type; a number may be the text that `_plain` made of it."""
     try:
         return msgspec.convert(line, kind, strict=False)
     except msgspec.ValidationError as error:  # a ValueError in later versions
@@ -367,8 +367,8 @@ def _known(kind: type[T], line: Any) -> T:
 
 
 def _numbers(value: Any) -> Any:
-    """The value with what `_plain` made of numbers turned back, where the type does not tell. NaN stays a word: it would not be
-    like itself, and what two rounds declare is compared."""
+    """The value with the numbers that `_plain` turned into text restored, if the type does not tell. NaN stays text, because
+    it would not equal itself when two rounds' declarations are compared."""
     if isinstance(value, str):
         return float(value) if value in ("Infinity", "-Infinity") else value
     if isinstance(value, Mapping):

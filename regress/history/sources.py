@@ -1,5 +1,4 @@
-"""What a source holds, as the index keeps it: rows of asv's file unread, rounds of ours without what a history does not
-need."""
+"""The contents of a source in the index: rows of asv's file unparsed, our rounds without what a history does not need."""
 
 from __future__ import annotations
 
@@ -23,13 +22,13 @@ from regress.model import Benchmark, Round, declared_words
 
 
 class Source(msgspec.Struct, array_like=True, frozen=True):
-    """What a source is about. `commit` is empty where nothing of it can be used."""
+    """The subject of a source. `commit` is empty if nothing of it can be used."""
 
     commit: str
     date: float
     environment: str
     ending: str
-    """Of the file that the results are from: of the sidecar, where there is one."""
+    """Of the file that the results come from: the sidecar, if there is one."""
     skipped: list[tuple[str, str, str]]
     """Name of the file, why, and fix, of what could not be used."""
     was: dict[str, list[str]]
@@ -67,8 +66,8 @@ class Rounds(msgspec.Struct, array_like=True):
 
 
 class Content(NamedTuple):
-    """What a source holds: rows by name, unread, and rounds by benchmark. `lasting` is False where another look may
-    find more: a file that may not be read."""
+    """The contents of a source: rows by name, unparsed, and rounds by benchmark. `lasting` is False if another look may find
+    more, such as for a file without read permission."""
 
     source: Source
     rows: Texts
@@ -102,7 +101,7 @@ _HALF_A_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def read_source(state: State, facts: Collection[str]) -> Content:
-    """What the source holds. `facts` are the names of the facts of rounds that are kept."""
+    """Read the source. `facts` are the names of the facts of rounds to keep."""
     skipped: list[SkippedFile] = []
     found = _asv_file(state, skipped) if state.file is not None else None
     if state.sidecar is not None:
@@ -146,7 +145,7 @@ def _lasting(skipped: Collection[SkippedFile]) -> bool:
 
 
 def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Texts] | None:
-    """Commit, its date, environment and rows of asv's file; None where it cannot be used."""
+    """Commit, its date, environment and rows of asv's file; None if it cannot be used."""
     try:
         data = read_bytes(state.folder / f"{state.stem}.json")
         file = decoded(data, _FILE.decode)
@@ -162,7 +161,7 @@ def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str
 
 
 def _can_be_read(data: bytes) -> bool:
-    """Whether what was not read of the text can be read later: it has the numbers and characters that anything takes."""
+    """Whether the unparsed part of the text can be parsed later: its numbers and characters are acceptable everywhere."""
     if b"\\" in data and _HALF_A_CHARACTER.search(data):
         return False
     try:

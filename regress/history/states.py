@@ -20,11 +20,11 @@ from regress.history.recorded import SkippedFile
 from regress.history.sidecar import ENDING
 
 Size = tuple[int, int]
-"""Of a file: its bytes, and when it was changed, in nanoseconds. There are many; a class of their own would take longer."""
+"""Size of a file in bytes and its modification time in nanoseconds. There are many; a class would be slower."""
 
 
 class State(NamedTuple):
-    """A source as it lies on the disk; `file` or `sidecar` is None where there is none."""
+    """A source on the disk; `file` or `sidecar` is None if it does not exist."""
 
     folder: Path
     machine: str
@@ -46,7 +46,7 @@ _OTHERS = (MACHINE_FILE, BENCHMARKS_FILE)
 
 
 def by_number(states: Iterable[State]) -> dict[int, State]:
-    """The states, by a number that another state has not; those of a folder stand together."""
+    """The states, numbered uniquely; those of a folder are consecutive."""
     found = {}
     folder, name = None, ""
     for state in states:
@@ -86,7 +86,7 @@ def scan(root: Path, skipped: list[SkippedFile]) -> Iterator[State]:
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """What is in the folder; looked at from there, which is a shorter way to thousands of files."""
+    """The folder's files, listed from inside it, which is a shorter path to thousands of files."""
     here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with os.scandir(here) as entries:

@@ -27,7 +27,7 @@ from regress.errors import StoreError, quoted
 from regress.history import disk, loading, names, sidecar
 from regress.history.cells import newest_alike, rows_of
 from regress.history.loading import ANCHOR, BENCHMARKS_FILE, MACHINE_FILE
-from regress.history.reading import Reader
+from regress.history.reading import TableReader
 from regress.history.recorded import CommitResults, Loaded, Recorded, SkippedFile, put_together
 from regress.history.results_file import (
     BENCHMARKS_VERSION,
@@ -55,16 +55,16 @@ def new_run() -> str:
 
 @dataclass(frozen=True)
 class Remeasured:
-    """An anchor: what was measured again of a commit, beside the commit of that full hash."""
+    """An anchor: a commit measured again beside the commit with that full hash."""
 
     recorded: Recorded
     beside: str
 
 
 class Store:
-    """Results below `root`; with `journal_root`, all samples below that. Rounds that name no run are of one of its own.
+    """Results below `root`; with `journal_root`, all samples below that. Rounds that name no run count as a separate one.
 
-    Writing is locked, so that several processes of one node may write at once. Every method that writes raises StoreError.
+    Writing is locked, so several processes of one node may write at once. Every method that writes raises StoreError.
     """
 
     def __init__(self, root: Path, journal_root: Path | None = None, lock_timeout_s: float = LOCK_TIMEOUT_S) -> None:
@@ -84,9 +84,9 @@ class Store:
         process_facts: Mapping[str, Any] | None = None,
         benchmark: Benchmark | None = None,
     ) -> None:
-        """Put a round on disk at once. `process_facts` are what all rounds of its process share.
+        """Write a round to disk at once. `process_facts` are shared by all rounds of its process.
 
-        With `benchmark` its version is recorded along; without, `finish` says of which benchmarks this run's rounds were.
+        With `benchmark` its version is recorded too; without, `finish` says which benchmarks this run's rounds belong to.
         """
         header = _header(side, machine, environment)
         path = _path(self.root, header, sidecar.ENDING)
@@ -112,12 +112,12 @@ class Store:
         env_vars: Mapping[str, str] | None = None,
         durations: Mapping[str, float] | None = None,
     ) -> Path | None:
-        """Write asv's files from all rounds of the sidecar, merged with what they hold; gives the file of results.
+        """Write asv's files from all rounds of the sidecar, merged with their contents; returns the file of results.
 
         `benchmarks` are those of the suite by name, `requirements` and `env_vars` the environment's, `durations` seconds by
-        asv's names (`<build>`). None where nothing is to be written: the side has changes or is an anchor, or there is no
-        result at all. A file that cannot be merged with is never overwritten: the rounds stay in the sidecar, and the error
-        names it.
+        asv's names (`<build>`). Returns None if there is nothing to write: the side has changes or is an anchor, or there is
+        no result at all. A file that cannot be merged is never overwritten: the rounds stay in the sidecar, and the error
+        names the file.
         """
         header = _header(side, machine, environment)
         if side.dirty:
@@ -175,7 +175,7 @@ class Store:
         return found
 
     def _attributed(self, header: Header, benchmarks: Mapping[str, Benchmark]) -> Sidecar:
-        """The sidecar, after it was said in it of which benchmarks those rounds are that came without."""
+        """The sidecar, after adding which benchmarks its rounds belong to where that was missing."""
         path = _path(self.root, header, sidecar.ENDING)
         found = self._sidecar(path, header)
         unknown = [each for each in found.kept if not each.version and each.round.name in benchmarks]
@@ -218,25 +218,25 @@ class Store:
     # -- reading ---------------------------------------------------------------------------------------------------------
 
     def machine_facts(self, name: str) -> Mapping[str, Any]:
-        """What machine.json says of that machine; empty where there is none."""
+        """The machine.json of that machine; empty without one."""
         path = folder_of(self.root, name) / MACHINE_FILE
         return for_merging(path, lambda data: parse_json(data, MACHINE_VERSION)) or {}
 
     def load(self, revision_sha: str, machine_name: str | None = None, environment: str | None = None) -> Loaded:
-        """What is recorded of a commit, one Recorded for each machine and environment; all of them where none is named.
+        """The results of a commit, one Recorded for each machine and environment; all of them if none is named.
 
-        Rounds come from the sidecar; what only asv's file has (results of `asv run`) comes as one round a case.
+        Rounds come from the sidecar; results that only asv's file has (of `asv run`) are one round a case.
         """
         return loading.load(self.root, revision_sha, machine_name, environment)
 
     def anchors(self, machine_name: str | None = None) -> tuple[Remeasured, ...]:
-        """What was measured again beside other commits, the oldest file name first. What cannot be read is left out."""
+        """Commits measured again beside others, the oldest file name first. Unreadable files are left out."""
         found = []
         for machine, path in loading.anchors_in(self.root, machine_name):
             side = loading.read_sidecar(path, machine, [])
             if side.header is not None and side.header.beside:
                 empty = Recorded(side.header.commit, Machine(machine), side.header.environment, (), {}, path)
-                found.append(Remeasured(put_together(empty, side.kept, {}, Reader({})), side.header.beside))
+                found.append(Remeasured(put_together(empty, side.kept, {}, TableReader({})), side.header.beside))
         return tuple(found)
 
     def commits(self, machine_name: str | None = None) -> tuple[CommitResults, ...]:
@@ -279,7 +279,7 @@ def _path(root: Path, header: Header, ending: str) -> Path:
 
 
 def folder_of(root: Path, machine_name: str) -> Path:
-    """The folder of that machine. Raises StoreError where the name is none for a folder."""
+    """The folder of that machine. Raises StoreError if the name cannot be a folder's."""
     foreign = writable(machine_name) != machine_name or set(machine_name) & set("/\\\0\n")
     if not machine_name or machine_name.startswith(".") or foreign:
         raise StoreError(
@@ -291,7 +291,7 @@ def folder_of(root: Path, machine_name: str) -> Path:
 
 
 def for_merging(path: Path, parse: Callable[[bytes], T]) -> T | None:
-    """The file's content, None where there is no file. Raises StoreError where it cannot be read: it is not overwritten."""
+    """The file's content, None if it does not exist. Raises StoreError if it is unreadable: it is not overwritten."""
     skipped: list[SkippedFile] = []
     found = loading.read(path, parse, skipped)
     if skipped:

@@ -1,8 +1,8 @@
-"""Several files about one result into one, for merging: pure functions, from contents to content.
+"""Combines several files about one result into one, for merging: pure functions, from contents to content.
 
-What each gives does not depend on the order of its inputs, and takes what it has given: folders may be merged in any order, and
-again. One thing asv's format does not allow: where three files of asv's own have the same case with unlike values, of which
-it does not keep when each was measured, the last merged may matter.
+The result does not depend on the order of the inputs and is itself a valid input, so folders may be merged in any order, and
+again. asv's format allows one exception: if three of asv's own files have the same case with different values, and asv did not
+record when each was measured, the last one merged may win.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def lines_of(data: bytes) -> Lines:
 
 
 def united_lines(parts: Iterable[Lines]) -> bytes:
-    """One sidecar: every line once, what is referred to before what refers to it, and rounds in the order measured."""
+    """One sidecar: every line once, definitions before references, and rounds in the order measured."""
     places = {text: place for each in parts for text, place in each.places.items()}
     return b"".join(text + b"\n" for text in sorted(places, key=lambda text: (places[text], text)))
 
@@ -96,9 +96,9 @@ def united_results(files: Sequence[ResultsFile]) -> ResultsFile:
 
 
 def united_row(rows: Sequence[Row]) -> Row:
-    """One row with the cells of those rows that are of the version measured last; of a case that several have, the cell
-    measured last. A null may mean that nobody measured the case, so it never replaces a value. Where all parameters would
-    multiply to cases without end, the newest row counts alone."""
+    """One row with the cells of the rows whose version was measured last; if several have a case, the cell measured last. A
+    null may mean that nobody measured the case, so it never replaces a value. If all parameters would multiply to too many
+    cases, only the newest row counts."""
     if all(row == rows[0] for row in rows):
         return rows[0]
     newest = max(rows, key=lambda row: (_started(row), _rank(_plain_columns(row))))

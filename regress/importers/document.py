@@ -22,11 +22,15 @@ SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 @dataclass(frozen=True)
 class Raw:
-    """A file as it was read, and what its JSON says."""
+    """A file as it was read, and what its JSON says; None where it is none."""
 
     data: bytes
     content: Any
     path: Path
+    mapping: Mapping[str, Any] = field(default_factory=dict)
+    """What stands where, where the author declares that."""
+    wrong: str = ""
+    """Why it is no JSON."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ def stem_of(program: str) -> str:
 
 def param(value: Any) -> str:
     """A parameter as asv writes it. What reads like a number is one: most formats have all of them as text."""
-    if isinstance(value, str) and re.fullmatch(r"-?(\d+|\d+\.\d*([eE][-+]?\d+)?)", value):
+    if isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d*)?([eE][-+]?\d+)?", value):
         return value
     return repr(writable(value) if isinstance(value, str) else value)
 

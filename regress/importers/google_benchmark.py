@@ -97,8 +97,9 @@ Entries = list[tuple[_Entry, dict[str, float]]]
 """Of one case: each repetition, or the aggregate, with the counters of the author's own."""
 
 
-def knows(content: Any) -> bool:
+def knows(raw: Raw) -> bool:
     """Whether it is such a document: of those that have benchmarks, the one whose context names a library or a build."""
+    content = raw.content
     context = content.get("context") if isinstance(content, dict) else None
     return isinstance(context, dict) and "benchmarks" in content and "executable" in context
 
@@ -124,11 +125,12 @@ def read(raw: Raw) -> Document:
 def listed(raw: Raw) -> Document:
     """The cases that `--benchmark_list_tests` prints, a line each."""
     lines = [line.strip() for line in raw.data.decode(errors="replace").splitlines() if line.strip()]
-    return Document(tuple(Given(name, {}, params) for name, params, _ in map(_taken_apart, lines)))
+    cases = map(_taken_apart, lines)
+    return Document(tuple(Given(name, {}, params, _own(by_real_time)) for name, params, by_real_time in cases))
 
 
 def _by_case(entries: Sequence[dict[str, Any]]) -> dict[str, Entries]:
-    """By the name of the run: its repetitions, or where there are none the median of them."""
+    """By the name of the run: its repetitions, or if there are none the median of them."""
     found: dict[str, tuple[Entries, Entries]] = {}
     for each in entries:
         entry = struct(each, _Entry)
@@ -147,7 +149,7 @@ def _by_case(entries: Sequence[dict[str, Any]]) -> dict[str, Entries]:
 
 def _given(run_name: str, entries: Entries) -> Given:
     name, params, by_real_time = _taken_apart(run_name)
-    own, first = "wall_time" if by_real_time else "cpu_time", entries[0][0]
+    own, first = _own(by_real_time), entries[0][0]
     failed = next((entry for entry, _ in entries if entry.error_occurred or entry.skipped), None)
     if failed is not None:
         kind, message = ("error", failed.error_message) if failed.error_occurred else ("skipped", failed.skip_message)
@@ -179,6 +181,11 @@ def _values(entries: Entries) -> Iterator[tuple[str, Measured]]:
     for counter in dict.fromkeys(name for _, counters in entries for name in counters):
         found = [counters[counter] for _, counters in entries if counter in counters]
         yield name_of(counter), measured(found, "") if several else Measured(found[0], [], unit="")
+
+
+def _own(by_real_time: bool) -> str:
+    """What a case is about."""
+    return "wall_time" if by_real_time else "cpu_time"
 
 
 def _taken_apart(run_name: str) -> tuple[str, dict[str, str], bool]:

@@ -6,7 +6,6 @@ A command is a case; what `--parameter-scan` and `--parameter-list` put in are i
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import msgspec
 
@@ -29,8 +28,9 @@ class _Written(msgspec.Struct):
     results: list[_Result]
 
 
-def knows(content: Any) -> bool:
+def knows(raw: Raw) -> bool:
     """Whether it is such a document."""
+    content = raw.content
     results = content.get("results") if isinstance(content, dict) else None
     return isinstance(results, list) and all(isinstance(each, dict) and "command" in each for each in results)
 

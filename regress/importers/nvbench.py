@@ -11,7 +11,6 @@ import itertools
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -86,8 +85,9 @@ class _Written(msgspec.Struct):
     devices: list[_Device] | None = None
 
 
-def knows(content: Any) -> bool:
+def knows(raw: Raw) -> bool:
     """Whether it is such a document."""
+    content = raw.content
     meta = content.get("meta") if isinstance(content, dict) else None
     version = meta.get("version") if isinstance(meta, dict) else None
     return isinstance(version, dict) and "nvbench" in version
@@ -133,17 +133,19 @@ class _Listed(msgspec.Struct):
 
 
 def listed(raw: Raw) -> Document:
-    """The cases that `--list --json {output}` writes: all combinations of the axes."""
+    """The cases that `--jsonlist-benches` prints: all combinations of the axes."""
     cases = []
     for each in struct(raw.content, _Listed).benchmarks:
         axes = each.axes or []
-        texts = [
-            [param(str(one.input_string if one.value is None else one.value)) for one in axis.values] for axis in axes
-        ]
-        for combination in itertools.product(*texts):
-            names = dict(zip([axis.name for axis in axes], combination, strict=True))
-            cases.append(Given(name_of(each.name), {}, names, "gpu_time"))
+        for combination in itertools.product(*([_text(value) for value in axis.values] for axis in axes)):
+            params = dict(zip([axis.name for axis in axes], map(param, combination), strict=True))
+            cases.append(Given(name_of(each.name), {}, params, "gpu_time"))
     return Document(tuple(cases), needs_device=True)
+
+
+def _text(listed: _AxisValue) -> str:
+    """A value of an axis as it stands in the results, where a whole number has no point."""
+    return listed.input_string if listed.value is None else str(listed.value).removesuffix(".0")
 
 
 class _Reader:

@@ -43,8 +43,9 @@ class _Written(msgspec.Struct):
     machine_info: dict[str, Any] | None = None
 
 
-def knows(content: Any) -> bool:
+def knows(raw: Raw) -> bool:
     """Whether it is such a document."""
+    content = raw.content
     return isinstance(content, dict) and "benchmarks" in content and "machine_info" in content
 
 

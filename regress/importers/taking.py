@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from regress.errors import DocumentError
 from regress.importers.document import Document, Given
 from regress.model import METRICS, PROGRAM, Benchmark, Protocol, Round
 
@@ -17,9 +18,9 @@ ABSENT = "None"
 
 def benchmarks_of(documents: Iterable[Document], prefix: str | None = None) -> dict[str, Benchmark]:
     """By name: the benchmarks of the documents, each with all parameters that any of them has. `prefix` goes before the names,
-    in place of the program's own.
+    instead of the program's own.
 
-    Raises ValueError where parameters multiply to more cases than can be held.
+    Raises DocumentError where parameters multiply to more cases than can be held.
     """
     groups: dict[str, list[tuple[Given, Document]]] = {}
     for document in documents:
@@ -37,7 +38,11 @@ def _benchmark(name: str, group: Sequence[tuple[Given, Document]]) -> Benchmark:
     combinations = dict.fromkeys(_texts(each, names) for each, _ in group)
     axes = [list(dict.fromkeys(texts)) for texts in zip(*combinations, strict=True)] if names else []
     if math.prod(map(len, axes)) > MOST_CASES:
-        raise ValueError(f"the parameters of {name} multiply to {math.prod(map(len, axes))} cases")
+        raise DocumentError(
+            f"{name} has too many cases",
+            why=f"its parameters multiply to {math.prod(map(len, axes))}, and {MOST_CASES} can be held",
+            fix="measure fewer of them in one run",
+        )
     good = [each for each, _ in group if each.failure is None] or [group[0][0]]
     metric, document = good[0].metric, group[0][1]
     tracked = metric not in METRICS

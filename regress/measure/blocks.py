@@ -32,7 +32,7 @@ LONGEST_SPIN_S = 2.0
 WAITED = 0.8
 """A window of at least this share of the spin was spent waiting for it."""
 AROUND_CALLS_S = 10e-6
-"""Least host time of a sample beside its calls: two records."""
+"""Least host time of a sample in addition to its calls: two records."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class DeviceSamples:
     retried: int = 0
     clocks_hz: List[float] = field(default_factory=list)
     cut: bool = False
-    """Whether sampling ended before its time, because a block could no longer be kept full."""
+    """Whether sampling ended early because a block could no longer be kept full."""
     trend: Optional[float] = None
     """Logarithm of the last samples over the first ones on the same stream."""
 
@@ -72,9 +72,9 @@ class DeviceSamples:
 class Blocks:
     """Takes blocks of samples of one call on the current stream.
 
-    `reset` puts the inputs back before each sample, outside the window; `cold` empties the caches there. `prepare` may take its
-    time and wait for the device: it runs before the queue is filled, so that a block has one sample. `streams` are handles of
-    streams that the call works on beside the current one.
+    `reset` restores the inputs before each sample, outside the window; `cold` empties the caches there. `prepare` may take
+    long and wait for the device: it runs before the queue is filled, so a block then has one sample. `streams` are handles of
+    further streams that the call uses.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Blocks:
         self._host_call_s = 0.0
         """What a call costs the host; a running estimate that sizes the spin."""
         self._around_s = AROUND_CALLS_S
-        """What a sample costs the host beside its calls."""
+        """The host's cost of a sample in addition to its calls."""
         self._wall_call_s = 0.0
         """What a call takes until the device has done it; bounds a block by the budget of its windows."""
         self._waits = False
@@ -120,7 +120,7 @@ class Blocks:
         return block
 
     def block(self, samples: int, calls: int) -> DeviceSamples | Starved:
-        """One block of at most this many samples of `calls` calls each, tried again when the queue ran dry."""
+        """One block of at most `samples` samples of `calls` calls each, repeated if the queue ran dry."""
         spin_s = 0.0
         starved: List[Tuple[float, float]] = []
         for tried in range(0 if self._waits else TRIES):

@@ -17,7 +17,7 @@ def calibrate(backend: DeviceBackend) -> None:
     """Measure what an empty window reads and the clock's step, and bring the device's clocks up. Once a process.
 
     Behind a spin and with the same proof as a block: where the queue ran dry, an empty window reads the host's time between
-    two records, and every device time of the process would be too short by that. Raises DeviceError where no try was full.
+    two records, and every device time of the process would be too short by that. Raises DeviceError if no try was full.
     """
     gate = 2 * CALIBRATION_WINDOWS
     backend.use_events(gate + 1)

@@ -64,7 +64,7 @@ def measure(backend: Backend, peer: bool = False) -> Ceilings:
 
 
 def copy_bytes(free: int) -> int:
-    """Bytes to copy on a device with this many free. Raises MemoryError where a copy would fit into a cache."""
+    """Bytes to copy on a device with this many free. Raises MemoryError if a copy would fit into a cache."""
     size = min(COPY_BYTES, int(MEMORY_SHARE * free) // 2)
     if size < LEAST_COPY_BYTES:
         raise MemoryError(f"only {free >> 20} MiB of device memory are free: too few for a copy that no cache holds")
@@ -100,7 +100,7 @@ def _matmul(library: _Library, dtype: str, backend: DeviceBackend) -> float:
 def best_s(call: Call, backend: DeviceBackend) -> float:
     """Device seconds of the call in the best of a few rounds: a ceiling is what was reached, not what is usual.
 
-    Raises RuntimeError where the queue could not be kept full."""
+    Raises RuntimeError if the queue could not be kept full."""
     loop = DeviceLoop(call, backend)
     loop.warm_up(WARMUP_S)
     rounds = [loop.sample(PROTOCOL) for _ in range(ROUNDS)]
@@ -144,7 +144,7 @@ class _Library:
 
 
 def _library() -> Optional[_Library]:
-    """torch, or else CuPy; None where neither is installed, or is built for the device."""
+    """torch, or else CuPy; None if neither is installed, or is built for the device."""
     if importlib.util.find_spec("torch") is not None:
         torch = importlib.import_module("torch")
         if torch.cuda.is_available():

@@ -39,7 +39,7 @@ class Channel:
 
 
 def moved(fd: int) -> int:
-    """The descriptor under a number that nobody guesses; the old one is closed."""
+    """Moves the descriptor to an unpredictable number; the old one is closed."""
     try:
         far = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FD)
     except OSError as error:
@@ -50,7 +50,7 @@ def moved(fd: int) -> int:
 
 
 def receive_descriptors(connection: socket.socket, count: int) -> List[int]:
-    """This many descriptors that were sent through a Unix socket with one byte. Raises OSError where fewer came."""
+    """`count` descriptors that were sent through a Unix socket with one byte. Raises OSError if fewer arrived."""
     room = socket.CMSG_SPACE(count * array.array("i").itemsize)
     _, ancillary, _, _ = connection.recvmsg(1, room)
     found = array.array("i")

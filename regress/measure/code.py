@@ -47,7 +47,7 @@ class Code:
 
     def used_by(self, file: str, name: str, function: str) -> Dict[str, str]:
         """By file, named from the suite's folder: a word for what is used of it by that class or function in a file, of whose
-        methods that function is one. Empty where its source is not to be found."""
+        methods that function is one. Empty if its source is not to be found."""
         start = os.path.relpath(os.path.realpath(file), os.path.realpath(self._folder))
         module = self._module(start)
         if module is None or name not in module.defined:
@@ -105,7 +105,7 @@ class Code:
     # -- files -----------------------------------------------------------------------------------------------------------
 
     def _file(self, parts: List[str]) -> Optional[str]:
-        """The file of a module of the suite, named from its folder; None where it is none of the suite's."""
+        """The file of a module of the suite, named from its folder; None if it is none of the suite's."""
         if len(parts) < 2 or parts[0] != self._package:
             return None
         stem = os.path.join(*parts[1:])

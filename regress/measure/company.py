@@ -33,4 +33,4 @@ class Company:
         if len(arrived) <= self._ours:
             return facts, []
         pids, own = ", ".join(map(str, arrived)), "one is ours" if self._ours == 1 else f"{self._ours} are ours"
-        return facts, [f"came onto the device meanwhile: pids {pids}, of which {own} (seen from a container)"]
+        return facts, [f"appeared on the device in between: pids {pids}, of which {own} (seen from a container)"]

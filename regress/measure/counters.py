@@ -20,7 +20,7 @@ class Counted:
 
     values: Dict[str, Measured] = field(default_factory=dict)
     kernels: List[str] = field(default_factory=list)
-    """In the order of their first launch, as the binary spells them. A graph does not tell what is in it."""
+    """In the order of their first launch, as the binary spells them. The contents of a graph are not listed."""
     unavailable: str = ""
 
 
@@ -71,7 +71,7 @@ class CompileWatch:
         self._frames, self._breaks = _compilations(), _graph_breaks()
 
     def stop(self) -> Dict[str, Measured]:
-        """`recompiles` and `graph_breaks`; nothing where nothing was compiled."""
+        """`recompiles` and `graph_breaks`; nothing if nothing was compiled."""
         frames = _compilations()
         grown = {frame: number for frame, number in frames.items() if number > self._frames.get(frame, 0)}
         if not grown:
@@ -81,7 +81,7 @@ class CompileWatch:
 
 
 def _compilations() -> Dict[Any, int]:
-    """How often dynamo has compiled each frame. The counter holds no more than that, and no public interface holds it all."""
+    """How often dynamo has compiled each frame. The counter is limited to that, and no public interface has the total."""
     module = sys.modules.get("torch._dynamo.convert_frame")
     counter: Mapping[Any, int] = getattr(module, "FRAME_COMPILE_COUNTER", {})
     return dict(counter)

@@ -1,7 +1,7 @@
-"""What a benchmark declares about how it is measured, read off its attributes.
+"""What a benchmark declares about how it is measured, read from its attributes.
 
-As in asv the function is asked first, then its class, then its module; what is a method of ours is never taken from a module,
-where a helper may have that name by chance.
+As in asv, the function comes first, then its class, then its module. Names of our methods are never taken from a module, where
+a helper may have the same name by chance.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def device_protocol(benchmark: Any) -> Protocol:
 
 
 def device_loop(benchmark: Any, call: Call, backend: DeviceBackend) -> DeviceLoop:
-    """The loop for a benchmark that is set up, with its `reset`, `streams` and `cache`, and its setup before every sample
-    where it wants that."""
+    """The loop for a benchmark that is set up, with its `reset`, `streams` and `cache`, and its setup before every sample if
+    required."""
     return DeviceLoop(
         call,
         backend,
@@ -69,7 +69,7 @@ def device_loop(benchmark: Any, call: Call, backend: DeviceBackend) -> DeviceLoo
 
 
 def streams_of(benchmark: Any, backend: DeviceBackend) -> List[int]:
-    """The handles of the streams that the benchmark works on beside the current one."""
+    """The handles of the streams that the benchmark uses besides the current one."""
     streams = _method(benchmark, "streams")
     return [backend.stream_handle(stream) for stream in streams()] if streams is not None else []
 
@@ -80,7 +80,7 @@ def wants_energy(benchmark: Any) -> bool:
 
 
 def reset_of(benchmark: Any) -> Optional[Call]:
-    """The benchmark's `reset`, which puts inputs back before each sample on the device; None where it has none."""
+    """The benchmark's `reset`, which puts inputs back before each sample on the device; None if it has none."""
     found: Optional[Call] = _method(benchmark, "reset")
     return found
 
@@ -145,7 +145,7 @@ def setup_s(benchmark: Any) -> float:
 
 
 def ready(benchmark: Any) -> Optional[Call]:
-    """What has to run before a call on the device so that it finds things as it wants to: setup, `reset`, both, or None."""
+    """What has to run before a call on the device to restore its inputs: setup, `reset`, both, or None."""
     steps = [step for step in (redone_setup(benchmark), reset_of(benchmark)) if step is not None]
     if not steps:
         return None

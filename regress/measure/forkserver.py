@@ -1,11 +1,11 @@
 """A process that imports a suite once and forks a worker for each round, so that no round pays for the import.
 
-Such processes of several sides may be forked themselves, from one that has imported the frameworks only: their zygote. Then
-what is imported lies at the same addresses on all sides. Two interpreters of their own differ by up to 13 % in the time of a
-loop, for as long as they live, by where their memory came to lie.
+Such processes of several sides may be forked themselves from one that has imported only the frameworks: their zygote. Then the
+frameworks are at the same addresses on all sides. Two separate interpreters differ by up to 13 % in the time of a loop, as
+long as they live, depending on where their memory lies.
 
-It opens no device and calls no benchmark: a CUDA context does not survive a fork, and neither do threads. What it has
-imported, each child finds in memory, frozen (`gc.freeze`), so that a child's collections neither walk nor copy it.
+It opens no device and calls no benchmark: neither a CUDA context nor threads survive a fork. Its children find its imports in
+memory, frozen (`gc.freeze`), so that a child's collections neither walk nor copy them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ForkServer:
             sys.path[:] = arranged(sys.path, SHIP)
             _tell_frameworks()
         self._torch_threads: int = 0 if zygote is None else zygote._torch_threads
-        """How many torch has by itself, where it is kept at one."""
+        """torch's own number of threads, if it is kept at one."""
         if opening.one_thread and "torch" not in sys.modules:
             sys.meta_path.insert(0, AtImport(("torch",), self._keep_serial))
         self._imported = Imported(opening)
@@ -117,12 +117,21 @@ class ForkServer:
         outside = [name for name in new if name.partition(".")[0] not in own]
         set_now = {name: value for name, value in os.environ.items() if variables.get(name) != value}
         self._channel.send(
-            SuiteMessage(benchmarks, problems, self._unforkable, self._started, outside, sorted(own), set_now)
+            SuiteMessage(
+                benchmarks,
+                problems,
+                self._unforkable,
+                self._started,
+                outside,
+                sorted(own),
+                set_now,
+                self._imported.suite.programs,
+            )
         )
 
     def _preload(self, command: Preload) -> None:
-        """Import what children have been seen to import late, or what all sides import. What cannot be imported here, they
-        import by themselves."""
+        """Import what children imported late, or what all sides import. What cannot be imported here, they import
+        themselves."""
         for module in command.modules:
             self._importing = module
             with contextlib.suppress(Exception):
@@ -145,8 +154,8 @@ class ForkServer:
         self._channel.send(Importing(module))
 
     def _inspect_discovered(self) -> None:
-        """What the import of the suite's last module has done. A thread of it may be one that its benchmarks wait for: no trial
-        would show that, and in a fork they would wait for ever."""
+        """Side effects of importing the suite's last module. Its benchmarks may wait for a thread of it; no trial would show
+        that, and in a fork they would wait forever."""
         self._inspect()
         alive = [each.name for each in threading.enumerate() if each is not threading.main_thread()]
         if alive and not self._unforkable:
@@ -201,7 +210,7 @@ class ForkServer:
         return Channel(read, write), more
 
     def _give_back(self) -> None:
-        """What was kept from the imports only."""
+        """Kept only from the imports."""
         if self._set:
             os.environ.pop(WITHOUT_CUDA, None)
         torch: Any = sys.modules.get("torch")
@@ -238,13 +247,13 @@ def _tell_frameworks() -> None:
 
 
 def _adopt_orphans() -> None:
-    """Become the parent of what workers leave behind, also of what has left their session. Linux only."""
+    """Become the parent of processes that workers leave behind, even in another session. Linux only."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _children() -> Set[int]:
-    """Processes whose parent this one is; none where there is no /proc."""
+    """Processes whose parent this one is; none if there is no /proc."""
     found, own = set(), str(os.getpid())
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdigit():
@@ -266,7 +275,7 @@ def _ended(pid: int) -> Optional[int]:
 
 
 def _opened() -> str:
-    """The runtime that this process has initialized and that does not survive a fork; empty where there is none."""
+    """The runtime that this process has initialized and that does not survive a fork; empty if there is none."""
     try:
         driver = ctypes.CDLL("libcuda.so.1", mode=RTLD_NOLOAD)
     except OSError:  # nobody has loaded it
@@ -282,7 +291,7 @@ def _opened() -> str:
 
 
 def _threads() -> int:
-    """How many threads this process has; 0 where that cannot be read."""
+    """How many threads this process has; 0 if that cannot be read."""
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:

@@ -2,7 +2,7 @@
 
 Lanes. The level of a kernel depends on the hardware queue its stream is served by: on an H100, layer_norm of 4096 x 4096 takes
 65 us on some streams of a process and 74 us on others, and small kernels differ by 5 %. A process draws its default stream's
-queue anew, so a round takes its samples on several streams in turn, and its value is the mean over them.
+queue again, so a round takes its samples on several streams in turn, and its value is the mean over them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ WINDOW_S = 200e-6
 MOST_BEHIND_S = 1e-3
 """Device work of a window of host time, which has to be waited for."""
 LAUNCHES_SPARE = 1.25
-"""Of a window of host time, for how long the device is kept busy: where that is too short, nothing is lost but that launches
-may find it idle."""
+"""How long the device is kept busy during a window of host time; if that is too short, launches may merely find it idle."""
 BLOCK_SAMPLES = 24
 WARM_CALLS = 3
 WARM_BLOCKS = 4
@@ -44,7 +43,7 @@ ESCAPED_SHARE = 0.02
 SHORTEST_CONTROL_S = 50e-6
 AHEAD_S = 50e-6
 AHEAD_SHARE = 0.5
-"""Wider than for what is left behind: the latencies of an empty queue are in it."""
+"""Wider than for leftovers, because it includes the latencies of an empty queue."""
 ESCAPES = "works on a stream that it does not name in streams(): no device time"
 
 
@@ -90,7 +89,7 @@ class DeviceLoop(Blocks):
         return False
 
     def propose(self, protocol: Protocol) -> Optional[Protocol]:
-        """The protocol with the calls a window and the lanes that suit this call; None where it waits for the device."""
+        """The protocol with the calls a window and the lanes that suit this call; None if it waits for the device."""
         block = self.full_block(self._affordable(protocol), 1)
         if isinstance(block, Starved):
             return None
@@ -115,7 +114,7 @@ class DeviceLoop(Blocks):
         return LaunchWindows(self._call, self._backend, calls, warm_calls, before, spin_s, several_threads, behind)
 
     def _lanes_for(self, call_s: float, protocol: Protocol) -> int:
-        """Lanes that one sample each fits the budget of, where the call's work goes to the current stream, whichever it is."""
+        """Lanes for which one sample each fits the budget, if the call's work follows the current stream."""
         wanted = min(LANES, protocol.samples_min, int(protocol.window_budget_s / (call_s * protocol.calls)))
         lanes = self._backend.lanes(1 if self._backend.ranks.several else wanted)
         if wanted < 2 or len(lanes) < wanted or self._streams:
@@ -174,7 +173,7 @@ class DeviceLoop(Blocks):
     # -- measuring -------------------------------------------------------------------------------------------------------
 
     def sample(self, protocol: Protocol) -> Optional[DeviceSamples]:
-        """Blocks on each lane in turn until there are enough samples; None where the queue cannot be kept full."""
+        """Blocks on each lane in turn until there are enough samples; None if the queue cannot be kept full."""
         found, warm = DeviceSamples(), set()
         lanes = self._backend.lanes(protocol.lanes)
         while True:
@@ -197,10 +196,11 @@ class DeviceLoop(Blocks):
                 return found
 
     def _trend(self, found: DeviceSamples, lanes: Sequence[ContextManager[object]], calls: int) -> Optional[float]:
-        """How far the call's level has moved since its first samples; None where nobody can tell.
+        """How far the call's level has moved since its first samples; None if unknown.
 
-        Each lane has its samples at a time of its own, so a difference of lanes may be one of time: the first lane is measured
-        once more, and those samples count for nothing else."""
+        Each lane is sampled at a different time, so a difference between lanes may be one of time: the first lane is measured
+        once more, and those samples count for nothing else.
+        """
         if len(lanes) == 1:
             ends = len(found.device) // 4
             first, last = found.device[:ends], found.device[len(found.device) - ends :]
@@ -211,7 +211,7 @@ class DeviceLoop(Blocks):
         return math.log(statistics.median(last) / statistics.median(first)) if first and last else None
 
     def doubt(self, found: DeviceSamples, protocol: Protocol) -> str:
-        """Why the samples are no device time of the call, in words; empty where they are."""
+        """Why the samples are no device time of the call, in words; empty if they are."""
         step_s, calls = self._backend.clock_step_s, protocol.calls
         if found.invalid >= len(found.device):
             return f"no device work was seen: {found.invalid} event times are invalid"

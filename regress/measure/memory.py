@@ -1,4 +1,4 @@
-"""Memory: what one call needs on the device, what its output holds, what it leaves; and the most a process needed."""
+"""Memory: what one call needs on the device, what its output holds, what it leaves; and the peak of a process."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def forget_peak_rss() -> None:
 def peak_rss() -> int:
     """Largest resident set of this process in bytes.
 
-    On Linux the kernel's `VmHWM` is read: it belongs to the address space, so it starts anew at exec. `ru_maxrss`, which
+    On Linux the kernel's `VmHWM` is read: it belongs to the address space, so it starts again at exec. `ru_maxrss`, which
     asv_runner reads elsewhere, is inherited: a bare Python started by a large parent reports the parent's size.
     """
     try:

@@ -29,12 +29,12 @@ def children(package: ModuleType, problems: List[SuiteProblem], is_benchmark: Ca
 
 
 def _stray(folder: str, name: str) -> Optional[Told]:
-    """What has the name of a module there and is none; None where it is one, or where there is nothing."""
+    """What has the name of a module there and is none; None if it is one, or where there is nothing."""
     path = os.path.join(folder, name)
     if os.path.isfile(os.path.join(path, "__init__.py")) or os.path.isfile(f"{path}.py"):
         return None
     if os.path.lexists(f"{path}.py"):
-        return f"{name}.py", "it is no file, or a link to none"
+        return f"{name}.py", "it is not a file, or a broken link"
     if os.path.isfile(f"{path}.pyc"):
         return f"{name}.pyc", "it was compiled from a file that is gone; remove it"
     return None
@@ -54,7 +54,7 @@ def _left_out(folder: str, names: List[str], is_benchmark: Callable[[str], bool]
         if ending == ".py" and os.path.isfile(path) and _holds_benchmarks(path, is_benchmark):
             yield entry, "Python cannot import a file with a dot in its name; rename it"
         elif os.path.isdir(path) and any(_holds_benchmarks(each, is_benchmark) for each in _sources(path)):
-            yield f"{entry}/", "it has no __init__.py, so that nothing in it is imported; add an empty one"
+            yield f"{entry}/", "it has no __init__.py, so nothing in it is imported; add an empty one"
 
 
 def _sources(folder: str) -> List[str]:

@@ -19,7 +19,7 @@ DETERMINISTIC = ("off", "warn", "on")
 
 
 @dataclass(frozen=True)
-class Setting:
+class PrecisionSetting:
     """One setting of a framework. `read` and `write` take the framework's module."""
 
     name: str
@@ -28,7 +28,7 @@ class Setting:
     write: Callable[[Any, Any], object]
 
 
-def _attribute(name: str, framework: str, path: str) -> Setting:
+def _attribute(name: str, framework: str, path: str) -> PrecisionSetting:
     """A setting that is an attribute, by its dotted path within the framework."""
     holder, _, attribute = path.rpartition(".")
 
@@ -37,7 +37,7 @@ def _attribute(name: str, framework: str, path: str) -> Setting:
             module = getattr(module, part)
         return module
 
-    return Setting(
+    return PrecisionSetting(
         name,
         framework,
         lambda module: getattr(owner(module), attribute),
@@ -45,14 +45,16 @@ def _attribute(name: str, framework: str, path: str) -> Setting:
     )
 
 
-def _jax(name: str, key: str) -> Setting:
-    return Setting(name, "jax", lambda jax: getattr(jax.config, key), lambda jax, value: jax.config.update(key, value))
+def _jax(name: str, key: str) -> PrecisionSetting:
+    return PrecisionSetting(
+        name, "jax", lambda jax: getattr(jax.config, key), lambda jax, value: jax.config.update(key, value)
+    )
 
 
-SETTINGS: Tuple[Setting, ...] = (
+SETTINGS: Tuple[PrecisionSetting, ...] = (
     # In the order of writing: what comes first moves what comes later (true, "medium", "tf32" are three grains of one thing).
     _attribute("tf32_matmul", "torch", "backends.cuda.matmul.allow_tf32"),
-    Setting(
+    PrecisionSetting(
         "float32_matmul",
         "torch",
         lambda torch: torch.get_float32_matmul_precision(),
@@ -71,25 +73,25 @@ SETTINGS: Tuple[Setting, ...] = (
     _attribute("cudnn", "torch", "backends.cudnn.enabled"),
     _attribute("cudnn_benchmark", "torch", "backends.cudnn.benchmark"),
     _attribute("cudnn_deterministic", "torch", "backends.cudnn.deterministic"),
-    Setting(
+    PrecisionSetting(
         "deterministic",
         "torch",
         lambda torch: DETERMINISTIC[torch.get_deterministic_debug_mode()],
         lambda torch, value: torch.use_deterministic_algorithms(value != "off", warn_only=value == "warn"),
     ),
-    Setting(
+    PrecisionSetting(
         "default_dtype",
         "torch",
         lambda torch: torch.get_default_dtype(),
         lambda torch, value: torch.set_default_dtype(value),
     ),
-    Setting(
+    PrecisionSetting(
         "grad",
         "torch",
         lambda torch: torch.is_grad_enabled(),
         lambda torch, value: torch.set_grad_enabled(value),
     ),
-    Setting(
+    PrecisionSetting(
         "threads",
         "torch",
         lambda torch: torch.get_num_threads(),
@@ -97,7 +99,7 @@ SETTINGS: Tuple[Setting, ...] = (
     ),
     _jax("jax_matmul_precision", "jax_default_matmul_precision"),
     _jax("jax_x64", "jax_enable_x64"),
-    Setting("numpy_errors", "numpy", lambda numpy: numpy.geterr(), lambda numpy, value: numpy.seterr(**value)),
+    PrecisionSetting("numpy_errors", "numpy", lambda numpy: numpy.geterr(), lambda numpy, value: numpy.seterr(**value)),
 )
 
 
@@ -134,8 +136,8 @@ def _write(values: Dict[str, Any]) -> None:
                     setting.write(sys.modules[setting.framework], values[setting.name])
 
 
-def _value(setting: Setting) -> Tuple[Any, ...]:
-    """The setting's value; nothing where the framework is not loaded or has no such setting."""
+def _value(setting: PrecisionSetting) -> Tuple[Any, ...]:
+    """The setting's value; nothing if the framework is not loaded or has no such setting."""
     module = sys.modules.get(setting.framework)
     try:
         return () if module is None else (setting.read(module),)

@@ -22,7 +22,7 @@ GENERATORS = ("numpy", "torch", "cupy")
 """Modules with a random generator of their own."""
 
 
-class Setting(NamedTuple):
+class ProcessSetting(NamedTuple):
     """One setting of the interpreter or the process that the next case would notice."""
 
     name: str
@@ -37,19 +37,19 @@ def _umask() -> int:
 
 
 SETTINGS = [
-    Setting("sys.path", lambda: list(sys.path), lambda path: sys.path.__setitem__(slice(None), path)),
-    Setting("the garbage collector", gc.isenabled, lambda on: gc.enable() if on else gc.disable()),
-    Setting("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
-    Setting("the switch interval", sys.getswitchinterval, sys.setswitchinterval),
-    Setting("the trace function", sys.gettrace, sys.settrace),
-    Setting("the profile function", sys.getprofile, sys.setprofile),
-    Setting("the umask", _umask, os.umask),
+    ProcessSetting("sys.path", lambda: list(sys.path), lambda path: sys.path.__setitem__(slice(None), path)),
+    ProcessSetting("the garbage collector", gc.isenabled, lambda on: gc.enable() if on else gc.disable()),
+    ProcessSetting("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
+    ProcessSetting("the switch interval", sys.getswitchinterval, sys.setswitchinterval),
+    ProcessSetting("the trace function", sys.gettrace, sys.settrace),
+    ProcessSetting("the profile function", sys.getprofile, sys.setprofile),
+    ProcessSetting("the umask", _umask, os.umask),
 ]
 BINDING = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"}
 """Variables that have the first parallel region bind the thread that enters it, as their user wants."""
 if sys.platform == "linux" and BINDING.isdisjoint(os.environ):
     SETTINGS.append(
-        Setting("the processors", lambda: os.sched_getaffinity(0), lambda those: os.sched_setaffinity(0, those))
+        ProcessSetting("the processors", lambda: os.sched_getaffinity(0), lambda those: os.sched_setaffinity(0, those))
     )
 
 

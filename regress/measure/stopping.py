@@ -13,17 +13,17 @@ RELATIVE_HALF_WIDTH = 0.005
 FEWEST = 5
 FEWEST_LONG = 3
 LEAST_FOR_INTERVAL = 6
-"""Between the smallest and the largest of n values the median lies with a probability of 1 - 2 / 2^n."""
+"""The median is between the smallest and the largest of n values with a probability of 1 - 2 / 2^n."""
 LONG_CALL_S = 0.5
 KNOWN_TO, KNOWN_BESIDE = 0.007, 0.01
-"""Standard error of a pair's difference, or of a round's value, with which it is known: pairs differ by as much. The second
-one is for what is measured beside device time, and gates nothing."""
+"""Sufficient standard error of a pair's difference, or of a round's value: pairs differ by as much. The second one is for
+times measured in addition to device time, which do not gate."""
 TIMES_LONGER, TIMES_BESIDE = 4, 8
 """How many times its windows are taken at most while that is not so."""
 PATIENCE = 0.8
 """No sample is begun that may not end within this share of the case's timeout."""
 COARSE_STEPS = 20
-"""Under this many clock steps a median jumps from step to step, and a trimmed mean says more."""
+"""Below this number of clock steps a median jumps from step to step, and a trimmed mean is more precise."""
 
 
 def enough(samples: Sequence[float], protocol: Protocol) -> bool:
@@ -39,8 +39,8 @@ def enough(samples: Sequence[float], protocol: Protocol) -> bool:
 
 
 def _half_width(samples: Sequence[float]) -> float:
-    """Half the 95 % interval of the median over the median: order statistics by the normal approximation of the
-    binomial (Conover, Practical Nonparametric Statistics, section 3.2). Infinite for so few that no interval has 95 %."""
+    """Half the 95 % interval of the median over the median: order statistics by the normal approximation of the binomial
+    (Conover, Practical Nonparametric Statistics, section 3.2). Infinite if there are too few values for a 95 % interval."""
     if len(samples) < LEAST_FOR_INTERVAL:
         return math.inf
     ordered = sorted(samples)
@@ -60,8 +60,8 @@ def windows_enough(protocol: Protocol, windows: int, more: int, error: float) ->
 
 
 def error_of_median(values: Sequence[float]) -> float:
-    """Standard error of the median, by order statistics: half of the interval that holds it with 68 % (Conover, Practical
-    Nonparametric Statistics, section 3.2). Of fewer than four values it is half their range."""
+    """Standard error of the median, by order statistics: half of its 68 % interval (Conover, Practical Nonparametric
+    Statistics, section 3.2). For fewer than four values it is half their range."""
     if not values:
         return math.inf
     ordered, count = sorted(values), len(values)

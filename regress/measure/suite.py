@@ -20,7 +20,7 @@ from .code import Code
 from .failures import last_line, place_of
 from .modules import children
 from .runner import PeakMemBenchmark, TimeBenchmark, first_attr
-from .wire import DECLARED_SAMPLING, Benchmark, SuiteProblem, build, writable
+from .wire import DECLARED_SAMPLING, Benchmark, Program, SuiteProblem, build, writable
 
 DECIDING = (
     "device",
@@ -60,7 +60,7 @@ Found = Tuple[List[Benchmark], List[SuiteProblem]]
 
 
 class Suite:
-    """The benchmarks of a folder. Modules are imported when first needed, so that one case does not import the whole suite."""
+    """The benchmarks of a folder. Modules are imported on demand, so one case does not import the whole suite."""
 
     def __init__(
         self, folder: str, overrides: Dict[str, Any], roots: Sequence[str] = (), cuda: Sequence[str] = ()
@@ -78,6 +78,8 @@ class Suite:
         self.package = os.path.basename(self.folder)
         self._cuda = [re.compile(pattern) for pattern in cuda]
         self._overrides = type("Overrides", (), dict(overrides)) if overrides else None
+        self.programs: List[Program] = []
+        """Once the suite is discovered: what of it measures by itself."""
         self._found: Dict[str, _Recipe] = {}
         self._code = Code(self.folder)
         self._discovered = False
@@ -86,11 +88,15 @@ class Suite:
     # -- discovery -------------------------------------------------------------------------------------------------------
 
     def discover(self, announce: Callable[[str], None] = lambda module: None) -> Found:
-        """Every benchmark of the suite, and what could not be imported or used. `announce` is told of each module before it is
-        imported."""
+        """Every benchmark of the suite, and what could not be imported or used; `programs` are found too. `announce` is called
+        with each module before its import."""
+        from .programs import programs_in  # which needs what stands here
+
         problems: List[SuiteProblem] = []
         described: Dict[str, Benchmark] = {}
+        self.programs = []
         for module in self._modules(self.package, problems, announce):
+            self.programs += programs_in(module, self.folder, problems)
             for recipe in _recipes(module):
                 self._describe(recipe, described, problems)
         self._discovered = True
@@ -139,7 +145,7 @@ class Suite:
             yield from self._modules(f"{name}.{child}", problems, announce)
 
     def _used_by(self, recipe: _Recipe, benchmark: Any) -> Dict[str, str]:
-        """What the benchmark uses of the suite's code; empty where the author says by its version what is the same."""
+        """The code of the suite that the benchmark uses; empty if the author declares a version."""
         if declared_version(benchmark) is not None:
             return {}
         name = recipe.attribute if recipe.owner is None else recipe.owner.__name__
@@ -151,10 +157,10 @@ class Suite:
     # -- one benchmark ---------------------------------------------------------------------------------------------------
 
     def get(self, name: str) -> Any:
-        """A fresh benchmark of that name, with the overrides in force: what a case leaves in its instance, the next one does
-        not see, and what it holds is freed with it. Imports the benchmark's module alone where the name tells which.
+        """A fresh benchmark of that name, with the overrides in force: the next one does not see what a case leaves in its
+        instance, and its memory is freed with it. Imports only the benchmark's module if the name shows which.
 
-        Raises LookupError where the suite has no such benchmark, and whatever the import or the constructor raises.
+        Raises LookupError if the suite has no such benchmark, and whatever the import or the constructor raises.
         """
         recipe = self._found.get(name) or self._by_module(name)
         if recipe is None and not self._discovered:
@@ -188,7 +194,7 @@ class Suite:
 
 
 class _Recipe(NamedTuple):
-    """How to make a benchmark anew: where its function is."""
+    """How to make a benchmark again: the location of its function."""
 
     attribute: str
     module: ModuleType
@@ -196,13 +202,13 @@ class _Recipe(NamedTuple):
     member: Any
 
     def make(self) -> Any:
-        """The benchmark, or None where the function is none."""
+        """The benchmark, or None if the function is not one."""
         from asv_runner.discovery import _get_benchmark
 
         return _get_benchmark(self.attribute, self.module, self.owner, self.member)
 
     def could_be(self, name: str) -> bool:
-        """False where the benchmark surely has another name; spares making every other benchmark of the module."""
+        """False if the benchmark surely has another name; spares making every other benchmark of the module."""
         return hasattr(self.member, "benchmark_name") or name.split(".")[-1] == self.attribute
 
     def name_or_none(self) -> Optional[str]:
@@ -232,7 +238,7 @@ class _Recipe(NamedTuple):
                 )
 
     def misnamed(self) -> List[SuiteProblem]:
-        """A line where only its `benchmark_name` keeps a function from being a benchmark: asv tells its type by that."""
+        """A message if only its `benchmark_name` keeps a function from being a benchmark: asv takes the type from it."""
         name = getattr(self.member, "benchmark_name", None)
         if name is None or getattr(self.member, "skip_benchmark", False) or not _is_benchmark(self.attribute):
             return []
@@ -286,12 +292,12 @@ def describe(benchmark: Any, folder: str, uses: Dict[str, str]) -> Benchmark:
     declared = {}
     for name in DECLARED:
         value = first_attr(benchmark._attr_sources, name, None)
-        if value is not None and _is_plain(value):
+        if value is not None and is_plain(value):
             declared[name] = value
     entry = {
         key: value
         for key, value in vars(benchmark).items()
-        if not key.startswith("_") and isinstance(value, (str, int, float, list, dict, bool)) and _is_plain(value)
+        if not key.startswith("_") and isinstance(value, (str, int, float, list, dict, bool)) and is_plain(value)
     }
     params = benchmark.params
     version = str(benchmark.version)
@@ -304,7 +310,7 @@ def describe(benchmark: Any, folder: str, uses: Dict[str, str]) -> Benchmark:
         "version": version,
     }
     entry.update({key: text for key, text in texts.items() if key in entry})
-    file, line = _source(benchmark.func, folder)
+    file, line = source_of(benchmark.func, folder)
     return Benchmark(
         name=benchmark.name,
         type=str(benchmark.type),
@@ -332,7 +338,7 @@ def declared_version(benchmark: Any) -> Optional[str]:
 
 
 def unit_of(benchmark: Any) -> str:
-    """What the benchmark calls its unit; asv's word for none where it is no text."""
+    """What the benchmark calls its unit; asv's word for none if it is no text."""
     return benchmark.unit if isinstance(benchmark.unit, str) else "unit"
 
 
@@ -351,11 +357,11 @@ def needs_device(benchmark: Any) -> bool:
 
 
 class ParamTexts:
-    """The parameters of benchmarks as asv writes them: asv's own function, and what is done to its texts. They are kept: a
-    benchmark is made anew for each visit, and may have thousands of parameters.
+    """The parameters of benchmarks as asv writes them: asv's own function, with changes to its texts. They are cached, because
+    a benchmark is made again for each visit and may have thousands of parameters.
 
-    There is no memory address in a text: asv strips one only where it ends the text, and a series whose name changes with every
-    process is none. Of a long one there is the beginning and a word for all of it: a text stands in many places of a history.
+    Texts contain no memory addresses: asv strips one only at the end of a text, and a series whose name changes with every
+    process is useless. A long text is shortened to its beginning and a hash, because a history repeats it often.
     """
 
     def __init__(self, by_asv: Callable[[List[List[Any]]], List[List[str]]]) -> None:
@@ -380,7 +386,7 @@ class ParamTexts:
 
 
 def choose_params(benchmark: Any, params: List[str]) -> None:
-    """Set the parameter combination whose texts are `params`. Raises LookupError where the benchmark has none such."""
+    """Set the parameter combination whose texts are `params`. Raises LookupError if the benchmark has none such."""
     for index, combination in enumerate(itertools.product(*benchmark.params)):
         if list(combination) == params:
             if params:
@@ -400,7 +406,8 @@ def load_cache(benchmark: Any, directory: str) -> None:
         benchmark.set_cache(pickle.load(file))
 
 
-def _source(func: Any, folder: str) -> Tuple[str, int]:
+def source_of(func: Any, folder: str) -> Tuple[str, int]:
+    """File, relative to the parent of the suite's folder, and line of a function or class; nothing if unknown."""
     try:
         file = inspect.getsourcefile(func) or ""
         return os.path.relpath(file, os.path.dirname(folder)), inspect.getsourcelines(func)[1]
@@ -423,7 +430,8 @@ def _can_be_made(owner: Any) -> bool:
     return True
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
+    """Whether JSON can represent it."""
     try:
         json.dumps(value)
     except (TypeError, ValueError):

@@ -36,7 +36,7 @@ def _busy(threads: Set[threading.Thread]) -> List[str]:
 
 def _wanted_s(threads: Set[threading.Thread]) -> Dict[str, float]:
     """By name, without the numbers that Python counts up, the seconds for which threads have run or waited for a processor.
-    Empty where the system does not tell; Linux does."""
+    Empty if the system does not tell; Linux does."""
     found: Dict[str, float] = {}
     for thread in threads:
         with contextlib.suppress(OSError, ValueError):  # it has ended

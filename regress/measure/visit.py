@@ -31,7 +31,7 @@ from .wire import HOST_METRICS, Failure, Once, Proposal, Ran, Record, Recorded, 
 
 T = TypeVar("T")
 By = Callable[[Any, Task, float], T]
-"""What is done with a benchmark that is set up; the last argument is the backend's clock before it was imported."""
+"""What to do with a benchmark that is set up; the last argument is the backend's clock before its import."""
 
 FRAMEWORKS = ("torch", "cupy", "jax", "triton", "numpy")
 
@@ -56,7 +56,7 @@ class Visitor:
         self._company, self._seat = company, seat
         self._calibrated = self._frozen = False
         self._named = bool(backend.facts())
-        """What the device is was said when the process began; torch can tell only now that it is in use."""
+        """The device was identified when the process started; torch can only do so once it is in use."""
         self._lost: Optional[DeviceError] = None
         self._early = set(sys.modules)
         self.at_work: List[str] = []
@@ -139,19 +139,19 @@ class Visitor:
         return self._lost
 
     def _flags(self, found: Union[Visited, Recorded, None], leaves: Sequence[str]) -> List[str]:
-        """The doubts about what was found, and what the case was like to those after it."""
+        """Doubts about the result, and side effects of the case on later ones."""
         changed = [name for name in leaves if name not in self.at_work]
         flags = list(found.flags) if found is not None else []
         if changed:
-            flags.append(f"changes {', '.join(changed)} and leaves it so; it was put back")
+            flags.append(f"changes {', '.join(changed)} and does not restore it; regress did")
         if self.at_work:
-            flags.append(f"leaves threads at work ({', '.join(self.at_work)}): they ended with its process")
+            flags.append(f"leaves threads running ({', '.join(self.at_work)}): they ended with its process")
         return flags
 
     # -- one case --------------------------------------------------------------------------------------------------------
 
     def _visit(self, task: Task, by: By[T]) -> Tuple[Optional[T], Optional[Failure], List[str]]:
-        """What was found or why nothing was, and what the case has changed in the process and left so."""
+        """The result, or why there is none, and what the case changed in the process without restoring it."""
         started = self._backend.now()
         leaves: List[List[str]] = []
         found: Optional[T] = None
@@ -297,7 +297,7 @@ def _profilable() -> Iterator[Any]:
 
 
 def _work(benchmark: Any) -> Tuple[Dict[str, float], List[str]]:
-    """The work of a call as it is declared, and what is wrong with it."""
+    """The declared work of a call, and what is wrong with it."""
     try:
         return work(benchmark), []
     except Exception as error:  # the values are good whatever the author says of them

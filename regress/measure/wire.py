@@ -1,8 +1,8 @@
-"""What driver and worker say to each other: one JSON object a line, over two private pipes.
+"""The messages between driver and worker: one JSON object a line, over two private pipes.
 
-The pipes are file descriptors of their own, so nothing a benchmark prints can get between the lines. A command travels
-from the driver to the worker, a reply travels back; `Visit` is answered by `Begin` and a `Proposal` or a `Round` for each
-of its tasks, then by `End`. A worker that dies in between has said with its last `Begin` which task killed it.
+The pipes are separate file descriptors, so nothing a benchmark prints can get between the lines. A command goes from the
+driver to the worker, a reply comes back; `Visit` is answered by `Begin` and a `Proposal` or a `Round` for each of its tasks,
+then by `End`. If a worker dies in between, its last `Begin` names the task that killed it.
 
 All times are seconds, all sizes bytes.
 """
@@ -25,25 +25,25 @@ HARNESS_VERSION = 1
 or a memory probe can move a value."""
 
 PROTOCOL_IDENTITY = ("metric", "cache", "setup_each", "process", "harness")
-"""The fields of a Protocol that make values comparable. The counts are not among them: a calibrated count differs from run to
-run by itself, and what an author declares about counts is compared as declared."""
+"""The fields of a Protocol that make values comparable. The counts are not among them: a calibrated count varies from run to
+run, and counts that an author declares are compared as declared."""
 HOST_METRICS = ("host_time", "wall_time")
 """What the host's clock reads."""
 HOST_IDENTITY = ("short_windows",)
 """Further fields of a Protocol that make values of these metrics comparable, and no others."""
 
 DECLARED_SAMPLING = ("number", "repeat", "rounds", "processes", "warmup_time", "min_run_count", "sample_time")
-"""The attributes of asv by which an author says how samples are taken. They are not in the version of a benchmark, so two that
-declare other ones are told apart by them."""
+"""asv's attributes that say how samples are taken. They are not part of a benchmark's version, so they are compared
+separately."""
 
 TRACKED = "value"
-"""The metric of a number that the author's function returns: it may be NaN or infinite, where a clock's never is."""
+"""The metric of a number that the author's function returns: it may be NaN or infinite, which a clock never is."""
 
 SYNCHRONIZES = "synchronizes: no device time"
 """The flag of a visit whose function waits for the device itself."""
 
 SET_UP_EACH = "set up before each sample"
-"""What readers are told of a protocol with `setup_each`."""
+"""How a protocol with `setup_each` is described to readers."""
 
 PROGRAM = "program"
 """How the process of a round begins that is a program of its own; see `Protocol.process`."""
@@ -84,13 +84,13 @@ class Protocol:
     """Windows of the host's clock last 0.3 ms, or one call, and begin with caches warm. Sides that are measured together take
     them in turn."""
     wall_calls: int = 1
-    """Calls a window of `wall_time` that is taken beside `gpu_time`; each is waited for."""
+    """Calls a window of `wall_time` that is taken in addition to `gpu_time`; each is waited for."""
     host_calls: int = 1
     """Calls a window of `host_time`."""
     warm_calls: int = 0
     """Calls that go before each short window and are not timed."""
     windows: int = 0
-    """Short windows a side before the first look at how well their difference is known."""
+    """Short windows a side before the first check of how precisely their difference is known."""
     pinned: bool = True
     """Short windows are taken on one core; False for calls that several threads work for."""
     lanes: int = 1
@@ -102,12 +102,12 @@ class Protocol:
     samples_min: int = 20
     samples_max: int = 200
     window_budget_s: float = 0.1
-    """Stop sampling when the windows add up to this many seconds."""
+    """Stop sampling when the windows add up to this time in seconds."""
     warmup_s: float = 5.0
     """Give up waiting for two equal windows after this."""
     process: str = "fresh"
-    """How the process of a round begins: `fork` from one that has imported the suite, `fork-serial` from one that did so with
-    torch at one thread, or `fresh`; `program` is none of ours, and measures by itself."""
+    """How the process of a round starts: `fork` from one that has imported the suite, `fork-serial` from one that did so with
+    torch at one thread, or `fresh`; `program` is an external program that measures itself."""
     harness: int = HARNESS_VERSION
 
 
@@ -144,9 +144,9 @@ class Measured:
     invalid: int = 0
     """Samples that were not stored: negative, zero or NaN."""
     exact: bool = False
-    """A value that repeats exactly when the code is the same: no test is needed to tell two of them apart."""
+    """A value that repeats exactly for the same code, so it is compared without a test."""
     ends: Optional[Ends] = nested(Ends, default=None)
-    """Of samples that were taken and not kept."""
+    """Of samples that were taken but not kept."""
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,8 @@ class Benchmark:
     asv: Dict[str, Any] = field(default_factory=dict)
     """The entry that asv itself would write into benchmarks.json."""
     uses: Dict[str, str] = field(default_factory=dict)
-    """By file of the suite: a word for what the benchmark uses of it. Empty where the author's `version` says what is the
-    same, or where nothing is known."""
+    """By file of the suite: a hash of what the benchmark uses of it. Empty if the author declares `version`, or if nothing is
+    known."""
     program: str = ""
     """What measures it where that is a program of its own: the class of the suite that names it, or of what was imported the
     format."""
@@ -181,8 +181,8 @@ class Benchmark:
 
     @property
     def code(self) -> str:
-        """What is another word once the benchmark is another one: comments and layout make none. asv's `version` is a hash of
-        the text of its function alone."""
+        """A hash that changes with the benchmark's code, but not with comments and layout. asv's `version` only hashes the
+        text of its function."""
         return " ".join(f"{file}:{word}" for file, word in sorted(self.uses.items())) or self.version
 
 
@@ -205,7 +205,7 @@ class Program:
     """The program is run once for each combination of them."""
     param_names: List[str] = field(default_factory=list)
     mapping: Dict[str, Any] = field(default_factory=dict)
-    """What stands where in a format that is the author's own."""
+    """The columns of a format of the author's own."""
     timeout_s: Optional[float] = None
     """Of one run."""
     version: str = ""
@@ -236,6 +236,8 @@ class SuiteProblem:
     fatal: bool = True
     name: str = ""
     """The module or class as names of benchmarks begin with it; empty for the suite's package itself."""
+    program: bool = False
+    """Nothing was imported: a program could not be run, or ended badly."""
 
 
 @dataclass(frozen=True)
@@ -282,7 +284,7 @@ class Open:
     one_thread: bool = False
     """To a fork server: keep torch at one thread while the suite is imported."""
     variables: Dict[str, str] = field(default_factory=dict)
-    """To a fork server that was forked itself: what its environment has beside that of its zygote. PYTHONPATH goes onto the
+    """To a fork server that was forked itself: its environment in addition to that of its zygote. PYTHONPATH is added to the
     path as well."""
     driver: int = 0
     """Process id of the driver: what descends from it is no stranger on the device."""
@@ -318,7 +320,7 @@ class Reap:
 @dataclass(frozen=True)
 class Preload:
     """To a fork server: import these modules, so that its children find them; answered by `Preloaded`. None of them may bring
-    in a package of these names: they are the project's, which each side has its own code of."""
+    in a package of these names: they belong to the project, and each side has its own code."""
 
     modules: List[str]
     without: List[str] = field(default_factory=list)
@@ -346,12 +348,12 @@ class MeasureCeilings:
     """Measure what the device can do at most; answered by `Ceilings`."""
 
     peer: bool = False
-    """Copies to the next device too. Unasked it is not touched: somebody else may be measuring on it."""
+    """Measure copies to the next device too. Without this it is not touched, because somebody else may be measuring on it."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """Profile at most this many calls of a case into a Chrome trace; answered by `Recorded`."""
+    """Profile at most `calls` calls of a case into a Chrome trace; answered by `Recorded`."""
 
     task: Task = nested(Task)
     calls: int = 20
@@ -361,7 +363,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Once:
-    """To a process of its own, which has no pipes: run this many calls of a case, and end."""
+    """To a separate process without pipes: run `calls` calls of a case, and end."""
 
     task: Task = nested(Task)
     calls: int = 1
@@ -387,14 +389,14 @@ class TakeWindows:
 
 @dataclass(frozen=True)
 class Meeting:
-    """To a rank that `Meets` the others: all have come; what each of them has said, by their numbers."""
+    """To a rank that `Meets` the others: all have arrived; their values by rank."""
 
     values: List[List[float]]
 
 
 @dataclass(frozen=True)
 class Enough:
-    """To a process that is `Ready`: no more windows of this metric; the visit goes on."""
+    """To a process that is `Ready`: no more windows of this metric; continue the visit."""
 
 
 # -- replies -------------------------------------------------------------------------------------------------------------
@@ -422,7 +424,7 @@ class Suite:
     benchmarks: List[Benchmark] = nested(Benchmark, many=True)
     problems: List[SuiteProblem] = nested(SuiteProblem, many=True)
     unforkable: str = ""
-    """Why a fork of the process that imported the suite could not measure; empty where nothing speaks against it."""
+    """Why a fork of the process that imported the suite could not measure; empty if nothing speaks against it."""
     threads: List[str] = field(default_factory=list)
     """Modules whose import started threads, which a fork does not have."""
     outside: List[str] = field(default_factory=list)
@@ -475,13 +477,13 @@ class CacheReady:
 @dataclass(frozen=True)
 class Ceilings:
     """The most the device did: bytes moved a second by a large copy (read and written), and by dtype ("float32", "tf32",
-    "bfloat16", "float16") floating point operations a second of a large matrix product. Empty where nothing can measure it."""
+    "bfloat16", "float16") floating point operations a second of a large matrix product. Empty if nothing can measure it."""
 
     copy_bytes_s: float = 0.0
     matmul_flops_s: Dict[str, float] = field(default_factory=dict)
     failure: Optional[Failure] = nested(Failure, default=None)
     peer_bytes_s: float = 0.0
-    """Bytes moved a second by a large copy to the next device; 0 where the process sees no other."""
+    """Bytes moved a second by a large copy to the next device; 0 if the process sees no other."""
 
 
 @dataclass(frozen=True)
@@ -510,9 +512,9 @@ class Proposal:
     leaves: List[str] = field(default_factory=list)
     """State of the process that the case changed and did not put back."""
     late: bool = False
-    """It imported modules of a framework. What it leaves may be what they do when they are imported."""
+    """It imported modules of a framework, so what it left behind may come from their import."""
     host_bytes: int = 0
-    """The most memory of the host that its process had during the visit; 0 where that is not known, as in the next one."""
+    """The most memory of the host that its process had during the visit; 0 if unknown, as in the next one."""
     device_share: float = 0.0
     """Share of the device's memory that was taken at its end, by anybody."""
 
@@ -526,10 +528,10 @@ class Ready:
 
 @dataclass(frozen=True)
 class Meets:
-    """A rank has come to where it meets the others, with these values, and waits for the `Meeting`."""
+    """A rank has reached a meeting point with these values, and waits for the `Meeting`."""
 
     where: str
-    """What it has come to, in words that are the same for all of them."""
+    """The meeting point, in words that are the same for all ranks."""
     values: List[float]
 
 
@@ -545,7 +547,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Against:
-    """How a metric stands to that of another side, whose process took windows in turn with this one's."""
+    """The ratio of a metric to that of another side, whose process took windows in turn with this one's."""
 
     metric: str
     side: str
@@ -559,7 +561,7 @@ class Against:
     origin: str = ""
     """What the two processes were forked from: rounds of one origin share the layout of its memory."""
     common: bool = True
-    """One process imported the frameworks for both, so that they lie at the same addresses."""
+    """One process imported the frameworks for both, so they are at the same addresses."""
 
 
 @dataclass(frozen=True)
@@ -575,7 +577,7 @@ class Round:
     """Seconds since the epoch."""
     duration_s: float = 0.0
     setup_s: float = 0.0
-    """Of these, for which the case was set up; kept in no file."""
+    """The part of these for which the case was set up; not stored."""
     protocol: Optional[Protocol] = nested(Protocol, default=None)
     values: Dict[str, Measured] = nested(Measured, many=True, default_factory=dict)
     failure: Optional[Failure] = nested(Failure, default=None)
@@ -602,19 +604,19 @@ class Round:
     flags: List[str] = field(default_factory=list)
     """Doubts about the values, in words for the reader."""
     against: List[Against] = nested(Against, many=True, default_factory=list)
-    """What was measured in turn with rounds of other sides that have the same order."""
+    """Ratios to rounds of other sides with the same order, measured in turn."""
     run: str = ""
     """The run of regress that recorded it, which is a session of the machine; empty while nothing has."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What was profiled. The trace has `calls` marked calls after the ones that are skipped; none where it failed."""
+    """The profile. The trace has `calls` marked calls after the skipped ones; none if it failed."""
 
     calls: int = 0
     seconds: float = 0.0
-    """A call without the profiler, from its start until the device is done; of many in a row, where nothing has to run between
-    them."""
+    """A call without the profiler, from its start until the device is done; averaged over many in a row if nothing has to run
+    between them."""
     failure: Optional[Failure] = nested(Failure, default=None)
     facts: Dict[str, Any] = field(default_factory=dict)
     """As those of a round: `bytes`, `flops`, `precision`, `loaded`."""
@@ -645,14 +647,14 @@ class End:
     project_files: List[str] = field(default_factory=list)
     """Files of the project's packages that were imported, one a package; empty: the suite imports nothing of it."""
     late: List[str] = field(default_factory=list)
-    """Modules of the frameworks that were imported by what was visited, in their order: a compiler's, mostly."""
+    """Framework modules that the visited cases imported, in order: usually a compiler's."""
     opening_s: float = 0.0
     """Seconds that opening the device has taken within the first case that needed it."""
 
 
 @dataclass(frozen=True)
 class Broken:
-    """The worker cannot go on: an error outside any task."""
+    """The worker cannot continue: an error outside any task."""
 
     failure: Failure = nested(Failure)
 
@@ -738,8 +740,8 @@ def _writable(value: Any) -> Any:
 
 
 def decode(line: bytes, parse: Callable[[bytes], Any] = json.loads) -> Any:
-    """The message of a line. Raises ValueError for a line that is none. The driver parses by `from_json`: a benchmark may have
-    written it."""
+    """The message of a line. Raises ValueError for an invalid line. The driver parses with `from_json`, because a benchmark
+    may have written it."""
     try:
         data = parse(line)
     except RecursionError:
@@ -756,7 +758,7 @@ def decode(line: bytes, parse: Callable[[bytes], Any] = json.loads) -> Any:
 
 def build(kind: Type[T], data: Any) -> T:
     """A dataclass of this file from the dict that `dataclasses.asdict` made of it; unknown keys are ignored. Raises ValueError
-    where a field has a value of another kind, or none and no default."""
+    if a field has a value of another kind, or none and no default."""
     if not isinstance(data, dict):
         raise ValueError(f"not a {kind.__name__}: {str(data)[:200]}")
     values: Dict[str, Any] = {}
@@ -796,7 +798,7 @@ def _checked(hint: Any, value: Any, outside: bool) -> Any:
     if not isinstance(value, (int, float) if plain is float else plain) or (
         isinstance(value, bool) and plain is not bool
     ):
-        raise ValueError(f"{str(value)[:200]!r} is no {hint}")
+        raise ValueError(f"{str(value)[:200]!r} is not a {hint}")
     if not outside and inner:
         items: Any = value.values() if isinstance(value, dict) else value
         for each in items:

@@ -54,7 +54,7 @@ from .wire import Suite as SuiteMessage
 
 
 class Imported:
-    """The suite of an opening, and what has to be there before it is imported."""
+    """The suite of an opening, and what has to exist before it is imported."""
 
     def __init__(self, opening: Open) -> None:
         seed(opening.seed)
@@ -89,7 +89,7 @@ class Worker:
     def answer(self, command: Any) -> None:
         if isinstance(command, Discover):
             benchmarks, problems = self._suite.discover(lambda module: self._channel.send(Importing(module)))
-            self._channel.send(SuiteMessage(benchmarks, problems))
+            self._channel.send(SuiteMessage(benchmarks, problems, programs=self._suite.programs))
         elif isinstance(command, Probe):
             from . import probe  # one worker of a run is asked
 
@@ -126,7 +126,7 @@ class Worker:
         self._channel.send(End(self._code.imported(), self._visitor.late(), self._visitor.opening_s))
 
     def _give_up(self, why: str) -> None:
-        """End, so that what comes next begins in another process."""
+        """End, so that the next task starts in another process."""
         self._channel.send(Broken(Failure("error", why)))
         raise SystemExit(1)
 
@@ -174,8 +174,8 @@ DISTRIBUTION = re.compile(r"(.+-.+)\.(?:dist|egg)-info")
 
 
 def distributions() -> str:
-    """A word for the names and versions of all that is installed; another one once anything was installed or removed. What was
-    installed from a file or a folder is left out: the project itself, mostly, which is another one at every commit."""
+    """A hash of the names and versions of everything installed, which changes whenever anything is installed or removed.
+    Installations from a file or a folder are left out: that is mostly the project itself, which changes with every commit."""
     found = set()
     for place in sys.path:
         with contextlib.suppress(OSError), os.scandir(place or ".") as entries:
@@ -188,9 +188,9 @@ def distributions() -> str:
 
 @functools.lru_cache(maxsize=None)
 def installed() -> Mapping[str, Any]:
-    """Interpreter and versions of the frameworks that are installed, what torch is built for (`torch_built`: "cuda 13.0",
-    "hip 6.4", empty for the CPU only), and a word for all that is installed. Nothing is imported to find out. Kept: a fork
-    server asks once for all its children."""
+    """Interpreter and versions of the installed frameworks, what torch is built for (`torch_built`: "cuda 13.0", "hip 6.4",
+    empty for the CPU only), and a hash of everything installed. Nothing is imported to find out. Cached, because a fork server
+    asks once for all its children."""
     found: Dict[str, Any] = {"python": platform.python_version(), "implementation": platform.python_implementation()}
     found["installed"] = distributions()
     for name in FRAMEWORKS:
@@ -205,7 +205,7 @@ def installed() -> Mapping[str, Any]:
 
 
 def facts(backend: Backend) -> Dict[str, Any]:
-    """What is installed, the processors and the device."""
+    """Installed packages, processors and the device."""
     found: Dict[str, Any] = dict(installed())
     found["cpus"] = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES"):

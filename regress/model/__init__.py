@@ -1,4 +1,4 @@
-"""The nouns of the program, and Settings with every default. This docstring is the glossary; outputs use these words.
+"""The nouns of the program, and Settings with every default. This docstring is the glossary; all outputs use these words.
 
     Case        one benchmark with one parameter combination; `str()` is asv's `name(p1, p2)`
     Metric      what a number is: gpu_time, host_time, wall_time, peak_memory, ..., its unit, and which direction is better
@@ -7,53 +7,55 @@
     Round       one visit to one case on one side; its process takes part in no other (asv's word; a "launch" is a kernel's)
     Ranks       processes that visit a case together (torchrun's word); a value is that of the slowest, their skew how far apart
                 the ranks' own work is
-    Group       one process of each side, alive at once, that take windows of the host's clock in turn on one core
-    Pair        two rounds of a group, of unlike sides: its value is the logarithm of the ratio of their windows (`Against`)
+    Group       one process of each side, running at once, which take windows of the host's clock in turn on one core
+    Pair        two rounds of a group, one of each side: its value is the logarithm of the ratio of their windows (`Against`)
     Summary     centre, interval and spread of the round values of one side
-    Samples     the least, the largest and the 95th percentile of the samples of all rounds
-    Duration    where the time of a benchmark has gone: setups, setup_cache, first visits, rounds
+    Samples     the smallest, the largest and the 95th percentile of the samples of all rounds
+    Duration    where the time of a benchmark went: setups, setup_cache, first visits, rounds
     Comparison  one case and metric, base against head, with a verdict and its reasons
     Verdict     regressed, improved, unchanged, undecided, failed, new, gone, skipped, changed, incomparable
-    Conditions  what the device was like while rounds were taken: its clock, whether it slowed itself down, who else was on it
-    Series      one case and metric on one machine, device and environment over commits
-    Corrected   a value of a series without what the machine did to it, by windows in turn with other commits
-    ChangePoint a change of level in a series: first commit at the new level, what may be to blame, ratio, state
-    Shift       changes of many unrelated benchmarks at one commit that look like the machine's doing, or like a step back
-    Breakage    a case that gave numbers and gives none any more: since which commit, what may be to blame, what it says
-    Anchor      a commit that was measured again: if it moved, the machine did
-    AnchorCheck  what an anchor shows: which of its values are no longer what they were when it was recorded
-    Confirmation a change that was measured in turn and confirmed: what a history has seen once is sure by it
-    Acknowledgement  an entry of the acknowledgement file: a change that was seen and, until further notice, is no alarm
-    KernelDiff  a kernel before and after: launches and seconds a call, and how the two were matched
+    Conditions  the state of the device during rounds: its clock, throttling, other processes
+    Series      one case and metric on one machine, model of GPU and environment over commits
+    Corrected   a value of a series without the effect of who measured it: the machine, by windows in turn with other commits,
+                or the card and the job, by commits that several cards have measured
+    ChangePoint a change of level in a series: first commit at the new level, commits to blame, ratio, state
+    Shift       changes of many unrelated benchmarks at one commit that suggest the machine, or a step back
+    Breakage    a case that stopped giving numbers: since which commit, commits to blame, its message
+    Anchor      an old commit measured again: if it moved, the machine did
+    AnchorCheck  the result for an anchor: which values differ from when it was recorded
+    Confirmation a change that was measured in turn: confirmed, so the history counts it as confirmed too, or found to be none
+    Acknowledgement  an entry of the acknowledgement file: a known change that raises no alarm until it expires
+    KernelDiff  a kernel on both sides: launches and seconds a call, and how they were matched
     Explanation where the difference between two profiles went: kernels, copies, idle time
     Explained   a comparison with its explanation: the difference as measured, and as profiles of both sides show it
-    KeptExplanation  an Explained of two commits as it is kept beside results, without traces
+    KeptExplanation  an Explained of two commits as stored beside results, without traces
     Totals      where the time of a profiled call went: device busy, idle, launches, copies, waiting
-    CallProfile a profiled case: totals, operators, kernels, gaps, and what holds it back
-    Bound       what holds a kernel back: memory, arithmetic, launches, latency
-    Metered     kernels one by one as Nsight Compute measured them: how near each came to what the device can do
-    Bisection   the search for the commit that did it: probes, the commit or the range, how sure
+    CallProfile a profiled case: totals, operators, kernels, gaps, and bottlenecks
+    Bound       what limits a kernel: memory, arithmetic, launches, latency
+    Metered     kernels as Nsight Compute measured them: how close each came to the device's limits
+    Bisection   the search for the commit that made a change: probes, the commit or range, confidence
     Probe       one commit that was measured in a bisection, against the good end
     Check       one line of `doctor` or `init`
-    SelfCheck   a side against itself ("A/A"): what is claimed there is a false alarm
-    Implementations  one operation done in several ways, side by side: a Standing for each combination of the other parameters
-    Standing    the implementations at one combination: which is the fastest, or that no difference is shown
-    Stretch     sizes next to each other at which the answer is the same; where it changes is a crossover
-    Report      everything a renderer needs, computed already
+    SelfCheck   a side against itself ("A/A"): every claim is a false alarm
+    Implementations  one operation implemented in several ways: a Standing for each combination of the other parameters
+    Standing    the implementations at one combination: the fastest, or that no difference is shown
+    Stretch     neighbouring sizes with the same answer; where it changes is a crossover
+    Kind        nodes of a cluster that are alike: one machine in the history, whichever of them measured
+    Report      everything a renderer needs, already computed
 
 "Significant" means beyond noise, "large" means beyond the threshold: two questions, two words. A ratio is head/base. A time
-is seconds and a memory is bytes, always. The unit of replication is the round, never the sample.
+is always in seconds and a memory in bytes. The unit of replication is the round, never the sample.
 
-From outside, all of them are imported from here. Inside, each file has a part of them, and takes what it needs from the others:
+Import them from here. Inside the package, each file has a part of them and imports from the others:
 
-    measurement      what is measured, and what comes of it on one side
-    acknowledgement  what somebody has seen, and is no alarm
+    measurement      what is measured, and the result on one side
+    acknowledgement  known changes that raise no alarm
     comparison       two sides, and a side against itself
     series           one case over many commits
-    bisection        the search for the commit that did it
-    implementations  one operation done in several ways
+    bisection        the search for the commit that made a change
+    implementations  one operation implemented in several ways
     profile          where the time of a call goes
-    explanation      what a difference comes from
+    explanation      the cause of a difference
     kernels          kernels one by one
     settings         every default
     report           what a command gives to a renderer
@@ -149,7 +151,16 @@ from regress.model.series import (
     Way,
     outside,
 )
-from regress.model.settings import DEFAULT_ENVIRONMENT, EXISTING, THRESHOLD_KINDS, Environment, Setting, Settings
+from regress.model.settings import (
+    DEFAULT_ENVIRONMENT,
+    EXISTING,
+    THRESHOLD_KINDS,
+    Cluster,
+    Environment,
+    Kind,
+    Setting,
+    Settings,
+)
 from regress.stats.summary import Summary
 
 __all__ = [
@@ -188,6 +199,7 @@ __all__ = [
     "ChangePoint",
     "Changed",
     "Check",
+    "Cluster",
     "Commit",
     "Comparison",
     "Conditions",
@@ -212,6 +224,7 @@ __all__ = [
     "KernelDiff",
     "KernelMetrics",
     "KernelUse",
+    "Kind",
     "Lane",
     "Listed",
     "Machine",

@@ -8,7 +8,7 @@ from typing import Literal
 AckKind = Literal["accepted", "noise", "quarantine", "known"]
 ACK_KINDS: tuple[AckKind, ...] = ("accepted", "noise", "quarantine", "known")
 NEXT_TAG, LIFTED = "next tag", "lifted"
-"""Until when an acknowledgement acts, beside the name of a tag or a date."""
+"""Until when an acknowledgement applies, other than the name of a tag or a date."""
 
 
 @dataclass(frozen=True)
@@ -24,18 +24,18 @@ class Acknowledgement:
     metric: str = ""
     """Empty: all of them."""
     level: float | None = None
-    """Of `accepted`: what the value may come to, as a ratio to the value at `since`."""
+    """For `accepted`: the highest accepted value, as a ratio to the value at `since`."""
     value: float | None = None
-    """Of `accepted`, where the value at `since` is zero and there is no ratio: what it may come to, in the metric's unit."""
+    """For `accepted`, if the value at `since` is zero and has no ratio: the highest accepted value, in the metric's unit."""
     since: str = ""
     """A commit before the change."""
     seen: str = ""
-    """A commit that has the change: of `accepted`, where its level was measured."""
+    """A commit that has the change; for `accepted`, where its level was measured."""
     until: str = NEXT_TAG
     """NEXT_TAG, LIFTED (until the entry is removed), the name of a tag, or a date."""
     link: str = ""
     line: int = field(default=0, compare=False)
-    """Where it begins in the file; 0 where that is not known."""
+    """The line in the file where it begins; 0 if unknown."""
 
     @property
     def until_words(self) -> str:
@@ -49,7 +49,7 @@ class Acknowledgement:
 
 @dataclass(frozen=True)
 class Reviewed:
-    """An acknowledgement as it stands for the head that is judged."""
+    """An acknowledgement and its state for the head that is judged."""
 
     entry: Acknowledgement
     state: Literal["active", "expired", "unused"]

@@ -18,7 +18,7 @@ class Contrast:
     before: float | None = None
     after: float | None = None
     ratio: float | None = None
-    """after/before, with its 95 % interval; None where a side has no value, or the first is zero."""
+    """after/before, with its 95 % interval; None if a side has no value, or the first is zero."""
     low: float | None = None
     high: float | None = None
     exact: bool = False
@@ -33,7 +33,7 @@ class Probe:
 
     commit: Commit
     state: Literal["good", "bad", "between", "unclear", "skipped"]
-    """`between`: it has a part of the change. `unclear`: not told apart. `skipped`: it cannot be measured."""
+    """`between`: it has a part of the change. `unclear`: undecided. `skipped`: it cannot be measured."""
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
@@ -47,7 +47,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Bisection:
-    """The search for the commit between `good` and `bad` that did it. What was not reached is None or empty."""
+    """The search for the commit between `good` and `bad` that made the change. Steps not reached are None or empty."""
 
     case: Case
     good: Commit

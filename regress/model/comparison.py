@@ -15,12 +15,12 @@ from regress.stats.summary import Summary
 
 @dataclass(frozen=True)
 class VerdictTraits:
-    """What is to be known of a verdict, whoever reads it."""
+    """The traits of a verdict, for everything that reads it."""
 
     severity: int
-    """Of several metrics of a case the lowest counts: what is undecided in one outweighs what improved in another."""
+    """Of several metrics of a case the lowest counts: an undecided one outweighs an improved one."""
     mark: str
-    """What stands before a row; it says the verdict without the colour."""
+    """The sign before a row; it shows the verdict without colour."""
     color: str = ""
     claims: bool = False
     """Something changed."""
@@ -37,13 +37,13 @@ class VerdictTraits:
     leads: bool = False
     """A comment shows its section open."""
     quiet: bool = False
-    """Nobody has to know of it where it is acknowledged."""
+    """Not worth a mention if it is acknowledged."""
     skips: bool = False
-    """Where it fails nothing, JUnit has it as skipped."""
+    """JUnit reports it as skipped if it fails nothing."""
 
 
 class Verdict(str, enum.Enum):
-    """The words for an outcome; the same in every output. They stand in the order in which a reader has to know of them."""
+    """The words for an outcome, the same in every output, in the order of importance to a reader."""
 
     REGRESSED = "regressed"
     FAILED = "failed"
@@ -67,7 +67,7 @@ class Verdict(str, enum.Enum):
 
     @property
     def decided(self) -> bool:
-        """Both sides gave numbers, which tell whether the head is worse."""
+        """Both sides gave numbers, which show whether the head is worse."""
         return self.traits.compared and self.traits.tells
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class Pairs:
     """What the comparison of two sides rests on that took windows in turn: the differences of logarithms, one a pair."""
 
     n: int
-    """Draws of their own: pairs, or where the sides share no zygote, what the pairs of each origin come to."""
+    """Independent draws: pairs, or, if the sides share no zygote, the mean of each origin's pairs."""
     spread: float
     """Standard deviation of the differences, but for stray ones: 0.01 is about 1 % from pair to pair."""
     error: float
@@ -115,7 +115,7 @@ class Comparison:
     base: Summary | None = None
     head: Summary | None = None
     ratio: float | None = None
-    """head/base, with its 95 % interval; None where one side has no number or base is zero."""
+    """head/base with its 95 % interval; None if one side has no number or base is zero."""
     low: float | None = None
     high: float | None = None
     p: float | None = None
@@ -127,7 +127,7 @@ class Comparison:
     threshold: float = 0.05
     """Relative change from which on a change is large."""
     counts_from: float | None = None
-    """Smallest relative change that counts here: the threshold, or what makes up the floor where that is more."""
+    """Smallest relative change that counts here: the threshold, or the floor if that is larger."""
     noise: float | None = None
     """Smallest change that would have been significant, as a relative change (0.006 is 0.6 %)."""
     min_detectable: float | None = None
@@ -136,13 +136,13 @@ class Comparison:
     unreached: bool = False
     """There was no time to measure it on both sides."""
     unconfirmed: bool = False
-    """What was seen of it has regressed, and could not be confirmed: there was no time, or what is recorded does not tell. It
-    is undecided, and counts."""
+    """It looked regressed but could not be confirmed, for lack of time or of recorded sessions. It is undecided, and
+    counts."""
     pairs: Pairs | None = None
     """Where the sides took windows in turn."""
     sessions: tuple[int, int] | None = None
-    """Of recorded results: how many sessions of the machine each side is from, where none has enough rounds of both. Each is
-    one value then, but where a side has one alone."""
+    """For recorded results: how many sessions of the machine each side is from, if no session has enough rounds of both. Each
+    is one value then, unless a side has only one."""
     base_failure: Failure | None = None
     head_failure: Failure | None = None
     base_throughput: Throughput | None = None
@@ -163,7 +163,7 @@ class Comparison:
 
     @property
     def alone(self) -> bool:
-        """Whether a side is recorded of one session of its own: no change is claimed then, whatever its rounds say."""
+        """Whether one side was recorded in a single session: then no change is claimed, whatever its rounds say."""
         return self.sessions is not None and 1 in self.sessions
 
     @property
@@ -173,16 +173,17 @@ class Comparison:
 
     @property
     def fails_on_head(self) -> bool:
-        """What is skipped there does not fail; what only the base skips did not work there either."""
+        """A case skipped there does not fail; one that only the base skips did not work there either."""
         failure = self.head_failure
         return self.verdict is Verdict.FAILED and failure is not None and failure.kind != "skipped"
 
     def exit_code(self, strict: bool = False) -> Exit:
-        """What it alone makes of a check: 1 regressed, 3 fails on head, 4 undecided where that counts, else 0.
+        """The exit code of a check with only this case: 1 regressed, 3 fails on head, 4 undecided where a decision is
+        required, else 0.
 
-        `strict` adds what fails on both sides to 3, and every undecided case to 4. A critical case has to be shown not to be
-        worse: it fails on both sides, or is undecided, where the head gave no number, or none that can be judged. What looked
-        worse and could not be confirmed is undecided where it counts, too.
+        `strict` adds failures on both sides to 3, and every undecided case to 4. A critical case must be shown not to be
+        worse: it gives 3 or 4 if it fails on both sides, is undecided, or the head gave no number or none that can be judged.
+        A case that looked worse but could not be confirmed gives 4, too.
         """
         if not self.alarms:
             return Exit.PASSED
@@ -198,7 +199,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Fineness:
-    """How fine one metric of a case was measured in an A/A check. What is exact has neither spread nor noise."""
+    """The precision of one metric of a case in an A/A check. An exact metric has neither spread nor noise."""
 
     case: Case
     metric: Metric

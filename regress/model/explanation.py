@@ -18,7 +18,7 @@ Confidence = Literal["high", "medium", "low"]
 
 @dataclass(frozen=True)
 class KernelDiff:
-    """One kernel, or one way of copying, on both sides, and how the two were matched; None where a side has none."""
+    """One kernel, or one way of copying, on both sides, and how the two were matched; None if a side has none."""
 
     base: KernelUse | None
     head: KernelUse | None
@@ -62,7 +62,7 @@ class Explanation:
     launches: tuple[float, float] = (0.0, 0.0)
     """Kernels, copies and memsets a call, before and after."""
     causes: tuple[Cause, ...] = ()
-    """The likeliest first; empty where nothing changed, or nothing is recognized."""
+    """The most likely first; empty if nothing changed or no cause is recognized."""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -102,7 +102,7 @@ class Explained:
 
     comparison: Comparison
     explanation: Explanation | None
-    """Of the profiles whose calls took the median time of their side; None where the case could not be profiled."""
+    """Of the profiles whose calls took the median time of their side; None if the case could not be profiled."""
     base: ProfiledSide | None = None
     head: ProfiledSide | None = None
     files: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ class Explained:
     commits: tuple[Commit, ...] = ()
     """After the base, up to the head; the oldest first."""
     warnings: tuple[str, ...] = ()
-    """What speaks against the explanation; or why there is none."""
+    """What speaks against the explanation, or why there is none."""
     shown: bool = True
     """Whether the profiles show the measured difference too."""
 
@@ -133,11 +133,11 @@ class Explained:
 
     @property
     def parts(self) -> dict[str, float]:
-        """What the difference is made of, in seconds a call; empty where there is no explanation.
+        """The parts of the difference, in seconds a call; empty without an explanation.
 
-        A time of the device is measured with the launches waiting in its queue, so the host that a profiler slows down has no
-        part in it: what the kernels and copies do not make up is the gaps between launches, and what a profile does not show.
-        Of other times the device's waiting for the host is a part, as the profiles have it.
+        A device time is measured with the launches waiting in the queue, so the host, which a profiler slows down, does not
+        affect it: whatever kernels and copies do not account for is gaps between launches, and what a profile does not show.
+        Other times include the device waiting for the host, as the profiles have it.
         """
         found = self.explanation
         if found is None:
@@ -150,7 +150,7 @@ class Explained:
 
 @dataclass(frozen=True)
 class KeptExplanation:
-    """What the difference of two commits comes from, as it is kept beside results: the kernels that changed, and no trace."""
+    """The cause of a difference between two commits, as kept beside results: the kernels that changed, without traces."""
 
     base: str
     """Full hash, as that of the head."""

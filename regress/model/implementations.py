@@ -1,4 +1,4 @@
-"""One operation done in several ways, side by side: the fastest at each size, and where that changes."""
+"""One operation implemented in several ways: the fastest at each size, and where that changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Contender:
     summary: Summary | None = None
     failure: Failure | None = None
     ratio: float | None = None
-    """Its time over the smallest one, with its 95 % interval; None of the smallest itself, and where there is no test."""
+    """Its time over the smallest one, with its 95 % interval; None for the smallest itself, and without a test."""
     low: float | None = None
     high: float | None = None
     p_adjusted: float | None = None
@@ -38,7 +38,7 @@ class Standing:
     contenders: tuple[Contender, ...]
     """In the suite's order."""
     leaders: tuple[str, ...] = ()
-    """Those that are not told apart from the smallest time, which is the first of them; what stands alone is the fastest."""
+    """Those not told apart from the smallest time, which is the first of them; a single one is the fastest."""
     reasons: tuple[str, ...] = ()
     """What speaks against telling some of them apart, whatever their times."""
 
@@ -52,7 +52,7 @@ class Standing:
 
     @property
     def fastest(self) -> str:
-        """Empty where none is shown to be."""
+        """Empty if none is shown to be the fastest."""
         return self.leaders[0] if self.outcome == "fastest" else ""
 
     @property
@@ -68,7 +68,7 @@ class Stretch:
 
     outcome: Outcome
     names: tuple[str, ...]
-    """Of the implementations that it is about, in the suite's order: the fastest, or those that are not told apart."""
+    """The implementations in question, in the suite's order: the fastest, or those not told apart."""
     first: str
     last: str
 
@@ -97,7 +97,7 @@ class Implementations:
     standings: tuple[Standing, ...]
     """In the suite's order."""
     size: str = ""
-    """The parameter whose values are numbers; empty where there is none with several values."""
+    """The parameter with numeric values; empty if none has several values."""
     crossovers: tuple[Crossover, ...] = ()
     """Empty without a size."""
 

@@ -11,7 +11,7 @@ from regress.model.profile import Bound
 
 @dataclass(frozen=True)
 class KernelMetrics:
-    """What Nsight Compute measured of one launch. Shares are of what the device has (0.5 is half); None where not collected.
+    """What Nsight Compute measured of one launch. Shares are of what the device has (0.5 is half); None if not collected.
 
     The profiler runs every kernel alone and several times over, with cold caches: durations are not those of a program."""
 
@@ -36,22 +36,22 @@ class KernelMetrics:
     shared_bytes: int | None = None
     """A block, static and dynamic."""
     waves: float | None = None
-    """Blocks of the grid over those that the device holds at a time."""
+    """Blocks of the grid over those that the device holds at once."""
     device: str = ""
-    """Name of the GPU, where the table has it."""
+    """Name of the GPU, if the table has it."""
 
 
 @dataclass(frozen=True)
 class MeteredKernel:
-    """The launches of one kernel with one grid and block: what they come to in a call, and what holds them back."""
+    """The launches of one kernel with one grid and block: their sum in a call, and what limits them."""
 
     label: str
     """The name without template arguments and parameters; with them where several are called so, and the grid if need be."""
     launches: float
-    """A call, as the seconds; in all, where it is no case's."""
+    """Per call, like the seconds; in all if it is not of a case."""
     seconds: float
     share: float | None
-    """Of the time of all kernels; None where no time was collected."""
+    """Share of the time of all kernels; None if no time was collected."""
     bound: Bound
     metrics: KernelMetrics
     """The mean of its launches, each weighted by its time."""
@@ -65,7 +65,7 @@ class Metered:
 
     case: Case
     calls: int = 0
-    """How many were profiled; zero of an export, which may be of anything."""
+    """How many calls were profiled; zero for an export, which may be of anything."""
     kernels: tuple[MeteredKernel, ...] = ()
     table: str = ""
     """The file of the CSV."""

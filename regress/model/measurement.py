@@ -1,6 +1,6 @@
-"""What is measured, and what comes of it on one side: cases, metrics, commits, sides, machines, what is measured next.
+"""What is measured, and the result on one side: cases, metrics, commits, sides, machines, the next rounds.
 
-What the measuring process speaks of too (benchmarks, protocols, rounds, failures) is in regress.measure.wire.
+regress.measure.wire has what the measuring process uses too (benchmarks, protocols, rounds, failures).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ METRICS = {
         Metric("allocations", "count", "count", exact=True),
     )
 }
-"""The metrics with a meaning of their own; `value`, the metric of a `track_*`, takes unit and direction from the benchmark."""
+"""The metrics with a fixed meaning; `value`, the metric of a `track_*`, takes unit and direction from the benchmark."""
 
 _TIMES = frozenset(
     word + plural
@@ -132,7 +132,7 @@ def near_names(words: str, names: Iterable[str], most: int = 3) -> list[str]:
 
 
 def _forms(name: str) -> Iterator[str]:
-    """A name, and what it may be called for short: some of its parts, one after the other, without parameters."""
+    """A name and its short forms: some of its consecutive parts, without parameters."""
     yield name
     parts = name.partition("(")[0].split(".")
     for start, end in itertools.combinations(range(len(parts) + 1), 2):
@@ -150,7 +150,7 @@ class Commit:
     """The committer's, in seconds since the epoch."""
     parents: tuple[str, ...] = ()
     beside: bool = field(default=False, compare=False)
-    """In a history: it lies on a branch that was merged when the line of the history had gone on without it."""
+    """In a history: it is on a branch that was merged after the line of the history had moved on."""
 
     @property
     def short(self) -> str:
@@ -159,7 +159,7 @@ class Commit:
 
 @dataclass(frozen=True)
 class Side:
-    """What is measured: `commit`, or with `dirty` the working tree on top of it, in the environment of that name."""
+    """What is measured: `commit`, or with `dirty` the working tree on top of it, in the named environment."""
 
     name: str
     """base or head; in `run` it is head."""
@@ -170,7 +170,7 @@ class Side:
     dirty: bool = False
     """Whether uncommitted changes are measured with it."""
     beside: str = ""
-    """Of an anchor: the full hash of the commit beside which this one is measured again. Such rounds are not its results."""
+    """For an anchor: the full hash of the commit beside which this one is measured again. Such rounds are not its results."""
 
     @property
     def label(self) -> str:
@@ -183,7 +183,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Machine:
-    """Where it was measured. `name` is the folder in results_dir; `facts` are asv's machine.json entries and ours."""
+    """Where something was measured. `name` is the folder in results_dir; `facts` are asv's machine.json entries and ours."""
 
     name: str
     facts: dict[str, str] = field(default_factory=dict)
@@ -191,7 +191,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Throughput:
-    """Work a second of one case on one side, and its share of what the device does at most (0.5 is half); None where not
+    """Work a second of one case on one side, and its share of what the device does at most (0.5 is half); None if not
     known."""
 
     bytes_per_s: float | None = None
@@ -229,7 +229,7 @@ class Samples:
 
 
 def ends_of(measured: Measured) -> Ends | None:
-    """Of the samples of a time, as far as they are known; None where there are not several."""
+    """The samples of a time, as far as known; None unless there are several."""
     samples = measured.samples
     if measured.unit != "s" or measured.exact or len(samples) < 2 or not all(map(math.isfinite, samples)):
         return measured.ends
@@ -269,8 +269,8 @@ class Durations:
 
 @dataclass(frozen=True)
 class Spread:
-    """How much round values of a case scatter: standard deviation of their logarithms, estimated with this many degrees of
-    freedom."""
+    """How much the round values of a case scatter: the standard deviation of their logarithms, estimated with `freedom`
+    degrees of freedom."""
 
     sd: float
     freedom: int
@@ -282,13 +282,13 @@ VISITING = 0.4
 
 @dataclass(frozen=True)
 class Batch:
-    """What is measured next: of each case this many rounds a side, numbered from `first`. What nobody has visited yet gets its
-    unmeasured visits before; of no rounds these alone."""
+    """The next rounds: how many a side for each case, numbered from `first`. Cases not visited yet get their unmeasured visits
+    first; with no rounds, only these."""
 
     rounds: Mapping[Case, int]
     first: int = 0
     title: str = "measuring"
     afresh: bool = False
-    """From processes that are started anew on both sides, which change places."""
+    """In newly started processes on both sides, which swap places."""
     visits_s: float = math.inf
     """Seconds after which no further case gets its unmeasured visits."""

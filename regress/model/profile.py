@@ -1,4 +1,4 @@
-"""A case under a profiler: where the time of a call went, and what holds it back."""
+"""A case under a profiler: where the time of a call went, and its bottleneck."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regress.model.measurement import Case, Throughput
 
 @dataclass(frozen=True)
 class KernelUse:
-    """What the launches of one kernel come to in one call of what was profiled; in the same words, one way of copying."""
+    """The launches of one kernel in one call; also used for one kind of copy."""
 
     name: str
     """As the profiler spells it, with template arguments."""
@@ -50,7 +50,7 @@ class KernelUse:
 
 @dataclass(frozen=True)
 class Bound:
-    """What holds a kernel or a call back, how close it is to that limit (0.5 is half), and what to try."""
+    """What limits a kernel or a call, how close it is to that limit (0.5 is half), and what to try."""
 
     kind: Literal["memory-bound", "compute-bound", "launch-bound", "latency-bound", "unknown"]
     share: float | None
@@ -85,7 +85,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class OperatorUse:
-    """What one operator comes to in a call. Times without "own" include the operators inside it."""
+    """One operator's times in a call. Times without "own" include the operators inside it."""
 
     name: str
     calls: float
@@ -98,7 +98,7 @@ class OperatorUse:
 
 @dataclass(frozen=True)
 class ApiUse:
-    """What one function of CUDA's runtime or driver comes to in a call, on the host."""
+    """One function of CUDA's runtime or driver in a call, on the host."""
 
     name: str
     calls: float
@@ -116,7 +116,7 @@ class Gap:
     before: str
     """The work that ended the gap; empty at the end."""
     host: str
-    """What the host did for most of it: an operator, an API call; empty where it was in neither."""
+    """What the host did for most of it: an operator, an API call; empty if neither."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Bottleneck:
 
 @dataclass(frozen=True)
 class PartUse:
-    """What a part of a call comes to that the program itself marked (record_function, an NVTX range)."""
+    """A part of a call that the program marked (record_function, an NVTX range)."""
 
     name: str
     uses: float
@@ -158,20 +158,20 @@ class CallProfile:
 
     case: Case
     call_s: float = 0.0
-    """A call without the profiler, in the same process; zero where it was not timed."""
+    """A call without the profiler, in the same process; zero if it was not timed."""
     calls: int = 0
     """How many were profiled."""
     trace: str = ""
-    """Where the Chrome trace is kept."""
+    """The path of the Chrome trace."""
     component: str = ""
-    """Which part of a whole the case is, where its benchmark has a parameter of that name."""
+    """The part of a whole that the case is, if its benchmark has a parameter of that name."""
     share: float | None = None
-    """Of the whole that the components make up, by device time; by the span where there is no device."""
+    """Share of the sum of all components, by device time; by the span without a device."""
     host_s: float = 0.0
-    """The host's part of a call: until it has asked for all the work, and has waited where it waits."""
+    """Host time of a call: until it has requested all work, including any waits."""
     idle_s: float = 0.0
-    """The device was not busy, in a call without the profiler: the busy time is nearly the same with it, the idle time is not.
-    Of the profiled calls where none was timed."""
+    """Time the device was idle, in a call without the profiler, which hardly changes the busy time but does change the idle
+    time. From the profiled calls if none was timed without."""
     totals: Totals | None = None
     parts: tuple[PartUse, ...] = ()
     operators: tuple[OperatorUse, ...] = ()

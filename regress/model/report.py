@@ -31,14 +31,14 @@ class Listed:
     tags: tuple[str, ...] = ()
     cost_s: float | None = None
     gpus: int = 1
-    """How many it needs where it needs a device."""
+    """How many devices it needs, if any."""
     ranks: int = 1
     """How many processes visit it together."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One line of `doctor` or `init`: what was looked at, what was found, and what to do about it."""
+    """One line of `doctor` or `init`: what was examined, what was found, and what to do about it."""
 
     name: str
     state: Literal["ok", "warn", "fail"]
@@ -53,9 +53,9 @@ class Built:
     side: Side
     state: Literal["built", "reused", "ready", "failed"]
     seconds: float = 0.0
-    """What the build took, now or, where that is known, when it was done."""
+    """Duration of the build, now or, if known, when it was done."""
     log: str = ""
-    """File with all that the builds of the commit have printed; empty where there is none."""
+    """File with the output of all builds of the commit; empty if there is none."""
     reason: str = ""
     """Why it does not build."""
     fix: str = ""
@@ -98,7 +98,7 @@ class Report:
     head: Side | None = None
     machine: Machine | None = None
     device: str = ""
-    """One line about what was measured on: GPU, driver, framework versions, clock."""
+    """One line about the device: GPU, driver, framework versions, clock."""
     imported: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By side: the files that the project's packages were imported from, a file each, named from the folder of the side."""
     across: str = ""
@@ -115,9 +115,9 @@ class Report:
     shifts: tuple[Shift, ...] = ()
     """Which of these changes are one event, the oldest first."""
     breakages: tuple[Breakage, ...] = ()
-    """What gives no number any more, the oldest first."""
+    """What stopped giving numbers, the oldest first."""
     anchors: tuple[AnchorCheck, ...] = ()
-    """What was measured again in a sweep."""
+    """Commits measured again in a sweep."""
     drift: tuple[Comparison, ...] = ()
     """The recorded history's newest results against the release `drift_since`: what all steps since then add up to."""
     drift_since: str = ""
@@ -142,7 +142,7 @@ class Report:
     metered: tuple[Metered, ...] = ()
     """Cases whose kernels were measured one by one."""
     profile: Profile | None = None
-    """What was profiled; of a comparison the head."""
+    """What was profiled; in a comparison, the head."""
     explained: tuple[Explained, ...] = ()
     """What differences of the comparisons come from, the largest first."""
     counts: dict[str, int] = field(default_factory=dict)
@@ -150,7 +150,7 @@ class Report:
     acknowledged: dict[str, int] = field(default_factory=dict)
     """How many of these are acknowledged, and no alarm."""
     remark: str = ""
-    """What the last line says in place of the counts where nothing had to be judged: "nothing affected"."""
+    """The last line's text instead of the counts if nothing had to be judged: "nothing affected"."""
     cases: int = 0
     covered: tuple[int, int] | None = None
     """Cases that are decided, of those that were to be compared, where some were not reached or most are undecided."""
@@ -161,13 +161,13 @@ class Report:
     min_detectable: float | None = None
     """Median of `min_detectable`, as a relative change."""
     finer: tuple[int, float] | None = None
-    """Where there were few rounds: how many a side would be usual, and that median with this many."""
+    """If there were few rounds: the usual number a side, and the median with that number."""
     aa: SelfCheck | None = None
     """The A/A check that the report is about."""
     fineness: tuple[Fineness, ...] = ()
     """What it has found of each case, the noisiest first."""
     last_aa: SelfCheck | None = None
-    """The last one on the device of a check, where it was about some of its cases."""
+    """The last A/A check on this device, if it covers some of these cases."""
     problems: tuple[SuiteProblem, ...] = ()
     error: Stopped | None = None
     """Where this is all that there is to report."""
@@ -175,16 +175,16 @@ class Report:
     suggestions: tuple[tuple[str, str], ...] = ()
     """Pairs of a word and a command to run next: ("again", "regress check 3f2c1ab 9d41e77 -b softmax")."""
     notify: str = ""
-    """The command that is to be told, as there is something new."""
+    """The command to run because something is new."""
     policy: dict[str, Any] = field(default_factory=dict)
     options: tuple[str, ...] = ()
-    """Words that the command to measure a case again needs beside the sides and the case: "--suite", "own"."""
+    """Further words for the command that measures a case again, besides sides and case: "--suite", "own"."""
     quick: bool = False
-    """Whether each case was looked at once only, which is kept nowhere."""
+    """Whether each case was only tried once, which is not recorded."""
     recorded: str = ""
-    """Where the results were kept."""
+    """Where the results were written."""
     overhead: tuple[float, float] | None = None
-    """Seconds from the start of a round's process until it can measure, and a case beside being measured."""
+    """Seconds to start a round's process, and of overhead a case."""
     duration_s: float = 0.0
 
     @property

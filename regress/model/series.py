@@ -15,7 +15,7 @@ from regress.stats.summary import median
 
 Way = tuple[tuple[str, str], ...]
 """How a point of a series was measured, as names and values: version of the benchmark, declared sampling, protocol, driver,
-frameworks. What was measured in unlike ways is never put into one level."""
+frameworks. Points measured differently are never in one level."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Conditions:
 
 
 class Corrected(NamedTuple):
-    """A value, corrected for what the machine did to it, and the standard error of its logarithm against those of the commits
-    with which it is compared directly."""
+    """A value, corrected for who measured it, and the standard error of its logarithm against those of what it is compared with
+    directly."""
 
     value: float
     error: float
@@ -43,40 +43,45 @@ class Corrected(NamedTuple):
 
 @dataclass(frozen=True)
 class Series:
-    """One case and metric on one machine, device and environment over commits, the oldest first: columns of equal length, an
-    item a commit with a result."""
+    """One case and metric on one machine, kind of device and environment over commits, the oldest first: columns of equal
+    length, an item a commit with a result."""
 
     case: Case
     metric: Metric
     machine: str
     device: str
-    """UUID of the GPU, or its model where cards of a model are one series; empty where nothing is known."""
+    """The model of the GPU, whichever card it is; empty if unknown."""
     environment: str
     commits: tuple[str, ...]
     """Full hashes of all that were asked for, also of commits without a result."""
     at: tuple[int, ...]
     """The places among `commits` that the columns are about."""
     rounds: tuple[tuple[float, ...], ...]
-    """The round values of each; empty where there is no value."""
+    """The round values of each; empty without a value."""
     ways: tuple[Way, ...]
     intervals: tuple[tuple[float, float] | None, ...]
     """What asv recorded as the interval of a value whose rounds are unknown; None elsewhere."""
     failures: tuple[str, ...]
-    """The kind of failure ("error", "skipped", ...) where there is no value because of one; empty elsewhere."""
+    """The kind of failure ("error", "skipped", ...) that left no value; otherwise empty."""
     primary: bool = True
     """Whether it is the metric that the case is about."""
     threshold: float | None = None
     """What the benchmark declares as large."""
     conditions: Mapping[int, Conditions] = field(default_factory=dict, compare=False)
-    """By place: what the device was like, where that has a part in the values."""
+    """By place: the state of the device, if it affects the values."""
     runs: Mapping[int, tuple[str, ...]] = field(default_factory=dict, compare=False)
-    """By place: the run of regress, which is a session of the machine, that recorded each round; empty where nothing says."""
+    """By place: the run of regress, which is a session of the machine, that recorded each round; empty if nothing says."""
     corrected: Mapping[int, Corrected] = field(default_factory=dict, compare=False)
-    """By place: the value corrected for what the machine did to it, where windows in turn with other commits tell. It is what
-    these say of the commit against the newest one that they link it with, times the value of that one as it was read."""
+    """By place: the value corrected for who measured it. If windows in turn with other commits allow it, their ratio of the
+    commit to the newest commit they link it with, times the raw value of that one. If several cards have read the series, what
+    the mean one of them would have read."""
+    cards: Mapping[int, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    """By place: the UUIDs of the cards that measured the value; one is empty if unknown."""
+    factors: Mapping[str, float] = field(default_factory=dict, compare=False)
+    """By card, if commits link several: its readings over those of the mean card."""
 
     beside: frozenset[int] = field(default=frozenset(), compare=False)
-    """Places of commits beside the line that the others make: a level of theirs is followed by none and follows none."""
+    """Places of commits beside the main line: no level continues from or to them."""
 
     def __post_init__(self) -> None:
         columns = (self.at, self.rounds, self.ways, self.intervals, self.failures)
@@ -85,21 +90,31 @@ class Series:
 
     @cached_property
     def values(self) -> tuple[float | None, ...]:
-        """The median of the round values of each; None where there is no value."""
+        """The median of the round values of each; None without a value."""
         return tuple((each[0] if len(each) == 1 else median(each)) if each else None for each in self.rounds)
 
     @cached_property
     def curve(self) -> tuple[float | None, ...]:
-        """The values, corrected where that is known."""
+        """The values, corrected where possible."""
         if not self.corrected:
             return self.values
         known = self.corrected
         return tuple(known[at].value if at in known else value for at, value in zip(self.at, self.values, strict=True))
 
     @cached_property
+    def curve_rounds(self) -> tuple[tuple[float, ...], ...]:
+        """The round values, moved with the value of their commit where that is corrected."""
+        if not self.corrected:
+            return self.rounds
+        moved = zip(self.rounds, self.values, self.curve, strict=True)
+        return tuple(
+            tuple(each * value / read for each in rounds) if value and read else rounds for rounds, read, value in moved
+        )
+
+    @cached_property
     def by_way(self) -> dict[Way, list[int]]:
-        """Which items of the columns have values that were measured in that way. Those beside the line are left out, unless
-        there are no others."""
+        """Which items of the columns have values measured in that way. Those beside the line are left out unless there are no
+        others."""
         found: dict[Way, list[int]] = {}
         before: Way | None = None
         own: list[int] = []
@@ -123,11 +138,11 @@ class ChangePoint:
     """
 
     first: str
-    """The first commit at the new level, as far as can be told."""
+    """The most likely first commit at the new level."""
     blamed: tuple[str, ...]
-    """The commits that may be to blame, the oldest first; `first` is one of them."""
+    """The commits that may be responsible, the oldest first; `first` is one of them."""
     good: str
-    """The newest measured commit that is none of them: bisect between it and the last one blamed."""
+    """The newest measured commit before them: bisect between it and the last one blamed."""
     before: float
     after: float
     ratio: float | None
@@ -139,9 +154,9 @@ class ChangePoint:
     """Beyond `threshold`, and by more than the floor: only then it is worth an alert."""
     threshold: float
     state: Literal["tentative", "confirmed", "recovered"]
-    """`tentative`: the last commits only, and too few to tell it from a stray result: measure again. `recovered`: an
-    improvement that took an earlier regression back, or one of two changes there and back around two stray values, which has
-    `recovered_by` too."""
+    """`tentative`: only the last commits, too few to tell it from a stray result; measure again. `recovered`: an improvement
+    that took an earlier regression back, or one of two changes up and down around two stray values, which has `recovered_by`
+    too."""
     way: Way
     recovered_by: str = ""
     """The first commit of the improvement that took this regression back."""
@@ -164,7 +179,8 @@ class ChangePoint:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """A change that a command has confirmed by measuring two commits in turn. `ratio` is head over base."""
+    """What a command says of a change, by measuring two commits in turn: that it is one, or, with the verdict `unchanged`, that
+    it is none. `ratio` is head over base."""
 
     base: str
     """Full hash."""
@@ -189,21 +205,21 @@ class Changed:
     blamed: tuple[Commit, ...]
     """The commits of `point.blamed`."""
     new: bool = False
-    """Whether this report raises the alarm: in a sweep, because nobody could have known of it before."""
+    """Whether this report raises the alarm: in a sweep, because it was unknown before."""
 
 
 @dataclass(frozen=True)
 class Shift:
-    """Changes of many unrelated benchmarks at one commit, where none of them moved elsewhere, or all are back at a level that
-    they had before: one event, because that tells more of them than the commit does."""
+    """Changes of many unrelated benchmarks at one commit, if none of them moved elsewhere, or all returned to an earlier
+    level: one event, because it says more about the machine than about the commit."""
 
     machine: str
     environment: str
     device: str
     good: str
-    """The newest measured commit that none of it is due to."""
+    """The newest measured commit before the change."""
     blamed: tuple[Commit, ...]
-    """The commits that may be to blame for all of them, the oldest first."""
+    """The commits that may be responsible for all of them, the oldest first."""
     changes: tuple[Changed, ...]
     """The largest first."""
     reasons: tuple[str, ...]
@@ -221,27 +237,27 @@ class Shift:
 
 
 def outside(changes: Iterable[Changed], shifts: Iterable[Shift]) -> list[Changed]:
-    """Those of the changes that are events of their own."""
+    """The changes that are separate events."""
     shifted = {id(each) for shift in shifts for each in shift.changes}
     return [each for each in changes if id(each) not in shifted]
 
 
 @dataclass(frozen=True)
 class Breakage:
-    """A case that gave numbers and gives none any more, in one place: an event, as a regression is."""
+    """A case that stopped giving numbers, in one place: an event, like a regression."""
 
     case: Case
     machine: str
     environment: str
     device: str
     failure: Failure
-    """At the first commit without a number; its message is empty where only asv has recorded it."""
+    """At the first commit without a number; its message is empty if only asv has recorded it."""
     good: str
     """The newest commit with a number."""
     blamed: tuple[Commit, ...]
-    """The commits that may be to blame, the oldest first: the last one is the first that was measured and gave no number."""
+    """The commits that may be responsible, the oldest first; the last one is the first measured commit without a number."""
     new: bool = False
-    """Whether this report raises the alarm, because nobody could have known of it before."""
+    """Whether this report raises the alarm, because it was unknown before."""
     acknowledged: Acknowledgement | None = None
 
     @property
@@ -251,7 +267,7 @@ class Breakage:
 
 @dataclass(frozen=True)
 class Anchor:
-    """A commit that was measured again, in the same case and metric, beside the results of `beside`."""
+    """A commit measured again, in the same case and metric, beside the results of `beside`."""
 
     commit: str
     beside: str
@@ -275,22 +291,22 @@ class Move:
 
 @dataclass(frozen=True)
 class AnchorCheck:
-    """How a commit that was measured again in a sweep stands to when it was recorded, in the values that raise alarms."""
+    """How a commit that a sweep measured again compares with its earlier record, in the values that raise alarms."""
 
     commit: Commit
     beside: Commit
     label: str
-    """Its tag, where it has one."""
+    """Its tag, if it has one."""
     recorded_at: float | None
     """When it was measured first."""
     cases: int
     """Those that were measured both times."""
     within: float | None
-    """The largest relative change of any value; None where nothing could be compared."""
+    """The largest relative change of any value; None if nothing could be compared."""
     moved: tuple[Move, ...] = ()
-    """What has moved as far as a single value can tell: significantly, and by `change_threshold` or more. Of many some do by
-    chance."""
+    """Values that moved, as far as a single one can show: significantly, and by `change_threshold` or more. Of many, some do
+    by chance."""
     together: tuple[float, float, float, int] | None = None
-    """Geometric mean of the ratios of its times with its interval, and of how many cases; None where it is no drift."""
+    """Geometric mean of the ratios of its times with its interval, and the number of cases; None if it is not a drift."""
     drifted: bool = False
-    """Whether the machine is another one by now, beyond what chance does in this many values."""
+    """Whether the machine has changed, beyond chance among that number of values."""

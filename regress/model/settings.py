@@ -22,9 +22,9 @@ class Environment:
     python: str = ""
     """Interpreter under test; empty: the one of the setting `python`."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables of its processes, beside those that regress was started with."""
+    """Environment variables of its processes, added to those of regress."""
     wheel: str = ""
-    """A wheel that is measured in place of the commit's tree: a path, from the folder of the configuration."""
+    """A wheel to measure instead of the commit's tree: a path relative to the configuration."""
     fetch: str = ""
     """A shell command that puts such a wheel into the folder $WHEELS, as `pip download` does; run once."""
     asv: str = ""
@@ -32,8 +32,54 @@ class Environment:
 
     @property
     def installs(self) -> bool:
-        """Whether each side is installed in an environment of its own, with what it requires."""
+        """Whether each side is installed in a separate environment, with its requirements."""
         return bool(self.asv) and not self.asv.startswith(EXISTING)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Nodes of one kind in a cluster: what a job on one of them asks for. Its name is the machine's in the history."""
+
+    name: str
+    partition: str = ""
+    gres: str = ""
+    """As Slurm has it: "gpu:h100:1". A job measures on all GPUs that it names."""
+    time_s: float = 3600.0
+    """How long a job may take; in the file `time`, such as "1h"."""
+    at_most: int = 8
+    """How many jobs run at once."""
+    constraint: str = ""
+    account: str = ""
+    qos: str = ""
+    reservation: str = ""
+    exclusive: bool = False
+    """Whether a job has its node for itself."""
+    options: tuple[str, ...] = ()
+    """Further options of sbatch, as they are."""
+    setup: tuple[str, ...] = ()
+    """Lines of shell that a job begins with, after those of the cluster."""
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs a job has."""
+        count = self.gres.rpartition(":")[2]
+        return int(count) if count.isdigit() else 1
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where a command with `--on` measures: the kinds of nodes, and what reaches them."""
+
+    engine: str = "slurm"
+    """slurm, or local (processes of this host)."""
+    shared: str = ""
+    """Folder that all nodes see under this path; empty, for `local` only: one in the cache."""
+    scratch: str = ""
+    """Folder of a node, which its shell expands ("/local/$USER"), and which may be lost at any time; empty: one in /tmp, or
+    for `local` in the cache."""
+    setup: tuple[str, ...] = ()
+    """Lines of shell that every job begins with."""
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
 
 
 THRESHOLD_KINDS = ("time", "host", "memory")
@@ -54,21 +100,21 @@ class Settings:
     host_apart_threshold: float = 0.20
     """Of host time, where the sides did not take their windows in turn, as in recorded results."""
     change_threshold: float = 0.02
-    """Smallest change of level that a history lists; what is worth an alert, the thresholds above say."""
+    """Smallest change of level that a history lists; the thresholds above decide what is worth an alert."""
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Thresholds of their own: by a regular expression that a case's name begins with, and there by metric, or by kind
-    (THRESHOLD_KINDS). The last expression that matches and has the metric counts."""
+    """Thresholds of some benchmarks: by a regular expression for the start of a case's name, and there by metric or by kind
+    (THRESHOLD_KINDS). The last expression that matches and has the metric applies."""
     critical: tuple[str, ...] = ()
-    """Regular expressions that a case's name begins with: beside the benchmarks that say so themselves, these are critical."""
+    """Regular expressions for the start of a case's name: critical cases, besides the benchmarks that declare it."""
     gate_thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """What a release may lose against the one before it, as `thresholds` say it; they count after those, in `gate` only."""
     gate_release: str = ""
-    """The release that `gate` holds the recorded history against; empty: the newest one before the head."""
+    """The release that `gate` compares the recorded history with; empty: the newest one before the head."""
     release_tags: str = r"(?:[\w./-]*[-_/](?=v?\d+\.))?v?\d+(?:\.\d+)*(?:[-._+]?[A-Za-z][\w.+-]*)?"
     """Which tags are releases: a regular expression of the whole name. The usual one takes v1, 2.4.0rc1 and jax-v0.4.30, and
     leaves out what services mark commits with, such as ciflow/inductor/12345."""
     gates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Metrics that gate beside those that do by themselves: by a regular expression that a case's name begins with."""
+    """Further metrics that gate: by a regular expression for the start of a case's name."""
     alpha: float = 0.05
     paired_alpha: float = 0.01
     """The same for sides that took windows in turn."""
@@ -81,16 +127,15 @@ class Settings:
     """Below this share of rounds that gave a value, the case has failed; below this share of rounds that were not throttled,
     nothing is claimed of it."""
     clock_tolerance: float = 0.01
-    """Sides whose SM clocks differ by more than this, relatively, are not told apart by their times."""
+    """If the SM clocks of the sides differ by more than this, relatively, their times are not compared."""
     budget_s: float = 600.0
-    """Seconds after which a check in steps measures nothing more, its unmeasured visits included; what is undecided then is
-    reported so."""
+    """Seconds after which a check in steps stops measuring, including unmeasured visits; undecided cases are reported so."""
     # measuring
     device: str = "auto"
     """auto, cuda, cpu, or fake (the scripted device)."""
     process: str = "auto"
-    """How the process of a round begins: auto (forked from one that has imported the suite, where a trial shows that this
-    works), or fresh (an interpreter of its own, which imports everything again)."""
+    """How the process of a round starts: auto (forked from one that has imported the suite, if a trial succeeds), or fresh (a
+    new interpreter that imports everything again)."""
     in_turn: bool = True
     """Whether processes of both sides take windows of the host's clock in turn, on one core; else one side is measured after
     the other."""
@@ -113,19 +158,21 @@ class Settings:
     build_inputs: tuple[str, ...] = ()
     """Files that a build depends on, as `covers` names them: commits that agree in them share a build. Empty: all files."""
     build_cache_bytes: int = 10 * 2**30
-    """How much is kept of what was built; the least recently used goes first."""
+    """Size of the build cache; the least recently used build is removed first."""
     worktrees: int = 20
-    """How many worktrees are kept of each environment; the least recently used goes first."""
+    """Worktrees kept for each environment; the least recently used is removed first."""
     package_dir: str = ""
-    """Folder of the importable code inside the repository; found by itself for a flat and for a src/ layout."""
+    """Folder of the importable code inside the repository; detected for flat and src/ layouts."""
     python: str = ""
     """Interpreter under test; empty: the one that runs regress."""
     env_key: tuple[str, ...] = ("requirements*.txt", "environment*.yml", "uv.lock", "poetry.lock", "pdm.lock")
-    """Files that say what the interpreter has to have installed; a pattern without a slash is a file's name in any folder."""
+    """Files that list what the interpreter needs; a pattern without a slash matches a file's name in any folder."""
     environment: str = ""
-    """The environment of sides for which none is named; empty: asv's where `environment_type` says one, else worktree."""
+    """Default environment of a side; empty: asv's if `environment_type` names one, else worktree."""
     environments: Mapping[str, Environment] = field(default_factory=dict)
     """Further environments by name, for `--base-env`, `--head-env` and `--env`."""
+    cluster: Cluster = field(default_factory=Cluster)
+    """Where a command with `--on` measures."""
     # places
     machine: str = ""
     """Name of this machine in results_dir; empty: asv's own machine file, else the host's name."""

@@ -1,33 +1,32 @@
-"""What the pages of the HTML report show: the nouns, and what makes them of a project's history. `report.html` writes them.
+"""The data of the HTML report's pages: the nouns, and how they are made from a project's history. `report.html` writes them.
 
-    Site        the whole report: an index, and a Leaf for each benchmark that is made when it is needed
-    Index       all that is known without opening a benchmark
-    Row         one case and metric in one place, as the overview lists it
-    Values      what was measured of each row, which is loaded where it is needed
+    PageSite    the whole report: an index, and a Leaf for each benchmark, made on demand
+    PageIndex   all that is known without opening a benchmark
+    PageRow     one case and metric in one place, as the overview lists it
+    PageValues  the measurements of each row, loaded on demand
     Event       one change of level, seen in one or many cases and places
-    Shift       events of many benchmarks that are one: the machine's, it seems, or a step back to what was
+    PageShift   events of many benchmarks that are one: probably the machine, or a return to an earlier level
     Leaf        one benchmark: a Shard for its page, and its Part of the index
     Line        one Series as its page draws it
-    Account     what the difference of two commits comes from, with all that was kept of it
-    Told        what a change comes from, in a sentence: which Account says so
+    Account     the cause of a difference between two commits, with everything that was kept
+    Told        the cause of a change, in a sentence, and the Account behind it
     Sides       the implementations of one benchmark side by side, at one commit in one place
 
 A place is a machine, a device and an environment: what is never averaged over. `commits` of the index are those with results,
 in the order of the graph, and whatever has the type `At` counts in them; in a Shard it counts in the Shard's own commits, so
 that a commit without results of a benchmark leaves its Shard as it is. The names are those of the data in the pages; of what
-there is a lot (Row, Level, Event, Broken) the values stand in order, and Index.fields has the names.
+there is a lot (PageRow, Level, Event, PageBroken) the values stand in order, and PageIndex.fields has the names.
 
-What makes them is imported by `regress report` alone:
+Only `regress report` imports the modules that make them:
 
-    branch      the commits of the report: those with results, tags, who may be to blame
-    lines       one Series as a chart draws it
-    spans       the interval of each value
+    branch      the commits of the report: those with results, tags, commits to blame
+    lines       one Series as a chart draws it, with the interval of each value
     rows        one Series as the overview lists it: its status
     events      change points that are one event, in several cases and places
     shifts      events of many benchmarks that are one
-    accounts    what the changes of a benchmark come from
+    accounts    the causes of a benchmark's changes
     broken      what fails, and since when
-    implementations  which is the fastest at each size, at the newest commit and at releases
+    implementations  the fastest at each size, at the newest commit and at releases
     leaves      a benchmark at a time: its Shard and its Part of the index
     contents    the index: all Parts, put together
 """
@@ -80,7 +79,7 @@ class PageCommit:
 
 
 @dataclass(frozen=True)
-class Place:
+class PagePlace:
     """Where a series was measured. `label` is the shortest that tells the places of the report apart."""
 
     id: str
@@ -89,6 +88,8 @@ class Place:
     device: str
     gpu: str
     environment: str
+    cards: tuple[str, ...] = ()
+    """In words, where several cards of a kind have measured: each, and how it stands to the mean one."""
 
 
 class Level(NamedTuple):
@@ -102,7 +103,7 @@ class Level(NamedTuple):
     """What it is against each level before it, a letter each: the first of a Verdict's word, "x" for incomparable."""
 
 
-class Measured(NamedTuple):
+class RowValues(NamedTuple):
     """The values of a row: `column` is the place of their commits among the columns beside it; one counts as `per`."""
 
     column: int
@@ -110,7 +111,7 @@ class Measured(NamedTuple):
     values: tuple[int, ...]
 
 
-class Row(NamedTuple):
+class PageRow(NamedTuple):
     """One case and metric in one place. Where `cases` is more than one it is the worst of this many."""
 
     benchmark: int
@@ -138,14 +139,14 @@ class Row(NamedTuple):
     """Spread of the values around their level: 0.02 is about 2 %."""
     spark: str
     """The history from its first level to its latest value, a letter a step: SPARK_LETTERS, lowest first; a space is a
-    failure, a dash where there is no result."""
+    failure, a dash if there is no result."""
     levels: tuple[Level, ...]
     off: tuple[At, ...]
     """Commits whose own value lies off its level by more than noise and what counts."""
     lacks: int = 0
     """Results that it lacks before a change can be told from noise."""
-    measured: Measured | None = None
-    """None in the index, which has them apart: see Values."""
+    measured: RowValues | None = None
+    """None in the index, which has them apart: see PageValues."""
     cases: int = 1
 
 
@@ -195,7 +196,7 @@ class Event(NamedTuple):
     last: At
     """The newest of the commits that may be to blame."""
     suspects: tuple[PageCommit | int, ...]
-    """Commits that may be to blame, the newest ones of `suspects_n`; in the index their numbers in Index.suspects."""
+    """Commits that may be to blame, the newest ones of `suspects_n`; in the index their numbers in PageIndex.suspects."""
     suspects_n: int
     ratio: float | None
     low: float | None
@@ -227,10 +228,10 @@ class Event(NamedTuple):
     note: str = ""
     """How its measuring changed at the same commit."""
     shift: int | None = None
-    """Which of Index.shifts it belongs to."""
+    """Which of PageIndex.shifts it belongs to."""
 
 
-class Broken(NamedTuple):
+class PageBroken(NamedTuple):
     """A case that has no value at its newest commit in a place, or had none at some commits before. It stands for `cases` that
     failed in the same way at the same commits."""
 
@@ -247,11 +248,11 @@ class Broken(NamedTuple):
     message: str = ""
     where: str = ""
     good: At | None = None
-    """Of what gives no number any more, and nobody has acknowledged: the newest commit at which it gave one."""
+    """Of what stopped giving numbers, and nobody has acknowledged: the newest commit at which it gave one."""
 
 
 @dataclass(frozen=True)
-class Shift:
+class PageShift:
     """Events of many unrelated benchmarks that are one, in a place: see regress.model.Shift."""
 
     place: int
@@ -264,7 +265,7 @@ class Shift:
 
 
 @dataclass(frozen=True)
-class Entry:
+class PageEntry:
     """A benchmark in the index. `file` is its Shard's in the folder of the report."""
 
     name: str
@@ -276,13 +277,15 @@ class Part:
     """What the index has of one benchmark. Until the index is put together, `benchmark` in it is 0, and `place` counts in its
     own `places`."""
 
-    entry: Entry
+    entry: PageEntry
     places: tuple[Where, ...]
     columns: tuple[tuple[At, ...], ...] = ()
     """Where its rows have values."""
-    rows: tuple[Row, ...] = ()
+    rows: tuple[PageRow, ...] = ()
     events: tuple[Event, ...] = ()
-    broken: tuple[Broken, ...] = ()
+    broken: tuple[PageBroken, ...] = ()
+    read: tuple[tuple[str, str, Mapping[str, float]], ...] = ()
+    """How several cards have read its times: see regress.trends.cards.Read."""
 
 
 @dataclass(frozen=True)
@@ -340,7 +343,7 @@ class Line:
     per: int
     """Of what the numbers of the columns below count, one has this many."""
     values: tuple[int, ...]
-    """Corrected for the machine where that is known."""
+    """Corrected for the machine if known."""
     lows: tuple[int, ...]
     """So far below the value."""
     highs: tuple[int, ...]
@@ -351,17 +354,21 @@ class Line:
     levels: tuple[Level, ...]
     changes: tuple[Change, ...]
     failures: Mapping[str, tuple[At, ...]]
-    """Where one stands in place of a value, by kind."""
+    """Where one stands instead of a value, by kind."""
     ticks: tuple[tuple[At, str], ...]
-    """Where it began to be measured in another way, in words: "driver 570 → 580"."""
+    """Where it began to be measured differently, in words: "driver 570 → 580"."""
     read: tuple[int, ...] = ()
     """A column as well: the values as they were read, where any was corrected."""
+    cards: tuple[str, ...] = ()
+    """What measured its values: a card, or several that have measured one commit; empty where that is not known."""
+    card: tuple[int, ...] = ()
+    """A column as well, where there are several: the place among these."""
     samples: Samples | None = None
     """Of its newest value."""
 
 
 @dataclass(frozen=True)
-class Timed:
+class PageTime:
     """One implementation at one combination of the other parameters; without a value it has a failure, or has no time."""
 
     params: str
@@ -388,7 +395,7 @@ class Combination:
     leaders: tuple[str, ...]
     """Those that are not told apart from the smallest value, which is the first of them."""
     reasons: tuple[str, ...]
-    times: tuple[Timed | None, ...]
+    times: tuple[PageTime | None, ...]
     """In the order of the names."""
 
 
@@ -426,7 +433,7 @@ class Shard:
     accounts: tuple[Account, ...] = ()
     """Of its cases, the newest commit first."""
     sides: tuple[Sides, ...] = ()
-    """Of each place the newest commit first, then releases; empty where there are no implementations to compare."""
+    """Of each place the newest commit first, then releases; empty if there are no implementations to compare."""
 
 
 @dataclass(frozen=True)
@@ -457,7 +464,7 @@ class Aa:
 
 
 @dataclass(frozen=True)
-class Overall:
+class PageOverall:
     """Times at the newest commit against the reference, in one place: the geometric mean over `n` cases that both have."""
 
     place: int
@@ -501,7 +508,7 @@ class Lost:
 
 
 @dataclass(frozen=True)
-class Index:
+class PageIndex:
     """The first script that is loaded. What has the type `At` counts in `commits`."""
 
     fields: Mapping[str, tuple[str, ...]]
@@ -510,16 +517,16 @@ class Index:
     version: str
     commit_url: str
     address: str
-    """Where the report is published, with a slash at its end; empty where that is not known."""
+    """Where the report is published, with a slash at its end; empty if unknown."""
     branch: str
     thresholds: Mapping[str, float]
     commits: tuple[PageCommit, ...]
-    places: tuple[Place, ...]
+    places: tuple[PagePlace, ...]
     results: tuple[int, ...]
     """The most results that any series has in each place."""
     machines: tuple[tuple[str, Mapping[str, Any]], ...]
-    entries: tuple[Entry, ...]
-    rows: tuple[Row, ...]
+    entries: tuple[PageEntry, ...]
+    rows: tuple[PageRow, ...]
     counts: tuple[Mapping[str, int], ...]
     """Of each place, how many cases have which status: a case counts once, by the worst of its metrics that gate."""
     young: tuple[int, ...]
@@ -527,17 +534,17 @@ class Index:
     fewest: int
     """How many it takes before a change can be told from noise."""
     events: tuple[Event, ...]
-    shifts: tuple[Shift, ...]
-    broken: tuple[Broken, ...]
+    shifts: tuple[PageShift, ...]
+    broken: tuple[PageBroken, ...]
     left_out: int
     """Of events and failures, how many old ones there are beyond those."""
     suspects: tuple[PageCommit, ...]
     reference: At
     """What the newest values are compared with: the newest commit of the last release that has results, else the first one."""
     release: str
-    """The tag of that release; empty where there is none."""
+    """The tag of that release; empty if there is none."""
     releases: tuple[Release, ...]
-    overall: tuple[Overall, ...]
+    overall: tuple[PageOverall, ...]
     freshness: Freshness
     aa: tuple[Aa, ...]
     strays: tuple[tuple[str, int], ...]
@@ -558,7 +565,7 @@ class Index:
         return not counted <= {"undecided", "failed", "gone"}
 
     @property
-    def stopped(self) -> tuple[Broken, ...]:
+    def stopped(self) -> tuple[PageBroken, ...]:
         """What gave numbers and gives none any more, the newest first; of a case in several places the earliest."""
         found = [each for each in self.broken if each.open and each.good is not None]
         found.sort(key=lambda each: -each.first)
@@ -566,16 +573,16 @@ class Index:
 
 
 @dataclass(frozen=True)
-class Values:
+class PageValues:
     """What was measured of the rows of an Index, in their order."""
 
     columns: tuple[tuple[At, ...], ...]
-    rows: tuple[Measured | None, ...]
+    rows: tuple[RowValues | None, ...]
 
 
 @dataclass(frozen=True)
-class Site:
+class PageSite:
     """A whole report. `index` puts the parts together, in the order of `leaves`."""
 
     leaves: tuple[Leaf, ...]
-    index: Callable[[Sequence[Part]], tuple[Index, Values]]
+    index: Callable[[Sequence[Part]], tuple[PageIndex, PageValues]]

@@ -31,7 +31,7 @@ def explained_in(project: Project) -> Mapping[str, Sequence[KeptExplanation]]:
 class Accounts:
     """The explanations of a benchmark whose commits are on the branch, the newest commit first.
 
-    One is an account of a change where all commits between its sides may be to blame for that. Where there is none, one will do
+    One is an account of a change where all commits between its sides may be to blame for that. If there is none, one will do
     that has all of these between its sides, and others too."""
 
     def __init__(self, found: Iterable[KeptExplanation], branch: Branch) -> None:

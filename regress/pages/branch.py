@@ -69,7 +69,7 @@ class Branch:
 
     @property
     def reference(self) -> int:
-        """The newest measured commit in that release; the first one where there is none."""
+        """The newest measured commit in that release; the first one if there is none."""
         return self.last.at if self.last is not None else 0
 
     def fingerprint(self, sha: str) -> str:
@@ -126,7 +126,7 @@ def branch_of(project: Project, recorded: Collection[str], since: str | None) ->
 
 
 def by_date(every: Sequence[Commit], since: str | None) -> Branch:
-    """What stands for the branch where there is no repository: commits with results in the order of their dates, each on top of
+    """What stands for the branch if there is no repository: commits with results in the order of their dates, each on top of
     the one before. `since` is a date, or one of them."""
     first = 0
     if since is not None:
@@ -136,7 +136,7 @@ def by_date(every: Sequence[Commit], since: str | None) -> Branch:
             if oldest is None:
                 why = "tags and branches are not known without the repository"
                 raise RevisionError(
-                    f"{since} is no date", why=why, fix="--since 2026-01-20, or a hash of a commit with results"
+                    f"{since} is not a date", why=why, fix="--since 2026-01-20, or a hash of a commit with results"
                 )
             first = sum(each.date < oldest for each in every)
     before = [(), *((each.sha,) for each in every)]

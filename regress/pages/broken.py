@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from regress.acks import Review
 from regress.history import Store
 from regress.model import Series
-from regress.pages import Broken, Place
+from regress.pages import PageBroken, PagePlace
 from regress.pages.branch import Branch
 from regress.trends import breakages_of
 
@@ -17,7 +17,7 @@ MOST_LETTERS = 2000
 """Of a message."""
 
 
-def broken_of(lines: Sequence[tuple[Series, int]], branch: Branch, review: Review) -> tuple[Broken, ...]:
+def broken_of(lines: Sequence[tuple[Series, int]], branch: Branch, review: Review) -> tuple[PageBroken, ...]:
     """What of one benchmark fails or did fail, or is skipped and was not before. A case is one in each place, whatever it
     measures; cases that failed in the same way at the same commits are one."""
     places = {(each.case, each.machine, each.environment, each.device): place for each, place in lines}
@@ -26,7 +26,7 @@ def broken_of(lines: Sequence[tuple[Series, int]], branch: Branch, review: Revie
         for each in review.of_breakages(breakages_of((series for series, _ in lines), branch.commits))
     }
     told = {key: branch.at[each.good] for key, each in stopped.items() if each.acknowledged is None}
-    found: dict[tuple[tuple[str, ...], int], Broken] = {}
+    found: dict[tuple[tuple[str, ...], int], PageBroken] = {}
     for series, place in lines:
         kinds = dict(zip(series.at, series.failures, strict=True))
         key = series.case.params, place
@@ -35,7 +35,7 @@ def broken_of(lines: Sequence[tuple[Series, int]], branch: Branch, review: Revie
             continue
         newest = max((at for at, each in zip(series.at, series.rounds, strict=True) if each), default=-1)
         run = [at for at in failed if at > newest] or failed
-        each = Broken(
+        each = PageBroken(
             benchmark=0,
             params=", ".join(series.case.params),
             place=place,
@@ -48,15 +48,15 @@ def broken_of(lines: Sequence[tuple[Series, int]], branch: Branch, review: Revie
         )
         if key not in found or (series.primary and each.commits >= found[key].commits):
             found[key] = each
-    alike: dict[Broken, list[Broken]] = {}
+    alike: dict[PageBroken, list[PageBroken]] = {}
     for each in found.values():
         alike.setdefault(each._replace(params=""), []).append(each)
     return tuple(group[0]._replace(cases=len(group)) for group in alike.values())
 
 
 def with_messages(
-    broken: Sequence[Broken], names: Sequence[str], places: Sequence[Place], store: Store, branch: Branch
-) -> tuple[Broken, ...]:
+    broken: Sequence[PageBroken], names: Sequence[str], places: Sequence[PagePlace], store: Store, branch: Branch
+) -> tuple[PageBroken, ...]:
     """The same, with what the newest ones that still fail said; `names` are those of the benchmarks."""
     wanted = sorted({each.last for each in broken if each.open}, reverse=True)[:MOST_COMMITS]
     said: dict[tuple[int, str, str, str, str], tuple[str, str]] = {}

@@ -15,18 +15,18 @@ from regress.history import Store, last_aa, left_out
 from regress.model import METRICS
 from regress.pages import (
     Aa,
-    Broken,
     Event,
     Freshness,
-    Index,
     Level,
     Lost,
-    Overall,
+    PageBroken,
     PageCommit,
+    PageIndex,
+    PageOverall,
+    PagePlace,
+    PageRow,
+    PageValues,
     Part,
-    Place,
-    Row,
-    Values,
     Where,
 )
 from regress.pages.branch import Branch
@@ -36,7 +36,9 @@ from regress.pages.rows import rank, severity
 from regress.pages.shifts import with_notes, with_shifts
 from regress.project import Project
 from regress.trends import Past
+from regress.trends.cards import Read, card_levels
 from regress.trends.changes import FEWEST
+from regress.units import format_change
 
 MOST_ROWS = 2500
 """Of the index; beyond, a benchmark with many cases is one row for each metric and place, that of its worst case."""
@@ -60,14 +62,14 @@ class Contents:
         self._project, self._past, self._branch = project, past, branch
         self._store = Store(project.config.results_dir)
 
-    def index(self, parts: Sequence[Part]) -> tuple[Index, Values]:
+    def index(self, parts: Sequence[Part]) -> tuple[PageIndex, PageValues]:
         """The index of the benchmarks whose parts these are, and the values of its rows."""
         settings, branch, past = self._project.config.settings, self._branch, self._past
         places = self._places(parts)
         number = {each.id: index for index, each in enumerate(places)}
-        rows: list[list[Row]] = []
+        rows: list[list[PageRow]] = []
         events: list[Event] = []
-        broken: list[Broken] = []
+        broken: list[PageBroken] = []
         for index, part in enumerate(parts):
             own = [number[id_of(where)] for where in part.places]
             rows.append([each._replace(benchmark=index, place=own[each.place]) for each in part.rows])
@@ -86,8 +88,13 @@ class Contents:
         events, shifts = with_shifts(with_notes(events, names, places, self._store, branch), names, places, branch)
         listed, values = _apart(_shortened(rows), [part.columns for part in parts])
         unmeasured = branch.unmeasured
-        found = Index(
-            fields={kind.__name__.lower(): kind._fields for kind in (Row, Level, Event, Broken)},
+        found = PageIndex(
+            fields={
+                "row": PageRow._fields,
+                "level": Level._fields,
+                "event": Event._fields,
+                "broken": PageBroken._fields,
+            },
             project=self._project.config.project,
             generated=time.time(),
             version=__version__,
@@ -143,18 +150,41 @@ class Contents:
         url = self._project.config.show_commit_url
         return url if url.startswith(("https://", "http://")) else ""
 
-    def _places(self, parts: Sequence[Part]) -> tuple[Place, ...]:
+    def _places(self, parts: Sequence[Part]) -> tuple[PagePlace, ...]:
         found = sorted({where for part in parts for where in part.places})
         facts = {each.name: each.facts for each in self._past.machines}
+        cards = self._cards(parts)
         return tuple(
-            Place(id_of(where), label, *where[:2], facts.get(where[0], {}).get("gpu", "") if where[1] else "", where[2])
+            PagePlace(
+                id_of(where),
+                label,
+                *where[:2],
+                facts.get(where[0], {}).get("gpu", "") if where[1] else "",
+                where[2],
+                cards.get(where[:2], ()),
+            )
             for where, label in zip(found, _labels(found), strict=True)
         )
 
-    def _aa(self, places: Sequence[Place]) -> list[Aa]:
+    def _cards(self, parts: Sequence[Part]) -> dict[tuple[str, str], tuple[str, ...]]:
+        """By machine and kind: each of its cards in words, where several have measured."""
+        found: dict[tuple[str, str], tuple[str, ...]] = {}
+        read = (Read(*each) for part in parts for each in part.read)
+        for each in card_levels(read, self._project.config.settings):
+            words = f"{each.card} {format_change(each.factor)}{', off its kind' if each.is_off else ''}"
+            found[each.machine, each.kind] = (*found.get((each.machine, each.kind), ()), words)
+        return found
+
+    def _aa(self, places: Sequence[PagePlace]) -> list[Aa]:
         found = []
-        for machine, device in dict.fromkeys((each.machine, each.device) for each in places):
-            last = last_aa(self._project.cache, machine, device)
+        facts = {each.name: each.facts for each in self._past.machines}
+        cards = [
+            (each.machine, card)
+            for each in places
+            for card in (str(facts.get(each.machine, {}).get("gpu_uuid", "")).split(", ") if each.device else [""])
+        ]
+        for machine, card in dict.fromkeys(cards):
+            last = last_aa(self._project.cache, machine, card)
             if last is not None:
                 counts = (last.false_alarms, last.undecided, last.noise_floor, last.min_detectable)
                 found.append(Aa(machine, last.date, last.commit, len(last.cases), *counts))
@@ -214,7 +244,7 @@ def _placed(event: Event, benchmark: int, own: Sequence[int]) -> Event:
 
 
 def _numbered(events: Sequence[Event]) -> tuple[list[Event], list[PageCommit]]:
-    """The events with numbers in place of commits that may be to blame, and those commits, each once."""
+    """The events with numbers instead of commits that may be to blame, and those commits, each once."""
     numbers: dict[str, int] = {}
     every: list[PageCommit] = []
     done = []
@@ -237,7 +267,7 @@ def _rank(event: Event) -> tuple[int, bool, bool, int, float]:
     return state, not event.large, not event.gates, -event.first, -size
 
 
-def _newest(places: int, rows: Sequence[Row], broken: Sequence[Broken]) -> list[int]:
+def _newest(places: int, rows: Sequence[PageRow], broken: Sequence[PageBroken]) -> list[int]:
     """The newest commit that anything was measured at, of each place."""
     found = [0] * places
     for place, at in (*((each.place, each.at) for each in rows), *((each.place, each.last) for each in broken)):
@@ -245,7 +275,7 @@ def _newest(places: int, rows: Sequence[Row], broken: Sequence[Broken]) -> list[
     return found
 
 
-def _results(places: int, rows: Sequence[Row]) -> tuple[int, ...]:
+def _results(places: int, rows: Sequence[PageRow]) -> tuple[int, ...]:
     """The most results that a series has in each place."""
     found = [0] * places
     for row in rows:
@@ -253,12 +283,14 @@ def _results(places: int, rows: Sequence[Row]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _stopped(broken: Broken, newest_there: int, newest: int) -> Broken:
+def _stopped(broken: PageBroken, newest_there: int, newest: int) -> PageBroken:
     """The failure, which is none of today where nothing is measured in its place any more."""
     return broken._replace(open=broken.open and newest - newest_there < RETIRED_AFTER)
 
 
-def _counts(places: int, groups: Sequence[Sequence[Row]], broken: Sequence[Broken]) -> tuple[Mapping[str, int], ...]:
+def _counts(
+    places: int, groups: Sequence[Sequence[PageRow]], broken: Sequence[PageBroken]
+) -> tuple[Mapping[str, int], ...]:
     """See Index.counts. What has never had a value is in no row; it is among what is broken."""
     found: list[Counter[str]] = [Counter() for _ in range(places)]
     failed: Counter[tuple[int, int]] = Counter()
@@ -271,22 +303,22 @@ def _counts(places: int, groups: Sequence[Sequence[Row]], broken: Sequence[Broke
     return tuple(found)
 
 
-def _young(places: int, groups: Sequence[Sequence[Row]]) -> tuple[int, ...]:
+def _young(places: int, groups: Sequence[Sequence[PageRow]]) -> tuple[int, ...]:
     """See Index.young."""
     found = Counter(row.place for row in _worst(groups) if row.status == "undecided" and row.lacks)
     return tuple(found[place] for place in range(places))
 
 
-def _worst(groups: Sequence[Sequence[Row]]) -> list[Row]:
+def _worst(groups: Sequence[Sequence[PageRow]]) -> list[PageRow]:
     """The row of each case in each place: that of the worst of its metrics that gate."""
-    worst: dict[tuple[int, str, int], Row] = {}
+    worst: dict[tuple[int, str, int], PageRow] = {}
     for row in (each for group in groups for each in group if each.gates):
         key = row.benchmark, row.params, row.place
         worst[key] = min(worst.get(key, row), row, key=lambda each: (rank(each.status), not each.lacks))
     return list(worst.values())
 
 
-def _failing(broken: Sequence[Broken]) -> dict[tuple[int, int], int]:
+def _failing(broken: Sequence[PageBroken]) -> dict[tuple[int, int], int]:
     """How many cases of a benchmark fail in a place."""
     found: Counter[tuple[int, int]] = Counter()
     for each in broken:
@@ -295,10 +327,10 @@ def _failing(broken: Sequence[Broken]) -> dict[tuple[int, int], int]:
     return found
 
 
-def _gone(row: Row, newest_there: int, newest: int) -> Row:
+def _gone(row: PageRow, newest_there: int, newest: int) -> PageRow:
     """The row, marked where its case is no longer measured, or nothing is in its place."""
     if newest - newest_there >= RETIRED_AFTER:
-        return row._replace(status="gone", why="nothing is measured there any more")
+        return row._replace(status="gone", why="nothing is measured there now")
     if newest_there - row.at < GONE_AFTER or row.status in ("failed", "gone"):
         return row
     return row._replace(status="gone", why="no longer measured")
@@ -311,7 +343,9 @@ def _held(event: Event, alive: Set[tuple[int, str, int]]) -> Event:
     return event._replace(state="gone")
 
 
-def _apart(rows: Sequence[Row], columns: Sequence[Sequence[tuple[int, ...]]]) -> tuple[tuple[Row, ...], Values]:
+def _apart(
+    rows: Sequence[PageRow], columns: Sequence[Sequence[tuple[int, ...]]]
+) -> tuple[tuple[PageRow, ...], PageValues]:
     """The rows without their values, and these; `columns` are those of each benchmark."""
     number: dict[tuple[int, ...], int] = {}
     values = [
@@ -321,13 +355,13 @@ def _apart(rows: Sequence[Row], columns: Sequence[Sequence[tuple[int, ...]]]) ->
         )
         for row in rows
     ]
-    return tuple(row._replace(measured=None) for row in rows), Values(tuple(number), tuple(values))
+    return tuple(row._replace(measured=None) for row in rows), PageValues(tuple(number), tuple(values))
 
 
-def _shortened(groups: Sequence[Sequence[Row]]) -> list[Row]:
+def _shortened(groups: Sequence[Sequence[PageRow]]) -> list[PageRow]:
     """The rows of all benchmarks; of those with the most cases only the worst one, as long as there are too many."""
     left = sum(map(len, groups))
-    folded: dict[int, list[Row]] = {}
+    folded: dict[int, list[PageRow]] = {}
     for index in sorted(range(len(groups)), key=lambda index: -len(groups[index])):
         if left <= MOST_ROWS:
             break
@@ -336,14 +370,14 @@ def _shortened(groups: Sequence[Sequence[Row]]) -> list[Row]:
     return [row for index, group in enumerate(groups) for row in folded.get(index, group)]
 
 
-def _folded(group: Sequence[Row]) -> list[Row]:
-    by_kind: dict[tuple[str, int], list[Row]] = {}
+def _folded(group: Sequence[PageRow]) -> list[PageRow]:
+    by_kind: dict[tuple[str, int], list[PageRow]] = {}
     for row in group:
         by_kind.setdefault((row.metric, row.place), []).append(row)
     return [min(rows, key=severity)._replace(cases=len(rows)) for rows in by_kind.values()]
 
 
-def _overall(rows: Sequence[Row], newest: int, places: int) -> list[Overall]:
+def _overall(rows: Sequence[PageRow], newest: int, places: int) -> list[PageOverall]:
     """The geometric mean of each place, over the times that gate and are measured at both ends."""
     by_place: dict[int, list[float]] = {}
     for row in rows:
@@ -352,7 +386,7 @@ def _overall(rows: Sequence[Row], newest: int, places: int) -> list[Overall]:
         if time_of_case and row.since and not row.doubt and newest - row.at < GONE_AFTER:
             by_place.setdefault(row.place, []).append(row.since)
     return [
-        Overall(place, float(f"{statistics.geometric_mean(by_place[place]):.5g}"), len(by_place[place]))
+        PageOverall(place, float(f"{statistics.geometric_mean(by_place[place]):.5g}"), len(by_place[place]))
         for place in range(places)
         if place in by_place
     ]

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from regress.compare import implementations
-from regress.compare.crossing import number_of
+from regress.compare.implementations import number_of
 from regress.history import Recorded, Store
 from regress.model import Contender, Implementations, Round, Series, Settings, Standing
-from regress.pages import At, Combination, Sides, Timed, Where
+from regress.pages import At, Combination, PageTime, Sides, Where
 from regress.pages.branch import Branch
 
 MOST_RELEASES = 12
@@ -83,7 +83,7 @@ def _on_device(recorded: Recorded, name: str, where: Where) -> list[Round]:
     machine, device, environment = where
     if (recorded.machine.name, recorded.environment) != (machine, environment):
         return []
-    return [each for each in recorded.rounds if each.name == name and each.facts.get("gpu_uuid", "") in ("", device)]
+    return [each for each in recorded.rounds if each.name == name and each.facts.get("gpu", "") in ("", device)]
 
 
 # -- as data of a page ---------------------------------------------------------------------------------------------------
@@ -116,11 +116,11 @@ def _combination(standing: Standing, found: Implementations, size: int | None) -
     )
 
 
-def _timed(contender: Contender | None) -> Timed | None:
+def _timed(contender: Contender | None) -> PageTime | None:
     if contender is None:
         return None
     summary = contender.summary
-    return Timed(
+    return PageTime(
         params=", ".join(contender.case.params),
         value=_short(summary.center) if summary else None,
         low=_short(summary.low) if summary else None,

@@ -9,13 +9,14 @@ from dataclasses import replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 
+import regress
 from regress.acks import Review
 from regress.compare.evidence import Evidence
 from regress.compare.implementations import IMPLEMENTATION
 from regress.history import Store, without_gc
 from regress.history.loading import read_benchmarks
 from regress.model import Case, ChangePoint, Confirmation, KeptExplanation, Round, Samples, Series, Settings
-from regress.pages import SHA_DIGITS, Entry, Leaf, Line, Part, Shard, Where
+from regress.pages import SHA_DIGITS, Leaf, Line, PageEntry, Part, Shard, Where
 from regress.pages.accounts import Accounts
 from regress.pages.branch import Branch
 from regress.pages.broken import broken_of
@@ -24,15 +25,11 @@ from regress.pages.implementations import Beside
 from regress.pages.lines import KEPT_ROUNDS, Levelled, levelled, line_of
 from regress.pages.rows import listed, row_of
 from regress.trends import Anchors, Past
+from regress.trends.cards import read_by
 from regress.trends.changes import series_rule
 from regress.trends.gating import gating
 
-PACKAGE = Path(__file__).parents[1]
-MADE_BY = (
-    *("pages/*.py", "trends/*.py", "compare/*.py", "stats/*.py"),
-    *("report/explained.py", "report/html/account.py", "units.py"),
-)
-"""The code that decides what a page says: what other code has made is made anew."""
+PACKAGE = Path(regress.__file__).parent
 
 
 def place_of(series: Series) -> Where:
@@ -80,7 +77,8 @@ class Maker:
 
     @cached_property
     def _common(self) -> str:
-        code = hashlib.sha256(b"".join(path.read_bytes() for each in MADE_BY for path in sorted(PACKAGE.glob(each))))
+        """Whatever else a page depends on: the settings, and this program, of which any part may decide what a page says."""
+        code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(PACKAGE.rglob("*.py"))))
         return "\n".join((code.hexdigest(), repr(self._settings), *sorted(self._commands)))
 
     def _seen(self, name: str, newest: str) -> str:
@@ -130,7 +128,7 @@ class Maker:
             for (each, place), threshold in zip(lines, thresholds, strict=True)
         ]
         part = Part(
-            entry=Entry(name, shard_file(name)),
+            entry=PageEntry(name, shard_file(name)),
             places=places,
             columns=tuple(columns),
             rows=tuple(row for row, each in zip(rows, found, strict=True) if listed(row, each.series.metric.kind)),
@@ -139,6 +137,7 @@ class Maker:
                 for each in events_of(name, lines, self._branch, self._commands)
             ),
             broken=broken_of([(each, number[place_of(each)]) for each in every], self._branch, self._review),
+            read=tuple(read_by(every)),
         )
         return self._shard(name, found, thresholds, accounts), part
 
@@ -205,7 +204,7 @@ class Maker:
         if series.metric.kind != "time":
             return None
         rounds = self._taken(series.machine, series.environment, self._branch.commits[found.latest].sha)
-        own = [each for each in rounds.get(series.case, ()) if each.facts.get("gpu_uuid", "") in ("", series.device)]
+        own = [each for each in rounds.get(series.case, ()) if each.facts.get("gpu", "") in ("", series.device)]
         return Evidence.of("head", own, self._settings.good_rounds).samples_of(series.metric.name)
 
     def _rounds_at(self, machine: str, environment: str, sha: str) -> Mapping[Case, Sequence[Round]]:

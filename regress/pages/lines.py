@@ -1,4 +1,9 @@
-"""One Series as a chart draws it: values with their intervals, levels between changes, and where something was different."""
+"""One Series as a chart draws it: values with their intervals, levels between changes, and where something was different.
+
+Two rounds say little of their spread: an interval from them alone is as wide as they happen to lie apart. Where a commit has
+fewer than OWN rounds, the spread is that of the rounds around their commit's mean over the whole series, pooled. That of a
+corrected value is what its pairs tell.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from regress.compare.rule import Rule
-from regress.model import ChangePoint, Series
-from regress.pages import Change, Level, Line, Measured
-from regress.pages.spans import Span, spans_of
-from regress.stats.summary import median, summarize
+from regress.model import ChangePoint, Corrected, Series
+from regress.pages import Change, Level, Line, RowValues
+from regress.stats.summary import critical_t, mean_and_variance, median, summarize
 from regress.trends.gating import that_gate
 
 KEPT_ROUNDS = 100_000
@@ -24,7 +28,7 @@ DIGITS = 5
 """Of a value, at least."""
 MOST_DIGITS = 15
 """Digits of a float."""
-_WORDS = {"gpu_uuid": "device"}
+_WORDS = {"gpu_uuid": "device", "power_limit_w": "power limit (W)", "clock_limit_hz": "clock limit (Hz)"}
 _HIDDEN = frozenset({"version", "unit"})
 
 
@@ -38,7 +42,7 @@ class Levelled:
     measured: tuple[int, ...]
     """Where it has a value."""
     values: tuple[float, ...]
-    """There, corrected for the machine where that is known."""
+    """There, corrected for the machine if known."""
     levels: tuple[Level, ...]
     noise: float | None
     off: tuple[int, ...]
@@ -134,11 +138,10 @@ def _off(levels: Sequence[Level], inside: Sequence[Mapping[int, float]], least: 
 def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
     """The Line, with the round values of the last `kept` commits; indices are those of the series, see `leaves`."""
     series, measured = found.series, found.measured
-    spans, rounds = spans_of(series), [each for each in series.rounds if each]
+    spans, rounds = spans_of(series), [each for each in series.curve_rounds if each]
     read = tuple(value for value in series.values if value is not None) if series.corrected else ()
-    if read:  # the rounds of a corrected value move with it
-        moved = [value / own if own else 1.0 for value, own in zip(found.values, read, strict=True)]
-        rounds = [tuple(each * by for each in own) for own, by in zip(rounds, moved, strict=True)]
+    measured_on = [", ".join(series.cards.get(place, ())) for place in measured]
+    cards = {words: number for number, words in enumerate(dict.fromkeys(measured_on))}
     per = _per(found.values, spans)
     values = [round(value * per) for value in found.values]
     unkept = max(0, len(rounds) - kept)
@@ -167,13 +170,15 @@ def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
         failures=_failures(series),
         ticks=tuple(_ticks(series)),
         read=tuple(round(value * per) for value in read),
+        cards=tuple(cards),
+        card=tuple(map(cards.__getitem__, measured_on)) if len(cards) > 1 else (),
     )
 
 
-def measured_of(found: Levelled, column: int) -> Measured:
+def measured_of(found: Levelled, column: int) -> RowValues:
     """The values of the series as a row has them."""
     per = _per(found.values, ())
-    return Measured(column, per, tuple(round(value * per) for value in found.values))
+    return RowValues(column, per, tuple(round(value * per) for value in found.values))
 
 
 def change_of(each: ChangePoint, at: Mapping[str, int]) -> Change:
@@ -217,7 +222,7 @@ def _failures(series: Series) -> dict[str, tuple[int, ...]]:
 
 
 def _ticks(series: Series) -> list[tuple[int, str]]:
-    """Where it began to be measured in another way, in words."""
+    """Where it began to be measured differently, in words."""
     if len(series.by_way) < 2:
         return []
     found = []
@@ -236,9 +241,59 @@ def _difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     ]
     if before.get("version") != after.get("version"):
         words.insert(0, "the benchmark was changed")
-    return ", ".join(words) or "measured in another way"
+    return ", ".join(words) or "measured differently"
 
 
 def _digits(value: float, digits: int) -> float:
     """The value to this many digits, as a page needs no more; whole numbers (bytes, counts) as they are."""
     return float(f"{value:.{digits}g}") if math.isfinite(value) and value != int(value) else value
+
+
+OWN = 4
+"""Rounds that are enough for an interval of their own."""
+LEAST_DF = 4
+"""Degrees of freedom of a pooled spread that is worth using."""
+ALPHA = 0.05
+NORMAL = 1.96
+"""Standard errors to either end of that interval, where the error is known."""
+
+Span = tuple[float, float]
+
+
+def spans_of(series: Series) -> list[Span]:
+    """Ends of the 95 % interval of each value; where nothing tells them, the least and the largest round."""
+    pooled, corrected = _pooled(series), series.corrected
+    return [
+        _span_of(corrected[at]) if at in corrected else _span(rounds, interval, pooled)
+        for at, rounds, interval in zip(series.at, series.rounds, series.intervals, strict=True)
+        if rounds
+    ]
+
+
+def _span_of(corrected: Corrected) -> Span:
+    reach = math.exp(NORMAL * corrected.error)
+    return corrected.value / reach, corrected.value * reach
+
+
+def _pooled(series: Series) -> float | None:
+    """Half of the interval of one round, on logarithms; None where too few commits have several rounds."""
+    squares, df = 0.0, 0
+    for rounds in series.rounds:
+        if len(rounds) > 1 and min(rounds) > 0:
+            _, variance = mean_and_variance([math.log(value) for value in rounds])
+            squares, df = squares + variance * (len(rounds) - 1), df + len(rounds) - 1
+    return critical_t(df, ALPHA) * math.sqrt(squares / df) if df >= LEAST_DF else None
+
+
+def _span(rounds: Sequence[float], recorded: Span | None, pooled: float | None) -> Span:
+    if recorded is not None:  # by asv, which keeps no rounds
+        return recorded
+    low, high = min(rounds), max(rounds)
+    if len(rounds) >= OWN:
+        summary = summarize(rounds)
+        low, high = summary.low, summary.high
+    elif pooled is not None and low > 0:
+        center, _ = mean_and_variance([math.log(value) for value in rounds])
+        half = pooled / math.sqrt(len(rounds))
+        low, high = math.exp(center - half), math.exp(center + half)
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else (min(rounds), max(rounds))

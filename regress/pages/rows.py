@@ -7,10 +7,10 @@ from bisect import bisect_right
 
 from regress.compare.circumstances import is_bimodal
 from regress.model import Verdict
-from regress.pages import SPARK_LETTERS, STATUSES, Level, Row
+from regress.pages import SPARK_LETTERS, STATUSES, Level, PageRow
 from regress.pages.lines import Levelled, measured_of
 from regress.stats.summary import median
-from regress.trends.changes import lacking
+from regress.trends.changes import lacking, why_tentative
 from regress.units import counted, format_change
 
 SPARK_STEPS = 60
@@ -18,14 +18,14 @@ LISTED_KINDS = ("time", "host", "memory", "tracked")
 """Other metrics are listed where they have changed."""
 
 
-def row_of(found: Levelled, place: int, reference: int, threshold: float, column: int = 0, lost: str = "") -> Row:
+def row_of(found: Levelled, place: int, reference: int, threshold: float, column: int = 0, lost: str = "") -> PageRow:
     """The row; `lost` says since when its case has other values only."""
     series, latest = found.series, found.latest
     status, why = ("gone", lost) if lost else status_of(found, threshold)
     since, doubt = _since(found, reference)
     large = [each for each in found.changes if each.large and not each.is_passing]
     last = next(reversed([each for each in large if each.is_open] or large), None)
-    return Row(
+    return PageRow(
         benchmark=0,
         params=", ".join(series.case.params),
         metric=series.metric.name,
@@ -50,7 +50,7 @@ def row_of(found: Levelled, place: int, reference: int, threshold: float, column
     )
 
 
-def listed(row: Row, kind: str) -> bool:
+def listed(row: PageRow, kind: str) -> bool:
     return row.gates or kind in LISTED_KINDS or row.status not in ("unchanged", "undecided")
 
 
@@ -59,7 +59,7 @@ def rank(status: str) -> int:
     return list(STATUSES).index(status)
 
 
-def severity(row: Row) -> tuple[int, float]:
+def severity(row: PageRow) -> tuple[int, float]:
     """Sorts rows, the worst first."""
     return rank(row.status), -abs(math.log(row.change)) if row.change and row.change > 0 else 0.0
 
@@ -74,7 +74,7 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
         return "regressed", ""
     known = next((each.acknowledged for each in reversed(large) if each.acknowledged and not each.recovered_by), None)
     if large and large[-1].state == "tentative" and large[-1].acknowledged is None:
-        return "tentative", "the last results only, and too few: measure again"
+        return "tentative", f"{why_tentative(large[-1])}: measure again"
     if known is not None:
         return "acknowledged", known.words
     if large:
@@ -87,11 +87,11 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
         return "undecided", "; ".join(doubted[-1].reasons)
     if lacks := lacking(series):
         alike = len(series.by_way[series.ways[-1]])
-        return "undecided", f"{counted(alike, 'result')} that can be compared, and it takes {alike + lacks}"
+        return "undecided", f"{counted(alike, 'result')} to compare; it takes {alike + lacks}"
     if moded := next((each for each in reversed(found.changes) if any(map(is_bimodal, each.reasons))), None):
         return "undecided", next(filter(is_bimodal, moded.reasons))
     if found.noise is not None and found.noise > threshold:
-        return "undecided", "the values scatter by more than the change that counts"
+        return "undecided", "the values scatter by more than the threshold"
     return "unchanged", ""
 
 
@@ -108,7 +108,7 @@ def _since(found: Levelled, reference: int) -> tuple[float | None, str]:
 
 def _stray(word: str, value: float, level: Level) -> str:
     ratio = value / level.value if level.value else math.inf
-    return f"{word} lies {format_change(ratio)} off the level around it"
+    return f"{word} is {format_change(ratio)} off its level"
 
 
 def _spark(found: Levelled, threshold: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from regress.history import Store
-from regress.pages import Event, Place, Shift, Where
+from regress.pages import Event, PagePlace, PageShift, Where
 from regress.pages.branch import Branch
 from regress.trends.manner import Manners
 from regress.trends.shifts import Moved, Shifted, reasons, shifts_of
@@ -15,14 +15,14 @@ MOST_COMMITS = 5
 
 
 def with_shifts(
-    events: Sequence[Event], names: Sequence[str], places: Sequence[Place], branch: Branch
-) -> tuple[list[Event], tuple[Shift, ...]]:
+    events: Sequence[Event], names: Sequence[str], places: Sequence[PagePlace], branch: Branch
+) -> tuple[list[Event], tuple[PageShift, ...]]:
     """The events, those of a shift with its number, and the shifts; `names` are those of the benchmarks."""
     counted = [at for at, each in enumerate(events) if each.large and each.gates and each.state != "gone"]
     sites = [(at, place) for at in counted for place in events[at].places]
     wheres = [(each.machine, each.device, each.environment) for each in places]
     moved = [_moved(events[at], place, names, wheres) for at, place in sites]
-    done, shifts = list(events), list[Shift]()
+    done, shifts = list(events), list[PageShift]()
     for found in shifts_of(moved):
         own = [sites[each] for each in found.members if done[sites[each][0]].shift is None]
         for at, _ in own:
@@ -37,14 +37,14 @@ def _moved(event: Event, place: int, names: Sequence[str], wheres: Sequence[Wher
     return Moved(names[event.benchmark], wheres[place], (event.good, event.last), everywhere, quiet, event.undoes)
 
 
-def _shift(found: Shifted, place: int, events: Sequence[Event], branch: Branch) -> Shift:
+def _shift(found: Shifted, place: int, events: Sequence[Event], branch: Branch) -> PageShift:
     before = branch.commits[found.undoes[0]].short if found.undoes is not None else ""
     said = reasons(found, before, [[each.note] for each in events])
-    return Shift(place, *found.range, len({each.benchmark for each in events}), found.suspect, said)
+    return PageShift(place, *found.range, len({each.benchmark for each in events}), found.suspect, said)
 
 
 def with_notes(
-    events: Sequence[Event], names: Sequence[str], places: Sequence[Place], store: Store, branch: Branch
+    events: Sequence[Event], names: Sequence[str], places: Sequence[PagePlace], store: Store, branch: Branch
 ) -> list[Event]:
     """The events, with how their measuring changed at the same commit."""
     manners = Manners(store)

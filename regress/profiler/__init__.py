@@ -15,14 +15,14 @@
 Importing it imports neither torch nor CuPy, and opens no device: the first entry does.
 
 core       GPUProfiler
-ledger     the way of an entry, from its events to the sums
+ledger     entries, from their events to the sums
 timeline   events in the current stream, and when they passed
 trace      what the device did between two moments
-memory     what the allocator has handed out
-running    an entry on its way
+memory     allocated memory
+running    an entry that is still open
 totals     the sums of an operation
 
-What is exported is in regress/profiles.py; what holds an operation back is told in regress/profiling.
+regress.profiles has the exported document, regress.traces.bottlenecks what limits an operation.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ from regress.measure.backend import Backend, DeviceBackend, DeviceError
 from regress.profiler.ledger import Ledger
 from regress.profiler.running import Running
 from regress.profiles import Bottleneck, Operation, Profile, write
+from regress.profiles.lines import bottleneck_lines, operation_lines
+from regress.text.style import Style
 from regress.traces.bottlenecks import bottlenecks
 
 KEEP = 10_000
@@ -123,9 +125,6 @@ class GPUProfiler:
 
     def print_summary(self) -> None:
         """Print a table of the operations."""
-        from regress.report.profile import operation_lines  # late: a program that prints nothing does without
-        from regress.report.style import Style
-
         summary = self.get_summary()
         lines = operation_lines(summary.values(), Style()) if summary else []
         if not lines and not self.pending:
@@ -133,14 +132,11 @@ class GPUProfiler:
         if self.pending:
             lines.append(f"{self.pending} entries are not done on the device, and not counted")
         if self._ledger.why_no_breakdown and any(each.device != "cpu" for each in summary.values()):
-            lines.append(f"busy, copies and idle are not known: {self._ledger.why_no_breakdown}")
+            lines.append(f"busy, copies and idle are unknown: {self._ledger.why_no_breakdown}")
         print("\n".join(lines))
 
     def print_bottlenecks(self, top_n: int = 5) -> None:
         """Print the largest operations with what holds them back and what to try."""
-        from regress.report.profile import bottleneck_lines
-        from regress.report.style import Style
-
         print("\n".join(bottleneck_lines(self.get_bottlenecks(top_n), Style()) or ["nothing was profiled"]))
 
     @property

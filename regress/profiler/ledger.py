@@ -21,9 +21,9 @@ from collections.abc import Callable
 from regress.measure.backend import Backend, DeviceBackend, DeviceError, choose
 from regress.profiler.memory import Memory
 from regress.profiler.running import Running
-from regress.profiler.timeline import Anchor, Timeline
-from regress.profiler.totals import Totals
-from regress.profiler.trace import Kernels, Trace
+from regress.profiler.timeline import EventClock, TimedAnchor
+from regress.profiler.totals import OperationTotals
+from regress.profiler.trace import DeviceTrace, Kernels
 from regress.profiles import Operation
 
 HARVEST = 16
@@ -50,8 +50,8 @@ class Ledger:
         self._found, self._device_id = backend is not None, device_id
         self._with_breakdown, self._with_memory = breakdown, memory
         self.opened = False
-        self.timeline: Timeline | None = None
-        self.trace: Trace | None = None
+        self.timeline: EventClock | None = None
+        self.trace: DeviceTrace | None = None
         self.memory: Memory | None = None
         self.why_no_breakdown = "nothing was profiled"
         self.lock = threading.RLock()
@@ -66,7 +66,7 @@ class Ledger:
 
     def clear(self) -> None:
         """Forget all entries; those that are open are finished."""
-        self.operations: dict[str, Totals] = {}
+        self.operations: dict[str, OperationTotals] = {}
         self._ended: deque[Running] = deque()
         self._waiting: deque[Running] = deque()
         self.kept.clear()
@@ -166,11 +166,11 @@ class Ledger:
         if not isinstance(self.backend, DeviceBackend):
             self.why_no_breakdown = "there is no device"
             return
-        self.timeline = Timeline(self.backend, self.now)
+        self.timeline = EventClock(self.backend, self.now)
         self.memory = Memory(self.backend) if self._with_memory else None
         self.why_no_breakdown = "it was not asked for"
         if self._with_breakdown:
-            self.trace = Trace(self.backend.tracer())
+            self.trace = DeviceTrace(self.backend.tracer())
             self.why_no_breakdown = self.trace.start()
             self.timeline.traced = not self.why_no_breakdown
 
@@ -210,7 +210,7 @@ class Ledger:
         if known and trace is not None:
             trace.forget(self._oldest())
 
-    def _read(self, timeline: Timeline) -> None:
+    def _read(self, timeline: EventClock) -> None:
         """Read the times of what has passed. Where the newest entry has, so have all before it on its stream."""
         newest = self._ended[-1].mark if self._ended else None
         sure = newest.stream if newest is not None and timeline.reached(newest) else None
@@ -255,7 +255,7 @@ class Ledger:
             self._waiting.popleft()
             self._add(entry, known)
 
-    def _add(self, entry: Running, trace: Trace | None) -> None:
+    def _add(self, entry: Running, trace: DeviceTrace | None) -> None:
         self.counted += 1
         mark, kernels = entry.mark, NO_KERNELS
         entry.done()
@@ -271,7 +271,7 @@ class Ledger:
                 entry.broken_down(done)
         totals = self.operations.get(entry.operation)
         if totals is None:
-            totals = self.operations[entry.operation] = Totals(entry.operation, entry.device, entry.backend)
+            totals = self.operations[entry.operation] = OperationTotals(entry.operation, entry.device, entry.backend)
         totals.add(entry, kernels)
         self.kept.append(entry)
 
@@ -300,7 +300,7 @@ class Ledger:
                 self._give_up(error)
             self._harvest()
 
-    def _settle(self, anchor: Anchor | None, seconds: float) -> None:
+    def _settle(self, anchor: TimedAnchor | None, seconds: float) -> None:
         """Let the trace get as far as the anchor."""
         until_s = self.now() + seconds
         while anchor is not None and self.timeline is not None and self.now() < until_s:
@@ -311,7 +311,7 @@ class Ledger:
 
     def _go_without(self) -> None:
         """Count what the device is done with and the trace has not told until now, without a breakdown, and start the trace
-        anew: another profiler of the process has taken it over."""
+        again: another profiler of the process has taken it over."""
         assert self.timeline is not None
         assert self.trace is not None
         while self._waiting:

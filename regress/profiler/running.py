@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from regress.profiler.timeline import Mark
-from regress.profiler.trace import Level
+from regress.profiler.timeline import EntryEvents
+from regress.profiler.trace import TraceSums
 from regress.profiles import Entry
 
 
@@ -27,8 +27,8 @@ class Running:
 
     def __init__(self, host: Host, operation: str, on_device: bool, details: dict[str, Any]) -> None:
         self.host, self.operation, self.on_device, self.details = host, operation, on_device, details
-        self.mark: Mark | None = None
-        self.level: Level | None = None
+        self.mark: EntryEvents | None = None
+        self.level: TraceSums | None = None
         """The sums of the trace at the beginning, where they were noted early."""
         self.parent: Running | None = None
         self.busy_s: float | None = None
@@ -66,7 +66,7 @@ class Running:
                 parent.children_s += duration_s
             self.parent = None  # or else all entries hold on to each other
 
-    def broken_down(self, done: Level) -> None:
+    def broken_down(self, done: TraceSums) -> None:
         """Where the span went."""
         idle_s = self.duration_s - done.busy_s - done.transfer_s
         self.busy_s, self.transfer_s, self.idle_s = done.busy_s, done.transfer_s, idle_s if idle_s > 0 else 0.0

@@ -29,14 +29,14 @@ EVENT_S = 0.6e-6
 """From the end of work to the event behind it: half of an empty window of events on an H100."""
 
 
-class Timed(NamedTuple):
+class SpinTime(NamedTuple):
     """An anchor with a spin, once it has a time; `prompt` is whether its event was enqueued before the spin can have ended."""
 
     time_s: float
     prompt: bool
 
 
-class Anchor:
+class TimedAnchor:
     """An event with a time on the profile's clock, once it has passed. `spun`: there is a spin before it."""
 
     __slots__ = ("event", "made_s", "prompt", "spun", "time_s", "users")
@@ -47,12 +47,12 @@ class Anchor:
         self.users = 0
 
 
-class Mark:
+class EntryEvents:
     """The events of one entry. `span_s` is None as long as they have not passed."""
 
     __slots__ = ("anchor", "end", "span_s", "start", "start_s", "stream", "traced")
 
-    def __init__(self, anchor: Anchor, start: int, stream: int) -> None:
+    def __init__(self, anchor: TimedAnchor, start: int, stream: int) -> None:
         self.anchor, self.start, self.end, self.stream = anchor, start, -1, stream
         self.traced = anchor.spun
         self.start_s: float | None = None
@@ -60,7 +60,7 @@ class Mark:
 
 
 @dataclass
-class Timeline:
+class EventClock:
     """The caller holds a lock around every call, and has made the device the current one."""
 
     backend: DeviceBackend
@@ -76,17 +76,17 @@ class Timeline:
         self.framework = ""
         """Whose current stream the events go into."""
         self._read = self.backend.stream_reader()
-        self._anchor: Anchor | None = None
-        self._last: Anchor | None = None
+        self._anchor: TimedAnchor | None = None
+        self._last: TimedAnchor | None = None
         """The newest anchor that has a time."""
-        self._untimed: deque[Anchor] = deque()
+        self._untimed: deque[TimedAnchor] = deque()
         self._since = 0
         self._stream = 0
-        self.timed: list[Timed] = []
+        self.timed: list[SpinTime] = []
         """Anchors with a spin that have a time by now; emptied by who ties them to the trace."""
 
-    def begin(self, now_s: float) -> Mark | None:
-        """Put the first event of an entry into the current stream; None where the stream is being captured as a graph."""
+    def begin(self, now_s: float) -> EntryEvents | None:
+        """Put the first event of an entry into the current stream; None if the stream is being captured as a graph."""
         if not self._hold():
             return None
         if self._anchor is None or self._since >= ANCHOR_ENTRIES or now_s - self._anchor.made_s >= ANCHOR_S:
@@ -94,11 +94,11 @@ class Timeline:
         assert self._anchor is not None
         self._since += 1
         self._anchor.users += 1
-        mark = Mark(self._anchor, self._event(), self._stream)
+        mark = EntryEvents(self._anchor, self._event(), self._stream)
         self.backend.record(mark.start)
         return mark
 
-    def end(self, mark: Mark) -> bool:
+    def end(self, mark: EntryEvents) -> bool:
         """Put the last event of an entry into the stream of the first; whether that could be done."""
         self.backend.hold_stream(mark.stream)
         if self.backend.capturing():
@@ -108,7 +108,7 @@ class Timeline:
         self.backend.record(mark.end)
         return True
 
-    def anchor(self, now_s: float, spin_s: float = SPIN_S) -> Anchor:
+    def anchor(self, now_s: float, spin_s: float = SPIN_S) -> TimedAnchor:
         """A new anchor in the stream that is held."""
         event = self._event()  # it is there by now: nothing may come between the spin and the event behind it
         begun_s = self.now()
@@ -116,7 +116,7 @@ class Timeline:
             self.backend.spin(spin_s)
         self.backend.record(event)
         prompt = self.now() - begun_s < spin_s
-        anchor = Anchor(event, self.traced, prompt, now_s)
+        anchor = TimedAnchor(event, self.traced, prompt, now_s)
         anchor.users = 2  # the newest one is kept, and so is one until the next has a time
         self._untimed.append(anchor)
         if self._anchor is not None:
@@ -128,8 +128,8 @@ class Timeline:
         """Let the next entry have an anchor of its own."""
         self._since = ANCHOR_ENTRIES
 
-    def closing_anchor(self, now_s: float) -> Anchor | None:
-        """An anchor behind all entries; None where the current stream takes none."""
+    def closing_anchor(self, now_s: float) -> TimedAnchor | None:
+        """An anchor behind all entries; None if the current stream takes none."""
         if not self._hold():
             return None
         for _ in range(CLOSING_TRIES):
@@ -138,7 +138,7 @@ class Timeline:
                 break
         return anchor
 
-    def begun(self, mark: Mark) -> bool:
+    def begun(self, mark: EntryEvents) -> bool:
         """Whether the device has reached the entry's beginning; `start_s` is there then."""
         if mark.start_s is None:
             if not self.has_time(mark.anchor) or not self.backend.passed(mark.start):
@@ -147,11 +147,11 @@ class Timeline:
             mark.start_s = mark.anchor.time_s + self.backend.elapsed(mark.anchor.event, mark.start)
         return True
 
-    def reached(self, mark: Mark) -> bool:
+    def reached(self, mark: EntryEvents) -> bool:
         """Whether the device has reached the entry's end; then it has reached all that ended before on that stream."""
         return self.backend.passed(mark.end)
 
-    def read(self, mark: Mark) -> bool:
+    def read(self, mark: EntryEvents) -> bool:
         """Read the times of an entry whose end the device has reached, and free its events; whether that could be done."""
         if mark.start_s is None:
             if not self.has_time(mark.anchor):
@@ -163,7 +163,7 @@ class Timeline:
         self._release(mark)
         return True
 
-    def has_time(self, anchor: Anchor) -> bool:
+    def has_time(self, anchor: TimedAnchor) -> bool:
         """Whether the anchor has a time by now."""
         while anchor.time_s is None:
             first, last = self._untimed[0], self._last
@@ -177,16 +177,16 @@ class Timeline:
             self._untimed.popleft()
             self._last = first
             if first.spun:
-                self.timed.append(Timed(first.time_s, first.prompt))
+                self.timed.append(SpinTime(first.time_s, first.prompt))
         return True
 
-    def _release(self, mark: Mark) -> None:
+    def _release(self, mark: EntryEvents) -> None:
         self._free.append(mark.start)
         if mark.end >= 0:
             self._free.append(mark.end)
         self._leave(mark.anchor)
 
-    def _leave(self, anchor: Anchor) -> None:
+    def _leave(self, anchor: TimedAnchor) -> None:
         anchor.users -= 1
         if anchor.users == 0:
             self._free.append(anchor.event)
@@ -199,7 +199,7 @@ class Timeline:
         return self._free.pop()
 
     def _hold(self) -> bool:
-        """Let events go into this thread's current stream; False where it takes none."""
+        """Let events go into this thread's current stream; False if it takes none."""
         if not self.framework:  # perhaps none was in use when it was looked for
             self.framework = next(iter(self.backend.frameworks()), "")
             self._read = self.backend.stream_reader()

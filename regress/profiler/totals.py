@@ -37,7 +37,7 @@ class VariantTotals:
 
 
 @dataclass
-class Totals:
+class OperationTotals:
     """Of one operation."""
 
     operation: str

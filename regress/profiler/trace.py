@@ -14,7 +14,7 @@ from collections import deque
 from typing import NamedTuple
 
 from regress.measure.backend import MARKER, Activity, Tracer
-from regress.profiler.timeline import EVENT_S, Timed
+from regress.profiler.timeline import EVENT_S, SpinTime
 
 APART_S, APART = 2e-3, 2e-4
 """A spin further from where its anchor is expected, and by this share of the time since the last one, is another anchor's."""
@@ -23,7 +23,7 @@ Kernels = dict[str, list[float]]
 """By name: calls, seconds."""
 
 
-class Level(NamedTuple):
+class TraceSums(NamedTuple):
     """Sums from the beginning of the trace up to a moment."""
 
     busy_s: float
@@ -31,20 +31,20 @@ class Level(NamedTuple):
     copied_bytes: float
 
 
-class Trace:
+class DeviceTrace:
     """The trace of one device, asked about in the times of a Timeline."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
         self._markers: deque[Activity] = deque()
-        self._anchors: deque[Timed] = deque()
+        self._anchors: deque[SpinTime] = deque()
         self._ties: list[tuple[float, float]] = []
         """One moment each, on the timeline's clock and on the trace's."""
         self._between_ties = math.inf, 0.0, -math.inf, 1.0
         """The two that were asked about last: where they are on the timeline, and a straight line between them."""
         self._arrived: list[Activity] = []
         self._times: list[float] = [-math.inf]
-        self._levels: list[Level] = [Level(0.0, 0.0, 0.0)]
+        self._levels: list[TraceSums] = [TraceSums(0.0, 0.0, 0.0)]
         self._kernels: list[Activity] = []
         """By their middle, for what begins or ends with an entry may seem to lie a little beside it."""
         self._middles: list[float] = []
@@ -61,7 +61,7 @@ class Trace:
         self._tracer.stop()
 
     def again(self) -> str:
-        """Start anew where nothing arrives any more; what was done until then is missing. Why it cannot, or nothing.
+        """Start again where nothing arrives any more; what was done until then is missing. Why it cannot, or nothing.
 
         The spins of the anchors so far will never be told: what comes next must not be taken for them."""
         self._known_from, self._afresh = math.inf, True
@@ -69,7 +69,7 @@ class Trace:
         self._markers.clear()
         return self._tracer.again()
 
-    def collect(self, timed: list[Timed], flush: bool = False) -> bool:
+    def collect(self, timed: list[SpinTime], flush: bool = False) -> bool:
         """Take in what was traced, and the anchors that have a time by now; whether more is known than before. The spins of a
         trace come in the order of their anchors."""
         for each in self._tracer.collect(flush):
@@ -117,11 +117,11 @@ class Trace:
         """Whether nothing is missing since that time."""
         return start_s >= self._known_from
 
-    def level(self, time_s: float) -> Level:
+    def level(self, time_s: float) -> TraceSums:
         """The sums up to a time that is covered."""
         return self._level(self._on_trace(time_s))
 
-    def between(self, start_s: float, end_s: float, begin: Level | None) -> tuple[Level, Kernels]:
+    def between(self, start_s: float, end_s: float, begin: TraceSums | None) -> tuple[TraceSums, Kernels]:
         """What was done between two covered times, with calls and seconds of the kernels whose middle lies between them.
 
         `begin` are the sums at the first time, where they were noted before it was forgotten; then no kernels are known.
@@ -130,7 +130,7 @@ class Trace:
         # The clocks drift by millionths, so that an entry is as long on one as on the other, if it is no longer than a tie.
         start_at = end_at - (end_s - start_s) if end_s - start_s < SHORT_S else self._on_trace(start_s)
         low, high = begin or self._level(start_at), self._level(end_at)
-        done = Level(high[0] - low[0], high[1] - low[1], high[2] - low[2])
+        done = TraceSums(high[0] - low[0], high[1] - low[1], high[2] - low[2])
         found: Kernels = {}
         if start_at >= self._kernels_from:
             first = bisect_left(self._middles, start_at)
@@ -144,7 +144,7 @@ class Trace:
                     found[each.name] = [1, seconds]
         return done, found
 
-    def _level(self, at_s: float) -> Level:
+    def _level(self, at_s: float) -> TraceSums:
         at = bisect_right(self._times, at_s)
         low = self._levels[at - 1]
         if at == len(self._times):
@@ -153,7 +153,7 @@ class Trace:
         if high is low:
             return low
         share = (at_s - self._times[at - 1]) / (self._times[at] - self._times[at - 1])
-        return Level(
+        return TraceSums(
             low[0] + share * (high[0] - low[0]),
             low[1] + share * (high[1] - low[1]),
             low[2] + share * (high[2] - low[2]),
@@ -207,7 +207,7 @@ class Trace:
             if width > 0:
                 if busy or copying:
                     moved = rate * width if copying else 0.0
-                    level = Level(
+                    level = TraceSums(
                         level.busy_s + (width if busy else 0.0),
                         level.transfer_s + (0.0 if busy else width),
                         level.copied_bytes + moved,

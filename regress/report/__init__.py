@@ -1,31 +1,29 @@
 """Reports as text. A renderer turns one Report into one string and computes nothing; only invocation.py prints it.
 
-    style.py      how to print: Style, colours, what becomes of text that did not come from us
-    table.py      aligned columns
-    summary.py    what every format says around the rows: sides, verdict line, the command to measure a case again
+    summary.py    common to all formats: sides, verdict line, the command to measure a case again
     terminal.py   text for people: check, compare, run, list, config, doctor, and errors
     verdicts.py   its sections of comparisons, by verdict
     together.py   cases of one benchmark that moved together, which are one row
     rows.py       the cells of a row
     changes.py    change points of a sweep
-    anchors.py    what its anchors say of the machine
+    anchors.py    what its anchors show about the machine
     bisection.py  ends and probes of a bisection
     failures.py   what failed or was skipped, which has no cells
     listings.py   its tables of the other commands
-    explained.py  what differences come from: the cause, where the time went, the kernels
-    profile.py    what was profiled: operations, and what holds back those that take the most
-    implementations.py  implementations of one operation side by side, the fastest marked
+    explained.py  explanations: the cause, where the time went, the kernels
+    profile.py    profiles of programs: operations and bottlenecks
+    implementations.py  implementations of one operation, the fastest marked
     calls.py      cases that were profiled, side by side or in full
     metered.py    kernels one by one, as Nsight Compute measured them
     json.py       the versioned document of regress.check.schema.json
-    shapes.py     the keys of its objects: where they differ from the fields of the types, and what each command gives
+    shapes.py     the keys of its objects where they differ from the types' fields, and the keys of each command
     schema.py     the schemas from the same types: `make schemas`
     markdown.py   a comment for a pull request
-    gfm.py        what is markup there, and how much fits
-    xml.py        what XML takes: text from outside, and a whole document
+    gfm.py        its markup and size limit
+    xml.py        XML: foreign text, and a whole document
     junit.py      testcases, for GitLab and Jenkins
     github.py     annotations, for GitHub Actions
-    progress.py   how far the work is, on stderr
+    progress.py   progress on stderr
 
 A further format is one module with a function `render(report, style)` and one line in regress/choices.py.
 """
@@ -37,7 +35,7 @@ from collections.abc import Callable, Iterable
 
 from regress.choices import FORMATS
 from regress.model import Report
-from regress.report.style import Style
+from regress.text.style import Style
 
 __all__ = ["Renderer", "Style", "load", "render"]
 

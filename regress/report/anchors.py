@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from regress.model import AnchorCheck, Report
-from regress.report.style import Style, visible
 from regress.report.summary import when
+from regress.text.style import Style, visible
 from regress.units import format_change, format_interval, format_percent
 
 
 def steady(report: Report, style: Style) -> str:
-    """The line of the anchors that are what they were; empty where none is."""
+    """The line of the anchors that are what they were; empty if none is."""
     found = [each for each in report.anchors if not each.drifted and each.within is not None]
     if not found:
         return ""
@@ -24,7 +24,7 @@ def notes(report: Report, style: Style) -> list[str]:
 
 def _notes(each: AnchorCheck, style: Style) -> list[str]:
     if each.within is None:
-        return [f"{_name(each)} was measured again, and has no value to hold that against"]
+        return [f"{_name(each)} was measured again, but has no earlier value to compare with"]
     if not each.drifted:
         return []
     since = f" since {_name(each)} was recorded"
@@ -48,11 +48,9 @@ def _by(each: AnchorCheck) -> str:
 def _effect(each: AnchorCheck) -> str:
     """What `compare.anchors` does with it."""
     if not each.moved:
-        return f"no case has for certain by itself, so no change since {_name(each)} is corrected"
+        return f"no single case certainly has, so no change since {_name(each)} is corrected"
     cases = "those cases" if len({move.case for move in each.moved}) > 1 else "that case"
-    return (
-        f"a change of {cases} the same way since {_name(each)} is large only by what is left; nothing else is corrected"
-    )
+    return f"a change of {cases} in the same direction since {_name(each)} counts only by the rest; nothing else is corrected"
 
 
 def _name(each: AnchorCheck) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from regress.model import Bisection, Contrast, Probe, Report
 from regress.report.rows import metric_words
-from regress.report.style import Style, cut, paint, visible
-from regress.report.table import Layout, Row, align
+from regress.text.style import Style, cut, paint, visible
+from regress.text.table import Layout, Row, align
 from regress.units import format_change, format_interval, format_pair
 
 __all__ = ["bisected", "bisection"]

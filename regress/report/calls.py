@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from regress.model import CallProfile, Explanation, KernelUse, Report, Totals
 from regress.report.failures import failure_lines
-from regress.report.style import Style, pad, paint, visible
-from regress.report.table import Layout, Row
+from regress.text.style import Style, pad, paint, visible
+from regress.text.table import Layout, Row
 from regress.units import format_bytes, format_change, format_number, format_percent, format_rate, format_time
 
 __all__ = ["call_profiles"]
@@ -241,7 +241,7 @@ def _gaps(found: CallProfile) -> list[Row]:
     for each in found.gaps:
         after = f"after {visible(found.label(each.after))}" if each.after else "at the start"
         before = f"before {visible(found.label(each.before))}" if each.before else "to the end"
-        host = f"the host was in {visible(each.host)}" if each.host else "the host was in nothing that is recorded"
+        host = f"the host was in {visible(each.host)}" if each.host else "the host ran nothing that was recorded"
         rows.append((f"{after}, {before}", _time(each.duration_s), host))
     return _rows(rows)
 
@@ -250,7 +250,7 @@ def _gaps(found: CallProfile) -> list[Row]:
 
 
 def _verdict(found: CallProfile) -> Iterator[str]:
-    """What takes the most, what holds it back, what to try, and where the trace is."""
+    """What takes the most, its limit, what to try, and where the trace is."""
     whole = _whole(found) if found.totals is not None and found.totals.span_s else "the device's time"
     lines = [("bottleneck", f"{_bottleneck(found)} of {whole}")] if found.bottleneck is not None else []
     if found.bound is not None:

@@ -1,4 +1,4 @@
-"""Change points over many commits, and what gives no number any more: new since the last sweep, or still open from before."""
+"""Change points over many commits, and what stopped giving numbers: new since the last sweep, or still open from before."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from regress.model import Breakage, Changed, Report, Shift, Verdict, outside
 from regress.report.rows import metric_words
-from regress.report.style import Style, cut, visible
-from regress.report.table import Layout, Row
 from regress.report.together import FEWEST, how_far
+from regress.text.style import Style, cut, visible
+from regress.text.table import Layout, Row
 from regress.units import format_change, format_interval, format_pair
 
 __all__ = ["ALIGNS", "broken_row", "changes", "folded_line", "row", "shift_row", "tables"]
@@ -63,8 +63,8 @@ def tables(report: Report, style: Style) -> dict[str, list[Row]]:
     broken, known = (
         {title: [_title(title), *_broken_rows(own, style)]} if own else {}
         for title, own in (
-            ("no number any more", [each for each in report.breakages if each.new]),
-            ("no number, from before", [each for each in report.breakages if not each.new]),
+            ("stopped giving numbers", [each for each in report.breakages if each.new]),
+            ("no numbers, known", [each for each in report.breakages if not each.new]),
         )
     )
     return broken | shifts | changed | known
@@ -149,7 +149,7 @@ def _broken_rows(found: Sequence[Breakage], style: Style) -> Iterator[Row]:
 
 
 def broken_row(broken: Breakage, several: bool = False) -> Row:
-    """The cells of a case that gives no number any more; with its place where there are several."""
+    """The cells of a case that stopped giving numbers; with its place where there are several."""
     mark, color = Verdict.FAILED.look
     failure = broken.failure
     said = visible(failure.message.partition("\n")[0])

@@ -1,4 +1,4 @@
-"""What differences come from: a sentence of cause, where the time went, the kernels, and what was changed.
+"""Where differences come from: a sentence of cause, where the time went, the kernels, and what was changed.
 
 The parts of a difference are printed in one scale with the digits of the smallest, so that the eye can add them up.
 """
@@ -9,8 +9,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from regress.model import Comparison, Explained, Explanation, KernelDiff, KernelUse, Report
-from regress.report.style import Style, cut, paint, visible
-from regress.report.table import Layout, Row, align
+from regress.text.style import Style, cut, paint, visible
+from regress.text.table import Layout, Row, align
 from regress.units import (
     format_bytes,
     format_change,
@@ -67,7 +67,7 @@ def why(each: Explained) -> str:
 
 def because(report: Report, *shown: Comparison) -> str:
     """ "because a fusion was lost (high confidence)", of the first of these that a cause is known of, or else of another case
-    of their benchmark that moved in the same way, which is named. Empty where none is known."""
+    of their benchmark that moved in the same way, which is named. Empty if none is known."""
     known = [(each.comparison, found) for each in report.explained if (found := _cause(each))]
     about = {(each.case, each.metric.name) for each in shown}
     alike = {(each.case.name, each.metric.name, each.verdict) for each in shown}
@@ -81,7 +81,7 @@ def because(report: Report, *shown: Comparison) -> str:
 
 
 def _cause(each: Explained) -> str:
-    """The likeliest cause and how sure it is; empty where none is known."""
+    """The likeliest cause and how sure it is; empty if none is known."""
     causes = each.explanation.causes if each.explanation is not None else ()
     return f"{visible(causes[0].text)} ({causes[0].confidence} confidence)" if causes else ""
 
@@ -173,7 +173,7 @@ def _kernels(found: Explanation, style: Style) -> list[str]:
     layout = Layout.of(table, ALIGNS, style)
     lines = ["", *(line for row in table for line in layout.lines(row, style))]
     left = len(found.kernels) + len(found.copies) - len(rows)
-    lines += [f"    {left} more that did not change, or hardly (-v lists them)"] if left else []
+    lines += [f"    {left} more with little or no change (-v lists them)"] if left else []
     return [*lines, *_configurations(found), ""]
 
 
@@ -233,7 +233,7 @@ def configuration_lines(each: KernelDiff) -> list[str]:
 
 
 def was_line(each: KernelDiff) -> list[str]:
-    """What ran in its place; empty where it was the same one, or none."""
+    """What ran in its place; empty if it was the same one, or none."""
     one, other = each.base, each.head
     return [f"was {visible(one.label)}"] if one and other and one.name != other.name else []
 

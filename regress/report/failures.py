@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from regress.model import Comparison, Failure, Verdict
 from regress.report.rows import reasons_of
-from regress.report.style import Style, paint, visible
+from regress.text.style import Style, paint, visible
 
 __all__ = ["alike", "failure_lines", "failures_of", "name_of", "reasons_beside", "without_values"]
 

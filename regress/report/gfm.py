@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from regress.report.style import cut, visible
-from regress.report.table import Row
+from regress.text.style import cut, visible
+from regress.text.table import Row
 
-__all__ = ["Part", "code", "fence", "fit", "fold", "table", "words"]
+__all__ = ["PagePart", "code", "fence", "fit", "fold", "table", "words"]
 
 _LONGEST = 300
 """Columns of a cell: a name of a hundred thousand characters must not be the whole page."""
@@ -31,7 +31,7 @@ _ALIGN = {"l": ":--", "r": "--:"}
 
 
 @dataclass(frozen=True)
-class Part:
+class PagePart:
     """A part of a page: rows of which some may be left out, and what stands around them. It ends with an empty line."""
 
     before: str = ""
@@ -47,9 +47,9 @@ class Part:
         weights = self.weights or (0.0,) * len(self.rows)
         return sorted(range(len(self.rows)), key=lambda at: -weights[at])
 
-    def whole(self) -> Part:
+    def whole(self) -> PagePart:
         """The same with nothing that may be left out; for what is short."""
-        return Part("".join((self.before, *self.rows, self.after)))
+        return PagePart("".join((self.before, *self.rows, self.after)))
 
 
 def words(text: str) -> str:
@@ -59,7 +59,7 @@ def words(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Text from outside as a code span; empty where there is nothing to be seen."""
+    """Text from outside as a code span; empty if there is nothing to be seen."""
     text = cut(visible(text), _LONGEST)
     if not text.strip():
         return ""
@@ -68,24 +68,24 @@ def code(text: str) -> str:
     return f"{ticks}{space}{text}{space}{ticks}"
 
 
-def table(rows: Sequence[Row], aligns: str, *, bold: bool = True) -> Part:
+def table(rows: Sequence[Row], aligns: str, *, bold: bool = True) -> PagePart:
     """The first row is the titles, the first column are names; `bold` is for what a row is about. Columns in which nothing
     stands are left out."""
     used = [at for at in range(len(aligns)) if any(row.cells[at].strip() for row in rows)]
     titles = _line(words(rows[0].cells[at]) for at in used)
     below = _line(_ALIGN[aligns[at]] for at in used)
     cells = ((_cell(row, at, bold) for at in used) for row in rows[1:])
-    return Part(f"{titles}{below}", tuple(map(_line, cells)), "\n", tuple(row.weight for row in rows[1:]))
+    return PagePart(f"{titles}{below}", tuple(map(_line, cells)), "\n", tuple(row.weight for row in rows[1:]))
 
 
-def fence(blocks: Iterable[Sequence[str]], language: str = "text", *, longest: int = _LONGEST) -> Part:
+def fence(blocks: Iterable[Sequence[str]], language: str = "text", *, longest: int = _LONGEST) -> PagePart:
     """Lines as they are, up to this many columns; those of a block stay together."""
     rows = tuple("".join(f"{cut(visible(line), longest)}\n" for line in lines) for lines in blocks)
     ticks = _ticks("".join(rows), 3)
-    return Part(f"{ticks}{language}\n", rows, f"{ticks}\n\n")
+    return PagePart(f"{ticks}{language}\n", rows, f"{ticks}\n\n")
 
 
-def fold(title: str, part: Part) -> Part:
+def fold(title: str, part: PagePart) -> PagePart:
     """The part behind a line to be clicked at, which is HTML: no markup is read there, but links are made."""
     text = cut(visible(title), _LONGEST)
     escaped = html.escape(text)
@@ -94,7 +94,7 @@ def fold(title: str, part: Part) -> Part:
     return replace(part, before=before, after=f"{part.after}</details>\n\n")
 
 
-def fit(parts: Sequence[Part], limit: int, where: str) -> str:
+def fit(parts: Sequence[PagePart], limit: int, where: str) -> str:
     """The page in at most this many bytes. What is left out is counted, and `where` says where it is."""
     ends = [_size(part.before) + _size(part.after) + _size(_more(10**9)) for part in parts]
     kept = _kept(parts, limit - sum(ends) - _size(_left_out(10**9, where)))
@@ -107,7 +107,7 @@ def fit(parts: Sequence[Part], limit: int, where: str) -> str:
     return "".join(page).rstrip("\n") + "\n"
 
 
-def _kept(parts: Sequence[Part], room: int) -> list[set[int]]:
+def _kept(parts: Sequence[PagePart], room: int) -> list[set[int]]:
     """The places of the rows of each part that have room."""
     kept: list[set[int]] = [set() for _ in parts]
     share = room // 2  # of what is reserved no part takes more: nothing else would be there
@@ -121,7 +121,7 @@ def _kept(parts: Sequence[Part], room: int) -> list[set[int]]:
     for number, part in enumerate(parts):
         for at in (each for each in part.by_weight() if each not in kept[number]):
             if room < _size(part.rows[at]):
-                return kept  # what comes next is less serious: it must not be there in place of this
+                return kept  # what comes next is less serious: it must not be there instead of this
             room -= _size(part.rows[at])
             kept[number].add(at)
     return kept

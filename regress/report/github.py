@@ -19,8 +19,8 @@ from regress.report import changes, summary, terminal, verdicts
 from regress.report.explained import because
 from regress.report.failures import alike, failures_of, name_of, reasons_beside
 from regress.report.rows import in_words, row
-from regress.report.style import Style, cut, visible
 from regress.report.together import Together, gathered, how_far, weight_of
+from regress.text.style import Style, cut, visible
 
 __all__ = ["render"]
 
@@ -140,11 +140,11 @@ def _failed(report: Report) -> Iterator[Annotation]:
 
 
 def _changed(report: Report) -> Iterator[Annotation]:
-    """What gives no number any more is an error where it is new, as is a regression, the farthest first; what is new and not
+    """What stopped giving numbers is an error where it is new, as is a regression, the farthest first; what is new and not
     sure yet is a warning."""
     for broken in (each for each in report.breakages if each.new):
         cells, where = changes.broken_row(broken).cells, broken.failure.where
-        yield Annotation("error", f"no number any more: {cells[0]}", (in_words(cells),), where)
+        yield Annotation("error", f"stopped giving numbers: {cells[0]}", (in_words(cells),), where)
     for shift in (each for each in report.shifts if each.new):
         cells, is_open = changes.shift_row(shift).cells, any(each.point.is_open for each in shift.changes)
         yield Annotation("error" if is_open else "warning", f"moved at once: {cells[0]}", (in_words(cells),))

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from regress.model import Contender, Crossover, Implementations, Report, Standing
 from regress.report.rows import metric_words
-from regress.report.style import Style, paint, visible
-from regress.report.table import Layout, Row
+from regress.text.style import Style, paint, visible
+from regress.text.table import Layout, Row
 from regress.units import MISSING, format_alike, format_change, format_interval
 
 __all__ = ["aligns", "crossovers", "implementations", "reasons", "sentences", "table", "title"]
@@ -32,7 +32,7 @@ def implementations(report: Report, style: Style) -> list[str]:
 
 
 def sentences(report: Report) -> list[str]:
-    """The answers alone, a line for each crossover, or where there is no size for each combination."""
+    """The answers alone, a line for each crossover, or if there is no size for each combination."""
     return [f"{visible(found.name)}: {line}" for found in report.implementations for line in _answers(found)]
 
 

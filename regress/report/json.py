@@ -15,7 +15,7 @@ from typing import Any
 
 from regress.model import Report
 from regress.report.shapes import DOCUMENTS, ENVELOPE, ITSELF, Key, is_list, keys, report_keys
-from regress.report.style import Style
+from regress.text.style import Style
 
 __all__ = ["document", "render", "schema"]
 

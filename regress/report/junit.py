@@ -18,8 +18,8 @@ from regress.report import changes, summary
 from regress.report.explained import because
 from regress.report.failures import failure_lines, failures_of
 from regress.report.rows import in_words, metric_words, row
-from regress.report.style import Style
 from regress.report.xml import document, inert
+from regress.text.style import Style
 
 __all__ = ["render"]
 
@@ -35,7 +35,7 @@ _SERIOUS = ("error", "failure", "skipped", "")
 
 
 @dataclass(frozen=True)
-class Test:
+class TestCase:
     """One testcase; `kind` is a word for its outcome. Of what passed, only a message and what it comes from are written."""
 
     suite: str
@@ -53,7 +53,7 @@ def render(report: Report, style: Style) -> str:
     tests.insert(0, _verdict(report, tests))
     root = ElementTree.Element("testsuites", name=tests[0].suite)
     _count(root, tests, report)
-    suites: dict[str, list[Test]] = {}
+    suites: dict[str, list[TestCase]] = {}
     for each in tests:
         suites.setdefault(each.suite, []).append(each)
     details = _details(tests)
@@ -71,7 +71,7 @@ def render(report: Report, style: Style) -> str:
 # -- testcases -----------------------------------------------------------------------------------------------------------
 
 
-def _verdict(report: Report, others: Sequence[Test]) -> Test:
+def _verdict(report: Report, others: Sequence[TestCase]) -> TestCase:
     """Of the report as a whole. It fails where nothing else says that the exit code is not 0."""
     told = any(each.outcome in ("failure", "error") for each in others)
     outcome: Outcome = "error" if report.exit_code and not told else ""
@@ -80,10 +80,10 @@ def _verdict(report: Report, others: Sequence[Test]) -> Test:
     error = (("why", report.error.why), ("fix", report.error.fix)) if report.error else ()
     said = [*error, *(("warning", text) for text in report.warnings)]
     details = tuple(f"{word}: {text}" for word, text in said if text)
-    return Test(f"regress {report.command}", "verdict", outcome, report.state or code, message, details)
+    return TestCase(f"regress {report.command}", "verdict", outcome, report.state or code, message, details)
 
 
-def _comparisons(report: Report) -> Iterator[Test]:
+def _comparisons(report: Report) -> Iterator[TestCase]:
     for each in report.comparisons:
         verdict = each.verdict
         failures = failures_of(each)
@@ -92,14 +92,14 @@ def _comparisons(report: Report) -> Iterator[Test]:
         message = "" if verdict is Verdict.UNCHANGED else "; ".join(told) or values
         details = (*failure_lines(failures, Style(verbose=True)), f"again: {summary.again(report, each.case)}")
         outcome = _outcome(each, report.strict)
-        yield Test(each.case.name, _name(each), outcome, str(verdict), message, details, because(report, each))
+        yield TestCase(each.case.name, _name(each), outcome, str(verdict), message, details, because(report, each))
 
 
-def _drift(report: Report) -> Iterator[Test]:
+def _drift(report: Report) -> Iterator[TestCase]:
     for each in report.drift:
         verdict, name = each.verdict, f"{_name(each)} since {report.drift_since}"
         message = "" if verdict is Verdict.UNCHANGED else in_words(row(each, _NARROW).cells)
-        yield Test(each.case.name, name, _outcome(each, report.strict), str(verdict), message)
+        yield TestCase(each.case.name, name, _outcome(each, report.strict), str(verdict), message)
 
 
 def _outcome(comparison: Comparison, strict: bool) -> Outcome:
@@ -109,26 +109,26 @@ def _outcome(comparison: Comparison, strict: bool) -> Outcome:
     return "skipped" if comparison.verdict.traits.skips else ""
 
 
-def _measurements(report: Report) -> Iterator[Test]:
+def _measurements(report: Report) -> Iterator[TestCase]:
     for each in report.measurements:
         failure = each.failure
         if failure is None:
-            yield Test(each.case.name, _name(each), "", "measured", "")
+            yield TestCase(each.case.name, _name(each), "", "measured", "")
         else:
             skipped = failure.kind == "skipped" or not each.primary
             again = f"again: {summary.again(report, each.case)}"
             details = (*failure_lines([("", failure)], Style(verbose=True)), again)
             outcome: Outcome = "skipped" if skipped else "error"
-            yield Test(each.case.name, _name(each), outcome, failure.kind, failure.message, details)
+            yield TestCase(each.case.name, _name(each), outcome, failure.kind, failure.message, details)
 
 
-def _changes(report: Report) -> Iterator[Test]:
-    """A regression, and what gives no number any more, fail the sweep that they are new in."""
+def _changes(report: Report) -> Iterator[TestCase]:
+    """A regression, and what stopped giving numbers, fail the sweep that they are new in."""
     for each in report.changes:
         where = " ".join(filter(None, (each.machine, each.environment, each.device)))
         name = f"{_name(each)} since {each.point.first[:8]} on {where}"
         outcome: Outcome = "failure" if each.new and each.point.is_open else ""
-        yield Test(each.case.name, name, outcome, str(each.point.moved), in_words(changes.row(each).cells))
+        yield TestCase(each.case.name, name, outcome, str(each.point.moved), in_words(changes.row(each).cells))
     for broken in report.breakages:
         where = " ".join(filter(None, (broken.machine, broken.environment, broken.device)))
         name = f"{broken.case} since {broken.first.short} on {where}"
@@ -137,22 +137,22 @@ def _changes(report: Report) -> Iterator[Test]:
             failure_lines([("", broken.failure)], Style(verbose=True)),
         )
         outcome = "error" if broken.new else ""
-        yield Test(broken.case.name, name, outcome, broken.failure.kind, words, tuple(details))
+        yield TestCase(broken.case.name, name, outcome, broken.failure.kind, words, tuple(details))
 
 
-def _others(report: Report) -> Iterator[Test]:
+def _others(report: Report) -> Iterator[TestCase]:
     for problem in report.problems:
         outcome: Outcome = "error" if problem.fatal and report.exit_code else "skipped"
         details = tuple(problem.detail.splitlines())
-        yield Test("suite problems", problem.where, outcome, "suite", problem.message, details)
+        yield TestCase("suite problems", problem.where, outcome, "suite", problem.message, details)
     for built in report.builds:
         name = " ".join(filter(None, ("build", built.side.label, built.side.environment)))
         outcome = "error" if built.state == "failed" else ""
-        yield Test("builds", name, outcome, built.state, built.reason, (f"fix: {built.fix}", f"log: {built.log}"))
+        yield TestCase("builds", name, outcome, built.state, built.reason, (f"fix: {built.fix}", f"log: {built.log}"))
     for check in report.checks:
         outcome = "error" if check.state == "fail" and report.exit_code else ""
         fix = f" (fix: {check.fix})" if check.fix else ""
-        yield Test("checks", check.name, outcome, check.state, f"{check.found}{fix}")
+        yield TestCase("checks", check.name, outcome, check.state, f"{check.found}{fix}")
 
 
 def _name(each: Comparison | Measurement | Changed) -> str:
@@ -163,7 +163,7 @@ def _name(each: Comparison | Measurement | Changed) -> str:
 # -- XML -----------------------------------------------------------------------------------------------------------------
 
 
-def _details(tests: Sequence[Test]) -> dict[int, str]:
+def _details(tests: Sequence[TestCase]) -> dict[int, str]:
     """What stands below each test, by its id; as far as there is room, and what fails has it first."""
     room, found = _ALL_DETAILS, {}
     for test in sorted(tests, key=lambda each: _SERIOUS.index(each.outcome)):
@@ -176,7 +176,7 @@ def _details(tests: Sequence[Test]) -> dict[int, str]:
     return found
 
 
-def _testcase(suite: ElementTree.Element, test: Test, details: str) -> None:
+def _testcase(suite: ElementTree.Element, test: TestCase, details: str) -> None:
     case = ElementTree.SubElement(suite, "testcase", classname=inert(test.suite), name=inert(test.name))
     if test.outcome:
         element = ElementTree.SubElement(case, test.outcome, type=inert(test.kind), message=inert(_cut(test.message)))
@@ -191,7 +191,7 @@ def _cut(message: str) -> str:
     return message if len(message) <= _MESSAGE else f"{message[:_MESSAGE]} …"
 
 
-def _count(element: ElementTree.Element, tests: Sequence[Test], whole: Report | None) -> None:
+def _count(element: ElementTree.Element, tests: Sequence[TestCase], whole: Report | None) -> None:
     element.set("tests", str(len(tests)))
     element.set("failures", str(sum(each.outcome == "failure" for each in tests)))
     element.set("errors", str(sum(each.outcome == "error" for each in tests)))

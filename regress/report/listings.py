@@ -24,9 +24,9 @@ from regress.model import (
 )
 from regress.report.failures import failure_lines
 from regress.report.rows import metric_words
-from regress.report.style import Style, paint, visible
-from regress.report.table import Layout, Row
 from regress.report.throughput import throughput_words
+from regress.text.style import Style, paint, visible
+from regress.text.table import Layout, Row
 from regress.units import format_change, format_duration, format_estimate, format_pair, format_percent, format_time
 
 __all__ = [
@@ -70,7 +70,7 @@ def durations(report: Report, style: Style) -> list[str]:
     heading = Row((title, "total", "setup_cache", "setup", "first visits", "rounds", "cases"), color="bold", accent=0)
     lines = _table([heading, *map(_duration, found.slowest)], "lrrrrrr", style)
     built = f"{_took(found.build_s)} to build, " if found.build_s else ""
-    return [*lines, f"  beside them {built}{_took(found.beside_s)} to start processes and import the suite", ""]
+    return [*lines, f"  plus {built}{_took(found.beside_s)} to start processes and import the suite", ""]
 
 
 def _duration(each: Duration) -> Row:
@@ -138,7 +138,7 @@ def fineness(report: Report, style: Style) -> list[str]:
     """How fine each case was measured in an A/A check, the noisiest first."""
     if not report.fineness:
         return []
-    titles = ("how fine it measures", "rounds", "spread", "noise floor", "smallest confirmable", "")
+    titles = ("precision", "rounds", "spread", "noise floor", "smallest confirmable", "")
     heading = Row(titles, color="bold", accent=0)
     return [*_table([heading, *map(_fineness, report.fineness)], "lrrrrl", style), ""]
 

@@ -14,14 +14,14 @@ from regress.report import anchors, changes, explained, implementations, listing
 from regress.report.bisection import bisected, bisection
 from regress.report.calls import call_profiles
 from regress.report.failures import without_values
-from regress.report.gfm import Part, code, fence, fit, fold, table, words
+from regress.report.gfm import PagePart, code, fence, fit, fold, table, words
 from regress.report.metered import metered
 from regress.report.profile import profile
 from regress.report.rows import ALIGNS, row
 from regress.report.rows import titles as rows_titles
-from regress.report.style import Style, visible
-from regress.report.table import Row, align
 from regress.report.together import gathered
+from regress.text.style import Style, visible
+from regress.text.table import Row, align
 
 __all__ = ["LIMIT", "render"]
 
@@ -62,37 +62,37 @@ def render(report: Report, style: Style) -> str:
 # -- above and below the rows --------------------------------------------------------------------------------------------
 
 
-def _heading(report: Report, style: Style) -> Part:
+def _heading(report: Report, style: Style) -> PagePart:
     said = [words(part) for part in summary.verdict(report, style)[:1]]
     if not report.state:
-        return Part(f"### {' '.join([code(f'regress {report.command}'), *said])}\n\n")
+        return PagePart(f"### {' '.join([code(f'regress {report.command}'), *said])}\n\n")
     sign = _SIGNS.get(report.state, _STOP)
-    return Part(f"### {sign} {' · '.join([words(report.state), *said])}\n\n")
+    return PagePart(f"### {sign} {' · '.join([words(report.state), *said])}\n\n")
 
 
-def _sides(report: Report, style: Style) -> Part:
+def _sides(report: Report, style: Style) -> PagePart:
     lines = [
         " ".join(filter(None, (f"**{words(label)}**", words(sha), words(subject), words(how))))
         for label, sha, subject, _, how in summary.sides(report, style)
     ]
-    return Part("<br>\n".join(lines) + "\n\n" if lines else "")
+    return PagePart("<br>\n".join(lines) + "\n\n" if lines else "")
 
 
-def _error(report: Report) -> Iterator[Part]:
+def _error(report: Report) -> Iterator[PagePart]:
     if report.error is not None:
         said = [("why", report.error.why), ("fix", report.error.fix)]
         lines = [f"{word}: {visible(text)}" for word, text in said if text]
-        yield fence([lines]).whole() if lines else Part()
+        yield fence([lines]).whole() if lines else PagePart()
 
 
-def _warnings(report: Report) -> Part:
+def _warnings(report: Report) -> PagePart:
     lines = [f"> **warning:** {words(text)}" for text in report.warnings[:_FEW]]
     more = len(report.warnings) - len(lines)
     lines += [f"> … and {more} more"] if more > 0 else []
-    return Part("<br>\n".join(lines) + "\n\n" if lines else "")
+    return PagePart("<br>\n".join(lines) + "\n\n" if lines else "")
 
 
-def _how(report: Report, style: Style) -> Iterator[Part]:
+def _how(report: Report, style: Style) -> Iterator[PagePart]:
     """All about the measurement that is no result."""
     rows = [(side.name, visible(side.full_label)) for side in (report.base, report.head) if side is not None]
     rows += [("plan", visible(report.plan)), ("power", summary.power(report)), ("", summary.last_aa(report, style))]
@@ -101,7 +101,7 @@ def _how(report: Report, style: Style) -> Iterator[Part]:
         yield fold("how it was measured", fence([line] for line in align(rows))).whole()
 
 
-def _commands(report: Report) -> Iterator[Part]:
+def _commands(report: Report) -> Iterator[PagePart]:
     """What to run next. Half a command is of no use: one that is too long is left out."""
     lines = [f"{visible(command)}  # {visible(word)}" for word, command in dict.fromkeys(report.suggestions)]
     lines = [line for line in lines if len(line) <= _COMMAND]
@@ -109,18 +109,18 @@ def _commands(report: Report) -> Iterator[Part]:
         yield fence([lines], "sh", longest=2 * _COMMAND).whole()
 
 
-def _place(report: Report) -> Part:
+def _place(report: Report) -> PagePart:
     """The line below all: where, and what the verdict's line has no room for."""
     parts = [f"on {summary.place(report)}"] if summary.place(report) else []
     parts += summary.verdict(report, Style())[1:]
     text = " · ".join(words(piece) for part in parts for piece in part.split("  ") if piece.strip())
-    return Part(f"<sub>{text}</sub>\n\n" if text else "")
+    return PagePart(f"<sub>{text}</sub>\n\n" if text else "")
 
 
 # -- rows ----------------------------------------------------------------------------------------------------------------
 
 
-def _compared(report: Report, style: Style) -> Iterator[Part]:
+def _compared(report: Report, style: Style) -> Iterator[PagePart]:
     """What changed. What is undecided is shown where that is the verdict."""
     for title, found in verdicts.chosen(report, style.verbose):
         if title in _shown(report):
@@ -128,7 +128,7 @@ def _compared(report: Report, style: Style) -> Iterator[Part]:
             yield replace(part, reserved=len(part.rows) if title == Verdict.FAILED.value else _WORST)
 
 
-def _folded(report: Report, style: Style) -> Iterator[Part]:
+def _folded(report: Report, style: Style) -> Iterator[PagePart]:
     """The rest."""
     rest = [] if style.verbose else verdicts.rest(report)
     for title, found in (*verdicts.chosen(report, style.verbose), *rest):
@@ -146,7 +146,7 @@ def _shown(report: Report) -> tuple[str, ...]:
     )
 
 
-def _section(title: str, above: str, found: Sequence[Comparison], report: Report, style: Style) -> Part:
+def _section(title: str, above: str, found: Sequence[Comparison], report: Report, style: Style) -> PagePart:
     if verdicts.is_list(title):
         part = fence(without_values(found, style))
         return _titled(title, part) if above == title else part
@@ -156,11 +156,11 @@ def _section(title: str, above: str, found: Sequence[Comparison], report: Report
     return table([titles, *(row(each, cells) for each in rows)], ALIGNS, bold=above == title)
 
 
-def _titled(title: str, part: Part) -> Part:
+def _titled(title: str, part: PagePart) -> PagePart:
     return replace(part, before=f"**{title}**\n\n{part.before}")
 
 
-def _measured(report: Report, style: Style) -> Iterator[Part]:
+def _measured(report: Report, style: Style) -> Iterator[PagePart]:
     rows = listings.measured(report, style)
     if rows:
         yield table(rows, listings.MEASURED)
@@ -169,37 +169,37 @@ def _measured(report: Report, style: Style) -> Iterator[Part]:
         yield replace(part, reserved=len(part.rows) if title == Verdict.FAILED.value else 0)
 
 
-def _implementations(report: Report, style: Style) -> Iterator[Part]:
+def _implementations(report: Report, style: Style) -> Iterator[PagePart]:
     for found in report.implementations:
         yield _titled(
             implementations.title(found), table(implementations.table(found, style), implementations.aligns(found))
         )
         for line in (*implementations.crossovers(found), *implementations.reasons(found, style)):
-            yield Part(f"{words(line)}\n\n")
+            yield PagePart(f"{words(line)}\n\n")
 
 
-def _explained(report: Report, style: Style) -> Iterator[Part]:
+def _explained(report: Report, style: Style) -> Iterator[PagePart]:
     """The cause of each as a line, where the time went folded below it."""
     for each in report.explained:
         found = f"{words(f'is {explained.amount(each)}')}: {words(explained.why(each))}"
-        yield Part(f"**{code(str(each.case))}** {found}\n\n")
+        yield PagePart(f"**{code(str(each.case))}** {found}\n\n")
         lines = explained.block(each, style)
         if lines:
             yield fold("where the time went", fence([line] for line in lines))
 
 
-def _changes(report: Report, style: Style) -> Iterator[Part]:
+def _changes(report: Report, style: Style) -> Iterator[PagePart]:
     for rows in changes.tables(report, style).values():
         yield replace(table(rows, changes.ALIGNS), reserved=_WORST)
     folded = changes.folded_line(report, style)
     if folded:
-        yield Part(f"{folded}\n\n")
+        yield PagePart(f"{folded}\n\n")
     steady = anchors.steady(report, style)
     for text in (*([f"anchors: {steady}"] if steady else ()), *anchors.notes(report, style)):
-        yield Part(f"{words(text)}\n\n")
+        yield PagePart(f"{words(text)}\n\n")
 
 
-def _listings(report: Report) -> Iterator[Part]:
+def _listings(report: Report) -> Iterator[PagePart]:
     """The tables of the commands that judge nothing, as the text has them."""
     parts = (
         listings.settings,
@@ -223,7 +223,7 @@ def _listings(report: Report) -> Iterator[Part]:
             yield fence([line] for line in lines[:-1])
 
 
-def _problems(report: Report) -> Iterator[Part]:
+def _problems(report: Report) -> Iterator[PagePart]:
     count = len(report.problems)
     if count:
         part = fence(summary.problem_blocks(report, Style()))

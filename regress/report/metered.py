@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from regress.model import Metered, MeteredKernel, Report
 from regress.report.explained import count
 from regress.report.failures import failure_lines
-from regress.report.style import Style, pad, paint, visible
-from regress.report.table import Layout, Row
+from regress.text.style import Style, pad, paint, visible
+from regress.text.table import Layout, Row
 from regress.units import format_bytes, format_number, format_percent, format_rate, format_time
 
 __all__ = ["metered"]
@@ -107,13 +107,16 @@ def _kernels(found: Metered, style: Style) -> list[str]:
 
 
 def _verdict(found: Metered) -> Iterator[str]:
-    """What takes the most, what holds it back, what to try, and where it is kept."""
+    """What takes the most, its limit, what to try, and where it is kept."""
     bound = found.kernels[0].bound
     lines = [
         ("bottleneck", _longest(found) + (" of the kernels' time" if found.kernels[0].share is not None else "")),
         (bound.kind, visible(bound.why)),
         ("try", visible(bound.advice)),
-        ("note", "each kernel ran alone, several times over and with cold caches: its time is not that in a program"),
+        (
+            "note",
+            "each kernel ran alone, several times and with cold caches, so its time differs from that in a program",
+        ),
         *(("note", visible(flag)) for flag in found.flags),
     ]
     lines += [("report", f"{visible(found.report)} (opens in Nsight Compute)")] if found.report else []

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from regress.model import Report
-from regress.profiles import Bottleneck, Operation
-from regress.report.style import Style, paint, visible
-from regress.report.table import Layout, Row
-from regress.units import format_bytes, format_percent, format_time
-
-__all__ = ["bottleneck_lines", "operation_lines", "profile"]
-
-HEADS = ("operation", "device", "calls", "share", "total", "self", "mean", "busy", "copies", "idle", "host", "peak")
-ALIGNS = "ll" + "r" * (len(HEADS) - 2)
+from regress.profiles.lines import bottleneck_lines, operation_lines
+from regress.text.style import Style, paint
 
 
 def profile(report: Report, style: Style) -> list[str]:
@@ -23,41 +14,6 @@ def profile(report: Report, style: Style) -> list[str]:
         return []
     lines = [*operation_lines(found.operations, style), ""]
     if found.bottlenecks:
-        title = f"  {paint('what holds it back', 'bold', style)}"
+        title = f"  {paint('bottlenecks', 'bold', style)}"
         lines += [title, *bottleneck_lines(found.bottlenecks, style), ""]
     return lines
-
-
-def operation_lines(operations: Iterable[Operation], style: Style) -> list[str]:
-    """A table of the operations. `busy`, `copies` and `idle` are shares of the device's span, `host` is the mean beside it."""
-    rows = [Row(HEADS, color="bold", accent=0), *(Row(_cells(each)) for each in operations)]
-    layout = Layout.of(rows, ALIGNS, style)
-    return [line for row in rows for line in layout.lines(row, style)]
-
-
-def bottleneck_lines(found: Sequence[Bottleneck], style: Style) -> list[str]:
-    """A paragraph each: how much of the time, what binds it and how that is known, what to try."""
-    lines = []
-    for place, each in enumerate(found, 1):
-        bound = "not known what binds it" if each.bound == "unknown" else f"{each.bound}-bound"
-        lines.append(f"{place}. {visible(each.operation)}: {format_percent(each.share)} of the time, {bound}")
-        lines.append(f"   {visible(each.evidence)}")
-        lines += [f"   - {visible(advice)}" for advice in each.advice]
-    return lines
-
-
-def _cells(each: Operation) -> tuple[str, ...]:
-    parts = (each.busy_s, each.transfer_s, each.idle_s)
-    shares = [part / each.span_s if part is not None and each.span_s > 0 else None for part in parts]
-    return (
-        visible(each.operation),
-        each.device,
-        str(each.calls),
-        format_percent(each.share),
-        format_time(each.total_s),
-        format_time(each.self_s),
-        format_time(each.mean_s),
-        *map(format_percent, shares),
-        format_time(each.host_s / each.calls),
-        format_bytes(each.peak_bytes),
-    )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
-from regress.report.style import visible
+from regress.text.style import visible
 from regress.units import format_duration
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from regress.model import Acknowledgement, Comparison, Report, Verdict
-from regress.report.style import Style, visible
-from regress.report.table import Row
 from regress.report.throughput import throughput_words
 from regress.report.together import Together, weight_of
+from regress.text.style import Style, visible
+from regress.text.table import Row
 from regress.units import format_change, format_interval, format_pair, format_percent
 
 __all__ = [
@@ -137,7 +137,7 @@ def _values(comparison: Comparison) -> tuple[str, str]:
 
 
 def _change(comparison: Comparison) -> str:
-    """The change, or nothing where there is none to give; from zero there is no ratio, but a word."""
+    """The change, or nothing if there is none to give; from zero there is no ratio, but a word."""
     if comparison.ratio is not None:
         return format_change(comparison.ratio)
     zero = comparison.base is not None and comparison.base.center == 0

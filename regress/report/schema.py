@@ -65,7 +65,7 @@ def profile() -> Schema:
     return {
         "$schema": _DRAFT,
         "title": "regress: export of GPUProfiler, version 1",
-        "description": "Times are seconds, sizes bytes; what is not known is null. Within a version keys may be added.",
+        "description": "Times are seconds, sizes bytes; unknown values are null. Within a version keys may be added.",
         **found,
         "$defs": dict(sorted(walk.found.items())),
     }

@@ -107,13 +107,13 @@ def _schema(report: Report, _: Report) -> str:
 
 
 def _environment(report: Report, _: Report) -> str | None:
-    """Of the head; of the base where there is no head."""
+    """Of the head; of the base if there is no head."""
     side = report.head or report.base
     return side.environment if side else None
 
 
 def _remark(report: Report, _: Report) -> str | None:
-    """What is said in place of counts where nothing had to be judged: nothing affected."""
+    """What is said instead of counts where nothing had to be judged: nothing affected."""
     return report.remark or None
 
 
@@ -340,7 +340,7 @@ DOCUMENTS: dict[str, dict[str, Source]] = {
     "doctor": {"checks": "checks", "aa": _itself},
     "init": _same("checks", "cases", "counts", "block"),
     "build": {"builds": "builds"},
-    "merge": {"folders": "merged"},
+    "merge": _same("changes", "shifts", "breakages") | {"folders": "merged"},
     "ack": _same("remark", "acknowledgements"),
     "profiled": _MEASURED | {"verdict": "state", "profiles": "profiled", "difference": "profiled_difference"},
     "metered": _MEASURED | {"verdict": "state", "metered": "metered"},

@@ -8,7 +8,7 @@ import shlex
 
 from regress.errors import Exit
 from regress.model import Case, Report, Side, SuiteProblem, Verdict
-from regress.report.style import Style, cut, paint, visible
+from regress.text.style import Style, cut, paint, visible
 from regress.units import format_ago, format_change, format_duration, format_interval, format_percent
 
 __all__ = [
@@ -105,7 +105,7 @@ def verdict(report: Report, style: Style) -> list[str]:
         interval = f" ({format_interval(low, high)})" if style.verbose else ""
         parts.append(f"geomean {format_change(ratio)}{interval} over {over}")
     if report.across:
-        parts.append(f"{visible(report.across)}: two places, which say nothing of commits")
+        parts.append(f"{visible(report.across)}: a difference between places, not commits")
     if report.command == "run" and report.quick:
         parts.append("not recorded: --quick")
     elif report.command == "run" and report.head is not None and report.head.dirty:
@@ -148,7 +148,7 @@ def power(report: Report) -> str:
     """How small a regression could be told, in half of the cases; with more rounds, where these were few; and where least."""
     if report.min_detectable is None:
         return ""
-    parts = [f"could have told +{format_percent(report.min_detectable)}"]
+    parts = [f"could detect +{format_percent(report.min_detectable)}"]
     if report.finer is not None:
         rounds, least = report.finer
         parts.append(f"with {rounds} rounds a side about +{format_percent(least)}")

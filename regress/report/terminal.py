@@ -18,8 +18,8 @@ from regress.report.implementations import implementations
 from regress.report.implementations import sentences as answers
 from regress.report.metered import metered
 from regress.report.profile import profile
-from regress.report.style import Style, cells, pad, paint, visible
-from regress.report.table import align, shortened
+from regress.text.style import Style, cells, pad, paint, visible
+from regress.text.table import align, shortened
 from regress.units import format_time
 
 __all__ = ["render", "render_error"]
@@ -108,7 +108,7 @@ def _header(report: Report, style: Style) -> list[str]:
         ]
     if report.overhead is not None and style.verbose:
         first, case = map(format_time, report.overhead)
-        where = f"{first} from the start of a round's process until it can measure, {case} a case beside measuring"
+        where = f"{first} to start a round's process, {case} of overhead a case"
         lines.append(f"{_label('cost')}{where}")
     return [*lines, ""] if lines else []
 

@@ -9,7 +9,7 @@ __all__ = ["throughput_words"]
 
 
 def throughput_words(throughput: Throughput | None) -> str:
-    """What is known of it, bytes first; nothing where nothing is."""
+    """What is known of it, bytes first; nothing if nothing is."""
     if throughput is None:
         return ""
     parts = (

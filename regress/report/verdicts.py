@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from regress.model import ACK_KINDS, Case, Comparison, Report, Verdict
 from regress.report.failures import without_values
 from regress.report.rows import ALIGNS, changes_of, heading, metric_words, row
-from regress.report.style import Style, paint, visible
-from regress.report.table import Layout, Row
 from regress.report.together import Together, gathered
+from regress.text.style import Style, paint, visible
+from regress.text.table import Layout, Row
 from regress.units import format_percent
 
 __all__ = ["Section", "chosen", "drifted", "is_list", "rest", "sections", "whole"]

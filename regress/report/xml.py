@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 
-from regress.report.style import visible
+from regress.text.style import visible
 
 __all__ = ["document", "inert"]
 

@@ -8,18 +8,32 @@ again, and no failure here fails a command.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from regress.errors import RegressError
-from regress.history.disk import changing_kept, read_kept
+from regress.history.kept import StateFile
 from regress.measure.wire import HARNESS_VERSION, Ceilings
 from regress.model import Failure
 
 FILE = "ceilings.json"
-FORMAT = 1
+
+_Rate = Annotated[float, Meta(gt=0, le=1e300)]
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Ceilings as they are on disk, and with what they were measured."""
+
+    driver: str
+    harness: int
+    copy_bytes_s: _Rate
+    matmul_flops_s: dict[str, _Rate]
+    peer_bytes_s: Annotated[float, Meta(ge=0, le=1e300)] = 0.0
 
 
 def ceilings_of(
@@ -28,7 +42,7 @@ def ceilings_of(
     """The ceilings of the device that a worker's facts name, with `peer` of copies to another one too: those in the folder,
     else what `measure` finds, which is kept.
 
-    Empty without a reason where there is no device to speak of (none, or a scripted one); with one where measuring or keeping
+    Empty without a reason if there is no device to speak of (none, or a scripted one); with one where measuring or keeping
     failed. What was measured only in part is used, and measured again the next time.
     """
     if not facts.get("gpu_uuid") or facts.get("scripted"):
@@ -46,33 +60,25 @@ def ceilings_of(
 
 
 def known(folder: Path, facts: Mapping[str, Any]) -> Ceilings | None:
-    """The ceilings kept for that card and driver; None where there are none."""
-    entry = read_kept(folder / FILE, "devices", FORMAT).get(str(facts["gpu_uuid"]))
-    if not isinstance(entry, dict) or {key: entry.get(key) for key in ("driver", "harness")} != _measured_with(facts):
+    """The ceilings kept for that card and driver; None if there are none."""
+    found = _kept(folder).read().get(str(facts["gpu_uuid"]))
+    if found is None or (found.driver, found.harness) != _measured_with(facts):
         return None
-    copy, products = entry.get("copy_bytes_s"), entry.get("matmul_flops_s")
-    if not _is_rate(copy) or not isinstance(products, dict) or not all(map(_is_rate, products.values())):
-        return None
-    peer = entry.get("peer_bytes_s")
-    return Ceilings(copy, products, peer_bytes_s=peer if _is_rate(peer) else 0.0)
+    return Ceilings(found.copy_bytes_s, found.matmul_flops_s, peer_bytes_s=found.peer_bytes_s)
 
 
 def keep(folder: Path, facts: Mapping[str, Any], found: Ceilings) -> None:
-    """Keep the ceilings of that card, in place of those it had. Raises StoreError where the folder cannot be written."""
-    entry = {
-        **_measured_with(facts),
-        "copy_bytes_s": found.copy_bytes_s,
-        "matmul_flops_s": found.matmul_flops_s,
-        "peer_bytes_s": found.peer_bytes_s,
-    }
-    with changing_kept(folder / FILE, "devices", FORMAT) as devices:
-        devices[str(facts["gpu_uuid"])] = entry
+    """Keep the ceilings of that card, instead of those it had. Raises StoreError where the folder cannot be written."""
+    made = _Measured(*_measured_with(facts), found.copy_bytes_s, dict(found.matmul_flops_s), found.peer_bytes_s)
+    with _kept(folder).changing() as devices:
+        devices[str(facts["gpu_uuid"])] = made
 
 
-def _measured_with(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What has to be the same for a value to hold."""
-    return {"driver": facts.get("driver", ""), "harness": HARNESS_VERSION}
+def _kept(folder: Path) -> StateFile[_Measured]:
+    """By the UUID of the card."""
+    return StateFile(folder / FILE, "devices", _Measured)
 
 
-def _is_rate(value: object) -> TypeGuard[float]:
-    return isinstance(value, float) and 0 < value < math.inf
+def _measured_with(facts: Mapping[str, Any]) -> tuple[str, int]:
+    """What has to be the same for a value to hold: the driver, and what measures."""
+    return str(facts.get("driver", "")), HARNESS_VERSION

@@ -11,7 +11,6 @@ limit that NVML calls TDP, the clock that the device can hold within its rated p
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -19,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from regress.errors import RegressError, quoted
-from regress.files import open_file
+from regress.files import lock, open_file
+from regress.run.nvml import module, opened
 
 ENDING = ".clocks"
 
@@ -32,12 +32,12 @@ def locked(uuid: str, folder: Path, note: Callable[[str], None], nvml: Any = Non
     module to use (pynvml). The clocks go back to the driver's own choice: NVML does not tell of an earlier lock. Raises
     RegressError where they cannot be locked, and leaves them then as they were.
     """
-    api = nvml if nvml is not None else _pynvml()
+    api = nvml if nvml is not None else module()
     with _opened(api), _claimed(folder / (uuid + ENDING)) as claim:
         if claim is None:
             raise RegressError(
                 f"the clocks of {uuid} are locked by another regress",
-                why="it gives them back when it ends, and would do so in the middle of this run",
+                why="it releases them when it ends, which would be in the middle of this run",
                 fix="wait until it has ended, or leave --lock-clocks out",
             )
         device = _device(api, uuid)
@@ -66,7 +66,7 @@ def restore_left(folder: Path, note: Callable[[str], None], nvml: Any = None) ->
             with _claimed(path) as claim:
                 uuid = claim.read() if claim is not None else ""
                 if claim is not None and uuid:  # else its run goes on, or has given the clocks back
-                    words = _restored(nvml if nvml is not None else _pynvml(), uuid, claim)
+                    words = _restored(nvml if nvml is not None else module(), uuid, claim)
                     if words:
                         note(words)
         except RegressError as error:
@@ -85,36 +85,27 @@ def _restored(api: Any, uuid: str, claim: _Claim) -> str:
     if failure:
         return _left_locked(uuid, failure)
     claim.clear()
-    return f"the clocks of {uuid} were still locked by a run that was killed; they are given back"
+    return f"the clocks of {uuid} were still locked by a run that was killed; released now"
 
 
 def _left_locked(uuid: str, failure: str) -> str:
     freeing = " && ".join(_command(uuid, option) for option in ("-rgc", "-rmc"))
-    return f"the clocks of {uuid} may still be locked ({failure}); an administrator frees them: {freeing}"
+    return f"the clocks of {uuid} may still be locked ({failure}); an administrator can release them: {freeing}"
 
 
 # -- NVML ----------------------------------------------------------------------------------------------------------------
 
 
-def _pynvml() -> Any:
-    import pynvml
-
-    return pynvml
-
-
 @contextlib.contextmanager
 def _opened(api: Any) -> Iterator[None]:
-    try:
-        api.nvmlInit()
-    except api.NVMLError as error:
-        raise RegressError(
-            "the clocks cannot be locked", why=f"NVML: {error}", fix="regress doctor, or leave --lock-clocks out"
-        ) from None
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(opened(api))
+        except api.NVMLError as error:
+            raise RegressError(
+                "the clocks cannot be locked", why=f"NVML: {error}", fix="regress doctor, or leave --lock-clocks out"
+            ) from None
         yield
-    finally:
-        with contextlib.suppress(api.NVMLError):
-            api.nvmlShutdown()
 
 
 def _device(api: Any, uuid: str) -> Any:
@@ -222,11 +213,6 @@ def _claimed(path: Path) -> Iterator[_Claim | None]:
     except OSError as error:
         raise RegressError(f"cannot use {path}", why=str(error), fix=quoted("rm", "-f", path)) from None
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield None
-        else:
-            yield _Claim(descriptor)
+        yield _Claim(descriptor) if lock(descriptor, wait=False) else None
     finally:
         os.close(descriptor)

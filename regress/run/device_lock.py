@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import getpass
 import json
 import os
@@ -18,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from regress.errors import NothingMeasured, RegressError
-from regress.files import open_file
+from regress.files import lock, open_file
 
 ENDING = ".lock"
 POLL_S = 0.5
@@ -93,16 +92,13 @@ def _only_name_of(descriptor: int) -> int:
 def _take(descriptor: int, uuid: str, note: Callable[[str], None], wait: bool) -> None:
     noted = False
     while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if lock(descriptor, wait=False):
             return
-        except BlockingIOError:
-            pass
         who = _holder(descriptor)
         if not wait:
             raise NothingMeasured(
                 f"{uuid} is being measured by {who}",
-                why="two that share a device would measure each other",
+                why="two runs on one device would disturb each other",
                 fix="try again later, or wait for it: --wait-lock",
             )
         if not noted:

@@ -30,7 +30,7 @@ from regress.run.environments import Prepared
 from regress.run.environments.tree import unbuilt
 from regress.run.job import Job, Measured, Sink, Steps, Watcher
 from regress.run.lanes import Lane, Lanes, at_once
-from regress.run.overhead import Clock
+from regress.run.overhead import OverheadClock
 from regress.run.problems import apart, problems_of
 from regress.run.turns import Turns
 from regress.run.unmatched import nothing_matches, unmatched
@@ -74,7 +74,7 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
         [lane.visits.imported for lane in lanes.all],
         {each.side.name: f"{each.side.name} {each.side.label}" for each in job.sides if not each.environment.installs},
     )
-    clock = Clock()
+    clock = OverheadClock()
     for each in (spent for lane in lanes.all for spent in lane.visits.clock.spent.values()):
         clock.add(each)
     measured.durations = clock.spent
@@ -101,7 +101,7 @@ def _refuse_unbuilt(side: Prepared, problems: Iterable[SuiteProblem], build: tup
         if missing:
             raise NothingMeasured(
                 f"{side.side.name} {side.side.label} has no built extension: {missing}",
-                why=f"{problem.message}; your checkout has the file, and git does not",
+                why=f"{problem.message}; your checkout has the file, but git does not",
                 fix='set the command that builds it: "build" under "regress" in asv.conf.json'
                 if not build
                 else f'correct "build" under "regress" in asv.conf.json, it does not make the file: {"; ".join(build)}',
@@ -113,11 +113,17 @@ def nothing_selected(job: Job, problems: Iterable[SuiteProblem], benchmarks: Ite
     fatal = [each for each in problems if each.fatal]
     if job.selection.words:
         return nothing_matches(job.selection, where_searched(job.suite, fatal), (each.name for each in benchmarks))
+    if fatal and fatal[0].program:
+        return NothingMeasured(
+            f"no benchmark in {job.suite} could be run",
+            why=f"{fatal[0].where}: {fatal[0].message}",
+            fix='fix that program, or its build: "build" under "regress" in asv.conf.json',
+        )
     if fatal:
         return NothingMeasured(
             f"no benchmark in {job.suite} could be imported",
             why=f"{fatal[0].where}: {fatal[0].message}",
-            fix=_to_import(job.sides[-1], fatal[0].message),
+            fix=_to_import(job, fatal[0].message),
         )
     return NothingMeasured(
         f"there is no benchmark in {job.suite}",
@@ -126,12 +132,17 @@ def nothing_selected(job: Job, problems: Iterable[SuiteProblem], benchmarks: Ite
     )
 
 
-def _to_import(side: Prepared, message: str) -> str:
-    """What to do about an import that failed: what is not there may be installed for the interpreter, or there for another."""
-    missing = re.search(r"No module named '([\w.]+)'", message)
+def _to_import(job: Job, message: str) -> str:
+    """What to do about an import that failed: what is not there may be the project's own and not built, or may be installed
+    for the interpreter, or there for another."""
+    side, missing = job.sides[-1], re.search(r"No module named '([\w.]+)'", message)
     if missing is None or side.environment.installs:
-        return "mend that import"
-    install = quoted(side.python, "-m", "pip", "install", missing[1].partition(".")[0])
+        return "fix that import"
+    top = missing[1].partition(".")[0]
+    if any((root / top).is_dir() for root in side.import_roots):
+        commands = " && ".join(job.settings.build)
+        return f"build it in place too: {commands}" if commands else 'build it in place, or set "build" under "regress"'
+    install = quoted(side.python, "-m", "pip", "install", top)
     return f'{install}, or name an interpreter that has it: "python" under "regress" in asv.conf.json'
 
 
@@ -152,12 +163,12 @@ class _Execution:
         self._sink, self._watcher, self._scratch = sink, watcher, scratch
         self._lock = threading.RLock()
         self._cases = measured.cases
-        self._homes: dict[Case, Lane] = {}
+        self._homes: dict[Case, list[Lane]] = {}
         self._alone: set[Case] = set()
         """Cases that are measured while no other is: the host has a part in their values."""
         self._protocols: dict[tuple[str, Case], Protocol] = {}
-        self._in_turn: set[Case] = set()
-        """Cases whose sides take windows of the host's clock in turn."""
+        self._in_turn: set[tuple[Lane, Case]] = set()
+        """Cases whose sides take windows of the host's clock in turn there."""
         self._caches: dict[tuple[Lane, str, str], str | Failure] = {}
         """Folder of each (lane, side, setup_cache key), or why it failed."""
         self._counters: dict[tuple[str, Case], dict[str, Value]] = {}
@@ -201,7 +212,7 @@ class _Execution:
         measured.warnings += unmatched(list({each.name: each for each in asked}.values()), job.selection, job.settings)
         if any(self._cases.values()):
             self._place(suites)
-            at_once(list(self._by_lane(self._homes)), lambda lane: lane.settle_process(job.sides))
+            at_once(list(self._by_lane(self._visited_by_us())), Lane.settle_process)
         else:
             measured.unaffected = bool(plan.select(asked, replace(job.selection, changed=None)))
             if not measured.unaffected:
@@ -220,27 +231,41 @@ class _Execution:
         return done
 
     def _place(self, suites: Mapping[str, SuiteMessage]) -> None:
-        """Give every case its lane, the same on all sides and in every run."""
-        by_side, uuids = self._measured.benchmarks, [each.uuid for each in self._job.gpus]
+        """Give every case its lane, the same on all sides and in every run; or in each group of sides one."""
         roots = homes.roots({side: {each.name: each for each in found.benchmarks} for side, found in suites.items()})
-        for case in dict.fromkeys(case for cases in self._cases.values() for case in cases):
-            definitions = [benchmarks[case.name] for benchmarks in by_side.values() if case.name in benchmarks]
-            gpus = homes.gpus_for_all(definitions)
-            if len(uuids) < 2 or gpus > len(uuids):
-                lane = self._lanes.beside[0]
-            elif gpus:
-                lane = self._lanes.alone(gpus)
-                self._alone.add(case)
-            else:
-                lane = self._lanes.of(homes.home(case, roots[case.name], uuids))
-            lane.device |= any(each.needs_device for each in definitions)
-            self._homes[case] = lane
+        for gpus, sides in self._job.parts():
+            uuids, names = [each.uuid for each in gpus], [each.side.name for each in sides]
+            for case in dict.fromkeys(case for name in names for case in self._cases[name]):
+                by_side = [self._measured.benchmarks[name] for name in names]
+                definitions = [benchmarks[case.name] for benchmarks in by_side if case.name in benchmarks]
+                program = next((each.program for each in definitions if each.program), "")
+                # All cases of a program are visited by one run, on one GPU.
+                root = program or roots[case.name]
+                home = homes.home(Case(root) if program else case, root, uuids) if uuids else ""
+                lane = self._lane_of(case, definitions, sides, home)
+                lane.device |= any(each.needs_device for each in definitions)
+                self._homes.setdefault(case, []).append(lane)
+
+    def _lane_of(self, case: Case, definitions: Sequence[Benchmark], sides: Sequence[Prepared], home: str) -> Lane:
+        needs, there = homes.gpus_for_all(definitions), len(self._job.gpus)
+        if there < 2 or needs > there:
+            return next(lane for lane in self._lanes.beside if lane.sides == sides)
+        if needs:
+            self._alone.add(case)
+            return self._lanes.alone(needs, sides)
+        return self._lanes.of(home)
+
+    def _visited_by_us(self) -> list[Case]:
+        """The cases that processes of ours visit; the others have programs of their own."""
+        by_side = self._measured.benchmarks.values()
+        return [case for case in self._homes if not any(own[case.name].program for own in by_side if case.name in own)]
 
     def _by_lane(self, cases: Iterable[Case]) -> dict[Lane, set[Case]]:
         """The cases of each lane that has some, in the order of the lanes."""
         own: dict[Lane, set[Case]] = {lane: set() for lane in self._lanes.all}
         for case in cases:
-            own[self._homes[case]].add(case)
+            for lane in self._homes[case]:
+                own[lane].add(case)
         return {lane: those for lane, those in own.items() if those}
 
     def _each_lane(self, cases: Sequence[Case], work: Callable[[Lane, set[Case], Turns], None]) -> None:
@@ -273,11 +298,11 @@ class _Execution:
 
     def _first_visits(self, batch: Batch, lane: Lane, cases: set[Case], turns: Turns) -> None:
         """Side after side, each until its part of the time is over; what one side has visited the others visit too."""
-        job, proposals, began_s = self._job, dict[Case, dict[str, Proposal]](), time.monotonic()
-        for number, side in enumerate(job.sides, 1):
+        proposals, began_s = dict[Case, dict[str, Proposal]](), time.monotonic()
+        for number, side in enumerate(lane.sides, 1):
             name, benchmarks = side.side.name, self._measured.benchmarks[side.side.name]
-            until_s = began_s + batch.visits_s * number / len(job.sides)
-            own = self._unvisited(name, cases)
+            until_s = began_s + batch.visits_s * number / len(lane.sides)
+            own = self._unvisited(lane, name, cases)
             self._refuse(lane, name, own)
             self._setup_caches(lane, side, [case for case in own if case in proposals])
             self._setup_caches(lane, side, own, until_s)
@@ -294,14 +319,15 @@ class _Execution:
                         break
             with self._lock:
                 self._watcher.advance("", len(own) - len(tasks))
-        lane.preload(job.sides)
+        lane.preload()
         with self._lock:
             self._settle_protocols(lane, proposals)
 
-    def _unvisited(self, side: str, cases: Collection[Case]) -> list[Case]:
+    def _unvisited(self, lane: Lane, side: str, cases: Collection[Case]) -> list[Case]:
         """Those of the cases that the side is to visit, first those that a side before it has visited; what these have not come
         to is left for another time."""
-        before = list(self._cases)[: list(self._cases).index(side)]
+        names = [each.side.name for each in lane.sides]
+        before = names[: names.index(side)]
         been = {case for name, case in self._visited if name in before}
         left = {case for name in before for case in self._cases[name]} - been
         own = [case for case in self._cases[side] if case in cases and (side, case) not in self._visited]
@@ -344,7 +370,7 @@ class _Execution:
         if why:
             lane.visits.parted[case.name, case.params] = why
         else:
-            self._in_turn.add(case)
+            self._in_turn.add((lane, case))
 
     def _alike(self, case: Case, offers: Mapping[str, Proposal]) -> Iterable[dict[str, Proposal]]:
         """The offers of the sides that have the same benchmark under that name: suites of their own may have two."""
@@ -410,14 +436,14 @@ class _Execution:
         if not wanted:
             return
         if batch.afresh:
-            at_once(list(self._by_lane(wanted)), lambda lane: lane.begin_afresh(self._job.sides))
+            at_once(list(self._by_lane(wanted)), Lane.begin_afresh)
         self._planned = batch.first + max(batch.rounds.values())
         self._watcher.start(sum(batch.rounds[case] for case in wanted), batch.title)
         self._each_lane(wanted, functools.partial(self._rounds, batch))
 
     def _rounds(self, batch: Batch, lane: Lane, cases: set[Case], turns: Turns) -> None:
         """Round after round: what is measured in turn by groups of one process a side, then the rest by side after side."""
-        sides = {side.side.name: side for side in self._job.sides}
+        sides = {side.side.name: side for side in lane.sides}
         if batch.afresh:
             sides = dict(reversed(sides.items()))
         longest = max(batch.rounds[case] for case in cases)
@@ -427,13 +453,7 @@ class _Execution:
             due = {name: self._due(batch, lane, sides[name], cases, order) for name in names}
             grouped = self._grouped(lane, due, turns)
             with contextlib.closing(
-                lane.visit_in_turn(
-                    self._job.sides,
-                    grouped,
-                    self._measured.benchmarks,
-                    self._job.references or (self._job.sides[0].side.name,),
-                    turns,
-                )
+                lane.visit_in_turn(grouped, self._measured.benchmarks, self._job.references, turns)
             ) as replies:
                 for task, reply in replies:
                     self._arrived(lane, task, reply, where, turns)
@@ -453,7 +473,7 @@ class _Execution:
         tasks = [
             self._task(lane, case, side, order, self._protocols[name, case])
             for case in due
-            if (name, case) in self._protocols and self._worth(case, name, order)
+            if (name, case) in self._protocols and self._worth(lane, case, name, order)
         ]
         with self._lock:
             self._watcher.advance("", len(due) - len(tasks))
@@ -467,7 +487,7 @@ class _Execution:
             for task in tasks:
                 case = Case(task.name, tuple(task.params))
                 parted = (case.name, case.params) in lane.visits.parted
-                if case in self._in_turn and not parted and turns.beside(task) == 1:
+                if (lane, case) in self._in_turn and not parted and turns.beside(task) == 1:
                     groups.setdefault(case, []).append(task)
         return [tasks for tasks in groups.values() if len(tasks) > 1 and len({task.protocol for task in tasks}) == 1]
 
@@ -486,10 +506,11 @@ class _Execution:
         counted = self._counters.pop((round.side, Case(round.name, tuple(round.params))), {})
         return replace(round, values={**round.values, **counted}) if counted else round
 
-    def _worth(self, case: Case, name: str, order: int) -> bool:
+    def _worth(self, lane: Lane, case: Case, name: str, order: int) -> bool:
         """Whether to visit the case again: not where it fails, and once only where it fails on the other side, to prove
         that it works on this one."""
-        return not self._fails(case, name) and (order == 0 or not any(self._fails(case, each) for each in self._cases))
+        fails = any(self._fails(case, each.side.name) for each in lane.sides)
+        return not self._fails(case, name) and (order == 0 or not fails)
 
     def _fails(self, case: Case, name: str) -> bool:
         hopeless = plan.hopeless(self._failures.get((name, case), 0), self._planned, self._job.settings.good_rounds)

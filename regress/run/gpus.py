@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
+import functools
 import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from regress.errors import RegressError
-from regress.measure.backend import cuda, fake
+from regress.measure.backend import DeviceError, cuda, fake
+from regress.run.nvml import module, opened
 
 ALL = "all"
 WORD_BITS = 64
@@ -29,7 +30,7 @@ class Gpu:
 
 def shown(kind: str) -> list[str]:
     """The UUIDs of the GPUs that there are to be named, in CUDA's order, where the setting `device` is of that kind. Raises
-    DeviceError where there is none, RegressError for a kind of device that has no UUIDs."""
+    DeviceError if there is none, RegressError for a kind of device that has no UUIDs."""
     if kind == "fake":
         return list(fake.UUIDS)
     if kind not in ("auto", "cuda"):
@@ -40,6 +41,14 @@ def shown(kind: str) -> list[str]:
 def scripted() -> str:
     """The UUID of the scripted device that is measured on where none is named."""
     return str(fake.FakeBackend().facts()["gpu_uuid"])
+
+
+@functools.cache
+def architectures() -> str:
+    """The compute capabilities that a compiler here finds for itself, of all GPUs that are shown; empty if there is none."""
+    with contextlib.suppress(DeviceError):
+        return " ".join(sorted(set(cuda.visible_architectures())))
+    return ""
 
 
 def named(words: Sequence[str], shown: Sequence[str], nvml: Any = None) -> tuple[Gpu, ...]:
@@ -76,13 +85,10 @@ def allowed() -> frozenset[int]:
 def _near(uuid: str, nvml: Any = None) -> frozenset[int]:
     """The processors near the GPU; empty where nobody knows."""
     with contextlib.suppress(Exception):  # no NVML, one that is too old, a container: all mean that nothing is known
-        api = nvml if nvml is not None else importlib.import_module("pynvml")  # late: only several GPUs need it
-        api.nvmlInit()
-        try:
+        api = nvml if nvml is not None else module()
+        with opened(api):
             words = -(-(os.cpu_count() or 1) // WORD_BITS)
             mask = api.nvmlDeviceGetCpuAffinity(api.nvmlDeviceGetHandleByUUID(uuid), words)
-        finally:
-            api.nvmlShutdown()
         return frozenset(
             index * WORD_BITS + bit for index, word in enumerate(mask) for bit in range(WORD_BITS) if word >> bit & 1
         )

@@ -21,7 +21,7 @@ from regress.model import (
 )
 from regress.run.plan import gpus_of
 
-NO_DEVICE_TIME = "no device time; the host's times do not count while other GPUs are measured on"
+NO_DEVICE_TIME = "no device time; host times do not count while other GPUs measure"
 
 
 def beside_others(round: Round, gpus: int) -> Round:

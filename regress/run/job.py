@@ -14,6 +14,7 @@ from regress.run.environments import Prepared
 from regress.run.gpus import Gpu
 from regress.run.plan import Selection
 from regress.run.processes import Processes
+from regress.run.programs import Programs
 from regress.run.visits import Visits
 
 
@@ -90,16 +91,28 @@ class Job:
     """By side: the cases that are measured of it, where those are not all that are wanted."""
     gpus: tuple[Gpu, ...] = ()
     """What to measure on, ordered by UUID, all of them at once; none: on the one that the sides' processes see first."""
+    groups: tuple[tuple[str, ...], ...] = ()
+    """By GPU, of the first ones: names of the sides that it measures with all their cases. Empty: each has cases of its own."""
     rank: Callable[[Case, Benchmark], int] = lambda case, benchmark: 0
-    """How little a case is wanted: where there is no time for all, the smaller ones come first."""
+    """How little a case is wanted: if there is no time for all, the smaller ones come first."""
     had: Callable[[str], Mapping[str, Benchmark]] = lambda side: {}
     """By name: the benchmarks that gave a number before the commit of that side. What of them cannot be imported has failed."""
+
+    def parts(self) -> list[tuple[tuple[Gpu, ...], tuple[Prepared, ...]]]:
+        """Which GPUs measure which sides."""
+        if not self.groups:
+            return [(self.gpus, self.sides)]
+        return [
+            ((gpu,), tuple(side for side in self.sides if side.side.name in names))
+            for gpu, names in zip(self.gpus, self.groups, strict=False)
+        ]
 
     def processes(self, visible: Sequence[Gpu] = ()) -> Processes:
         """Processes that see these GPUs, or what the sides' variables show."""
         uuids = ",".join(each.uuid for each in visible)
         return Processes(self.suite, self.start_file, self.settings, self.own_suites, uuids)
 
-    def visits(self, visible: Sequence[Gpu] = (), end_s: float = math.inf) -> Visits:
-        """Visits by such processes, until the monotonic clock says `end_s`."""
-        return Visits(self.processes(visible), self.default_timeout_s, end_s)
+    def visits(self, visible: Sequence[Gpu] = (), end_s: float = math.inf, programs: Programs | None = None) -> Visits:
+        """Visits by such processes, until the monotonic clock says `end_s`; lanes have their `programs` in common."""
+        programs = programs or Programs(self.default_timeout_s)
+        return Visits(self.processes(visible), self.default_timeout_s, end_s, programs)

@@ -1,7 +1,8 @@
 """Several GPUs of one host at once, each in a lane: a thread, and worker processes that see that GPU alone.
 
 (The lanes of a Protocol are something else, streams of one GPU.) A case belongs to one lane, with all its rounds on all sides,
-so no two threads measure the same case. What lanes share is theirs to guard who hand them work.
+or to one in each group of sides that a GPU has for itself; so no two threads measure the same case of a side. What lanes share
+is theirs to guard who hand them work.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from regress.run.environments import Prepared
 from regress.run.gpus import Gpu
 from regress.run.job import Job
 from regress.run.processes import NotStarted, Processes
+from regress.run.programs import Programs
 from regress.run.turns import Turns
 from regress.run.visits import Visits
 
@@ -39,6 +41,8 @@ class Lane:
     """
 
     visits: Visits
+    sides: Sequence[Prepared]
+    """All that are measured in it."""
     gpus: tuple[Gpu, ...] = ()
     """All that its processes see; none: whatever the sides' variables show."""
     cpus: frozenset[int] = frozenset()
@@ -56,17 +60,17 @@ class Lane:
     def processes(self) -> Processes:
         return self.visits.processes
 
-    def discover(self, sides: Sequence[Prepared], meanwhile: Callable[[], object] = lambda: None) -> None:
-        self.suites = self.visits.discover(sides, meanwhile)
+    def discover(self, meanwhile: Callable[[], object] = lambda: None) -> None:
+        self.suites = self.visits.discover(self.sides, meanwhile)
 
-    def settle_process(self, sides: Sequence[Prepared]) -> None:
-        self._attempt(lambda: self.processes.settle(self.suites, sides, self.device))
+    def settle_process(self) -> None:
+        self._attempt(lambda: self.processes.settle(self.suites, self.sides, self.device))
 
-    def preload(self, sides: Sequence[Prepared]) -> None:
-        self._attempt(lambda: self.processes.preload(sides, self.device))
+    def preload(self) -> None:
+        self._attempt(lambda: self.processes.preload(self.sides, self.device))
 
-    def begin_afresh(self, sides: Sequence[Prepared]) -> None:
-        self._attempt(lambda: self.processes.begin_afresh(sides, self.device))
+    def begin_afresh(self) -> None:
+        self._attempt(lambda: self.processes.begin_afresh(self.sides, self.device))
 
     def setup_cache(self, side: Prepared, benchmark: Benchmark, directory: Path) -> Failure | None:
         failed = self._attempt(lambda: self.visits.setup_cache(side, benchmark, directory))
@@ -92,17 +96,17 @@ class Lane:
 
     def visit_in_turn(
         self,
-        sides: Sequence[Prepared],
         cases: Sequence[Sequence[Task]],
         benchmarks: Mapping[str, Mapping[str, Benchmark]],
         references: Sequence[str],
         turns: Turns,
     ) -> Generator[tuple[Task, Round], None, None]:
-        """The same as `Visits.visit_in_turn` gives them."""
+        """The same as `Visits.visit_in_turn` gives them. Where there are no `references`, the first side is one."""
+        references = references or [self.sides[0].side.name]
         left = [task for tasks in cases for task in tasks]
         if self.lost is None and left:
             try:
-                for task, reply in self.visits.visit_in_turn(sides, cases, benchmarks, references, turns):
+                for task, reply in self.visits.visit_in_turn(self.sides, cases, benchmarks, references, turns):
                     left.remove(task)
                     yield task, reply
             except NotStarted as error:
@@ -145,31 +149,35 @@ class Lanes:
 
     def __init__(self, job: Job, end_s: float) -> None:
         self._job, self._end_s = job, end_s
+        self._programs = Programs(job.default_timeout_s)
         self.all: list[Lane] = []
-        self.beside = [self._opened((gpu,), gpu.cpus) for gpu in job.gpus] or [self._opened(())]
-        self._alone: dict[int, Lane] = {}
+        self.beside = [self._opened(sides, (gpu,), gpu.cpus) for gpus, sides in job.parts() for gpu in gpus] or [
+            self._opened(job.sides, ())
+        ]
+        self._alone: dict[tuple[int, str], Lane] = {}
 
-    def _opened(self, gpus: tuple[Gpu, ...], cpus: frozenset[int] = frozenset()) -> Lane:
-        lane = Lane(self._job.visits(gpus, self._end_s), gpus, cpus, others=self.all)
+    def _opened(self, sides: Sequence[Prepared], gpus: tuple[Gpu, ...], cpus: frozenset[int] = frozenset()) -> Lane:
+        lane = Lane(self._job.visits(gpus, self._end_s, self._programs), sides, gpus, cpus, others=self.all)
         self.all.append(lane)
         return lane
 
     def of(self, uuid: str) -> Lane:
         return next(lane for lane in self.beside if [each.uuid for each in lane.gpus] == [uuid])
 
-    def alone(self, gpus: int) -> Lane:
-        """The lane whose processes see that many GPUs, the first ones. It is opened when it is first asked for."""
-        if gpus not in self._alone:
-            self._alone[gpus] = self._opened(self._job.gpus[:gpus])
-            self._alone[gpus].discover(self._job.sides)
-        return self._alone[gpus]
+    def alone(self, gpus: int, sides: Sequence[Prepared]) -> Lane:
+        """The lane of these sides whose processes see that many GPUs, the first ones. It is opened when it is asked for."""
+        key = gpus, sides[0].side.name
+        if key not in self._alone:
+            self._alone[key] = self._opened(sides, self._job.gpus[:gpus])
+            self._alone[key].discover()
+        return self._alone[key]
 
     def discover(self, meanwhile: Callable[[], object]) -> Mapping[str, Suite]:
         """By side: the suite as the first lane finds it; `meanwhile` is called once."""
         first, *others = self.beside
         steps = {first: meanwhile, **dict.fromkeys(others, lambda: None)}
-        at_once(self.beside, lambda lane: lane.discover(self._job.sides, steps[lane]))
-        return first.suites
+        at_once(self.beside, lambda lane: lane.discover(steps[lane]))
+        return {name: suite for lane in reversed(self.beside) for name, suite in lane.suites.items()}
 
     def close(self) -> None:
         for lane in self.all:

@@ -47,7 +47,7 @@ class Spent:
         return Overhead(self.first_s + self.opening_s, between_s, cases)
 
 
-class Clock:
+class OverheadClock:
     """Adds up where the time of each benchmark goes."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from regress.run.job import Job
 
 @dataclass(frozen=True)
 class Plain:
-    """A program to be run in place of this one: its words, and its whole environment."""
+    """A program to be run instead of this one: its words, and its whole environment."""
 
     words: tuple[str, ...]
     variables: Mapping[str, str]

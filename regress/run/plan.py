@@ -132,7 +132,7 @@ def affected(
 
 
 def own_file(benchmark: Benchmark, suite_parent: str) -> str:
-    """The file the benchmark stands in, relative to the repository; empty where it is not known."""
+    """The file the benchmark stands in, relative to the repository; empty if unknown."""
     return posixpath.normpath(posixpath.join(suite_parent, benchmark.file)) if benchmark.file else ""
 
 
@@ -215,10 +215,9 @@ def unimportable(suite: Suite, had: Mapping[str, Benchmark]) -> dict[str, tuple[
     imported, and the failure that is."""
     there = {each.name for each in suite.benchmarks}
     lost: dict[str, tuple[Benchmark, Failure]] = {}
-    programs = {each.name for each in suite.programs}
     for problem in (each for each in suite.problems if each.fatal):
         inside = f"{problem.name}." if problem.name else ""
-        what = problem.message if problem.name in programs else f"cannot be imported: {problem.message}"
+        what = problem.message if problem.program else f"cannot be imported: {problem.message}"
         failure = Failure("error", what, problem.where, problem.detail)
         for name, benchmark in had.items():
             if name.startswith(inside) and name not in there:
@@ -258,7 +257,7 @@ def ranks_of(benchmark: Benchmark) -> tuple[int, str]:
     """How many processes visit the benchmark together (`ranks`), and what is wrong with a value that is no such number."""
     value = benchmark.declared.get("ranks", 1)
     if type(value) is not int or value < 1:  # exactly: True is an int too
-        return 1, f"{benchmark.name}: the declared ranks {value!r} is no number of processes, so one measures it"
+        return 1, f"{benchmark.name}: the declared ranks {value!r} is not a number of processes, so one measures it"
     if value > 1 and (benchmark.metric not in OF_RANKS or benchmark.type == "timeraw"):
         types = "cudatime_*, time_*, track_* and peakmem_*"
         return 1, f"{benchmark.name}: ranks are for {types}, so one process measures it"
@@ -273,7 +272,7 @@ def gpus_of(benchmark: Benchmark) -> tuple[int, str]:
     if type(value) is int and value >= 0:
         return value, ""
     measured_with = f"it is measured with {'one' if ranks == 1 else ranks}"
-    return ranks, f"{benchmark.name}: the declared gpus {value!r} is no number of GPUs, so {measured_with}"
+    return ranks, f"{benchmark.name}: the declared gpus {value!r} is not a number of GPUs, so {measured_with}"
 
 
 def needing_several(found: HasCases, benchmarks: Mapping[str, Mapping[str, Benchmark]]) -> list[str]:
@@ -301,7 +300,7 @@ def refusal(benchmark: Benchmark, named: int = 1) -> Failure | None:
     gpus, _ = gpus_of(benchmark)
     if gpus <= max(named, 1):
         return None
-    given = f"--gpus names {named}" if named > 1 else "one is measured on, --gpus names more"
+    given = f"--gpus names {named}" if named > 1 else "one is used; name more with --gpus"
     return Failure("skipped", f"needs {gpus} GPUs: {given}")
 
 
@@ -309,7 +308,7 @@ def refusal_by_itself(benchmark: Benchmark, named: int = 1) -> Failure | None:
     """Why a benchmark cannot run in a single process; None where it can."""
     ranks, _ = ranks_of(benchmark)
     if benchmark.program:
-        return Failure("skipped", "a program of its own measures it, and is run as a whole")
+        return Failure("skipped", "a separate program measures it, and runs as a whole")
     if ranks > 1:
         return Failure("skipped", f"it has {ranks} ranks, and this runs one process")
     return refusal(benchmark, named)
@@ -329,7 +328,7 @@ def complaints(benchmarks: Iterable[Benchmark], selection: Selection) -> list[st
     silent = sum(not declared_words(each, "covers") for each in wanted)
     if selection.changed is not None and silent:
         left = f"{silent} of {len(wanted)} benchmarks declare no `covers`"
-        said.append(f"{left}: of all changes, only one of their own file selects them")
+        said.append(f"{left}: only changes of their own file select them")
     return said
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -171,6 +171,15 @@ class Processes:
             rank=rank,
         )
 
+    @contextlib.contextmanager
+    def watched(self, group: int, home: Path) -> Iterator[None]:
+        """While the block runs: a driver that is killed takes with it that group of processes and their folder."""
+        self._reaper.watch(group, home)
+        try:
+            yield
+        finally:
+            self._reaper.release(group)
+
     def release_locks(self) -> None:
         """Of compile caches, those that a process which was killed has left."""
         caches.release_locks(Path(self._caches.name))
@@ -198,7 +207,7 @@ class Processes:
             self.kind = "fork-serial"
         else:
             self._end_origins()
-            self.warnings.append(f"every round imports the suite anew instead of forking, which is slower: {doubt}")
+            self.warnings.append(f"every round imports the suite again instead of forking, which is slower: {doubt}")
         if self.kind != "fresh" and len(sides) > 1:
             self.begin_afresh(sides, device)
 
@@ -241,7 +250,7 @@ class Processes:
                 self._preload(side, origin, device)
 
     def _with_zygotes(self, sides: Sequence[Prepared], device: bool) -> bool:
-        """Have new origins with zygotes in place of those there are; False, and nothing is changed, where that cannot be: sides
+        """Have new origins with zygotes instead of those there are; False, and nothing is changed, where that cannot be: sides
         import in unlike ways what they share, or forks do not work."""
         suites = [self._suites[side.side.name] for side in sides]
         shared = common(sides, [each.variables for each in suites])
@@ -334,7 +343,7 @@ class Processes:
         place: Place | None = None,
         rank: Rank = Rank(),  # noqa: B008  # frozen
     ) -> Server:
-        """A fork of the process that has imported the side's suite, which is started anew where something has ended it."""
+        """A fork of the process that has imported the side's suite, which is started again where something has ended it."""
         parent, opening = origin.parents[side.side.name], self.opening(side, rank=rank)
         try:
             return self._known(side, Server(parent.forking(place), opening, self._reaper, self.interrupt))

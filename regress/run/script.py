@@ -15,7 +15,7 @@ STDERR = 2
 
 @dataclass(frozen=True)
 class Scripted:
-    """A script that has ended, and the trace of it; None where there is none."""
+    """A script that has ended, and the trace of it; None if there is none."""
 
     trace: Path | None
     failure: Failure | None = None

@@ -180,7 +180,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Ends:
+class WorkerEnds:
     """What a worker is given: its folder, and the descriptors it reads commands from, writes replies to, and prints to."""
 
     home: Path
@@ -189,7 +189,7 @@ class Ends:
     log: int
 
 
-Start = Callable[[Ends], Handle]
+Start = Callable[[WorkerEnds], Handle]
 """Starts the process behind the ends."""
 
 
@@ -204,7 +204,7 @@ def seated(place: Place | None) -> tuple[tuple[str, ...], tuple[int, ...]]:
 def fresh(start: Path, python: str, variables: Mapping[str, str], *more: str, fds: tuple[int, ...] = ()) -> Start:
     """Starts an interpreter. `more` are further arguments, `fds` further descriptors that it inherits."""
 
-    def launch(ends: Ends) -> subprocess.Popen[bytes]:
+    def launch(ends: WorkerEnds) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [python, "-X", "faulthandler", str(start), "--read", str(ends.read), "--write", str(ends.write), *more],
             cwd=ends.home / "cwd",
@@ -221,7 +221,7 @@ def fresh(start: Path, python: str, variables: Mapping[str, str], *more: str, fd
 
 def started_in(home: Path) -> list[int]:
     """Processes whose environment says that this is their folder for temporary files: what a worker has started, also where
-    it has left the worker's group. Empty where there is no /proc."""
+    it has left the worker's group. Empty if there is no /proc."""
     mark, found = os.fsencode(f"TMPDIR={home}"), []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or belongs to somebody else
@@ -260,7 +260,7 @@ class Log:
             self.fd = -1
 
     def text(self) -> str:
-        note = f"[{self._cut:,} bytes before this are left out]\n" if self._cut else ""
+        note = f"[{self._cut:,} earlier bytes omitted]\n" if self._cut else ""
         return note + self._kept.decode(errors="replace")
 
 
@@ -276,7 +276,7 @@ class Server:
         log_read, log_write = os.pipe()
         self._log, self._killed = Log(log_read), False
         try:
-            self._process = start(Ends(self._home, command_read, reply_write, log_write))
+            self._process = start(WorkerEnds(self._home, command_read, reply_write, log_write))
         except BaseException:
             self._release()
             raise
@@ -508,7 +508,7 @@ class ForkServer:
         """Starts a process that forks, with that end of a socket."""
         return lambda ends: self._fork(ends, (end,), serves=True)
 
-    def _fork(self, ends: Ends, more: tuple[int, ...], **how: Any) -> Child:
+    def _fork(self, ends: WorkerEnds, more: tuple[int, ...], **how: Any) -> Child:
         """Raises Died or TimedOut where the server does not answer any more."""
         fds = [ends.read, ends.write, ends.log, *more]
         self.server.send(Fork(str(ends.home), len(fds), **how))

@@ -1,13 +1,26 @@
-"""Shell commands of the user's: a build, the fetching of a wheel, or who is told of what is new."""
+"""Shell commands of the user's: a build, the fetching of a wheel, or who is told of what is new. And why one failed."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
+
+_ERROR = re.compile(r"error: *\S", re.IGNORECASE)
+_OF_A_FRONTEND = re.compile(
+    r"subprocess-exited-with-error|metadata-generation-failed|failed (building|to build)|could not build|CalledProcessError"
+    r"|command .* failed with",
+    re.IGNORECASE,
+)
+"""Says only that something below it failed."""
+CHECKED_S = 0.5
+"""How long who waits for a process may not notice Ctrl-C that came to another thread."""
 
 
 def shell(
@@ -31,15 +44,39 @@ def shell(
         start_new_session=True,
     )
     try:
-        code = process.wait(timeout_s)
-    except BaseException as error:
+        code = ended(process, timeout_s)
+    except subprocess.TimeoutExpired:
+        return f"timed out after {timeout_s:.3g} s"
+    return f"ended by signal {-code}" if code < 0 else f"exit code {code}" if code else ""
+
+
+def ended(process: subprocess.Popen[bytes], timeout_s: float, check: Callable[[], None] = lambda: None) -> int:
+    """The exit code of a process that has a session of its own, once it has one. Late (TimeoutExpired) or interrupted, all that
+    it started is ended. `check` is called now and then, and may raise what interrupts."""
+    deadline = time.monotonic() + timeout_s
+    try:
+        while True:
+            check()
+            left_s = deadline - time.monotonic()
+            try:
+                return process.wait(min(max(left_s, 0.0), CHECKED_S))
+            except subprocess.TimeoutExpired:
+                if left_s <= 0:
+                    raise
+    except BaseException:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         # Not process.wait(): an interrupt inside a wait may leave its lock taken, and the next would wait for ever.
         with contextlib.suppress(ChildProcessError):
             os.waitpid(process.pid, 0)
         process.returncode = -signal.SIGKILL
-        if isinstance(error, subprocess.TimeoutExpired):
-            return f"timed out after {timeout_s:.3g} s"
         raise
-    return f"ended by signal {-code}" if code < 0 else f"exit code {code}" if code else ""
+
+
+def why(problem: str, *printed: str) -> str:
+    """What went wrong with a command, as `shell` says it, and the line of what it printed that says why: the first with an
+    error in it, else the last. Build tools end with words of their own about the tool below them that failed."""
+    lines = [[line.strip() for line in text.splitlines() if line.strip()] for text in printed]
+    errors = [line for each in lines for line in each if _ERROR.search(line) and not _OF_A_FRONTEND.search(line)]
+    last = [each[-1] for each in lines if each]
+    return f"{problem}: {(errors or last)[0]}" if last else f"{problem}, and nothing was printed"

@@ -99,7 +99,7 @@ def _odd_directions(benchmarks: Iterable[Benchmark]) -> Iterator[str]:
     for each in benchmarks:
         better = each.declared.get("better", "unknown")
         if better not in ("lower", "higher", "unknown"):
-            yield f'{each.name}: better = {better!r} is no direction; fix: "lower" or "higher"'
+            yield f'{each.name}: better = {better!r} is not a direction; fix: "lower" or "higher"'
 
 
 def _near(word: str, known: Iterable[str]) -> str:

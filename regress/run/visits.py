@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from regress.errors import NothingMeasured, RegressError, quoted
 from regress.measure.wire import (
@@ -32,8 +32,9 @@ from regress.model import Benchmark, Duration, Failure, Round
 from regress.run import groups, plan
 from regress.run.environments import Prepared
 from regress.run.groups import Group, Parted
-from regress.run.overhead import Clock, Overhead, Spent
+from regress.run.overhead import Overhead, OverheadClock, Spent
 from regress.run.processes import Processes
+from regress.run.programs import Programs
 from regress.run.ranks import Ranks
 from regress.run.servers import Died, Server, TimedOut, discovered
 from regress.run.turns import Turns
@@ -66,11 +67,14 @@ class Visits:
     default_timeout_s: float = 60.0
     end_s: float = math.inf
     """By the monotonic clock."""
+    programs: Programs = field(default_factory=lambda: Programs(60.0))
     interpreters: dict[str, str] = field(default_factory=dict)
     """By side: the version of the Python that imported the suite."""
+    _importers: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By side: the facts of the process that did so."""
     overheads: list[Overhead] = field(default_factory=list)
     """Of each process that visited all its cases."""
-    clock: Clock = field(default_factory=Clock)
+    clock: OverheadClock = field(default_factory=OverheadClock)
     imported: dict[str, bool] = field(default_factory=dict)
     """By side, once a process of it has ended: whether any has imported code of the repository."""
     parted: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
@@ -95,11 +99,15 @@ class Visits:
         with contextlib.ExitStack() as ending:
             servers = [self.processes.importing(side, ending) for side in sides]
             meanwhile()
-            return {side.side.name: self._found(side, server) for side, server in zip(sides, servers, strict=True)}
+            found = {side.side.name: self._found(side, server) for side, server in zip(sides, servers, strict=True)}
+            return {
+                side.side.name: self.programs.discovered(self.processes, side, found[side.side.name]) for side in sides
+            }
 
     def _found(self, side: Prepared, server: Server) -> SuiteMessage:
         timeout_s, where = self.processes.settings.discover_timeout_s, f"{side.side.name} {side.side.label}"
         self.interpreters[side.side.name] = str(server.opened.facts.get("python", "")) or "unknown"
+        self._importers[side.side.name] = server.opened.facts
         try:
             found = discovered(server, timeout_s)
         except TimedOut as late:
@@ -107,7 +115,7 @@ class Visits:
             raise NothingMeasured(
                 f"{what} did not end within {timeout_s:.0f} s on {where}",
                 why="it hangs, or it is slow",
-                fix='mend the import, or raise "discover_timeout_s" under "regress" in asv.conf.json',
+                fix='fix the import, or raise "discover_timeout_s" under "regress" in asv.conf.json',
             ) from None
         except Died as died:
             module = died.importing or self.processes.suite.name
@@ -173,7 +181,7 @@ class Visits:
     # -- cases -----------------------------------------------------------------------------------------------------------
 
     def _within(self, timeout_s: float) -> float:
-        """The timeout, or what time is left where that is less. Raises TimeIsOver where there is none."""
+        """The timeout, or what time is left where that is less. Raises TimeIsOver if there is none."""
         self._end_if_over()
         return min(timeout_s, self.end_s - time.monotonic())
 
@@ -185,8 +193,11 @@ class Visits:
         self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark], turns: Turns | None = None
     ) -> Iterator[tuple[Task, Proposal | Round]]:
         """Each task and its reply. Tasks that need a process of their own come last: by their metric, or because the benchmark
-        was found to change what others in its process would notice. Of the others those come last that take a turn alone."""
+        was found to change what others in its process would notice. Of the others those come last that take a turn alone. Last
+        of all programs are run."""
         turns = turns or Turns()
+        by_programs = [task for task in tasks if benchmarks[task.name].program]
+        tasks = [task for task in tasks if not benchmarks[task.name].program]
         own = {task.name for task in tasks if plan.has_process_of_its_own(benchmarks[task.name])} | self._leaving
         together = sorted((task for task in tasks if task.name not in own), key=turns.alone)
         with turns.working(self.processes.interrupt):
@@ -196,6 +207,22 @@ class Visits:
                     # Its process is its own, and so is the turn: from the start, which is part of what is measured.
                     with turns.taken(turns.alone(task), self.processes.interrupt):
                         yield from self._group(side, [task], benchmarks, Turns())
+            for run in self.programs.apart(by_programs, benchmarks):
+                with turns.taken(any(map(turns.alone, run)), self.processes.interrupt):
+                    yield from self._run_of_program(side, run)
+
+    def _run_of_program(self, side: Prepared, tasks: Sequence[Task]) -> Iterator[tuple[Task, Proposal | Round]]:
+        """Replies to tasks that one run of a program answers. Where no process of ours has visited anything, what is known of
+        the side's are the facts of the one that has imported the suite, and what the program says of the device."""
+        name, processes = side.side.name, self.processes
+        self.imported[name] = True  # it runs what the side has built
+        for task, reply in self.programs.visit(processes, side, tasks, self._within):
+            processes.facts = processes.facts or self._importers.get(name, {})
+            if isinstance(reply, Round):
+                device = {key: reply.facts[key] for key in ("gpu",) if key in reply.facts}
+                processes.first_facts.setdefault(name, {**self._importers.get(name, {}), **device})
+            self.clock.answered(reply)
+            yield task, reply
 
     def visit_in_turn(
         self,
@@ -358,7 +385,7 @@ class Visits:
     def _reply(
         self, side: Prepared, server: Server | Ranks, task: Task, timeout_s: float, spent: Spent
     ) -> Proposal | Round | Ready:
-        """What the process answers to the task, which comes next, with its time taken. Raises _GaveUp in place of that."""
+        """What the process answers to the task, which comes next, with its time taken. Raises _GaveUp instead of that."""
         began_s = time.monotonic()
         try:
             reply = self._answer(side, server, task, timeout_s, spent)

@@ -1,12 +1,12 @@
 """What the measuring commands share: a project, the machine that measures it, and what is recorded of both.
 
+devices     the GPUs in use, and their locks
+remarks     warnings about measured rounds
 recorder    results on their way into the history
-checkout    the checkout as a side: what of it is measured, and what is kept of that
+checkout    the checkout as a side: what is measured, and what is recorded
 fitness     what a machine lacks for measuring on a device
-throughput  what was achieved, from declared work
-reading     how far the reading of results is
-explanation  what regressed, profiled on both sides
-metrics     the metric that was asked for
+throughput  work per second, from declared work
+explanation  profiles regressions on both sides
 """
 
 from __future__ import annotations
@@ -15,22 +15,20 @@ import contextlib
 import functools
 import math
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regress import config as configuration
-from regress.compare import Steps, spreads_of
+from regress.compare import CheckSteps, spreads_of
 from regress.compare.rule import is_critical
 from regress.errors import NothingMeasured, RegressError, StoreError
 from regress.errors import quoted as quoted
 from regress.history import new_run, remember_noise, remembered_noise
 from regress.measure.wire import Ceilings
-from regress.model import Benchmark, Case, Comparison, Round, Side
+from regress.model import Benchmark, Case, Comparison, Side
 from regress.project import Project
 from regress.project import Request as Request
-from regress.session.fitness import complaints, without_device
+from regress.session.devices import Devices
 from regress.session.throughput import declares_work, moves_between
 from regress.trends import past_of
 from regress.units import counted as counted
@@ -38,8 +36,15 @@ from regress.units import counted as counted
 if TYPE_CHECKING:  # what measures is imported where it is needed: many commands only read
     from regress.run.environments import Prepared
     from regress.run.execute import Job, Measured, Watcher
-    from regress.run.gpus import Gpu
     from regress.run.plan import FixedRounds, Selection
+import difflib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from regress.model import METRICS
+
+if TYPE_CHECKING:
+    from regress.run.execute import Watcher
 
 
 class Session(Project):
@@ -47,22 +52,9 @@ class Session(Project):
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
+        self.devices = Devices(self)
         self.run = new_run()
         """What tells the rounds that it records from those of other runs."""
-
-    @cached_property
-    def gpus(self) -> tuple[Gpu, ...]:
-        """The GPUs that were named to be measured on, ordered by UUID; empty where none was: then it is the first one."""
-        if not self.request.gpus:
-            return ()
-        from regress.measure.backend import DeviceError
-        from regress.run.gpus import named, shown
-
-        try:
-            return named(self.request.gpus, shown(self.config.settings.device))
-        except DeviceError as error:
-            fix = without_device(str(error))
-            raise NothingMeasured("there is no GPU to measure on", why=str(error), fix=fix) from None
 
     def recorded(self, machine: str | None = None) -> frozenset[str]:
         """The full hashes of all commits with results, on a machine or on any."""
@@ -117,7 +109,7 @@ class Session(Project):
             quick=self.request.quick,
             default_timeout_s=self.config.default_benchmark_timeout_s,
             own_suites=own_suites,
-            gpus=self.gpus,
+            gpus=self.devices.named,
             rank=functools.partial(self._rank, wanted),
         )
 
@@ -133,8 +125,8 @@ class Session(Project):
         """The suite's folder as the side's commit has it; a wheel has none, so its commit is checked out for it."""
         suite, root = self.config.benchmark_dir, self.repository.root
         if not suite.is_relative_to(root):
-            why = f"the suite lies in {suite}, outside the repository"
-            raise RegressError("no commit has a suite of its own", why=why, fix="leave --suite own out")
+            why = f"the suite is in {suite}, outside the repository"
+            raise RegressError("no commit contains a suite", why=why, fix="leave --suite own out")
         tree = side.tree
         if not (tree / ".git").exists():
             folder = suite.relative_to(root)
@@ -152,63 +144,7 @@ class Session(Project):
             )
         return own
 
-    @contextlib.contextmanager
-    def device(self, watcher: Watcher) -> Iterator[str]:
-        """Has the measured GPUs for this process alone while the block runs, with their clocks locked if that was asked for;
-        yields in words what was locked, else nothing. Nothing is held where there is no GPU.
-
-        They are held in the order of their UUIDs, so that of two who wait for the same ones each gets all of them in the end.
-        Clocks that a run which was killed has left locked are given back in any case.
-        """
-        from regress.run import clocks, device_lock
-
-        folder = self.cache.parent / "clocks"
-        clocks.restore_left(folder, watcher.note)
-        uuids, without = self._device_uuids()
-        with contextlib.ExitStack() as held:
-            for uuid in uuids:
-                own = configuration.lock_dir(self.config)
-                held.enter_context(device_lock.held(uuid, own, watcher.note, self.request.wait_lock))
-            words: list[str] = []
-            if self.request.lock_clocks:
-                if not uuids:
-                    raise RegressError("there are no clocks to lock", why=without, fix="leave --lock-clocks out")
-                words += [held.enter_context(clocks.locked(uuid, folder, watcher.note)) for uuid in uuids]
-                for each in dict.fromkeys(words):
-                    watcher.note(each)
-            yield "; ".join(dict.fromkeys(words))
-
-    def _device_uuids(self) -> tuple[list[str], str]:
-        """UUIDs of the GPUs that are measured on, in order; empty where there is none, and then why."""
-        from regress.measure.backend import DeviceError
-        from regress.measure.backend.cuda import CudaBackend
-
-        device = self.config.settings.device
-        if device not in ("auto", "cuda"):
-            return [], f"the device is set to {device}"
-        if self.gpus:
-            return [each.uuid for each in self.gpus], ""
-        try:
-            return [str(CudaBackend().facts()["gpu_uuid"])], ""  # asking opens no context
-        except DeviceError as error:
-            return [], str(error)
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """UUIDs of the devices that are measured on, scripted ones too: what belongs to one card is not another's."""
-        from regress.run.gpus import scripted
-
-        return tuple(self._device_uuids()[0]) or ((scripted(),) if self.config.settings.device == "fake" else ())
-
-    def require_gpu(self, what: str) -> None:
-        """Raise NothingMeasured, which says that nothing can be done `what`, where no GPU of NVIDIA's is measured on."""
-        uuids, why = self._device_uuids()
-        if not uuids:
-            chosen = self.config.settings.device not in ("auto", "cuda")
-            fix = "--device cuda on a machine with a GPU" if chosen else without_device(why)
-            raise NothingMeasured(f"there is no GPU {what}", why=why, fix=fix)
-
-    def steps(self, job: Job) -> Steps | FixedRounds:
+    def steps(self, job: Job) -> CheckSteps | FixedRounds:
         """The steps of a check that begins now: the rounds of the job, which a budget bounds that was asked for; where it has
         none, as many as are needed, planned by what past checks on this machine have seen."""
         from regress.run.plan import FixedRounds
@@ -217,7 +153,9 @@ class Session(Project):
         if job.rounds:
             asked_for = "budget_s" in self.request.overrides
             return FixedRounds(job.rounds, time.monotonic() + settings.budget_s if asked_for else math.inf)
-        return Steps(settings, time.monotonic, remembered_noise(self.cache, self.machine.name), len(self.gpus))
+        return CheckSteps(
+            settings, time.monotonic, remembered_noise(self.cache, self.machine.name), len(self.devices.named)
+        )
 
     def remember(self, comparisons: Iterable[Comparison]) -> None:
         """Keep how much each case scattered, for the next check. Where that cannot be written, it is not."""
@@ -244,91 +182,28 @@ class Session(Project):
         finally:
             visits.close()
 
-    def warnings(self, measured: Measured, job: Job, ceilings: Ceilings) -> list[str]:
-        """What the reader should know about how it was measured."""
-        told = [text for each in job.sides for text in each.warnings]
-        found = [*self.config.warnings, *dict.fromkeys(told), *measured.warnings]
-        if ceilings.failure is not None:
-            found.append(f"shares of what the device does at most are not all known: {ceilings.failure.message}")
-        skipped = {(each.name, *each.params) for each in measured.rounds if needs_device(each)}
-        if skipped:
-            facts: Mapping[str, Any] = next(iter(measured.facts.values()), {})
-            why = str(facts.get("no_device", "no device"))
-            found.append(f"{len(skipped)} CUDA cases were skipped: {why}; fix: {without_device(why)}")
-        if any(map(_on_device, measured.rounds)):
-            torch = any(each.failure is not None or "torch" in each.facts.get("loaded", ()) for each in measured.rounds)
-            found += dict.fromkeys(each for facts in measured.facts.values() for each in complaints(facts, torch))
-        beside = {(each.name, *each.params) for each in measured.rounds if "beside" in each.facts}
-        if beside:
-            several = f"{counted(len(beside), 'case')} measured while other GPUs were"
-            found.append(f"host_time and wall_time are left out of {several}: they share the host")
-        if any(facts.get("scripted") for facts in measured.facts.values()):
-            found.append("the device is scripted: times are stated by the code, not measured")
-        return found
+
+def check_metric(name: str) -> None:
+    """Raise RegressError, with the name that is near, for one that no benchmark can have; empty is none that was asked for."""
+    known = (*METRICS, "value")
+    if name and name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        fix = f"--metric {near[0] if near else 'gpu_time'}"
+        raise RegressError(f"there is no metric {name}", why=f"known are {', '.join(known)}", fix=fix)
 
 
-def require_values(measured: Measured) -> None:
-    """Raise NothingMeasured where not one round gave a value for want of a device."""
-    if any(each.values for each in measured.rounds) or measured.interrupted:
-        return
-    refused = [each for each in measured.rounds if needs_device(each)]
-    if refused and len(refused) == len(measured.rounds):
-        cases = len({(each.name, *each.params) for each in refused})
-        failure = refused[0].failure
-        assert failure is not None
-        raise NothingMeasured(
-            f"none of the {cases} cases could be measured",
-            why=f"every one of them {failure.message}",
-            fix=without_device(failure.message),
-        )
+def reading(watcher: Watcher) -> Callable[[int, int], None]:
+    """Takes how many bytes are read, and how many there are; tells it by the MiB, and less than one not at all."""
+    told = -1
 
+    def tell(read: int, wanted: int) -> None:
+        nonlocal told
+        if told < 0:
+            if wanted >> 20:
+                watcher.start(wanted >> 20, "reading results, MiB")
+            told = 0
+        if read >> 20 > told:
+            watcher.advance("", (read >> 20) - told)
+            told = read >> 20
 
-def _on_device(round: Round) -> bool:
-    """Whether a device may have had a part in the round, or should have had."""
-    return round.protocol is None or round.protocol.metric == "gpu_time" or "torch" in round.facts.get("loaded", ())
-
-
-def needs_device(round: Round) -> bool:
-    """Whether it was skipped for want of a device."""
-    return (
-        round.failure is not None and round.failure.kind == "skipped" and "needs a CUDA device" in round.failure.message
-    )
-
-
-def device_uuid(measured: Measured) -> str:
-    """UUID of the device that was there to measure on, as processes or (AMD) rounds name it; empty where there was none."""
-    named = [*measured.facts.values(), *(each.facts for each in measured.rounds)]
-    return next((str(facts["gpu_uuid"]) for facts in named if facts.get("gpu_uuid")), "")
-
-
-def throttled(measured: Measured) -> list[str]:
-    """The warning that the device slowed itself down, and in how many cases."""
-    slowed = [each for each in measured.rounds if each.facts.get("throttled")]
-    if not slowed:
-        return []
-    reasons = dict.fromkeys(str(reason) for each in slowed for reason in each.facts["throttled"])
-    cases = len({(each.name, *each.params) for each in slowed})
-    return [f"throttled ({', '.join(reasons)}): {counted(cases, 'case')} measured while the device slowed itself down"]
-
-
-def imported_by(measured: Measured) -> dict[str, tuple[str, ...]]:
-    """By side: the files that the project's packages were imported from, a file each."""
-    told = [(each.side, each.facts.get("project_files", ())) for each in measured.rounds]
-    told += [(side, facts.get("project_files", ())) for side, facts in measured.facts.items()]
-    sides = dict.fromkeys(side for side, _ in told)
-    return {name: tuple(sorted({file for side, files in told if side == name for file in files})) for name in sides}
-
-
-def device_line(facts: Mapping[str, Any], rounds: list[Round]) -> str:
-    """One line about what was measured on: GPU, driver, CUDA, frameworks, SM clock."""
-    parts = []
-    if "gpu" in facts:
-        parts.append(str(facts["gpu"]))
-    parts += [f"{word} {facts[name]}" for name, word in (("driver", "driver"), ("cuda", "CUDA")) if name in facts]
-    loaded = {name for each in rounds for name in each.facts.get("loaded", ())}
-    parts += [f"{name} {facts[name]}" for name in ("torch", "cupy", "jax") if name in facts and name in loaded]
-    parts += [f"Python {facts['python']}"] if "python" in facts else []
-    clocks = sorted(each.facts["sm_clock_hz"] for each in rounds if "sm_clock_hz" in each.facts)
-    if clocks:
-        parts.append(f"SM clock {clocks[len(clocks) // 2] / 1e6:.0f} MHz")
-    return "  ".join(parts)
+    return tell

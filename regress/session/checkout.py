@@ -35,15 +35,15 @@ class Checkout:
         """Where the checkout is not what the commits of the sides have, or no longer what it was."""
         found = []
         if changed := self.changed_suite() or _differing(self._texts, self._read()):
-            found.append(f"benchmark files have changed while they were measured with: {', '.join(changed)}")
+            found.append(f"benchmark files changed during the run: {', '.join(changed)}")
         if self._tree is not None and (changed := _differing(self._tree, self._changes())):
             found.append(
-                f"the tree has changed while it was measured: {', '.join(changed)}; its rounds may be of several states"
+                f"the working tree changed during the run: {', '.join(changed)}; its rounds may mix several states"
             )
         if self._is_other_tree():
             in_place = self._sides[-1].tree == self._session.repository.root
             found.append(
-                "the working tree was changed while it was measured: measure again"
+                "the working tree changed during the run: measure again"
                 if in_place
                 else "the working tree has changes; the commit itself was measured, from a worktree"
             )
@@ -52,7 +52,7 @@ class Checkout:
             return found
         if suite := [name for name in self._changes() if (root / name).is_relative_to(self._suite)]:
             found.append(
-                f"the benchmark files of every side are the tree's, with uncommitted changes: {', '.join(suite)}"
+                f"both sides use the working tree's benchmark files, with uncommitted changes: {', '.join(suite)}"
             )
         return found
 
@@ -82,7 +82,7 @@ def _stamps(paths: Iterable[Path]) -> dict[Path, tuple[int, int]]:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """When the file was written last, and its size; nothing where there is none."""
+    """When the file was written last, and its size; nothing if there is none."""
     try:
         status = path.stat()
     except OSError:

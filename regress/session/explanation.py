@@ -1,4 +1,4 @@
-"""What differences come from: cases profiled on both sides, each in processes of its own, and what their profiles say.
+"""Where differences come from: cases profiled on both sides, each in processes of its own, and what their profiles say.
 
 Whether a difference is real, a profile cannot tell: it is one process, and the profiler slows down the host. That is settled
 before, without one. Both sides are profiled in turn, several times, and the profiles with the median time of a call explained.
@@ -30,7 +30,7 @@ from regress.run.profiled import profiled
 from regress.session import Session
 from regress.traces import chrome
 from regress.traces.kernels import explain
-from regress.traces.timeline import Event, Timeline, between
+from regress.traces.timeline import TimedEvent, Timeline, between
 from regress.units import format_pair, format_time
 
 TRACES = 3
@@ -49,7 +49,7 @@ Keep = Callable[[Explained], None]
 
 
 @dataclass(frozen=True)
-class Profile:
+class SideTrace:
     """One profile of one side: where its trace is, and the calls in it."""
 
     trace: Path
@@ -83,7 +83,7 @@ class Explaining:
             return
         self._watcher.start(len(comparisons) * 2 * TRACES, "profiling")
         try:
-            with self._session.device(self._watcher):
+            with self._session.devices.held(self._watcher):
                 for each in comparisons:
                     found = self._explained(each)
                     self.explained.append(found)
@@ -119,9 +119,9 @@ class Explaining:
         )
         return doubted(found, base, head)
 
-    def _profiles(self, compared: Comparison) -> tuple[list[Profile], list[Profile]]:
+    def _profiles(self, compared: Comparison) -> tuple[list[SideTrace], list[SideTrace]]:
         """Those of base and of head, taken in turn. Raises RegressError where one cannot be taken."""
-        taken: tuple[list[Profile], list[Profile]] = [], []
+        taken: tuple[list[SideTrace], list[SideTrace]] = [], []
         for index in range(TRACES):
             for prepared, profiles in zip(self._job.sides, taken, strict=True):
                 name = prepared.side.name
@@ -134,12 +134,12 @@ class Explaining:
                     why = found.failure.message if found.failure is not None else ""
                     raise RegressError(f"it cannot be profiled on {name}", why=why)
                 timeline = between(chrome.read(found.trace), CALL_MARK, CALLS_SKIPPED)
-                profiles.append(Profile(found.trace, timeline))
+                profiles.append(SideTrace(found.trace, timeline))
                 self._watcher.advance(f"{name} {compared.case}")
         return taken
 
 
-def _side(profiles: Sequence[Profile], chosen: Profile) -> ProfiledSide:
+def _side(profiles: Sequence[SideTrace], chosen: SideTrace) -> ProfiledSide:
     return ProfiledSide(
         calls_s=tuple(each.call_s for each in profiles),
         traces=tuple(str(each.trace) for each in profiles),
@@ -152,9 +152,9 @@ def _spans(timeline: Timeline) -> tuple[Span, ...]:
     marks = sorted((each for each in timeline.ranges if each.name == CALL_MARK), key=lambda each: each.start_s)
     start_s, end_s = marks[0].start_s, marks[:SHOWN_CALLS][-1].end_s
     asked = {each.correlation for each in timeline.api_calls if start_s <= each.start_s <= end_s}
-    host: list[Event] = [each for each in timeline.operators if len(each.path) == 1]
+    host: list[TimedEvent] = [each for each in timeline.operators if len(each.path) == 1]
     host += timeline.syncs
-    lanes: dict[Lane, Iterable[Event]] = {
+    lanes: dict[Lane, Iterable[TimedEvent]] = {
         "host": (each for each in host if start_s <= each.start_s <= end_s),
         "kernels": (each for each in timeline.launches if each.correlation in asked),
         "copies": (each for each in timeline.copies if each.correlation in asked),
@@ -169,7 +169,7 @@ def _spans(timeline: Timeline) -> tuple[Span, ...]:
 # -- doubts --------------------------------------------------------------------------------------------------------------
 
 
-def doubted(found: Explained, base: Sequence[Profile], head: Sequence[Profile]) -> Explained:
+def doubted(found: Explained, base: Sequence[SideTrace], head: Sequence[SideTrace]) -> Explained:
     """With what speaks against the explanation; a cause of a difference that the profiles do not show has low confidence."""
     explanation = found.explanation
     assert explanation is not None
@@ -180,7 +180,7 @@ def doubted(found: Explained, base: Sequence[Profile], head: Sequence[Profile]) 
     return replace(found, explanation=explanation, warnings=(*found.warnings, *doubts), shown=not doubt)
 
 
-def _hidden(found: Explained, explanation: Explanation, base: Sequence[Profile], head: Sequence[Profile]) -> str:
+def _hidden(found: Explained, explanation: Explanation, base: Sequence[SideTrace], head: Sequence[SideTrace]) -> str:
     """Why the profiles do not show the measured difference; empty where they do.
 
     A time of the device has to be in what the device does: in its kernels and copies, or in the number of them. Any other has
@@ -207,7 +207,7 @@ def _hidden(found: Explained, explanation: Explanation, base: Sequence[Profile],
     return ""
 
 
-def _range(profiles: Sequence[Profile]) -> str:
+def _range(profiles: Sequence[SideTrace]) -> str:
     return " to ".join(format_pair(min(each.call_s for each in profiles), max(each.call_s for each in profiles), "s"))
 
 
@@ -215,7 +215,7 @@ def _lowered(cause: Cause) -> Cause:
     return replace(cause, confidence="low")
 
 
-def _unlike(side: str, profiles: Sequence[Profile]) -> list[str]:
+def _unlike(side: str, profiles: Sequence[SideTrace]) -> list[str]:
     """Where the profiles of one side do not have the same kernels."""
     kernels = {frozenset(each.name for each in profile.timeline.launches) for profile in profiles}
     return [f"the profiles of the {side} do not have the same kernels"] if len(kernels) > 1 else []

@@ -32,17 +32,17 @@ def device_checks(facts: Facts) -> Iterator[Check]:
         yield Check(
             "NVML",
             "warn",
-            "cannot be asked; other processes on the device, its temperature and slowdowns are not noticed",
+            "not available; other processes on the device, its temperature and throttling go unnoticed",
             "install the libnvidia-ml of the driver (in a container: NVIDIA_DRIVER_CAPABILITIES=compute,utility)",
         )
 
 
 def without_device(why: str) -> str:
-    """What to do where there is no device, for that reason."""
+    """What to do if there is no device, for that reason."""
     if "CUDA_VISIBLE_DEVICES" in why:
         return "set CUDA_VISIBLE_DEVICES to one that nvidia-smi -L lists, or unset it"
     if "CUDA_ERROR" in why:
-        return "nvidia-smi: it says whether driver and kernel module fit; a reboot loads those that were installed last"
+        return "nvidia-smi: it says whether driver and kernel module match; a reboot loads the installed ones"
     return "install the NVIDIA driver, or run on a machine with a GPU"
 
 
@@ -61,7 +61,7 @@ def torch_checks(facts: Facts) -> Iterator[Check]:
         yield Check("torch", "warn", what, TORCH_AGAIN)
     # Within a major version a driver runs what is built for a newer one.
     elif kind == "cuda" and driver and int(built.split(".")[0]) > int(driver.split(".")[0]):
-        what = f"{version} is built for CUDA {built}, and the driver knows CUDA {driver} only: its CUDA cases fail"
+        what = f"{version} is built for CUDA {built}, but the driver supports only CUDA {driver}: its CUDA cases fail"
         yield Check("torch", "warn", what, "update the NVIDIA driver, or install a torch for an older CUDA")
     else:
         yield Check("torch", "ok", f"{version}, built for {'ROCm' if kind == 'hip' else 'CUDA'} {built}")

@@ -50,7 +50,7 @@ class Recorder:
         sides = {each.side.name: each.side for each in prepared if not each.side.dirty}
         self._sides = {} if session.request.quick else sides
         self._machine = session.machine
-        self._uuids = ", ".join(each.uuid for each in session.gpus)
+        self._uuids = ", ".join(each.uuid for each in session.devices.named)
         self._identities: dict[str, Identity] = {}
         self._recorded = self._store.machine_facts(self._machine.name)
         self._checkout = Checkout(session, prepared)
@@ -77,9 +77,9 @@ class Recorder:
         what, why, fix = lost(self._recorded, facts, round.facts.get("loaded", ()) if usual else ())
         if what:
             raise NoDevice(
-                f"{self._machine.name} is recorded as a machine with {what}, and none is used now",
+                f"{self._machine.name} is recorded as a machine with {what}, but none is used now",
                 why=f"{why}; numbers of the CPU are not filed under a device's",
-                fix=f"{fix}; or --machine NAME for an entry of its own",
+                fix=f"{fix}; or --machine NAME for a separate entry",
             )
         python = str(facts.get("python", "")) or "unknown"
         identity = self._identities.setdefault(round.side, identity_of(self._prepared[round.side], python))
@@ -128,7 +128,9 @@ class Recorder:
         """What of the invoking checkout was not as the commits say, or did not stay as it was."""
         found = self._checkout.warnings()
         if self._unfit:
-            found.append(f"not recorded, because benchmark files had changed by then: {counted(self._unfit, 'round')}")
+            found.append(
+                f"not recorded, because benchmark files changed during the run: {counted(self._unfit, 'round')}"
+            )
         return found
 
     def named(self, side: Side) -> Side:

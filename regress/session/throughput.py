@@ -35,7 +35,7 @@ class Work:
     bytes: float | None
     flops: float | None
     product: str = ""
-    """The matrix product to hold the operations against; empty where that is not known."""
+    """The matrix product to hold the operations against; empty if unknown."""
     time: str = DEVICE_TIME
     """The metric that says how long it took."""
     between: bool = False
@@ -88,7 +88,7 @@ def product_of(case: Case, benchmark: Benchmark | None, precision: object) -> st
     """The matrix product that a case's operations are compared with: "float32", "tf32", "bfloat16", "float16".
 
     By the `dtype` that the benchmark declares, else by the one dtype that its parameters name; float32 is "tf32" where that
-    was allowed. Empty where it is not known: no dtype, two of them, or no word on TF32.
+    was allowed. Empty if unknown: no dtype, two of them, or no word on TF32.
     """
     declared = benchmark.declared.get("dtype") if benchmark is not None else None
     texts = [declared] if isinstance(declared, str) else list(case.params)

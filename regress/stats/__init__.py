@@ -1,7 +1,7 @@
 """Floats in, small frozen dataclasses out; nothing here knows what a benchmark is.
 
     summary         round values of one side -> Summary; ratios of many cases -> their geometric mean
-    welch           round values of two sides -> Welch: ratio, interval, p; what such a test could have seen
+    welch           round values of two sides -> Welch: ratio, interval, p; what such a test could detect
     modes           round values of two sides -> Modes: two levels that both share
     serial          round values of two sides, in order -> how much each is like the one before it
     ratios          ratios of some items to others -> the value of each, by least squares
@@ -9,6 +9,6 @@
     changepoints    values of a history, in order -> the steps between their levels
     segmentation    numbers -> the piecewise constant fit with the least penalised cost
 
-Whatever stands in for the noise of a measurement is taken on logarithms, so a result does not depend on the unit. SciPy
-is imported inside the functions that need a distribution, NumPy inside those that work on whole histories.
+Noise is measured on logarithms, so results do not depend on the unit. SciPy is imported inside
+the functions that need a distribution, NumPy inside those that work on whole histories.
 """

@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     from regress.stats.segmentation import Floats
 
 LEAST = 3
-"""Values that a level has to hold for."""
+"""Values that a level must last for."""
 WINDOW = 3
-"""Neighbours on each side that say what is usual."""
+"""Neighbours on each side that define what is usual."""
 USUAL = 3.0
-"""This many standard deviations from their median still are."""
+"""Values within this many standard deviations of the neighbours' median are usual."""
 LAG, DIFFERENCES = 3, 6
-"""Short series have a shorter lag: as many differences as the lag lie across each step, and most may not."""
+"""Short series have a shorter lag, because as many differences as the lag cross each step, and most must not."""
 PENALTY = 10.0
 REACH = 30
 """Values on each side that a step is tested and sized on: further away the level may have drifted."""
 LEAST_T = 5.0
 ALPHA = 1e-3
-"""A step needs a t of LEAST_T, and where few values tell what is noise, one whose p is below ALPHA."""
+"""A step needs a t of LEAST_T or, if few values show the noise, one whose p is below ALPHA."""
 ALPHA_INTERVAL = 0.05
 QUIETEST = 0.1
 """The noise is at least this share of the smallest step asked for: values that repeat exactly have no noise to estimate."""
 PLACED = 7.35
-"""Where the step may be: places whose fit is worse by less than this many variances, for 95 %. Source: Y. Eo, J. Morley,
+"""Possible places of a step: those whose fit is worse by less than this many variances, for 95 %. Source: Y. Eo, J. Morley,
 "Likelihood-ratio-based confidence sets for the timing of structural breaks", Quantitative Economics 6 (2015)."""
 
 _TO_DEVIATION = 1.4826
@@ -59,7 +59,7 @@ class Step:
     """A change of level. Indices are those of the values given; gaps count."""
 
     index: int
-    """The first value of the new level, as far as can be told."""
+    """The most likely first value of the new level."""
     earliest: int
     latest: int
     """The first value of the new level is among these, with a confidence of 95 %."""
@@ -77,9 +77,9 @@ class Step:
 def changepoints(values: Sequence[float | None], effect: float = 0.02) -> list[Step]:
     """The steps of a series that are at least `effect`, as a relative change (0.02 is 2 %), in order.
 
-    A value that is None, not finite, zero or negative is a gap. Scaling all values changes no place and no ratio;
-    reversing them mirrors the places and inverts the ratios, but for a brief step, which only the end can have. Raises
-    ValueError for an effect that is not above zero.
+    A value that is None, not finite, zero or negative is a gap. Scaling all values changes no place and no ratio; reversing
+    them mirrors the places and inverts the ratios, except for a brief step, which exists only at the end. Raises ValueError if
+    the effect is not above zero.
     """
     import numpy as np
 
@@ -107,7 +107,7 @@ def damped(logs: Floats, quietest: float) -> Floats:
     """The values with outliers moved to USUAL standard deviations from the median of their neighbours.
 
     The standard deviation is that of all distances to such medians, and at least `quietest`. At the ends the neighbours are
-    mirrored. LEAST in a row that lie nearer together than to it stay where they are.
+    mirrored. LEAST values in a row that are closer to each other than to that median stay where they are.
     """
     import numpy as np
 
@@ -122,7 +122,7 @@ def damped(logs: Floats, quietest: float) -> Floats:
 
 
 def _in_a_row(logs: Floats) -> Floats:
-    """Of each value how far LEAST in a row that it is among lie apart, at best."""
+    """For each value, the smallest spread of LEAST values in a row that include it."""
     import numpy as np
 
     runs = np.stack([logs[at : len(logs) - LEAST + 1 + at] for at in range(LEAST)])
@@ -152,12 +152,12 @@ class _Tested:
 
 
 class _Levels:
-    """Damped logarithms, what is noise in them, and the smallest step that is asked for."""
+    """Damped logarithms, their noise, and the smallest step to report."""
 
     def __init__(self, values: Floats, noise: float, effect: float) -> None:
         self.n, self.noise, self.effect = len(values), noise, effect
         self.df_noise = _EFFICIENCY * (self.n - LAG)
-        """Degrees of freedom of the noise, which no variance is taken to lie below."""
+        """Degrees of freedom of the noise, which is the lower limit of any variance."""
         self.center = float(values.mean())
         centered = values - self.center
         self.sums, self.squares = cumulated(centered), cumulated(centered * centered)
@@ -209,7 +209,7 @@ class _Levels:
         ]
 
     def _places(self, low: int, start: int, high: int) -> tuple[int, int]:
-        """The range around `start` in which the step may lie."""
+        """The range around `start` that may contain the step."""
         import numpy as np
 
         gains = gains_between(self.sums, low, high, LEAST)
@@ -222,7 +222,7 @@ class _Levels:
     def brief(self, low: int, logs: Floats) -> list[Step]:
         """The step to a new level that only the last one or two values have; `logs` are the values before damping.
 
-        What it has to exceed is the error of a single value beside a level. Of two values the one nearer to the level speaks.
+        It has to exceed the error of a single value beside a level. Of two values, the one closer to the level counts.
         """
         for count in range(LEAST - 1, 0, -1):
             start = self.n - count

@@ -1,8 +1,8 @@
-"""Two levels that the round values of both sides share: a shift of how often each came up is no change of the levels.
+"""Two levels that the round values of both sides share: a different mixture of them is not a change of the levels.
 
-Some cases have two times, such as 100 us and 113 us by where memory or a process came to lie, and each round draws one. A test
-of means takes another mixture of the two for a change. Asked is which explains the values better: one level a side, as after a
-change of the code, or two levels that both sides share.
+Some cases have two times, such as 100 us and 113 us depending on where memory or a process lies, and each round gets one. A
+test of means mistakes another mixture for a change. This module asks which explains the values better: one level a side, as
+after a change of the code, or two levels that both sides share.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import accumulate
 from regress.stats.summary import exp_or_inf, mean_and_variance
 
 FALSE_POSITIVES = 0.01
-"""How often, at most, normal noise around one level a side is called bimodal: most often where the sides are alike. Where they
+"""How often, at most, normal noise around one level a side is called bimodal: most often if the sides are equal. If they
 differ by two standard deviations it is less than one in a thousand, from six rounds a side on."""
 
 CRITICAL = {
@@ -49,7 +49,7 @@ class Modes:
     head_high: int
     head: int
     ratio: float
-    """Head over base at equal level: what is left of the change once the mixture is allowed for."""
+    """Head over base at equal level: the change without the effect of the mixture."""
 
     @property
     def apart(self) -> float:
@@ -57,12 +57,13 @@ class Modes:
 
 
 def two_modes(base: Sequence[float], head: Sequence[float]) -> Modes | None:
-    """The modes of positive round values; None where two shared levels do not explain them much better than a level a side.
+    """The modes of positive round values; None if two shared levels do not explain them much better than one level a side.
 
-    The statistic is the sum of squares around the mean of each side, over that around two clusters of all values, on
-    logarithms. Clusters are split where that sum is least, and both have to have values of both sides: what only one side
-    shows is its change. Source: L. Engelman and J. A. Hartigan, "Percentage points of a test for clusters", JASA 64 (1969),
-    with means of the sides in place of a common one; the points are by simulation. Below eight values there is no test.
+    The statistic is the sum of squares around the mean of each side, divided by that around two clusters of all values, on
+    logarithms. Clusters are split where that sum is smallest, and both must have values of both sides: a level that only one
+    side shows is a change of that side. Source: L. Engelman and J. A. Hartigan, "Percentage points of a test for clusters",
+    JASA 64 (1969), with means of the sides instead of a common one; the points are from simulation. Below eight values there
+    is no test.
     """
     points = list(CRITICAL)
     place = bisect_right(points, len(base) + len(head))
@@ -109,11 +110,12 @@ def _squares(values: Sequence[float]) -> float:
 
 
 def jumps(differences: Sequence[float]) -> float | None:
-    """How far apart two levels are that processes draw, where the differences of pairs show them: some pairs have both sides
-    at one level, and differ by nothing, the others by the distance, one way and the other. None where they show no such thing.
+    """The distance of two levels that processes draw from, if the differences of pairs show it: in some pairs both sides are
+    at one level and do not differ, in others they differ by the distance, in either direction. None if the pairs do not show
+    this.
 
-    All differences have to lie within a quarter of the distance from where these levels would put them, some in each of the
-    three places, and eight or more there have to be.
+    All differences must lie within a quarter of the distance from where these levels would put them, with some in each of the
+    three places, and there must be at least eight.
     """
     if len(differences) < min(CRITICAL):
         return None

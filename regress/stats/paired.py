@@ -1,11 +1,11 @@
 """A t-test of paired differences: logarithms of ratios in, one a pair; their mean ratio with interval and p out.
 
-The two sides of a pair were measured in turn, so what disturbs one disturbs the other, and the difference of their logarithms
-is free of it. Welch's test on the values of either side would throw that away; on values that are centred by their pair it
-claims 17.6 % at a nominal 5 %, because the halves of a pair mirror each other (six pairs, simulated).
+The two sides of a pair were measured in turn, so a disturbance affects both, and the difference of their logarithms is free of
+it. Welch's test on the values of each side would ignore that; on values centred by their pair it claims 17.6 % at a nominal 5
+%, because the halves of a pair mirror each other (six pairs, simulated).
 
-Now and then a process lies badly in memory, and its pair is off by 10 % while all others agree to 0.2 %. So a fifth of the
-differences is trimmed at either end, from five pairs on. Sources: "Student", "The probable error of a mean", Biometrika 6
+Occasionally a process has an unlucky memory layout, and its pair is off by 10 % while all others agree to 0.2 %. So from five
+pairs on, a fifth of the differences is trimmed at each end. Sources: "Student", "The probable error of a mean", Biometrika 6
 (1908); J. W. Tukey and D. H. McLaughlin, "Less vulnerable confidence and significance procedures for location based on a
 single sample", Sankhya A 25 (1963).
 """
@@ -28,10 +28,10 @@ NORMAL = 1.4826
 
 
 def paired(differences: Sequence[float], confidence: float = 0.95) -> Welch:
-    """What pairs say of the ratio: `differences` are logarithms, of the head over the base. The fields are those of Welch's
-    test.
+    """The ratio that the pairs show: `differences` are logarithms of head over base. The fields are those of Welch's test.
 
-    Without any variance p is 1 for no difference and 0 for one. Raises ValueError for no pairs and for what is not finite.
+    Without any variance p is 1 for no difference and 0 for one. Raises ValueError for no pairs and for values that are not
+    finite.
     """
     if not differences or not all(math.isfinite(each) for each in differences):
         raise ValueError("pairs need finite differences, one at least")

@@ -1,8 +1,8 @@
-"""Two neighbouring values on a level of their own, at the start or in the middle of a series.
+"""Two neighbouring values on their own level, at the start or in the middle of a series.
 
-`changepoints` asks three values of a level, and at the end says of one or two that they are brief. Elsewhere two would be
-taken for outliers of the level around them, however far off they lie: a commit and its fix a day later would never show.
-So a pair is looked for that is alone in its segment: where other values lie as far off, the case scatters, or has two modes.
+`changepoints` requires three values for a level, and calls one or two at the end brief. Elsewhere, two would count as outliers
+of the level around them, however far off they are, and a commit with its fix a day later would never appear. So this module
+looks for a pair that is alone in its segment: if other values are as far off, the case scatters, or has two modes.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from regress.stats.changepoints import LEAST, Step
 from regress.stats.summary import critical_t, exp_or_inf, mean_and_variance
 
 FAR = 10.0
-"""This many standard deviations of the values around them the two lie off. By normal noise it never happens, and noise that
-jumps that far now and then seldom does it twice running, and then never again."""
+"""The two are at least this many standard deviations off the values around them. Normal noise never does that, and noise that
+jumps that far occasionally seldom does so twice in a row and never again."""
 ALIKE = 4.0
-"""How far the two may lie apart, in the same."""
+"""How far apart the two may be, in the same unit."""
 ALONE = 5.0
-"""From where on another value lies off as well."""
+"""From this distance on, another value counts as off as well."""
 AROUND = 6
 """Values of the level around them, at least."""
 ALPHA_INTERVAL = 0.05

@@ -77,9 +77,9 @@ class Intervals:
     starts: Places
     rows: Places
     places: Places
-    """Of each interval, in a row of its own, where it may be split."""
+    """For each interval, in its own row, where it may be split."""
     share: Floats
-    """What lies left of such a place, as a share of the length."""
+    """The part left of such a place, as a share of the length."""
     scale: Floats
 
 

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 FEWEST = 8
-"""Values a side from which on anything can be said."""
+"""Fewest values a side for a result."""
 LEAST, SURE = 0.4, 2.5
-"""What counts: so large, and this many standard deviations of what independent draws give."""
+"""An autocorrelation counts if it is at least this large, and this many standard deviations of independent draws."""
 
 
 def autocorrelation(*sides: Sequence[float]) -> float | None:
-    """Lag-one autocorrelation of positive values around the level of their side, in the order they were measured in; None where
+    """Lag-one autocorrelation of positive values around the level of their side, in the order they were measured in; None if
     one side has too few, or does not vary."""
     if any(len(side) < FEWEST or min(side) <= 0 for side in sides):
         return None
@@ -35,7 +35,7 @@ def autocorrelation(*sides: Sequence[float]) -> float | None:
 
 
 def follows(*sides: Sequence[float]) -> float | None:
-    """The autocorrelation where it is large and no chance; None where it is not."""
+    """The autocorrelation if it is large and not due to chance, else None."""
     found = autocorrelation(*sides)
     deviation = 1 / math.sqrt(sum(map(len, sides)))
     return found if found is not None and found > max(LEAST, SURE * deviation) else None

@@ -1,8 +1,8 @@
-"""Which of two levels values stand on, value by value: the sequential probability ratio test.
+"""Which of two levels values belong to, value by value: the sequential probability ratio test.
 
 Source: A. Wald, "Sequential tests of statistical hypotheses", Annals of Mathematical Statistics 16 (1945). The values scatter
-around one of the levels as Student's t does, with a deviation that was estimated from few values itself; what one value can say
-is clipped besides. An outlier, or a deviation that was estimated too small, must not decide alone.
+around one of the levels as Student's t does, with a deviation that was itself estimated from few values. The evidence of a
+single value is clipped, so an outlier, or a deviation estimated too small, cannot decide alone.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 CLIP = 3.0
-"""At most so much says one value: 20 to 1."""
+"""The most evidence of one value: 20 to 1."""
 TAILS = 8
 """Degrees of freedom that values have at most, however well their deviation is known: rounds have outliers."""
 DAMPED = 3.0
-"""A value this many robust deviations from the others of its group counts as one that is no farther off."""
+"""A value more robust deviations than this from the others of its group counts as one at that distance."""
 _NORMAL = 1.4826
 """From the median of absolute deviations to the standard deviation of normal values."""
 
@@ -43,22 +43,22 @@ def log_likelihood_ratio(
 
 
 def _log1p_square(distance: float, tails: int) -> float:
-    """log(1 + distance² / tails), also where the square is more than a float holds."""
+    """log(1 + distance² / tails), even if the square overflows a float."""
     return math.log1p(distance * distance / tails) if distance < 1e100 else 2 * math.log(distance) - math.log(tails)
 
 
 def values_to_decide(
     low: float, high: float, sd: float, bound: float, freedom: int = TAILS, clip: float = CLIP
 ) -> float:
-    """How many values that stand on a level take the logarithm to the bound."""
+    """How many values at a level move the logarithm to the bound."""
     each = log_likelihood_ratio([high], low, high, sd, freedom, clip)
     return bound / each if each else math.inf
 
 
 def pooled_sd(groups: Iterable[Sequence[float]]) -> tuple[float, int]:
-    """Standard deviation of values around the mean of their own group, and its degrees of freedom; 0.0 where there are none.
+    """Standard deviation of values around the mean of their own group, and its degrees of freedom; 0.0 if there are none.
 
-    What stands far out is damped: one value in fifty that is ten deviations off would make the others seem twice as noisy.
+    Outliers are damped: one value in fifty that is ten deviations off would make the others seem twice as noisy.
     """
     groups = [group for group in groups if len(group) > 1]
     freedom = sum(map(len, groups)) - len(groups)

@@ -26,24 +26,24 @@ class Summary:
 
 
 def median(values: Sequence[float]) -> float:
-    """The median of finite values, which is finite too: the sum of two may be too large for a float, their lower one is not."""
+    """The median of finite values, which is finite too, even where the sum of the middle two would overflow."""
     found = statistics.median(values)
     return found if math.isfinite(found) else statistics.median_low(values)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The least of the values that so large a share of them does not exceed; of 20 or fewer the largest at 0.95."""
+    """The smallest value that at least this share of the values does not exceed; for 20 or fewer, the largest at 0.95."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
 def summarize(values: Sequence[float], confidence: float = 0.95) -> Summary:
     """Centre, confidence interval and spread of finite values, which are taken as independent draws.
 
-    Positive values are summarised on their logarithms: the centre is the geometric mean, the interval is Student's t for
-    the mean of the logarithms, carried back. If any value is zero or negative, centre and interval are those of the plain
-    mean, and the spread is the standard deviation relative to the centre (infinite around a centre of zero). Values that
-    are all the same are their own centre and interval, to the last bit. Raises ValueError for no values, for values that
-    are not finite and for a confidence outside 0 to 1.
+    Positive values are summarised on their logarithms: the centre is the geometric mean, the interval is Student's t for the
+    mean of the logarithms, transformed back. If any value is zero or negative, centre and interval are those of the plain
+    mean, and the spread is the standard deviation relative to the centre (infinite around a centre of zero). If all values are
+    equal, they are exactly the centre and interval. Raises ValueError for no values, for values that are not finite and for a
+    confidence outside 0 to 1.
     """
     _check(values, confidence)
     least = min(values)
@@ -74,7 +74,7 @@ def geomean(ratios: Sequence[float], confidence: float = 0.95) -> Summary:
 def mean_and_variance(values: Sequence[float]) -> tuple[float, float]:
     """Mean and unbiased variance (0.0 for one value) of finite values, the same for every order of them.
 
-    Sums are exactly rounded and taken from the smallest value, so that equal values have a variance of exactly zero.
+    Sums are exactly rounded and relative to the smallest value, so equal values have a variance of exactly zero.
     """
     origin, n = min(values), len(values)
     shift = math.fsum((value - origin) / n for value in values)

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from regress.stats.summary import Summary, critical_t, exp_or_inf, mean_and_variance
 
 POWER = 0.9
-"""Probability with which a change has to be found to count as one that could have been found."""
+"""A change counts as detectable if it would be found with this probability."""
 
 
 @dataclass(frozen=True)
 class Welch:
-    """Head against base. All but `ratio` are None where a side has fewer than two values: there is no test then."""
+    """Head against base. All but `ratio` are None if a side has fewer than two values: there is no test then."""
 
     ratio: float
     """Geometric mean of head over geometric mean of base."""
@@ -73,21 +73,21 @@ def smallest_significant(standard_error: float, df: float, alpha: float) -> floa
 
 
 def error_with(rounds: int, base: Summary, head: Summary) -> tuple[float, float]:
-    """The standard error of the log ratio, with its degrees of freedom, if each side had this many rounds that scatter as these
-    do."""
+    """The standard error of the log ratio, with its degrees of freedom, if each side had `rounds` rounds that scatter like
+    these."""
     return math.hypot(base.spread, head.spread) / math.sqrt(rounds), 2.0 * (rounds - 1)
 
 
 def min_detectable(
     standard_error: float, df: float, threshold: float, *, alpha: float = 0.05, floor: float = 0.0, power: float = POWER
 ) -> float:
-    """The true ratio from which on the rule "significant, and estimated above 1 + `threshold`" finds a change.
+    """The smallest true ratio at which the rule "significant, and estimated above 1 + `threshold`" finds a change.
 
-    It finds one where the estimated log ratio exceeds L = max(ln(1 + threshold), ln(1 + floor), critical t · standard
-    error). The estimate is taken as normal around the truth with the standard error observed, so the rule succeeds with
-    probability `power` at a true log ratio of L + z(power) · standard error. With a power above one half this lies above
-    the threshold for any standard error above zero, and is the threshold for none. `floor` is the smallest absolute
-    difference that counts, as a share of the base.
+    It finds one if the estimated log ratio exceeds L = max(ln(1 + threshold), ln(1 + floor), critical t · standard error). The
+    estimate is taken as normal around the truth with the observed standard error, so the rule succeeds with probability
+    `power` at a true log ratio of L + z(power) · standard error. With a power above one half, this is above the threshold for
+    any positive standard error, and equal to it for zero. `floor` is the smallest absolute difference that counts, as a share
+    of the base.
     """
     from scipy.special import ndtri
 

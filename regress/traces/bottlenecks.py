@@ -1,7 +1,7 @@
-"""The operations that take the most time: what holds each of them back, and what to try.
+"""The operations that take the most time: what limits each of them, and what to try.
 
-What is said rests on what was seen, in this order: where the time of the span went; how much work the program declared, against
-what the device could do; which kernels ran. Where none of them tells, it is unknown, and the advice is how to find out.
+The answer uses, in this order: where the time of the span went; the work that the program declared, compared with the device's
+peak; which kernels ran. If none of them shows the limit, it is unknown, and the advice says how to find out.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ MEMORY = re.compile(
     r"elementwise|reduce|softmax|norm|copy|cat|index|gather|scatter|fill|memset|transpose|permute|embedding|dropout|sort|scan",
     re.IGNORECASE,
 )
-"""Words in the names of kernels. What does many operations on each byte is held back by arithmetic, the rest by memory."""
+"""Words in the names of kernels. Kernels with many operations on each byte are limited by arithmetic, the rest by memory."""
 
 ADVICE = {
     "overhead": (
-        "fuse small operations: torch.compile, or one kernel in place of several",
+        "fuse small operations: torch.compile, or one kernel instead of several",
         "capture the sequence once as a CUDA graph and replay it",
         "take out what waits for the device: .item(), .cpu(), print of a tensor, synchronize",
         "give each call more work: a larger batch",
@@ -37,7 +37,7 @@ ADVICE = {
         "copy less: a narrower dtype, or only what is needed",
     ),
     "memory": (
-        "fuse it with its neighbours, so that the data passes memory once",
+        "fuse it with its neighbours, so the data passes memory once",
         "use a narrower dtype: bfloat16 or float16 halve the bytes of float32",
         "work in place, and keep tensors contiguous",
     ),
@@ -48,17 +48,17 @@ ADVICE = {
     ),
     "host": (
         "move it to the device, or vectorise it",
-        "do it beside the device's work: another thread or process, prefetching",
+        "overlap it with the device's work: another thread or process, prefetching",
     ),
     "unknown": (
-        "tell how much work it is: profile(name, bytes=..., flops=...)",
-        "let the device's time be broken down: CUPTI has to be there, and no other profiler attached",
+        "declare its work: profile(name, bytes=..., flops=...)",
+        "enable the breakdown: it needs CUPTI, and no other profiler attached",
     ),
 }
 
 
 def bottlenecks(operations: Iterable[Operation], limits: Mapping[str, float], top: int = 5) -> tuple[Bottleneck, ...]:
-    """The operations with the most time of their own, the largest first."""
+    """The operations with the most self time, the largest first."""
     largest = sorted(operations, key=lambda each: (-each.self_s, each.operation))[:top]
     return tuple(_bottleneck(each, limits) for each in largest)
 
@@ -110,7 +110,7 @@ def _by_kernels(operation: Operation) -> tuple[str, str] | None:
 
 
 def _why_unknown(operation: Operation) -> str:
-    return "its kernels do not tell" if operation.kernels else "neither its kernels nor its amount of work are known"
+    return "its kernels do not show it" if operation.kernels else "neither its kernels nor its amount of work are known"
 
 
 def _percent(share: float) -> str:

@@ -1,7 +1,7 @@
-"""What holds a call or a kernel back: memory, arithmetic, launching, or latency; how near that limit is, and what to try.
+"""What limits a call or a kernel: memory, arithmetic, launching, or latency; how close it is to that limit, and what to try.
 
-Two sources: declared work over the ceilings that were measured on the device (`Throughput`), or the counters of Nsight Compute.
-A share of a measured ceiling is of what a large copy or product reaches; the profiler's are of what the chip could do at most.
+Two sources: declared work over the ceilings that were measured on the device (`Throughput`), or the counters of Nsight
+Compute. A share of a measured ceiling refers to a large copy or product; the profiler's shares refer to the chip's peak.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from regress.traces.names import is_simple
 from regress.units import format_percent
 
 NEAR = 0.6
-"""From this share of a limit on, it is the limit that holds back; below it for both, waiting does."""
+"""From this share of a limit on, it is the limit; if both are below, latency is."""
 IDLE = 0.5
-"""Of a call, from which on launching holds it back."""
+"""Idle share of a call from which on it is launch-bound."""
 LOW_OCCUPANCY = 0.25
 
 FEWER_BYTES = "move fewer bytes: fuse it with its neighbours, use a smaller dtype, write nothing that is read only once"
@@ -34,11 +34,11 @@ FEWER_IN_CACHES = (
 )
 FEWER_LAUNCHES = "launch less: fuse kernels, capture a CUDA graph, give a call more to do"
 NO_WAITING = "let the host run ahead: nothing in a call may wait for the device (.item(), .cpu(), printing a tensor)"
-MORE_AT_ONCE = "have more in flight: larger blocks of work a thread, asynchronous loads, more warps"
+MORE_AT_ONCE = "keep more in flight: more work a thread, asynchronous loads, more warps"
 
 
 def of_call(totals: Totals, throughput: Throughput | None = None) -> Bound:
-    """What holds a whole call back. `throughput` is its declared work over the ceilings, where it declares any."""
+    """What limits a whole call. `throughput` is its declared work over the ceilings, if it declares any."""
     idle = totals.idle_s / totals.span_s if totals.span_s > 0 else 0.0
     if idle >= IDLE:
         advice = NO_WAITING if totals.synchronizations else FEWER_LAUNCHES
@@ -47,7 +47,7 @@ def of_call(totals: Totals, throughput: Throughput | None = None) -> Bound:
 
 
 def of_throughput(throughput: Throughput | None) -> Bound:
-    """What holds work back that says how many bytes and operations it takes."""
+    """What limits work whose bytes and operations are declared."""
     memory = throughput.share_of_copy if throughput else None
     compute = throughput.share_of_matmul if throughput else None
     if memory is None and compute is None:
@@ -64,7 +64,7 @@ def of_throughput(throughput: Throughput | None) -> Bound:
 
 
 def of_metrics(metrics: KernelMetrics) -> Bound:
-    """What holds a kernel back, by what Nsight Compute has counted."""
+    """What limits a kernel, by the counters of Nsight Compute."""
     memory, compute = metrics.memory_throughput, metrics.compute_throughput
     if memory is None:
         memory = metrics.dram_throughput

@@ -1,4 +1,4 @@
-"""A timeline of a case's calls -> CallProfile: all that is told of it."""
+"""A timeline of a case's calls -> CallProfile."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ GAPS = 5
 LEAST_GAP_S = 100e-9
 """Shorter ones are the clock's resolution."""
 SLOWED = 1.5
-"""Times a call takes under the profiler, from which on that is said."""
+"""Slowdown of a call under the profiler from which on a note mentions it."""
 
 
 def call_profile(
     case: Case, timeline: Timeline, mark: str, call_s: float, rate: Callable[[float], Throughput | None]
 ) -> CallProfile:
-    """What the timeline comes to. `mark` is the name of the ranges around the calls, `call_s` what one takes without the
-    profiler, and `rate` turns the seconds that the device is busy for a call into its throughput."""
+    """The profile of the timeline. `mark` is the name of the ranges around the calls, `call_s` the time of one without the
+    profiler, and `rate` turns the busy seconds of a call into its throughput."""
     found = totals.totals(timeline)
     kernels = totals.by_kernel(timeline)
     copies = totals.by_copy(timeline)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from regress.model import Cause, Confidence, Explanation, KernelDiff, KernelUse
-from regress.traces.change import Change
+from regress.traces.change import OrientedChange
 from regress.traces.names import fills, is_simple, on_tensor_cores, precision, short
 from regress.units import format_bytes, format_change, format_number, format_time
 
@@ -29,13 +29,13 @@ _ORDER: dict[Confidence, int] = {"high": 0, "medium": 1, "low": 2}
 
 
 def causes(found: Explanation, threshold: float) -> tuple[Cause, ...]:
-    """The causes that can be told, the likeliest first. `threshold` is the relative change of a time that counts."""
-    forth = Change(found, True, threshold)
+    """The recognized causes, the most likely first. `threshold` is the relative change of a time that counts."""
+    forth = OrientedChange(found, True, threshold)
     back = forth.turned()
     return (*_told(forth), *_told(back)) if forth.more() else (*_told(back), *_told(forth))
 
 
-def _told(change: Change) -> list[Cause]:
+def _told(change: OrientedChange) -> list[Cause]:
     told = [cause for cause in (rule(change) for rule in RULES) if cause is not None]
     return sorted(told, key=lambda cause: _ORDER[cause.confidence])
 
@@ -43,7 +43,7 @@ def _told(change: Change) -> list[Cause]:
 # -- rules ---------------------------------------------------------------------------------------------------------------
 
 
-def _synchronization(change: Change) -> Cause | None:
+def _synchronization(change: OrientedChange) -> Cause | None:
     before, after = change.found.syncs
     if after - before < MOST:
         return None
@@ -59,7 +59,7 @@ def _synchronization(change: Change) -> Cause | None:
     return Cause("synchronization", text, "high" if small else "medium")
 
 
-def _memset(change: Change) -> Cause | None:
+def _memset(change: OrientedChange) -> Cause | None:
     sets = [each for each in change.found.copies if each.head and _is_set(each.head)]
     filled = [each for each in change.new if each.head and fills(each.head.name)]
     found = [each for each in (*sets, *filled) if _came(each)]
@@ -76,7 +76,7 @@ def _memset(change: Change) -> Cause | None:
     return Cause("memset", text, _sure(change.share(part_s)))
 
 
-def _copies(change: Change) -> Cause | None:
+def _copies(change: OrientedChange) -> Cause | None:
     found = [
         each
         for each in change.found.copies
@@ -90,7 +90,7 @@ def _copies(change: Change) -> Cause | None:
     return Cause("copies", f"{text}: {use.name}, {format_bytes(use.bytes)} a call{_within(use)}", "high")
 
 
-def _fusion(change: Change) -> Cause | None:
+def _fusion(change: OrientedChange) -> Cause | None:
     """One or a few kernels that are not simple became more launches, of simple ones mostly."""
     gone = [each.base for each in change.gone if each.base]
     new = [each.head for each in change.new if each.head and not fills(each.head.name)]
@@ -109,8 +109,8 @@ def _fusion(change: Change) -> Cause | None:
     return Cause("fusion", text, "high" if len(simple) >= max(FEW, MOST * len(new)) else "medium")
 
 
-def _added(change: Change) -> Cause | None:
-    """Kernels that took nobody's place; around a wait others run on the host, which is for that rule to tell."""
+def _added(change: OrientedChange) -> Cause | None:
+    """Kernels that replaced no other; around a wait, others run on the host, which another rule covers."""
     waits = abs(change.found.syncs[1] - change.found.syncs[0]) >= MOST
     new = [each.head for each in change.new if each.head and not fills(each.head.name)]
     part_s = sum(use.seconds for use in new)
@@ -124,7 +124,7 @@ def _added(change: Change) -> Cause | None:
     return Cause("added kernel", text, "high")
 
 
-def _precision(change: Change) -> Cause | None:
+def _precision(change: OrientedChange) -> Cause | None:
     """A product, or an attention, on another path of the hardware."""
     for before, after in _changed_paths(change):
         if change.share(after.seconds - before.seconds) < SOME:
@@ -153,7 +153,7 @@ def _precision(change: Change) -> Cause | None:
     return None
 
 
-def _replaced(change: Change) -> Cause | None:
+def _replaced(change: OrientedChange) -> Cause | None:
     if _precision(change):
         return None
     for before, after in _changed_paths(change):
@@ -161,12 +161,12 @@ def _replaced(change: Change) -> Cause | None:
             continue
         one, other = (before, after) if change.grew else (after, before)
         return Cause(
-            "replaced kernel", f"{short(other.name)} runs in place of {short(one.name)}{_within(after)}", "medium"
+            "replaced kernel", f"{short(other.name)} runs instead of {short(one.name)}{_within(after)}", "medium"
         )
     return None
 
 
-def _changed_paths(change: Change) -> list[tuple[KernelUse, KernelUse]]:
+def _changed_paths(change: OrientedChange) -> list[tuple[KernelUse, KernelUse]]:
     """Kernels of one operator that were replaced, one by one, or one by several: then with the longest of them."""
     pairs = [(each.base, each.head) for each in change.found.kernels if each.kind in ("replaced", "slower", "faster")]
     found = [(base, head) for base, head in pairs if base and head and base.name != head.name]
@@ -178,7 +178,7 @@ def _changed_paths(change: Change) -> list[tuple[KernelUse, KernelUse]]:
     return sorted(found, key=lambda pair: pair[0].seconds - pair[1].seconds)
 
 
-def _clock(change: Change) -> Cause | None:
+def _clock(change: OrientedChange) -> Cause | None:
     """Everything slower by one ratio, with as much to do as before."""
     pairs = [(each.base, each.head) for each in change.found.kernels]
     same = [(base, head) for base, head in pairs if base and head and base.shapes == head.shapes]
@@ -194,7 +194,7 @@ def _clock(change: Change) -> Cause | None:
     return Cause("clock", text, "medium")
 
 
-def _slower(change: Change) -> Cause | None:
+def _slower(change: OrientedChange) -> Cause | None:
     if _clock(change):
         return None
     for each in change.found.kernels:
@@ -218,7 +218,7 @@ def _slower(change: Change) -> Cause | None:
     return None
 
 
-def _host(change: Change) -> Cause | None:
+def _host(change: OrientedChange) -> Cause | None:
     """Only the idle time grew, the device does what it did, and the host does not wait for it more often."""
     kinds = {each.kind for each in (*change.found.kernels, *change.found.copies)}
     same_work = (
@@ -235,7 +235,7 @@ def _host(change: Change) -> Cause | None:
     return Cause("host", text, _sure(found.idle_s / smaller_s) if smaller_s > 0 else "high")
 
 
-RULES: tuple[Callable[[Change], Cause | None], ...] = (
+RULES: tuple[Callable[[OrientedChange], Cause | None], ...] = (
     _synchronization,
     _memset,
     _copies,

@@ -1,4 +1,4 @@
-"""The difference of two profiles as the rules look at it: turned so that what they look for is what the head has more of."""
+"""The difference of two profiles for the rules, oriented so that they look for what the head has more of."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _OPPOSITE: dict[DiffKind, DiffKind] = {
 
 
 @dataclass(frozen=True)
-class Change:
-    """An explanation turned so that the rules find what the head has more of, and whether it is the true head."""
+class OrientedChange:
+    """An explanation oriented so that the rules find what the head has more of, and whether it is the true head."""
 
     found: Explanation
     grew: bool
@@ -41,7 +41,8 @@ class Change:
         return [each for each in self.found.kernels if each.kind == "gone"]
 
     def more(self) -> bool:
-        """Whether the head takes more: on the device where that changed, for a profiler slows down the host; else in all."""
+        """Whether the head takes more: on the device if that changed, because a profiler slows down the host; otherwise in
+        total."""
         rows = (*self.found.kernels, *self.found.copies)
         before = sum(each.base.seconds for each in rows if each.base)
         after = sum(each.head.seconds for each in rows if each.head)
@@ -49,7 +50,7 @@ class Change:
             return after > before
         return self.found.difference_s >= 0
 
-    def turned(self) -> Change:
+    def turned(self) -> OrientedChange:
         """The other way round."""
         found = self.found
         turned = replace(

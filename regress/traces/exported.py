@@ -22,20 +22,20 @@ REPORTS = (".nsys-rep", ".qdrep", ".qdstrm", ".ncu-rep")
 ENDINGS = (*REPORTS, ".sqlite", ".csv")
 
 _HEAD = 1 << 20
-"""Bytes at the start of a file that tell what it is: a program may print before ncu does."""
+"""How many bytes at the start of a file identify it: a program may print before ncu does."""
 _NCU = re.compile(r'^("ID",|==PROF== |==ERROR== )', re.MULTILINE)
 _NSYS_STATS = re.compile(r"\bTotal Time \(|\bTotal \([KMG]?B\)|^Processing \[", re.MULTILINE)
 
 NOT_TOLD = Bound(
     "unknown",
     None,
-    "a recording of Nsight Systems does not tell how near a kernel comes to what the device can do",
+    "a recording of Nsight Systems does not show how close a kernel gets to the device's limits",
     "measure its kernels one by one: regress profile CASE --ncu, or ncu",
 )
 
 
 def kind_of(path: Path) -> Kind:
-    """What exported the file. Raises ProfileError where it cannot be read."""
+    """The tool that exported the file. Raises ProfileError if it cannot be read."""
     if path.suffix in REPORTS:
         return "report"
     try:
@@ -69,7 +69,7 @@ def _decoded(data: bytes) -> str:
 
 
 def of_timeline(case: Case, whole: Timeline, mark: str) -> CallProfile:
-    """What a recording comes to: a call, where ranges of that name mark calls, else the whole program."""
+    """The profile in a recording: of a call if ranges of that name mark calls, else of the whole program."""
     marked = any(each.name == mark for each in whole.ranges)
     timeline = between(whole, mark) if marked else whole
     found = call_profile(case, timeline, mark, 0.0, lambda seconds: None)
@@ -78,7 +78,7 @@ def of_timeline(case: Case, whole: Timeline, mark: str) -> CallProfile:
 
 
 def of_stats(case: Case, stats: Stats) -> CallProfile:
-    """What the sums of a recording come to. When anything ran is not in them, so that nothing is known of the idle time."""
+    """The profile in the sums of a recording. They do not say when anything ran, so idle time is unknown."""
     kernels_s, copies_s = (fsum(each.total_s for each in totals) for totals in (stats.kernels, stats.copies))
     waits = [each for each in stats.api_calls if is_sync(each.name)]
     waiting_s = fsum(each.total_s for each in waits)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 Interval = tuple[float, float]
-"""Start and end; nothing where the end is not after the start."""
+"""Start and end; nothing if the end is not after the start."""
 
 
 def union(intervals: Iterable[Interval]) -> list[Interval]:
@@ -42,7 +42,7 @@ def intersection(left: list[Interval], right: list[Interval]) -> list[Interval]:
 
 
 def without(left: list[Interval], right: list[Interval]) -> list[Interval]:
-    """What is in the first union and not in the second."""
+    """The part of the first union outside the second."""
     if not left:
         return []
     return intersection(left, complement(right, left[0][0], left[-1][1]))

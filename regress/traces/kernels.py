@@ -1,8 +1,8 @@
 """The kernel difference: the kernels of two timelines matched one to one, and where the difference of a call's time went.
 
-Kernels match by name; what is left, by name without template arguments, if both were launched for the same operator; then by
-the operator and shapes they were launched for, and then by their place between kernels that did match. These last two pair
-only as many with as many: where one kernel became five, it is gone and five are new, which says more than a pair and four.
+Kernels match by name; the rest by name without template arguments, if both were launched for the same operator; then by the
+operator and shapes they were launched for, and then by their place between matched kernels. The last two only pair equal
+numbers: if one kernel became five, it is gone and five are new, which is clearer than one pair and four new ones.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _kind(base: KernelUse, head: KernelUse, how: Matched, threshold: float) -> D
 def match(
     base: list[KernelUse], head: list[KernelUse], by_name_only: bool = False
 ) -> tuple[list[Pair], list[KernelUse], list[KernelUse]]:
-    """Pairs, and what is left of either side. Each kernel is in one pair at most; both lists are in order of launch."""
+    """Pairs, and the rest of either side. Each kernel is in at most one pair; both lists are in order of launch."""
     pairs: list[Pair] = []
     left, right = list(base), list(head)
 
@@ -135,7 +135,7 @@ def _pairs(
 
 
 def _places(base: Sequence[KernelUse], head: Sequence[KernelUse], pairs: list[Pair]) -> dict[int, Hashable]:
-    """Of each kernel without a partner, the pairs before and after it, in the order of its own side."""
+    """For each kernel without a partner, the pairs before and after it, in the order of its own side."""
     number = {id(use): index for index, (one, other, _) in enumerate(pairs) for use in (one, other)}
     places: dict[int, Hashable] = {}
     for uses in (base, head):

@@ -24,13 +24,14 @@ MEANS = (
     "l2_hit_rate",
     "waves",
 )
-"""Of the launches of a kernel, what is averaged. The rest is the same for all of them."""
+"""The metrics of a kernel's launches that are averaged. The rest is the same for all of them."""
 
 
 def metered(case: Case, launches: Iterable[KernelMetrics], calls: int = 0) -> Metered:
-    """What the launches of this many calls come to; of an export, where it is not known of how many, in all.
+    """The sum of the launches of `calls` calls; for an export, if their number is unknown, in all.
 
-    Launches of a kernel with another grid or block do other work, and are a kernel of their own."""
+    Launches of a kernel with another grid or block do other work, and count as a separate kernel.
+    """
     groups: dict[tuple[object, ...], list[KernelMetrics]] = {}
     for each in launches:
         key = (each.kernel, each.grid, each.block, each.registers, each.shared_bytes)
@@ -43,7 +44,7 @@ def metered(case: Case, launches: Iterable[KernelMetrics], calls: int = 0) -> Me
 
 
 def _labels(kernels: Sequence[KernelMetrics]) -> list[str]:
-    """As short as tells them apart; with the grid where one kernel is launched in several."""
+    """As short as possible while unique; with the grid if one kernel is launched with several."""
     names, told = Counter(each.kernel for each in kernels), labels(each.kernel for each in kernels)
     return [told[each.kernel] + (f" on {each.grid}" if names[each.kernel] > 1 else "") for each in kernels]
 

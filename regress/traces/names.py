@@ -1,7 +1,8 @@
-"""Names of kernels, as compilers and libraries make them, and what their words tell.
+"""Names of kernels, as compilers and libraries make them, and what their words mean.
 
-Nothing in a profile says in what precision a product was computed, or whether on tensor cores, but the names of the libraries'
-kernels do. What they do not tell stays open: it is a hint, never a measurement."""
+A profile does not record in what precision a product was computed, or whether on tensor cores, but the names of the libraries'
+kernels show it. If they do not, it stays unknown: the name is a hint, never a measurement.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _SAY_NOTHING = {
     *("void", "bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double", "Half", "BFloat16"),
     *("const", "true", "false", "operator", "lambda", "instance", "TensorIterator", "TensorIteratorBase"),
 }
-"""Of themselves they do not tell what a kernel does."""
+"""Words that do not show what a kernel does."""
 MOST_WORDS = 3
 _CLOSES = {")": "(", "]": "[", "}": "{", ">": "<"}
 
@@ -32,17 +33,18 @@ _CLOSES = {")": "(", "]": "[", "}": "{", ">": "<"}
 def short(name: str) -> str:
     """The name alone: `void at::native::f<float, 4>(int, T)` -> `at::native::f`.
 
-    Template arguments, the return type, parameters and anonymous namespaces go. A name that has none of these stays; of a
-    wrapper that is the same for every kernel in it, what it wraps is told."""
+    Removes template arguments, the return type, parameters and anonymous namespaces. A name without any of these is returned
+    as it is; for a wrapper that is the same for every kernel in it, the wrapped kernel is named.
+    """
     found = _bare(name)
     argument = name.partition(f"{found}<")[2] if found in _WRAPPERS else ""
     return short(argument) if argument else found
 
 
 def labels(names: Iterable[str]) -> dict[str, str]:
-    """The short name of each; where several have the same, with the words of its arguments that tell it from the others:
-    `at::native::elementwise_kernel<…CUDAFunctor_add…>`. What such a kernel does stands there alone, and its whole name is too
-    long for a table. Names that no words tell apart stay whole."""
+    """The short name of each; if several are equal, with the words of its arguments that distinguish it:
+    `at::native::elementwise_kernel<…CUDAFunctor_add…>`. Only these words show what such a kernel does, and its full name is
+    too long for a table. Names that no words distinguish stay whole."""
     alike: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         alike.setdefault(short(name), []).append(name)
@@ -50,7 +52,7 @@ def labels(names: Iterable[str]) -> dict[str, str]:
 
 
 def _told_apart(told: str, names: list[str]) -> dict[str, str]:
-    """First by what the words of functions and functors tell, then by types and numbers too."""
+    """Distinguish first by the words of functions and functors, then by types and numbers too."""
     found = dict.fromkeys(names, told)
     kept: dict[str, set[str]] = {name: set() for name in names}
     for spoken in (True, False):
@@ -70,11 +72,6 @@ def _told_apart(told: str, names: list[str]) -> dict[str, str]:
 
 def _speaks(word: str) -> bool:
     return re.fullmatch(r"T?\d+", word) is None and word not in _SAY_NOTHING
-
-
-def function_name(name: str) -> str:
-    """The function without namespaces: what profilers select kernels by."""
-    return _bare(name).rpartition("::")[2]
 
 
 def _bare(name: str) -> str:
@@ -103,7 +100,7 @@ def _bare(name: str) -> str:
 
 
 def _close(open_brackets: list[str], letter: str, arrow: bool) -> None:
-    """A `>` may be a comparison or part of an arrow: only one that is open as a bracket is closed."""
+    """A `>` may be a comparison or part of an arrow, so it closes only an open bracket."""
     opening = _CLOSES[letter]
     if letter == ">":
         if not arrow and open_brackets[-1:] == ["<"]:
@@ -133,7 +130,7 @@ _PRECISIONS = (
 
 
 def is_simple(name: str) -> bool:
-    """Whether it is one of the kernels of which an unfused program consists: element by element, a reduction, a copy."""
+    """Whether it is a typical kernel of an unfused program: elementwise, a reduction, a copy."""
     return _SIMPLE.search(name) is not None
 
 
@@ -143,12 +140,12 @@ def fills(name: str) -> bool:
 
 
 def on_tensor_cores(name: str) -> bool | None:
-    """Whether a product runs on tensor cores; None where the name does not tell."""
+    """Whether a product runs on tensor cores; None if the name does not show it."""
     if _NO_TENSOR_CORES.search(name):
         return False
     return True if _TENSOR_CORES.search(name) else None
 
 
 def precision(name: str) -> str:
-    """The word for what the factors are: TF32, bfloat16, float16, float8, float64, float32; empty where the name has none."""
+    """The word for what the factors are: TF32, bfloat16, float16, float8, float64, float32; empty if the name has none."""
     return next((word for word, pattern in _PRECISIONS if pattern.search(name)), "")

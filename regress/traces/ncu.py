@@ -1,7 +1,8 @@
-"""What Nsight Compute prints with `--csv`, read into KernelMetrics: the pages `raw` and `details`.
+"""Nsight Compute: the commands that run a program under it and print its report, and its output with `--csv`, read into
+KernelMetrics: the pages `raw` and `details`.
 
-The raw page has a column for each metric, a row of units, and then a row for each kernel; the details page a row for each
-kernel and metric. Lines of the profiler (`==PROF==`) and of the application may stand before and between; numbers have
+The raw page has a column for each metric, a row of units, and then a row for each kernel; the details page has a row for each
+kernel and metric. Lines of the profiler (`==PROF==`) and of the application may come before and between; numbers have
 thousands separators, and units that fit their size.
 """
 
@@ -9,11 +10,12 @@ from __future__ import annotations
 
 import csv
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from regress.errors import ProfileError
 from regress.model import KernelMetrics
-from regress.traces.names import short
 from regress.traces.timeline import Size3
 
 Values = Mapping[tuple[str, str], float]
@@ -61,7 +63,7 @@ _ROW = re.compile(r'"\d+",')
 
 
 def read(text: str, source: str = "the output of ncu") -> tuple[KernelMetrics, ...]:
-    """The launches, in the order in which they were profiled. Raises ProfileError: `source` is what it is said of."""
+    """The launches, in the order in which they were profiled. Raises ProfileError, which names `source`."""
     found: dict[tuple[str, ...], tuple[dict[str, str], dict[tuple[str, str], float]]] = {}
     for row, metrics in _rows(text, source):
         key = tuple(row.get(name, "") for name in ("Process ID", "ID"))
@@ -102,7 +104,7 @@ def _rows(text: str, source: str) -> Iterator[tuple[dict[str, str], list[tuple[s
 
 
 def _complete(fields: list[str], columns: list[str]) -> bool:
-    """Whether a row has what it must have; in rows of the details page, what says of rules is left off where there is none."""
+    """Whether a row has all required fields; rows of the details page omit the rule columns if there is no rule."""
     return len(fields) == len(columns) or (
         "Metric Value" in columns and columns.index("Metric Value") < len(fields) < len(columns)
     )
@@ -153,16 +155,6 @@ def _metrics(row: Mapping[str, str], values: Values) -> KernelMetrics:
     )
 
 
-def of_kernel(metrics: Sequence[KernelMetrics], name: str) -> KernelMetrics | None:
-    """Those of the longest launch of the kernel that a timeline calls so; None where it was not profiled.
-
-    The tools spell types and namespaces differently, so what counts is the short name without namespaces: kernels that differ
-    in template arguments alone are not told apart."""
-    wanted = short(name).rpartition("::")[2]
-    found = [each for each in metrics if short(each.kernel).rpartition("::")[2] == wanted]
-    return max(found, key=lambda each: each.duration_s or 0.0, default=None)
-
-
 def _first(values: Values, names: tuple[str, ...], dimension: str) -> float | None:
     return next((values[name, dimension] for name in names if (name, dimension) in values), None)
 
@@ -191,19 +183,19 @@ def failure(text: str, source: str = "ncu") -> ProfileError:
         return ProfileError(
             "ncu may not read the GPU's performance counters (ERR_NVGPUCTRPERM)",
             why="the driver keeps them for administrators",
-            fix="run it as root, or set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module and load it anew",
+            fix="run it as root, or set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module and reload it",
         )
     if "No kernels were profiled" in text:
         return ProfileError(
             "ncu has profiled no kernel",
-            why="none was launched in the profiled range, or none has a name that was asked for",
+            why="no kernel was launched in the profiled range, or none has a selected name",
             fix="profile without a filter of names, and see that the profiled range holds the calls",
         )
     if is_of_the_machine(text):
         return ProfileError(
             f"ncu cannot reach the GPU's counters: {said[1] if said else 'the profiler does not start'}",
             why="the driver is older than this ncu, or the container or virtual machine hides the counters",
-            fix="run it on the host itself, or with an ncu of the driver's age",
+            fix="run it on the host itself, or with an ncu as old as the driver",
         )
     if said:
         return ProfileError(f"ncu failed: {said[1]}", fix="run the command by hand to see the rest of its output")
@@ -212,3 +204,54 @@ def failure(text: str, source: str = "ncu") -> ProfileError:
         why='no line starts with "ID"',
         fix="export a report with: ncu --import FILE.ncu-rep --csv --page raw",
     )
+
+
+SECTIONS = ("SpeedOfLight", "ComputeWorkloadAnalysis", "MemoryWorkloadAnalysis", "LaunchStats", "Occupancy")
+"""Sections rather than metrics: their metrics fit the chip, where a name that a chip lacks is an error."""
+PLACES = ("/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
+"""Where installers put it without putting it on the path."""
+
+_KERNEL = re.compile(r'^==PROF== Profiling "(.+?)"', re.MULTILINE)
+
+
+def find(places: Sequence[str] = PLACES) -> str:
+    """The installed ncu, the one on the path or else the newest. Raises ProfileError."""
+    on_path = shutil.which("ncu")
+    if on_path is not None:
+        return on_path
+    found = [path for place in places for path in sorted(Path("/").glob(place.lstrip("/")), key=_version)]
+    if not found:
+        raise ProfileError(
+            "Nsight Compute is not installed here: there is no ncu",
+            why="it comes with the CUDA toolkit, not with the driver",
+            fix="install it (package nsight-compute), or put its folder on PATH",
+        )
+    return str(found[-1])
+
+
+def _version(path: Path) -> list[int]:
+    return [int(each) for each in re.findall(r"\d+", str(path))]
+
+
+def record(program: Sequence[str], report: Path, *, ncu: str, launch_count: int) -> list[str]:
+    """The arguments that profile a program with its child processes and write the report.
+
+    The clock is left alone, as in every measurement: ncu would set it to its base. Everything between cudaProfilerStart and
+    cudaProfilerStop is profiled, at most `launch_count` launches.
+    """
+    options = ["--export", str(report), "--force-overwrite", "--target-processes", "all"]
+    options += ["--clock-control", "none", "--profile-from-start", "off", "--launch-count", str(launch_count)]
+    for section in SECTIONS:
+        options += ["--section", section]
+    return [ncu, *options, *program]
+
+
+def show(report: Path, *, ncu: str) -> list[str]:
+    """The arguments that print the raw page of a report."""
+    return [ncu, "--import", str(report), "--csv", "--page", "raw", "--print-units", "base", "--rename-kernels", "no"]
+
+
+def kernel_of(line: str) -> str | None:
+    """The kernel that ncu says it is profiling, if that is what it says."""
+    said = _KERNEL.match(line)
+    return said[1] if said else None

@@ -20,11 +20,11 @@ from regress.traces.timeline import (
     Copy,
     CopyKind,
     E,
-    Event,
     HostEvent,
     Launch,
-    Range,
+    MarkedRange,
     Sync,
+    TimedEvent,
     Timeline,
     is_sync,
     plain_api_name,
@@ -64,7 +64,7 @@ _MEMORIES = ("Pageable", "Pinned", "Device", "Array", "Managed", "Device Static"
 _HOST_WAITS = {1: "cudaEventSynchronize", 3: "cudaStreamSynchronize", 4: "cudaDeviceSynchronize"}
 """Kinds of synchronization in which the host waits; in kind 2 a stream waits for an event."""
 _PROCESS = ~0xFFFFFF
-"""A thread's number in the export holds that of its process in the higher bits."""
+"""A thread's number in the export contains that of its process in the higher bits."""
 
 
 def read(path: Path) -> Timeline:
@@ -113,7 +113,7 @@ def unreadable(path: Path) -> ProfileError:
             why="the tool that recorded it lacks its importer",
             fix="make a report of it with QdstrmImporter of a full installation, and export that",
         )
-    return ProfileError(f"{path} is no SQLite file", why="it was exported as something else", fix=_export(path))
+    return ProfileError(f"{path} is not an SQLite file", why="it was exported as something else", fix=_export(path))
 
 
 def _export(path: Path) -> str:
@@ -132,7 +132,9 @@ class _Export:
         self._tables = {str(row[0]) for row in tables}
         if not self._tables & {*_EXPECTED, STRINGS, GRAPHS}:
             raise ProfileError(
-                f"{path} is no export of Nsight Systems", why="it has none of its tables", fix=f"record with: {RECORD}"
+                f"{path} is not an export of Nsight Systems",
+                why="it has none of its tables",
+                fix=f"record with: {RECORD}",
             )
         self._strings = {row["id"]: str(row["value"]) for row in self._rows(STRINGS)}
         self._origin = self._first_start()
@@ -146,7 +148,7 @@ class _Export:
             Sync(each.name, each.start_s, each.duration_s, each.thread) for each in api_calls if is_sync(each.name)
         ]
         ranges = _ordered(list(self._ranges()))
-        everything: list[Event] = [*launches, *copies, *api_calls, *ranges]
+        everything: list[TimedEvent] = [*launches, *copies, *api_calls, *ranges]
         return Timeline(
             start_s=0.0,
             end_s=max(each.end_s for each in everything),
@@ -242,11 +244,11 @@ class _Export:
             if name is not None:
                 yield Sync(name, *self._times(row))
 
-    def _ranges(self) -> Iterator[Range]:
+    def _ranges(self) -> Iterator[MarkedRange]:
         for row in self._rows(RANGES):
             text = _get(row, "text") or self._strings.get(_get(row, "textId"), "")
             if text and row["start"] is not None and _get(row, "end") is not None:
-                yield Range(text, *self._times(row), thread=_thread(row))
+                yield MarkedRange(text, *self._times(row), thread=_thread(row))
 
     def _overheads(self) -> Iterator[HostEvent]:
         for row in self._rows(OVERHEADS):

@@ -1,7 +1,7 @@
-"""What `nsys stats --format csv` prints, read into totals: kernels, copies by direction, and API calls.
+"""The output of `nsys stats --format csv`, read into totals: kernels, copies by direction, and API calls.
 
-Reports may stand one after the other in one text, each under a title, or alone in a file. Times are in nanoseconds unless
-`--timeunit` said otherwise; the unit is in the name of the column.
+A text may contain several reports, each under a title; a file may contain one. Times are in nanoseconds unless `--timeunit`
+said otherwise; the unit is in the name of the column.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TOTAL = re.compile(r"Total Time \((ns|nsec|us|usec|ms|msec|s|sec)\)")
 _SIZE = re.compile(r"Total \((B|KB|MB|GB)\)")
 _SCALES = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "s": 1.0, "B": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 _COUNTS = {"Instances": KERNELS, "Count": COPIES, "Operations": COPIES, "Num Calls": API_CALLS}
-"""The column that counts -> the report that has it. Other reports share these columns, but then there is a title."""
+"""The count column -> the report that has it. Other reports share these columns, but then there is a title."""
 _OLD_TITLES = {"gpukernsum": KERNELS, "gpukerngbsum": SIZED_KERNELS, "gpumemtimesum": COPIES, "cudaapisum": API_CALLS}
 
 
@@ -71,9 +71,10 @@ class _Table:
 
 
 def read(text: str, source: str = "the output of nsys stats") -> Stats:
-    """The totals in one report, or in several. Raises ProfileError where none of the three is there.
+    """The totals in one or several reports. Raises ProfileError if none of the three is present.
 
-    `source` is what it is said of; a file's name that holds that of its report stands for a title."""
+    `source` is named in errors; a file's name that contains that of its report serves as a title.
+    """
     tables: dict[str, _Table] = {}
     title, table = _title(source), None
     for number, line in enumerate(text.splitlines(), 1):
@@ -113,7 +114,7 @@ def _header(line: str, title: str) -> _Table | None:
 
 
 def _add(table: _Table, line: str, source: str, number: int) -> bool:
-    """Add a row; False for a line that is none. Raises ProfileError for one that breaks off."""
+    """Add a row; False if the line is not a row. Raises ProfileError for a truncated one."""
     fields = _fields(line)
     if not fields or not re.fullmatch(r"[\d.,]+", fields[0]):
         return False

@@ -1,7 +1,7 @@
-"""Exports as rounds: a run of a program is one round of each of its operations, whatever number of entries it has.
+"""Exports as rounds: a run of a program is one round of each of its operations, whatever its number of entries.
 
-Entries of one process are alike in allocator, code layout and clocks, so they are samples and no rounds. The value of a round
-is the median of its entries' times. Entries of one operation with unlike details (`size=1024`) are different cases.
+Entries of one process share allocator, code layout and clocks, so they are samples, not rounds. The value of a round is the
+median of its entries' times. Entries of one operation with different details (`size=1024`) are different cases.
 """
 
 from __future__ import annotations

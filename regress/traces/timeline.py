@@ -17,7 +17,7 @@ TO_HOST: CopyKind = "device to host"
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class TimedEvent:
     """Something that took time."""
 
     name: str
@@ -30,7 +30,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceWork(Event):
+class DeviceWork(TimedEvent):
     """Something that the device did because the host asked for it."""
 
     device: int = 0
@@ -38,7 +38,7 @@ class DeviceWork(Event):
     correlation: int | None = None
     """Ties it to the ApiCall that asked for it; the kernels of a CUDA graph share one."""
     operators: tuple[str, ...] = ()
-    """The operators it was asked for in, the outermost first; empty where nothing recorded operators."""
+    """The operators that requested it, the outermost first; empty if no operators were recorded."""
     shapes: str = ""
     """Shapes of the outermost operator's arguments, as they were recorded."""
     dtypes: str = ""
@@ -56,7 +56,7 @@ class Launch(DeviceWork):
     shared_bytes: int | None = None
     """A block, static and dynamic."""
     occupancy: float | None = None
-    """Share of the warps that could be there, as the profiler estimates it (0.5 is half); None where it cannot."""
+    """Estimated share of the possible warps (0.5 is half); None if the profiler has no estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Copy(DeviceWork):
 
 
 @dataclass(frozen=True, slots=True)
-class HostEvent(Event):
+class HostEvent(TimedEvent):
     """Something that a thread of the host did."""
 
     thread: int = 0
@@ -98,7 +98,7 @@ class Operator(HostEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Range(HostEvent):
+class MarkedRange(HostEvent):
     """What the program itself marked: an annotation of torch.profiler, an NVTX range."""
 
 
@@ -128,12 +128,12 @@ class Timeline:
     syncs: tuple[Sync, ...] = ()
     api_calls: tuple[ApiCall, ...] = ()
     operators: tuple[Operator, ...] = ()
-    ranges: tuple[Range, ...] = ()
+    ranges: tuple[MarkedRange, ...] = ()
     allocations: tuple[Allocation, ...] = ()
     overheads: tuple[HostEvent, ...] = ()
-    """What the profiler itself did meanwhile: asking for buffers, writing them out. It is in the times of what it held up."""
+    """The profiler's own work: requesting buffers, writing them out. It is included in the times of the work it delayed."""
     device: str = ""
-    """Name of the device that did the work, where it is recorded."""
+    """Name of the device that did the work, if recorded."""
     gaps_in_record: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -170,11 +170,11 @@ def is_sync(api_name: str) -> bool:
 
 # -- one range of it -----------------------------------------------------------------------------------------------------
 
-E = TypeVar("E", bound=Event)
+E = TypeVar("E", bound=TimedEvent)
 
 
 def when_asked(timeline: Timeline) -> Callable[[DeviceWork], float]:
-    """Takes work of the device, and returns when the host asked for it; where that is not recorded, when it started."""
+    """Takes work of the device and returns when the host requested it or, if that was not recorded, when it started."""
     asked = {each.correlation: each.start_s for each in timeline.api_calls if each.correlation is not None}
 
     def asked_s(work: DeviceWork) -> float:
@@ -185,11 +185,12 @@ def when_asked(timeline: Timeline) -> Callable[[DeviceWork], float]:
 
 
 def between(timeline: Timeline, mark: str, skip: int = 0) -> Timeline:
-    """The part of a timeline that the ranges of that name cover, one call each, with the work that was asked for in them.
+    """The part of a timeline that the ranges of that name cover, one call each, with the work requested in them.
 
-    `skip` leaves out that many calls at the start: in the first ones, profilers ask for their buffers. The part starts when the
-    device is done with what was asked for before, or is at work for these calls beside it. Work whose API call is not recorded
-    counts by its own start. Raises KeyError where no such range is left."""
+    `skip` leaves out that many calls at the start, in which profilers request their buffers. The part starts when the device
+    has finished earlier work, or has begun work for these calls. Work whose API call was not recorded counts by its own start.
+    Raises KeyError if no such range is left.
+    """
     marks = sorted((each for each in timeline.ranges if each.name == mark), key=lambda each: each.start_s)[skip:]
     if not marks:
         raise KeyError(mark)

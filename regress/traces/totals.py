@@ -1,4 +1,4 @@
-"""What a timeline comes to. Sums are of one call, in seconds; pure functions, one question each."""
+"""The totals of a timeline. Sums are per call, in seconds; pure functions, one question each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from math import fsum
 from regress.model import ApiUse, Bottleneck, Gap, KernelUse, MemoryUse, OperatorUse, PartUse, Totals
 from regress.traces.intervals import Interval, complement, intersection, length, union, without
 from regress.traces.names import labels, short
-from regress.traces.timeline import Copy, DeviceWork, Event, HostEvent, Launch, Timeline, when_asked
+from regress.traces.timeline import Copy, DeviceWork, HostEvent, Launch, TimedEvent, Timeline, when_asked
 
 LARGEST_GAPS = 20
 
@@ -46,11 +46,11 @@ def host_busy(timeline: Timeline) -> list[Interval]:
     return without(at_work, _union(timeline, timeline.syncs))
 
 
-def _union(timeline: Timeline, events: Iterable[Event]) -> list[Interval]:
+def _union(timeline: Timeline, events: Iterable[TimedEvent]) -> list[Interval]:
     return intersection(union((each.start_s, each.end_s) for each in events), [(timeline.start_s, timeline.end_s)])
 
 
-def _sum(events: Iterable[Event]) -> float:
+def _sum(events: Iterable[TimedEvent]) -> float:
     return fsum(each.duration_s for each in events)
 
 
@@ -118,7 +118,7 @@ def by_api_call(timeline: Timeline) -> tuple[ApiUse, ...]:
 
 
 def by_operator(timeline: Timeline) -> tuple[OperatorUse, ...]:
-    """The operators, the one with the most time of its own on the device first, then on the host."""
+    """The operators, ordered by self time on the device, then on the host."""
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0] * 6)
     inner_s = _time_inside(timeline)
     for index, each in enumerate(timeline.operators):
@@ -207,7 +207,7 @@ def _before(events: Sequence[HostEvent], end: float) -> Sequence[HostEvent]:
 
 
 def memory(timeline: Timeline) -> MemoryUse | None:
-    """None where no allocation was recorded: profile_memory was off, or there was none."""
+    """None if no allocation was recorded, because profile_memory was off or there was none."""
     found = [each for each in timeline.allocations if each.on_device]
     if not found:
         return None
@@ -220,7 +220,7 @@ def memory(timeline: Timeline) -> MemoryUse | None:
 
 
 def bottleneck(timeline: Timeline, call: Totals | None = None) -> Bottleneck | None:
-    """None where neither device nor operators were recorded. Work side by side may have shares of more than one in all.
+    """None if neither device nor operators were recorded. Work side by side may have shares of more than one in all.
 
     `call` is what the shares are of, if not of the calls as they were recorded: a call without the profiler."""
     call = call or totals(timeline)

@@ -1,19 +1,21 @@
-"""Rounds of a history -> Series and their ChangePoints, and what of that somebody should look at.
+"""Rounds of a history -> Series and their ChangePoints, and which of them need attention.
 
-past        what is recorded of a project's commits, read a benchmark at a time
-renames     benchmarks that went on under another name
+past        the recorded results of a project's commits, read a benchmark at a time
+renames     benchmarks that continue under another name
 series      recorded rounds of many commits -> Series
-correction  values of a series without what the machine did to them
+correction  values of a series without the machine's effect, by windows in turn
+cards       values as the mean card of a model would read them, by commits measured on several cards
 changes     the change points of a Series, and which of them are worth an alert
+confirmations  changes confirmed by pairs of commits measured in turn
 anchors     commits measured again: a machine that moved
-gating      which series speak for their cases, and which of their changes
+gating      which series and changes count for their cases
 shifts      many unrelated benchmarks that moved at one commit: was it the machine?
-manner      whether something was measured otherwise where it moved
-breakages   which cases gave numbers and give none any more
-drift       what the steps since a release add up to
-events      all of that over the recorded commits of a project, and what of it nobody knew before
+manner      whether something was measured differently where it moved
+breakages   cases that stopped giving numbers
+drift       the sum of all steps since a release
+events      all of that over the recorded commits of a project, and what is new
 
-Of two commits `regress.compare` judges, whose tests and rule are used here.
+`regress.compare` judges two commits; its tests and rule are used here.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ An anchor that moved between then and now shows that the machine did; `drifting`
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -34,6 +32,8 @@ class Again(NamedTuple):
     beside: str
     now: tuple[float, ...]
     runs: tuple[str, ...] = ()
+    cards: tuple[str, ...] = ()
+    """Those that it was measured on."""
 
 
 class Anchors:
@@ -52,7 +52,7 @@ class Anchors:
             sha = each.recorded.commit_sha
             for series in series_of([(sha, [each.recorded])], settings):
                 of_name = self._again.setdefault(series.case.name, {})
-                again = Again(sha, each.beside, series.rounds[0], series.runs.get(0, ()))
+                again = Again(sha, each.beside, series.rounds[0], series.runs.get(0, ()), series.cards.get(0, ()))
                 of_name.setdefault(key_of(series), []).append(again)
 
     def of(self, name: str) -> Mapping[Key, Sequence[Again]]:
@@ -64,10 +64,9 @@ class Anchors:
         return [(key, each) for key, each in self._confirmed.items() if key[1].partition("(")[0] == name]
 
     def changes_of(self, series: Series) -> tuple[ChangePoint, ...]:
-        """The change points of the series; see `with_confirmations` and `with_anchors`."""
-        found = changes_of(series, self._settings)
+        """The change points of the series, with what was confirmed of them; see `with_anchors`."""
         known = self._confirmed.get((series.machine, str(series.case), series.metric.name), ())
-        found = with_confirmations(found, series, known) if known else found
+        found = changes_of(series, self._settings, known)
         again = self.of(series.case.name).get(key_of(series), ())
         if not found or not again or series.corrected:  # then what the machine did is out of it already
             return found
@@ -79,63 +78,19 @@ def key_of(series: Series) -> Key:
 
 
 def anchors_of(series: Series, found: Iterable[Again]) -> tuple[Anchor, ...]:
-    """The anchors of one series, with what they were when they were new; those of commits without a result then are none."""
+    """The anchors of one series, with what they were when they were new; those of commits without a result then are none, nor
+    are those that another card has measured then: that they are apart says nothing of the machine."""
     then = _by_commit(series)
-    return tuple(Anchor(sha, beside, then[sha], now, runs) for sha, beside, now, runs in found if then.get(sha))
+    cards = {series.commits[place]: its for place, its in series.cards.items()}
+    return tuple(
+        Anchor(sha, beside, then[sha], now, runs)
+        for sha, beside, now, runs, own in found
+        if then.get(sha) and cards.get(sha, own) == own
+    )
 
 
 def _by_commit(series: Series) -> dict[str, tuple[float, ...]]:
     return {series.commits[place]: rounds for place, rounds in zip(series.at, series.rounds, strict=True)}
-
-
-def with_confirmations(
-    found: Sequence[ChangePoint], series: Series, known: Sequence[Confirmation]
-) -> tuple[ChangePoint, ...]:
-    """The change points, with what two commits that were measured in turn and moved the same way say of them.
-
-    Within the range that may be to blame they leave what lies between them, if they have most of the change. On the sides of a
-    tentative one, with no other change point between them, they confirm it.
-    """
-    place = {sha: at for at, sha in enumerate(series.commits)}
-    starts = [0, *(place[each.first] for each in found), len(place)]
-    done = list(found)
-    for at, point in enumerate(found, 1):
-        low, high = place[point.good], place[point.blamed[-1]]
-        told: list[tuple[int, float, Confirmation]] = []
-        for each in known:
-            base, head = place.get(each.base, -1), place.get(each.head, -1)
-            inside = low <= base < head <= high and head - base < high - low and _has_most_of(point, each)
-            around = starts[at - 1] <= base <= low and high <= head < starts[at + 1] and point.state == "tentative"
-            if each.verdict is point.moved and (inside or around):
-                told.append((base - head, each.date, each))
-        if told:
-            nearest = max(told, key=lambda each: each[:2])[2]
-            done[at - 1] = _confirmed(point, nearest, series.commits, place)
-    return tuple(done)
-
-
-def _confirmed(point: ChangePoint, by: Confirmation, commits: Sequence[str], place: Mapping[str, int]) -> ChangePoint:
-    low, high = max(place[point.good], place[by.base]), min(place[point.blamed[-1]], place[by.head])
-    return replace(
-        point,
-        first=commits[min(max(place[point.first], low + 1), high)],
-        good=commits[low],
-        blamed=tuple(commits[low + 1 : high + 1]),
-        state="confirmed" if point.state == "tentative" else point.state,
-        reasons=(*point.reasons, _confirmed_words(by)),
-    )
-
-
-def _has_most_of(point: ChangePoint, each: Confirmation) -> bool:
-    if not point.ratio or not each.ratio:
-        return point.ratio == each.ratio
-    return abs(math.log(each.ratio)) >= abs(math.log(point.ratio)) / 2
-
-
-def _confirmed_words(each: Confirmation) -> str:
-    day = time.strftime("%Y-%m-%d", time.localtime(each.date))
-    size = f", {_signed(each.ratio)}" if each.ratio is not None else ""
-    return f"confirmed by {each.command} of {each.base[:8]} {each.head[:8]} on {day}{size}"
 
 
 def with_anchors(
@@ -218,7 +173,7 @@ def _move(anchor: Anchor, settings: Settings) -> Welch | None:
 
 
 def _against(anchor: Anchor, settings: Settings) -> Welch | None:
-    """An anchor's values of now against those of then; None where there is no ratio of them."""
+    """An anchor's values of now against those of then; None if there is no ratio of them."""
     if not anchor.then or not anchor.now or min(*anchor.then, *anchor.now) <= 0:
         return None
     return welch(anchor.then, anchor.now, settings.confidence)

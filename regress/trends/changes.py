@@ -14,19 +14,20 @@ from dataclasses import replace
 
 from regress.compare.circumstances import bimodal, disturbances, together
 from regress.compare.rule import Rule
-from regress.model import ChangePoint, Series, Settings, Verdict, Way
-from regress.stats.changepoints import LEAST, Step, changepoints
+from regress.model import ChangePoint, Confirmation, Series, Settings, Verdict, Way
+from regress.stats.changepoints import LEAST, REACH, Step, changepoints
 from regress.stats.modes import Modes, two_modes
 from regress.stats.pairs import pairs
 from regress.stats.summary import median, summarize
+from regress.trends.confirmations import with_confirmations
 
 
-def changes_of(series: Series, settings: Settings) -> tuple[ChangePoint, ...]:
-    """The change points of a series in the order of its commits.
+def changes_of(series: Series, settings: Settings, known: Sequence[Confirmation] = ()) -> tuple[ChangePoint, ...]:
+    """The change points of a series in the order of its commits, with what is known of pairs that were measured in turn.
 
     They are listed from `settings.change_threshold` on, or from the threshold of the series where that is smaller. What is no
     claim in a check is none here: where circumstances speak against a time of the device, its change is not large. From and to
-    zero there is no ratio, and the rule of a check decides.
+    zero there is no ratio, and the rule of a check decides. What several cards have seen is tentative until a pair confirms it.
     """
     rule = series_rule(series, settings)
     effect = min(settings.change_threshold, rule.threshold)
@@ -45,6 +46,8 @@ def changes_of(series: Series, settings: Settings) -> tuple[ChangePoint, ...]:
             changes = [_of_modes(each, step, values, rule) for each, step in zip(changes, steps, strict=True)]
         if series.conditions:
             changes = _undisturbed(changes, [step.index for step in steps], places, series, settings)
+        over = _cards_over([step.index for step in steps], places, series)
+        changes = _confirmed(changes, over, series, known)
         changes = _undoing(_passed(_recovered(changes, rule), [steps.index(each) for each in passing]), rule)
         found += zip((places[step.index] for step in steps), changes, strict=True)
     return tuple(each for _, each in sorted(found, key=lambda pair: pair[0]))
@@ -90,6 +93,45 @@ def _passed(found: list[ChangePoint], starts: Sequence[int]) -> list[ChangePoint
         for index in (at, at + 1):
             found[index] = replace(found[index], state="recovered", recovered_by=back)
     return found
+
+
+# -- several cards -------------------------------------------------------------------------------------------------------
+
+
+OVER = "seen over"
+
+
+def _cards_over(starts: Sequence[int], places: Sequence[int], series: Series) -> list[int]:
+    """How many cards it takes for the levels before and after each step; one where it has measured all of them."""
+    if not series.factors:
+        return [1 for _ in starts]
+    borders, counts = [0, *starts, len(places)], []
+    for low, start, high in zip(borders, starts, borders[2:], strict=False):
+        own = [set(series.cards.get(at, ())) for at in places[max(low, start - REACH) : min(high, start + REACH)]]
+        counts.append(1 if set.intersection(*own) else len(set.union(*own)))
+    return counts
+
+
+def _confirmed(
+    found: Sequence[ChangePoint], over: Sequence[int], series: Series, known: Sequence[Confirmation]
+) -> list[ChangePoint]:
+    """The changes, by how many cards each takes, with what pairs that were measured in turn say. A model of what cards add may
+    be wrong, and a pair needs none: without one, what was seen over several cards is tentative."""
+    doubtful = [
+        replace(each, state="tentative") if cards > 1 else each for each, cards in zip(found, over, strict=True)
+    ]
+    done = list(with_confirmations(doubtful, series, known)) if known else doubtful
+    for at, cards in enumerate(over):
+        if cards > 1 and done[at] is doubtful[at]:
+            done[at] = replace(
+                done[at], reasons=(*done[at].reasons, f"{OVER} {cards} cards, and not yet in turn on one")
+            )
+    return done
+
+
+def why_tentative(point: ChangePoint) -> str:
+    """Why a tentative change is not sure."""
+    return next((each for each in point.reasons if each.startswith(OVER)), "too few results at the new level")
 
 
 # -- two modes -----------------------------------------------------------------------------------------------------------

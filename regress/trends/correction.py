@@ -1,8 +1,9 @@
-"""Values of a history, corrected for what the machine did to them.
+"""Values of a history, corrected for who measured them: one solution of all ratios that are free of it.
 
 What the host's clock reads of one and the same code moves by 15 % from night to night. Commits whose windows were taken in turn
 were measured in the same minute on the same core, and their ratio is free of it. All such ratios of a history together say how
-its commits stand to each other.
+its commits stand to each other. `cards` does the same with what several cards of a kind have read. Where a metric has pairs,
+they alone count: they are free of the card too.
 """
 
 from __future__ import annotations
@@ -45,6 +46,24 @@ def links_of(at: int, rounds: Iterable[Round]) -> dict[str, list[Link]]:
     return found
 
 
+class Placed(NamedTuple):
+    """Where an item lies: the logarithm of its value over that of the item `to`, which is the last one that ratios link it
+    with, and the standard error against those that it is compared with directly."""
+
+    log: float
+    to: int
+    error: float
+
+
+def placed(ratios: Sequence[Ratio]) -> dict[int, Placed]:
+    """By item, of all that stand in a ratio."""
+    weights: dict[int, float] = {}
+    for each in ratios:
+        for item in (each.item, each.to):
+            weights[item] = weights.get(item, 0.0) + each.weight
+    return {item: Placed(log, last, weights[item] ** -0.5) for item, (log, last) in values_from(ratios).items()}
+
+
 def corrected(
     links: Sequence[Link], values: Mapping[int, float], ways: Mapping[int, Way], places: Mapping[str, int]
 ) -> dict[int, Corrected]:
@@ -55,9 +74,5 @@ def corrected(
         for each in links
         if (other := places.get(each.commit, -1)) in values and each.at in values and ways[each.at] == ways[other]
     ]
-    weights: dict[int, float] = {}
-    for each in ratios:
-        for at in (each.item, each.to):
-            weights[at] = weights.get(at, 0.0) + each.weight
-    found = {at: values[last] * exp_or_inf(log) for at, (log, last) in values_from(ratios).items()}
-    return {at: Corrected(value, weights[at] ** -0.5) for at, value in found.items() if 0 < value < math.inf}
+    found = ((at, values[its.to] * exp_or_inf(its.log), its.error) for at, its in placed(ratios).items())
+    return {at: Corrected(value, error) for at, value, error in found if 0 < value < math.inf}

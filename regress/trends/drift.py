@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from regress.compare.draft import ALSO_GATING
-from regress.compare.sessions import Draws, draws_of
+from regress.compare.evidence import Draws, draws_of
 from regress.model import Anchor, Comparison, Series, Settings, Verdict
 from regress.stats.summary import summarize
 from regress.stats.welch import Welch, welch
@@ -101,7 +101,9 @@ class Rounds(NamedTuple):
 
 def _taken(series: Series, own: Sequence[int]) -> Rounds:
     """The rounds of these items of the columns."""
-    found = [(value, run) for each in own for value, run in zip(series.rounds[each], _runs(series, each), strict=True)]
+    found = [
+        (value, run) for each in own for value, run in zip(series.curve_rounds[each], _runs(series, each), strict=True)
+    ]
     return Rounds(*zip(*found, strict=True))
 
 

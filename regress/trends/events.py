@@ -24,6 +24,7 @@ from regress.model import (
 )
 from regress.project import Project
 from regress.trends import Anchors, anchor_check, anchors_of, breakages_of, key_of, numberless, past_of
+from regress.trends.cards import CardLevel, Read, card_levels, read_by
 from regress.trends.changes import lacking
 from regress.trends.gating import gating, that_gate
 from regress.trends.manner import Manners
@@ -40,13 +41,15 @@ class Events:
     """Which of the changes are one event."""
     numberless: frozenset[Case] = frozenset()
     """What has never given a number and fails: no event, as nothing has stopped."""
+    cards: tuple[CardLevel, ...] = ()
+    """Of kinds of which several cards have measured: how they stand to each other."""
     lacking: Mapping[Case, int] = field(default_factory=dict)
     """Of each case that has numbers, how many results it lacks before a change of what it is about can be told."""
 
 
-def events_on(project: Project, line: Sequence[Commit], names: Collection[str], machine: str | None) -> Events:
-    """The change points of these benchmarks on a machine, or on all, over the commits of `line`, in what gates, and what gives
-    no number any more. What is acknowledged says so."""
+def events_on(project: Project, line: Sequence[Commit], names: Collection[str] | None, machine: str | None) -> Events:
+    """The change points of these benchmarks on a machine, each None for all, over the commits of `line`, in what gates, and
+    the cases that stopped giving numbers. Acknowledged ones say so."""
     config = project.config
     entries = review(project, Side("head", line[-1], "")) if line else None
     past = past_of(config.results_dir, project.cache, line, config.settings, machine)
@@ -55,12 +58,14 @@ def events_on(project: Project, line: Sequence[Commit], names: Collection[str], 
     found: list[Changed] = []
     broken: list[Breakage] = []
     never: set[Case] = set()
+    read: list[Read] = []
     newest: dict[Case, tuple[int, int]] = {}
     for name in past.names:
-        if name not in names:
+        if names is not None and name not in names:
             continue
         every = past.series(name)
         never |= numberless(every)
+        read += read_by(every)
         stopped = breakages_of(every, line)
         broken += entries.of_breakages(stopped) if entries is not None else stopped
         for series in every:
@@ -77,12 +82,13 @@ def events_on(project: Project, line: Sequence[Commit], names: Collection[str], 
         tuple(sorted(found, key=lambda each: place[each.point.first])),
         tuple(sorted(broken, key=lambda each: place[each.first.sha])),
         numberless=frozenset(never),
+        cards=tuple(card_levels(read, config.settings)),
         lacking={case: lacks for case, (_, lacks) in newest.items()},
     )
 
 
 def events_in(
-    project: Project, histories: Sequence[Sequence[Commit]], names: Collection[str], machine: str | None
+    project: Project, histories: Sequence[Sequence[Commit]], names: Collection[str] | None, machine: str | None
 ) -> Events:
     """The same of several histories, which have a part in common: what began in that is told once, as the first has it."""
     first, *others = [events_on(project, each, names, machine) for each in histories]
@@ -93,6 +99,7 @@ def events_in(
             (*first.breakages, *(each for each in found.breakages if each.first.sha not in known)),
             numberless=(first.numberless - found.lacking.keys()) | (found.numberless - first.lacking.keys()),
             lacking={**found.lacking, **first.lacking},
+            cards=first.cards or found.cards,
         )
         known.update(each.sha for each in history)
     return first
@@ -107,6 +114,14 @@ def by_history(
         own = {each.sha for each in history} - known
         known |= own
         yield history, [each for each in changes if each.point.first in own]
+
+
+def with_shifts(project: Project, histories: Sequence[Sequence[Commit]], found: Events) -> Events:
+    """The same, with those of the changes that are one event."""
+    shifts = [
+        each for history, own in by_history(found.changes, histories) for each in shifts_in(project, history, own)
+    ]
+    return replace(found, shifts=tuple(shifts))
 
 
 def _changed(series: Series, point: ChangePoint, commits: dict[str, Commit]) -> Changed:

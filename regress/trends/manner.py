@@ -1,4 +1,4 @@
-"""Whether a case was measured otherwise from one commit to the next: what no level is told apart by, and may be what moved.
+"""Whether a case was measured differently from one commit to the next: what no level is told apart by, and may be what moved.
 
 What makes values incomparable (driver, protocol, what the author declares) splits a series already. This is the rest: how many
 calls a sample spans, how many samples there are, how long a round lasts.
@@ -32,7 +32,7 @@ class Manners:
         parameters, joined by ", "."""
         before, after = (self._rounds(machine, environment, sha).get(case) for sha in commits)
         found = differences(before, after, metric) if before is not None and after is not None else []
-        return f"measured otherwise: {', '.join(found)}" if found else ""
+        return f"measured differently: {', '.join(found)}" if found else ""
 
     def _rounds(self, machine: str, environment: str, sha: str) -> Mapping[tuple[str, str], Round]:
         key = machine, environment, sha

@@ -30,7 +30,7 @@ class Unknown:
     files: tuple[Place, ...]
 
 
-class Trace(NamedTuple):
+class BenchmarkTrace(NamedTuple):
     """Which results there are of a benchmark."""
 
     files: str
@@ -91,13 +91,13 @@ class Past:
         found = last_definition(self._recorded(name), name)
         return replace(found, asv=dict(self._archive.benchmarks.get(name, {}))) if found is not None else None
 
-    def trace(self, name: str) -> Trace:
+    def trace(self, name: str) -> BenchmarkTrace:
         """Which results there are of the benchmark, without a look at what they say."""
         names = (*self._old_names[name], name)
         files, newest = self._files(reduce(or_, map(self._archive.sources_of, names)))
         found = hashlib.sha256(files + self._begun[newest])
         found.update(repr([self._archive.benchmarks.get(each) for each in names]).encode(errors="surrogatepass"))
-        return Trace(found.hexdigest()[:24], self.commits[newest])
+        return BenchmarkTrace(found.hexdigest()[:24], self.commits[newest])
 
     def _files(self, sources: frozenset[int]) -> tuple[bytes, int]:
         """What stands for those of the sources that count, and the place of the newest commit among theirs. Most benchmarks

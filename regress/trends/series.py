@@ -1,4 +1,4 @@
-"""Recorded rounds of many commits to Series: one for each case and metric on one machine, device and environment."""
+"""Recorded rounds of many commits to Series: one for each case and metric on one machine, kind of device and environment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress, repeat
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from regress.compare.circumstances import conditions
 from regress.compare.draft import DEVICE_METRICS
@@ -33,9 +33,10 @@ from regress.model import (
     metric_of,
 )
 from regress.stats.summary import median
+from regress.trends.cards import Kind, Reading, cards_of, kind_of, readings_of
 from regress.trends.correction import Link, corrected, links_of
 
-SPLITTING = ("driver", "cuda", "torch", "cupy", "jax", "triton", "numpy")
+SPLITTING = ("driver", "power_limit_w", "clock_limit_hz", "cuda", "torch", "cupy", "jax", "triton", "numpy")
 """Facts of a process that levels are not compared across."""
 FACTS = ("gpu", "gpu_uuid", "installed", "throttled", "sm_clock_hz", "foreign_processes", *SPLITTING)
 """Facts of a round that a series is made of, by which rounds of a commit are pooled, or that speak against a change."""
@@ -76,6 +77,8 @@ class _Case:
     """By metric and commit: which run of regress each value is of."""
     links: dict[str, list[Link]] = field(default_factory=dict)
     """By metric: what is known of its commits against others with which they took windows in turn."""
+    readings: dict[str, list[Reading]] = field(default_factory=dict)
+    """By metric: what each card has read, in whatever way."""
     about: tuple[int, Metric | None] = (-1, None)
     """What the case is about, as far as the last failed result tells, and at which commit that was."""
 
@@ -85,27 +88,24 @@ class _Case:
             self.about = place, about
 
 
-def series_of(
-    history: Sequence[tuple[str, Sequence[Recorded]]], settings: Settings, by: Literal["uuid", "model"] = "uuid"
-) -> tuple[Series, ...]:
+def series_of(history: Sequence[tuple[str, Sequence[Recorded]]], settings: Settings) -> tuple[Series, ...]:
     """All series of a history: commits with what is recorded of each, the oldest first, also those without results.
 
-    `by` says whether two cards of one model are two devices. Failed rounds and impossible values are sorted out as in a check;
-    a commit with too few good ones has a failure in place of values, in every series of the case. Of a commit that was
+    Cards of one model are one device, see `cards`. Failed rounds and impossible values are sorted out as in a check;
+    a commit with too few good ones has a failure instead of values, in every series of the case. Of a commit that was
     measured in two ways, the later one counts. A case that has always failed is one series, of what it is about.
     """
     recordings = [((place,), each) for place, (_, recorded) in enumerate(history) for each in recorded]
-    return series_from(recordings, tuple(sha for sha, _ in history), settings, by)
+    return series_from(recordings, tuple(sha for sha, _ in history), settings)
 
 
 def series_from(
     recordings: Iterable[tuple[Sequence[int], Recorded]],
     commits: tuple[str, ...],
     settings: Settings,
-    by: Literal["uuid", "model"] = "uuid",
 ) -> tuple[Series, ...]:
     """The same of what is recorded with the places of its commits, of which a table of asv's may have many."""
-    found = _Cases(settings, "gpu_uuid" if by == "uuid" else "gpu")
+    found = _Cases(settings)
     for places, each in recordings:
         if each.rounds:
             found.take_rounds(places[0], each)
@@ -121,34 +121,43 @@ def series_from(
 class _Cases:
     """Sorts results into the cases they are of."""
 
-    def __init__(self, settings: Settings, device_fact: str) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.cases: dict[_Where, _Case] = {}
-        self._settings, self._device_fact = settings, device_fact
+        self._settings = settings
 
     def take_rounds(self, place: int, recorded: Recorded) -> None:
         groups: dict[_Where, dict[Way, list[Round]]] = {}
         for each in recorded.rounds:
-            case, device = Case(each.name, tuple(each.params)), str(each.facts.get(self._device_fact, ""))
+            case, device = Case(each.name, tuple(each.params)), str(each.facts.get("gpu", ""))
             ways = groups.setdefault(_Where(recorded.machine.name, recorded.environment, device, case), {})
             way = _way(each.protocol, each.facts, recorded.benchmarks.get(each.name), HOST_IDENTITY)
             ways[way] = [*ways.pop(way, []), each]  # the way measured last stands last
         for where, ways in groups.items():
-            way, rounds = list(ways.items())[-1]
-            evidence = Evidence.of("head", rounds, self._settings.good_rounds)
             benchmark = recorded.benchmarks.get(where.case.name)
-            better = better_of(where.case.name, benchmark, self._settings)
-            case_found = self.cases.setdefault(where, _Case())
-            if evidence.failure is None:
-                if _on_device(evidence, benchmark):
-                    case_found.conditions[place] = conditions(evidence.good)
-                for point, runs in _points(evidence, way, benchmark, better):
-                    case_found.points[point[0].metric.name][place] = point
-                    case_found.runs[point[0].metric.name][place] = runs
-                for metric, links in links_of(place, evidence.good).items():
-                    case_found.links.setdefault(metric, []).extend(links)
-            else:
-                about = _failed_metric(_own(evidence.rounds, benchmark), benchmark, better)
-                case_found.fail(place, evidence.failure.kind, about)
+            for way, rounds in ways.items():
+                last = way is next(reversed(ways))
+                self._take_way(place, where, way, rounds, benchmark, last=last)
+
+    def _take_way(
+        self, place: int, where: _Where, way: Way, rounds: Sequence[Round], benchmark: Benchmark | None, *, last: bool
+    ) -> None:
+        """The rounds of a case that were measured in one way. What is not the last of its commit tells of cards alone."""
+        evidence = Evidence.of("head", rounds, self._settings.good_rounds)
+        better = better_of(where.case.name, benchmark, self._settings)
+        case = self.cases.setdefault(where, _Case())
+        if evidence.failure is None:
+            if last and _on_device(evidence, benchmark):
+                case.conditions[place] = conditions(evidence.good)
+            for point, runs, readings in _points(place, evidence, way, benchmark, better):
+                metric = point[0].metric.name
+                case.readings.setdefault(metric, []).extend(readings)
+                if last:
+                    case.points[metric][place] = point
+                    case.runs[metric][place] = runs
+            for metric, links in links_of(place, evidence.good).items() if last else ():
+                case.links.setdefault(metric, []).extend(links)
+        elif last:
+            case.fail(place, evidence.failure.kind, _failed_metric(_own(evidence.rounds, benchmark), benchmark, better))
 
     def take_table(self, places: Sequence[int], recorded: Recorded, table: AsvTable) -> None:
         """The same of what only asv recorded: there may be millions of cells, so nothing is made of a cell but its point."""
@@ -193,9 +202,9 @@ def _table_about(table: AsvTable, metric: str, better: Better | None) -> _About:
 
 
 def _points(
-    evidence: Evidence, way: Way, benchmark: Benchmark | None, better: Better | None
-) -> Iterator[tuple[_Point, tuple[str, ...]]]:
-    """By metric, with the run that each value is of."""
+    place: int, evidence: Evidence, way: Way, benchmark: Benchmark | None, better: Better | None
+) -> Iterator[tuple[_Point, tuple[str, ...], list[Reading]]]:
+    """By metric, with the run that each value is of, and which card has read which of them."""
     own = _own(evidence.good, benchmark)
     for name in sorted(evidence.metrics()):
         values = evidence.values_of(name, every_round=name == own)
@@ -205,9 +214,9 @@ def _points(
         own_way = _as_metric(name, way)
         about = _about(name, unit, own_way, benchmark, better, primary=name == own, exact=values.exact)
         if values.failure is None:
-            yield (about, values.values, None, ""), values.runs
+            yield (about, values.values, None, ""), values.runs, readings_of(place, about.way, values)
         else:
-            yield (about, (), None, values.failure.kind), ()
+            yield (about, (), None, values.failure.kind), (), []
 
 
 def _about(
@@ -277,7 +286,7 @@ def _attributed(cases: Mapping[_Where, _Case]) -> dict[_Where, _Case]:
 
 
 def _lines(case: _Case) -> Iterator[tuple[_About, dict[int, _Point], dict[int, str]]]:
-    """What each series of the case is about, its points, and at which commits there is a failure in place of one."""
+    """What each series of the case is about, its points, and at which commits there is a failure instead of one."""
     if not case.points and case.about[1] is not None:
         yield _About(case.about[1], (), True, None), {}, case.failures
     for _, points in sorted(case.points.items()):
@@ -300,6 +309,11 @@ def _series(
     every.update((place, point) for place, point in points.items() if point[1])
     at = sorted(every)
     abouts, rounds, intervals, kinds = zip(*map(every.__getitem__, at), strict=True) if at else ((), (), (), ())
+    ways = {place: each.way if values else () for place, each, values in zip(at, abouts, rounds, strict=True)}
+    links = case.links.get(about.metric.name, ())
+    readings = case.readings.get(about.metric.name, ())
+    several = not about.metric.exact and not links and len({each.card for each in readings}) > 1
+    kind = kind_of(readings, ways) if several else Kind()
     return Series(
         case=where.case,
         metric=about.metric,
@@ -309,20 +323,20 @@ def _series(
         commits=commits,
         at=tuple(at),
         rounds=rounds,
-        ways=tuple(each.way if values else () for each, values in zip(abouts, rounds, strict=True)),
+        ways=kind.ways(ways),
         intervals=intervals,
         failures=kinds,
         primary=about.primary,
         threshold=about.threshold,
         conditions=case.conditions if about.metric.kind == "time" else {},
         runs=case.runs.get(about.metric.name, {}),
-        corrected=_corrected(points, commits, case.links.get(about.metric.name, ())),
+        corrected=_paired(points, commits, links) if links else kind.corrected,
+        cards=cards_of(readings, ways),
+        factors=kind.factors,
     )
 
 
-def _corrected(points: Mapping[int, _Point], commits: tuple[str, ...], links: Sequence[Link]) -> dict[int, Corrected]:
-    if not links:
-        return {}
+def _paired(points: Mapping[int, _Point], commits: tuple[str, ...], links: Sequence[Link]) -> dict[int, Corrected]:
     values = {place: value for place, (_, own, _, _) in points.items() if own and (value := median(own)) > 0}
     ways = {place: about.way for place, (about, *_) in points.items()}
     return corrected(links, values, ways, {sha: place for place, sha in enumerate(commits)})

@@ -1,6 +1,6 @@
 """Shifts: many unrelated benchmarks that moved at one commit, and what speaks for another cause than that commit.
 
-A machine that became another one, or an environment that was made anew, moves much at once, and nothing of it elsewhere; what
+A machine that became another one, or an environment that was made again, moves much at once, and nothing of it elsewhere; what
 it once moved it also moves back. Code seldom does: what it moves is mostly of one module, and the same in all places. None of
 this is a proof, as code may be about one device only, so a shift says what was seen and asks; its changes stay what they are.
 """

@@ -86,7 +86,7 @@ def test_no_file_and_an_empty_one_acknowledge_nothing(tmp_path: pytest.TempPathF
     [
         (entry() + "kind =\n", "acks.toml:5 is not TOML", "correct acks.toml:5"),
         ("version = 1\n", 'acks.toml has "version"', "[[ack]]"),
-        ("[ack]\nkind = 1\n", "no list of tables", "[[ack]]"),
+        ("[ack]\nkind = 1\n", "not a list of tables", "[[ack]]"),
         ("\n" + entry(reasn='"x"'), 'acks.toml:2 has an unknown key "reasn"', 'write "reason"'),
         (entry(reason=""), 'acks.toml:1 has an entry without "reason"', "add reason"),
         (entry(reason='" "'), "has \"reason\" ' '", "correct"),
@@ -141,7 +141,7 @@ def test_an_entry_is_added_below_what_is_there() -> None:
 
 
 def test_a_new_file_says_what_it_is() -> None:
-    assert acks.added("", SOFTMAX, "x").startswith("# What is worse and known to be")
+    assert acks.added("", SOFTMAX, "x").startswith("# Acknowledged regressions")
 
 
 def test_a_removed_entry_takes_the_comments_right_above_it_and_no_others() -> None:

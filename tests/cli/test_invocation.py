@@ -58,7 +58,7 @@ def test_who_is_to_be_told_gets_the_document_and_changes_no_verdict(
     with pytest.raises(SystemExit) as ended:
         finish(report, {})
     assert ended.value.code == 1
-    said = [line for line in capsys.readouterr().out.splitlines() if "nobody was told" in line]
+    said = [line for line in capsys.readouterr().out.splitlines() if "nobody was notified" in line]
     assert [f'"notify_command": {wrong}' in line for line in said] == [True] * bool(wrong)
     if not wrong:
         assert json.loads((tmp_path / "told.json").read_text())["remark"] == report.remark

@@ -11,8 +11,8 @@ from unittest.mock import patch
 
 import pytest
 
-from regress.compare import Steps, steps
-from regress.history.aa import FILE
+from regress.compare import CheckSteps, steps
+from regress.history.memory import AA_FILE as FILE
 from regress.session import Request, Session
 from tests.conftest import Project, Result, inside, interrupted, start
 
@@ -111,7 +111,7 @@ def test_it_is_not_shown_where_it_says_nothing(project: Callable[..., Project]) 
 
 def test_a_noisy_suite_leaves_cases_undecided(project: Callable[..., Project]) -> None:
     p = filled(project, NOISY)
-    with patch.object(steps, "LOOKS", (4,)), patch.object(Steps, "_confirmable", lambda each, suspects: []):
+    with patch.object(steps, "LOOKS", (4,)), patch.object(CheckSteps, "_confirmable", lambda each, suspects: []):
         result = inside(p, "doctor", "--aa", "--format", "json")
     aa = document(result)["aa"]
     assert (result.code, aa["verdict"]) == (4, "UNDECIDED"), "what cannot be told is no alarm, and no pass"
@@ -181,7 +181,7 @@ def test_what_is_about_aa_alone_is_refused_without_it(project: Callable[..., Pro
     p = filled(project)
     result = p.regress("doctor", "--budget", "1m")
     assert (result.code, result.out) == (2, "")
-    assert "go with --aa" in result.err
+    assert "need --aa" in result.err
 
 
 def test_a_cache_that_cannot_be_written_costs_the_memory_only(project: Callable[..., Project]) -> None:
@@ -189,4 +189,4 @@ def test_a_cache_that_cannot_be_written_costs_the_memory_only(project: Callable[
     (Session(Request(p.root)).cache / FILE).mkdir(parents=True)
     result = p.regress("doctor", "--aa", "-b", "work")
     assert result.code == 0
-    assert "no check will show this" in result.out
+    assert "checks will not show this" in result.out

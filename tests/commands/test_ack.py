@@ -166,7 +166,7 @@ REFUSED: list[tuple[list[str], str, str]] = [
     (["b.cudatime_wrok", "--reason", "x"], "no benchmark b.cudatime_wrok", WORK),
     (["elsewhere", "--reason", "x"], "no benchmark elsewhere is known here", "regress check -b elsewhere"),
     ([WORK, "--reason", "x", "--until", "2020-01-01"], "is over already", "later"),
-    ([WORK, "--reason", "x", "--until", "some day"], "is no end", "--until v1.6"),
+    ([WORK, "--reason", "x", "--until", "some day"], "is neither a tag nor a date", "--until v1.6"),
     (["b.cudatime_other", "--reason", "x"], "b.cudatime_other has not regressed", "--level +9% --since REV"),
     ([WORK, "--reason", "x", "--metric", "peak_memory"], "has not regressed in peak_memory", "regress check -b"),
     ([WORK, "--reason", "x", "--metric", "gpu_tme"], "gpu_tme", "gpu_time"),

@@ -85,13 +85,13 @@ def test_where_the_project_is_out_of_reach_it_is_said_and_the_report_goes_by_dat
     refused = apart.regress("sweep")
     assert refused.code == 2
     assert f"error: cannot fetch {apart.address}" in refused.err
-    assert "--no-fetch for what is here" in refused.err
+    assert "--no-fetch to use what is here" in refused.err
     assert apart.regress("sweep", "--no-fetch", "-q").code == 0
     monkeypatch.setenv("REGRESS_CACHE_DIR", str(tmp_path / "another machine"))
     assert "error: cannot clone" in apart.regress("check", "HEAD~1").err
     told = apart.regress("report", "--no-fetch")
     assert (told.code, "2 commits" in told.out) == (0, True), told.err
-    assert "commits stand in the order of their dates, without subjects and tags: there is no clone" in told.err
+    assert "commits are ordered by date, without subjects and tags: there is no clone" in told.err
     assert apart.regress("report", "--since", apart.shas[1][:8]).out.count("1 commit;") == 1
     unknown = apart.regress("report", "--since", "v1")
     assert (unknown.code, "tags and branches are not known" in unknown.err) == (2, True)

@@ -15,8 +15,8 @@ from unittest.mock import patch
 import pytest
 
 from regress.commands.bisect.case import one_case
-from regress.commands.bisect.ledger import FILE, NAME, Judged, Ledger, Probed
-from regress.commands.bisect.search import Line
+from regress.commands.bisect.ledger import FILE, NAME, Judged, Probed, SavedBisection
+from regress.commands.bisect.search import CommitSearch
 from regress.commands.sweep import _next as after_sweep
 from regress.compare.ends import Pair
 from regress.errors import NothingMeasured, RegressError, RevisionError
@@ -260,7 +260,7 @@ def test_a_merge_that_did_it_itself_is_named(project: Callable[..., Project]) ->
     found = report["bisection"]
     assert result.code == 0, result.err
     assert subjects(found["found"]) == ["Merge side"]
-    assert "what it merged does not show the change by itself" in found["reason"]
+    assert "its branch alone does not show the change" in found["reason"]
 
 
 # -- what there is to search ---------------------------------------------------------------------------------------------
@@ -403,7 +403,7 @@ def test_a_bisection_that_was_stopped_goes_on(project: Callable[..., Project], h
     result, report = bisected(p, CASE, shas[0], "HEAD")
     found = report["bisection"]
     assert result.code == 0, result.err
-    assert re.search(r"going on: \d+ commits? probed before", result.err)
+    assert re.search(r"resuming: \d+ commits? probed before", result.err)
     assert subjects(found["found"]) == ["commit 20"]
     assert found["probes"][0]["sha"][:8] == first
     told = re.findall(r"^([0-9a-f]{8}) commit \d+: .* left$", result.err, re.MULTILINE)
@@ -416,14 +416,14 @@ def test_a_budget_ends_it_and_restart_forgets(project: Callable[..., Project]) -
     shas = filled(p, [50e-6] * 10 + [60e-6] * 6)
     none, report = bisected(p, CASE, shas[0], "HEAD", "--budget", "0.01s")
     assert (none.code, report["verdict"]) == (5, "NOTHING")
-    really = Line.measure_ends
+    really = CommitSearch.measure_ends
 
-    def ends_alone(line: Line, metric: str = "") -> Judged | None:
+    def ends_alone(line: CommitSearch, metric: str = "") -> Judged | None:
         bound, line._end_s = line._end_s, math.inf
         found, line._end_s = really(line, metric), bound
         return found
 
-    with patch.object(Line, "measure_ends", ends_alone):
+    with patch.object(CommitSearch, "measure_ends", ends_alone):
         result = inside(p, "bisect", CASE, shas[0], "HEAD", "--budget", "0.01s", "--format", "json")
     report = document(result)
     assert (result.code, report["verdict"]) == (4, "UNDECIDED")
@@ -433,12 +433,12 @@ def test_a_budget_ends_it_and_restart_forgets(project: Callable[..., Project]) -
     with pytest.MonkeyPatch.context() as another:
         another.setenv("CUDA_VISIBLE_DEVICES", "scripted-1")
         other = p.regress("bisect", CASE, shas[0], "HEAD", "--budget", "0.01s")
-    assert "going on" not in other.err, "rounds of another card are not those of this one"
+    assert "resuming" not in other.err, "rounds of another card are not those of this one"
     same = p.regress("bisect", CASE, shas[0], "HEAD", "--budget", "0.01s")
-    assert "going on" in same.err
+    assert "resuming" in same.err
     again = p.regress("bisect", CASE, shas[0], "HEAD", "--restart")
     assert again.code == 0
-    assert "going on" not in again.err
+    assert "resuming" not in again.err
 
 
 def test_recorded_rounds_say_where_to_begin(project: Callable[..., Project]) -> None:
@@ -459,27 +459,27 @@ def test_the_ledger_gives_back_what_it_was_given(tmp_path: Path) -> None:
         METRICS["gpu_time"], Verdict.REGRESSED, 1e-3, 1.1e-3, 1.1, 1.0, None, rounds=6, reasons=("why",)
     )
     ends = Judged(contrast, (Pair(1e-3, 1.1e-3),), "noisy", seconds=(1.5, 0.1))
-    ledger, other = (Ledger(tmp_path, (word, "x")) for word in ("one", "other"))
+    ledger, other = (SavedBisection(tmp_path, (word, "x")) for word in ("one", "other"))
     other.probe("c" * 40, Probed(skipped="it does not build"))
     ledger.ends(ends)
     ledger.probe("b" * 40, Probed((Pair(1.0, 2.0),)))
     ledger.probe("a" * 40, Probed(skipped="it does not build"))
     ledger.probe("b" * 40, Probed((Pair(1.0, 2.0), Pair(1.5, 2.5))))
     ledger.verified(Judged(contrast, (), good="a" * 40, bad="b" * 40))
-    found = Ledger(tmp_path, ("one", "x")).entries
+    found = SavedBisection(tmp_path, ("one", "x")).entries
     assert found == ledger.entries
     assert list(found.probes) == ["b" * 40, "a" * 40], "in the order they were begun"
     assert found.pairs == 3
-    Ledger(tmp_path, ("one", "x")).forget()
-    assert Ledger(tmp_path, ("one", "x")).entries.ends is None
-    assert Ledger(tmp_path, ("other", "x")).entries == other.entries
+    SavedBisection(tmp_path, ("one", "x")).forget()
+    assert SavedBisection(tmp_path, ("one", "x")).entries.ends is None
+    assert SavedBisection(tmp_path, ("other", "x")).entries == other.entries
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"format": 1, "bisections": {"KEY": {"ends": 3}}}', '{"format": 2}'])
 def test_a_ledger_that_cannot_be_read_is_begun_anew(tmp_path: Path, text: str) -> None:
-    key = Ledger(tmp_path, ("one",))._key
+    key = SavedBisection(tmp_path, ("one",))._key
     (tmp_path / FILE).write_text(text.replace("KEY", key))
-    ledger = Ledger(tmp_path, ("one",))
+    ledger = SavedBisection(tmp_path, ("one",))
     assert ledger.entries.ends is None
     ledger.probe("a" * 40, Probed(skipped="why"))
-    assert Ledger(tmp_path, ("one",)).entries == ledger.entries
+    assert SavedBisection(tmp_path, ("one",)).entries == ledger.entries

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from regress.commands.demo import LEAST_COMMITS, PLANTED, DemoCreated, create, cuda_devices, files
-from regress.commands.demo.repository import Repository
+from regress.commands.demo.repository import DemoRepository
 from regress.commands.demo.story import STORY, Edit
 from regress.errors import RegressError
 from regress.model import Settings, Verdict
@@ -381,7 +381,7 @@ def test_half_a_demo_is_taken_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: BaseException, expected: type[BaseException]
 ) -> None:
     """Or the next one would find the folder in use."""
-    commit, done = Repository.commit, itertools.count()
+    commit, done = DemoRepository.commit, itertools.count()
 
     def twice(*arguments: Any) -> str:
         if next(done) == 2:
@@ -389,7 +389,7 @@ def test_half_a_demo_is_taken_back(
         return commit(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Repository, "commit", twice)
+        patched.setattr(DemoRepository, "commit", twice)
         with pytest.raises(expected):
             create(tmp_path / "d", scripted=True)
     assert create(tmp_path / "d", scripted=True).commits == LEAST_COMMITS

@@ -103,8 +103,14 @@ def test_with_one_file_a_side_nothing_is_claimed_and_its_samples_are_shown(
     old, new = timed(tmp_path, "old", [[1.0, 1.01, 1.02]]), timed(tmp_path, "new", [[2.0, 2.01, 2.02]])
     done = inside(p, "compare", str(old / "0.json"), str(new / "0.json"))
     assert done.code == 4
-    assert "how far runs are apart is not known, 3 samples of the base 1.00 s … 1.02 s" in done.out
+    assert "the spread between runs is unknown, 3 samples of the base 1.00 s … 1.02 s" in done.out
     assert "regressed" not in done.out
+
+
+def test_places_of_recorded_results_are_refused_for_files(project: Callable[..., Project], tmp_path: Path) -> None:
+    old = str(timed(tmp_path, "old", [[1.0]]) / "0.json")
+    done = inside(project(), "compare", old, old, "--machine", "x", "--head-env", "y")
+    assert (done.code, "--machine, --head-env chooses among recorded results" in done.err) == (2, True), done.err
 
 
 def test_a_case_of_one_side_is_new_or_gone_and_one_that_fails_fails(

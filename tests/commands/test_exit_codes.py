@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pytest
 
-from regress.compare import Steps
+from regress.compare import CheckSteps
 from tests.conftest import Project, inside, interrupted, start
 from tests.traces.exports import export
 
@@ -100,7 +100,7 @@ def _(make: Make) -> int:
     return code(two(make), "check")
 
 
-@row("`check`: a benchmark fails on both sides, which is a line of the report")
+@row("`check`: a benchmark fails on both sides, which the report lists")
 def _(make: Make) -> int:
     return code(two(make, FAILING, FAILING), "check")
 
@@ -128,7 +128,7 @@ def _(make: Make) -> int:
 @row("`check`: what looked worse could not be confirmed before the budget ended")
 def _(make: Make) -> int:
     p = two(make, head=SLOW, check_rounds=0)
-    with patch.object(Steps, "_confirmable", lambda steps, suspects: []):
+    with patch.object(CheckSteps, "_confirmable", lambda steps, suspects: []):
         found = inside(p, "check", "HEAD~1", "HEAD")
     assert "large, but not confirmed before measuring ended" in found.out
     assert "UNDECIDED  2 cases: 1 undecided, 1 unchanged" in found.out
@@ -220,7 +220,7 @@ def _(make: Make) -> int:
     return code(two(make), "check", "--strict", "--quick")
 
 
-@row("`check --prove`: a benchmark was not shown in time not to be slower")
+@row("`check --prove`: a benchmark was not proven in time not to be slower")
 def _(make: Make) -> int:
     return code(noisy(make, SUITE), "check", "--prove")
 
@@ -238,7 +238,7 @@ def _(make: Make) -> int:
     return code(p, "check", "--prove")
 
 
-@row("`check`: a critical benchmark is skipped on head, is not there any more, or cannot be measured on this machine")
+@row("`check`: a critical benchmark is skipped on head, is gone, or cannot be measured on this machine")
 def _(make: Make) -> int:
     missing = f"{SUITE}def cudatime_two(): pass\ncudatime_two.gpus, cudatime_two.critical = 2, True\n"
     assert code(two(make, name="missing", suite=missing), "check") == 4
@@ -273,7 +273,7 @@ def _(make: Make) -> int:
     return code(p, "check")
 
 
-@row("`check`: there is no device, and no benchmark that can do without")
+@row("`check`: there is no device, and every benchmark needs one")
 def _(make: Make) -> int:
     return code(two(make, device="cpu"), "check")
 
@@ -323,7 +323,7 @@ def _(make: Make) -> int:
     return code(two(make), "explain", "b.cudatime_work", "HEAD~1")
 
 
-@row("`explain`: it changed, and cannot be profiled")
+@row("`explain`: it changed, but cannot be profiled")
 def _(make: Make) -> int:
     return code(two(make, head=UNPROFILED), "explain", "b.cudatime_work", "HEAD~1")
 
@@ -336,7 +336,7 @@ def _(make: Make) -> int:
     return code(p, "gate", "HEAD~1")
 
 
-@row("`gate`: as `check`, or drifted since the last release")
+@row("`gate`: as `check`, or drifted since the last release, or open in the history")
 def _(make: Make) -> int:
     p = two(make, head=SLOW)
     p.git("tag", "v1", "HEAD~1")
@@ -409,21 +409,21 @@ def _(make: Make) -> int:
     return code(p, "compare", "HEAD~1", "HEAD")
 
 
-@row("`compare`: what looks worse was recorded in sessions apart, and of one alone")
+@row("`compare`: what looks worse was recorded in a single session on one side")
 def _(make: Make) -> int:
     p = two(make, head=SLOW)
     assert [code(p, "run", revision) for revision in ("HEAD~1", "HEAD")] == [0, 0]
     return code(p, "compare", "HEAD~1", "HEAD")
 
 
-@row("`compare`: one of the two has no results on this machine")
+@row("`compare`: one of the two commits has no results on this machine")
 def _(make: Make) -> int:
     p = two(make)
     assert code(p, "run", "HEAD", "--machine", "another") == code(p, "run", "HEAD~1") == 0
     return code(p, "compare", "HEAD~1", "HEAD")
 
 
-@row("`fastest`: nothing is recorded, or nothing has several implementations")
+@row("`fastest`: nothing is recorded, or no benchmark has several implementations")
 def _(make: Make) -> int:
     p = two(make)
     assert code(p, "fastest") == 5
@@ -437,7 +437,7 @@ def _(make: Make) -> int:
     return code(two(make, suite=f"{SUITE}{skipped}"), "run")
 
 
-@row("`run`: a benchmark fails, the rest is measured")
+@row("`run`: a benchmark fails; the rest is measured")
 def _(make: Make) -> int:
     return code(two(make, head=FAILING), "run")
 
@@ -465,7 +465,7 @@ def _(make: Make) -> int:
     return first
 
 
-@row("`sweep`: a commit cannot be built or measured, the others are")
+@row("`sweep`: a commit cannot be built or measured; the others are measured")
 def _(make: Make) -> int:
     p = two(make, build="test ! -f broken")
     p.commit({"broken": ""})
@@ -474,7 +474,7 @@ def _(make: Make) -> int:
     return code(p, "sweep", "ALL")
 
 
-@row("`sweep`: a benchmark gives no number any more, and nobody knew of it before")
+@row("`sweep`: a benchmark stopped giving numbers, which was not known before")
 def _(make: Make) -> int:
     p = two(make, head=FAILING)
     first = code(p, "sweep", "ALL")
@@ -502,7 +502,7 @@ def _(make: Make) -> int:
     return code(two(make, device="cpu"), "sweep", "ALL")
 
 
-@row("`build`: a commit does not build, the others do")
+@row("`build`: a commit does not build; the others do")
 def _(make: Make) -> int:
     p = two(make, build="test ! -f broken")
     assert code(p, "build", "HEAD") == 0
@@ -523,14 +523,47 @@ def _(make: Make) -> int:
     return code(p, "merge", str(shard / "history"))
 
 
-@row("`merge`: a file cannot be read, the rest is merged")
+def shard_of(make: Make, then: str) -> tuple[Project, str]:
+    """A project of six commits that is another one from the third on, and the folder in which they are recorded."""
+    p = make()
+    p.commit({"proj/__init__.py": FAST, "benchmarks/b.py": SUITE})
+    for at in range(1, 6):
+        p.commit({"proj/__init__.py": FAST if at < 3 else then, "NEWS": str(at)})
+    shard = str(p.root.parent / "shard")
+    p.regress("sweep", "ALL", "--into", shard)
+    return p, shard
+
+
+@row("`merge`: a regression is new")
+def _(make: Make) -> int:
+    p, shard = shard_of(make, SLOW)
+    return code(p, "merge", shard)
+
+
+@row("`merge`: a case stopped giving numbers")
+def _(make: Make) -> int:
+    p, shard = shard_of(make, FAILING)
+    return code(p, "merge", shard)
+
+
+@row("`sweep --on`: the cluster takes no job of any kind")
+def _(make: Make) -> int:
+    p = two(make)
+    config = json.loads((p.root / "asv.conf.json").read_text())
+    kinds = {"h100": {"partition": "no-such-partition"}}
+    config["regress"]["cluster"] = {"shared": str(p.root.parent / "shared"), "kinds": kinds}
+    p.write({"asv.conf.json": json.dumps(config)})
+    return code(p, "sweep", "ALL", "--on", "h100")
+
+
+@row("`merge`: a file cannot be read; the rest is merged")
 def _(make: Make) -> int:
     p = two(make)
     code(p, "run")
     shard = p.root.parent / "shard"
     (p.root / "history").rename(shard)
     (folder,) = (path for path in shard.iterdir() if path.is_dir())
-    (folder / "11111111-worktree.json").write_text("no JSON")
+    (folder / "11111111-worktree.json").write_text("not JSON")
     return code(p, "merge", str(shard))
 
 
@@ -550,7 +583,7 @@ def _(make: Make) -> int:
     return code(p, "profile", "cudatime_work")
 
 
-@row("`profile`: a case fails, the rest is profiled")
+@row("`profile`: a case fails; the rest is profiled")
 def _(make: Make) -> int:
     return code(two(make, FAST, FAILING), "profile", "cudatime")
 

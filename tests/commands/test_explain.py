@@ -88,7 +88,7 @@ def test_a_kernel_that_was_replaced_is_found_by_its_place(project: Make) -> None
     assert (replaced["kind"], replaced["matched"]) == ("replaced", "position")
     assert [replaced[side]["name"] for side in ("base", "head")] == ["tensor_gemm", "plain_gemm"]
     assert found["explanation"]["causes"][0]["kind"] == "replaced kernel"
-    assert " slower: plain_gemm runs in place of tensor_gemm in scripted::plain_gemm (medium" in found["sentence"]
+    assert " slower: plain_gemm runs instead of tensor_gemm in scripted::plain_gemm (medium" in found["sentence"]
 
 
 def test_a_wait(project: Make) -> None:
@@ -154,7 +154,7 @@ def test_a_check_explains_what_makes_it_fail(project: Make) -> None:
     assert "b.cudatime_same" not in regressed
     assert document["suggestions"][0]["command"].startswith("regress explain b.cudatime_")
     text = (p.root / "c.md").read_text()
-    assert "plain_gemm runs in place of tensor_gemm" in text
+    assert "plain_gemm runs instead of tensor_gemm" in text
     assert text.count("<summary>where the time went</summary>") == len(regressed)
 
 
@@ -225,4 +225,4 @@ def test_what_cannot_be_kept_is_told_all_the_same(project: Make) -> None:
     path.mkdir()
     document = explained(p, "adds")
     assert (document["exit_code"], len(document["explained"])) == (0, 1)
-    assert any(each.startswith("what differences come from is not kept: cannot") for each in document["warnings"])
+    assert any(each.startswith("the explanation is not kept: cannot") for each in document["warnings"])

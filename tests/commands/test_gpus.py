@@ -164,14 +164,14 @@ def test_gpus_are_held_together_in_the_order_of_their_uuids(
     with ExitStack() as others:
         others.enter_context(held(SECOND, locks, print))
         with pytest.raises(NothingMeasured, match=rf"{SECOND} is being measured by process {os.getpid()} of"):
-            with session().device(Watch()):
+            with session().devices.held(Watch()):
                 raise AssertionError("the second one is held")
         assert taken == [FIRST, SECOND]
         with held(FIRST, locks, print):
             pass  # it was given back
-    with session().device(Watch()):
+    with session().devices.held(Watch()):
         with pytest.raises(NothingMeasured, match=FIRST):
-            with session().device(Watch()):
+            with session().devices.held(Watch()):
                 raise AssertionError("both are held")
 
 
@@ -180,7 +180,7 @@ def test_the_clocks_of_every_gpu_are_locked_and_given_back(
 ) -> None:
     nvml = TwoDevices()
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    with session(lock_clocks=True).device(Watch()) as words:
+    with session(lock_clocks=True).devices.held(Watch()) as words:
         assert [each for each in nvml.calls if each[0] == "SetGpu"] == [("SetGpu", FIRST), ("SetGpu", SECOND)]
         assert words.count("SM clock locked at 1980 MHz") == 1
     assert {each for each in nvml.calls if each[0] == "ResetGpu"} == {("ResetGpu", FIRST), ("ResetGpu", SECOND)}

@@ -260,7 +260,7 @@ def test_without_a_device_it_says_that_cuda_does_not_show(repository: Callable[.
     )
     report = document(regress(root, "init", "--device", "cpu", "--format", "json"))
     assert report["counts"] == {"cpu": 1, "skipped": 1}
-    assert any("which time_* are CUDA shows where there is one" in each["found"] for each in report["checks"])
+    assert any("only a GPU shows which time_* use CUDA" in each["found"] for each in report["checks"])
     assert '// "cuda"' in report["block"]["text"]
 
 
@@ -367,7 +367,7 @@ def test_a_block_goes_into_any_file(tmp_path: Path, text: str) -> None:
     path = tmp_path / "asv.conf.json"
     path.write_bytes(text.encode())
     file = File.of(path)
-    changed = file.with_block(["^ops\\."])
+    changed = file.with_block({"cuda": ["^ops\\."]})
     path.write_bytes(changed.encode())
     again = File.of(path)
     assert again.data == {**file.data, "regress": {"cuda": ["^ops\\."]}}
@@ -455,7 +455,7 @@ def test_a_budget_ends_what_is_under_way_and_says_how_far_it_came(repository: Ca
 @pytest.mark.slow
 def test_a_benchmark_costs_one_time_out_at_most(repository: Callable[..., Path]) -> None:
     _, report = asked(repository, SLOW.format(timeout=1, which=">= 0"))
-    assert budget_of(report) == "1 of 12 cases tried; 11 not, as another case of their benchmark timed out"
+    assert budget_of(report) == "1 of 12 cases tried; 11 skipped, because another case of their benchmark timed out"
 
 
 def test_an_estimate_counts_the_imports_of_both_sides() -> None:
@@ -467,6 +467,12 @@ def test_only_what_is_selected_is_looked_at(repository: Callable[..., Path]) -> 
     result, report = asked(repository, "def time_a(): pass\ndef time_b(): 1 / 0\n", "-b", "time_a")
     assert (result.code, report["cases"], report["counts"]) == (0, 1, {"cpu": 1})
     assert report["suggestions"][-1]["command"].startswith("regress run -b time_a")
+
+
+def test_a_check_that_takes_longer_than_its_budget_is_given_one(repository: Callable[..., Path]) -> None:
+    _, report = asked(repository, "def time_a(): pass\n", regress={"device": "fake", "budget_s": 0.01})
+    commands = [each["command"] for each in report["suggestions"]]
+    assert re.match(r"regress check --budget \d+[sm]    # about ", commands[1]), commands
 
 
 def test_where_everything_fails_nothing_can_be_measured(repository: Callable[..., Path]) -> None:
@@ -481,8 +487,8 @@ def test_writing_measures_nothing_again_and_says_what_was_not_tried(
     assert regress(suite, "init", "--device", "fake").code == 0
     (kept,) = (tmp_path / "own").rglob("classified.json")
     (state,) = (document := json.loads(kept.read_text()))["suites"].values()
-    assert state["left"] == ""
-    state["left"] = "5 of 12 cases tried"
+    assert state[1] == "", "what was not tried"
+    state[1] = "5 of 12 cases tried"
     kept.write_text(json.dumps(document))
     done = regress(suite, "init", "--device", "fake", "--write")
     assert (done.code, "first visits" in done.err) == (0, False)
@@ -494,3 +500,32 @@ def test_what_is_not_installed_is_said_with_the_command(repository: Callable[...
     result, _ = asked(repository, "import nowhere_to_be_found.inside\ndef time_a(): pass\n")
     assert result.code == 5
     assert f"{sys.executable} -m pip install nowhere_to_be_found, or name an interpreter that has it" in result.err
+
+
+def test_a_project_that_is_not_built_is_not_to_be_installed(repository: Callable[..., Path]) -> None:
+    root = repository(
+        {
+            "asv.conf.json": '{"version": 1, "repo": "."}',
+            "proj/__init__.py": "",
+            "benchmarks/b.py": "import proj.fast\ndef time_a(): pass\n",
+        }
+    )
+    result = regress(root, "init")
+    assert (result.code, "pip install" in result.err) == (5, False)
+    assert result.err.splitlines()[-1].startswith('fix:   build it in place, or set "build" under "regress"')
+
+
+def test_where_asvs_environment_cannot_be_had_a_worktree_is_offered(repository: Callable[..., Path]) -> None:
+    """And what `--write` adds is no change of the project: the commit is measured, and recorded as that."""
+    config = CONFIG.replace("'matrix'", '"results_dir": "history", "environment_type": "rattler",\n  \'matrix\'')
+    root = repository({"asv.conf.json": config, "proj/__init__.py": PROJ, "benchmarks/ops.py": OPS})
+    shown = regress(root, "init", "--device", "fake", "-b", "time_host")
+    assert shown.code == 0, shown.err
+    assert re.search(
+        r"environment +asv has no environment rattler \(.*\); tried in a worktree under this inter", shown.out
+    )
+    assert '"environment": "worktree",' in shown.out
+    assert regress(root, "list", "--device", "fake").code == 5
+    assert regress(root, "init", "--device", "fake", "-b", "time_host", "--write").code == 0
+    listed = regress(root, "list", "--device", "fake", "-b", "time_host")
+    assert (listed.code, "(HEAD, clean" in listed.out) == (0, True), listed.out

@@ -221,7 +221,7 @@ def test_doctor_is_content_with_a_good_project(project: Callable[..., Project]) 
         ),
         (Agreement(0.03, 0.07, 1, True), "warn", "host and wall times need many pairs"),
         (Agreement(0.0014, 0.07, None, True), "warn", "on whatever CPU agree to 0.14 %"),
-        (Agreement(0.0014, 0.07, 0, False), "warn", "the system does not say when others had the CPU"),
+        (Agreement(0.0014, 0.07, 0, False), "warn", "the kernel does not report when others had the CPU"),
     ],
 )
 def test_doctor_says_how_well_host_times_agree_here(

@@ -9,7 +9,7 @@ import pytest
 
 from regress.commands.demo.story import PLANTED, STORY
 from regress.commands.report import report
-from regress.pages import Event, Index
+from regress.pages import Event, PageIndex
 from regress.report.progress import Progress
 from regress.session import Request
 from tests.conftest import regress
@@ -32,33 +32,33 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def index(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Index:
+def index(root: Path, tmp_path_factory: pytest.TempPathFactory) -> PageIndex:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REGRESS_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         site, _ = report(Request(root), Progress(None, quiet=True))
         return site.index([leaf.make()[1] for leaf in site.leaves])[0]
 
 
-def found(index: Index, events: Sequence[Event]) -> set[tuple[str, str, str, str]]:
+def found(index: PageIndex, events: Sequence[Event]) -> set[tuple[str, str, str, str]]:
     return {
         (index.commits[each.first].subject, index.entries[each.benchmark].name, each.metric, each.moved)
         for each in events
     }
 
 
-def test_every_planted_change_is_found_with_its_commit(index: Index) -> None:
+def test_every_planted_change_is_found_with_its_commit(index: PageIndex) -> None:
     assert found(index, index.events) >= EXPECTED
     assert all(
         each.last == each.first == each.good + 1 for each in index.events
     )  # one commit is to blame, and no other
 
 
-def test_nothing_is_found_that_was_not_planted(index: Index) -> None:
+def test_nothing_is_found_that_was_not_planted(index: PageIndex) -> None:
     assert found(index, [each for each in index.events if each.metric in RULED]) <= EXPECTED
     assert {subject for subject, *_ in found(index, index.events)} == set(PLANTED)
 
 
-def test_what_has_become_of_them(index: Index) -> None:
+def test_what_has_become_of_them(index: PageIndex) -> None:
     states = {
         (index.commits[each.first].subject, each.metric): each.state
         for each in index.events

@@ -144,8 +144,8 @@ def test_benchmark_files_that_change_meanwhile_end_the_recording(
     sha = measured(p, **{"benchmarks/c.py": edits})
     result = p.regress("run", "--format", "json")
     warnings = document(result)["warnings"]
-    assert "benchmark files have changed while they were measured with: b.py" in warnings
-    assert "the benchmark files of every side are the tree's, with uncommitted changes: benchmarks/b.py" in warnings
+    assert "benchmark files changed during the run: b.py" in warnings
+    assert "both sides use the working tree's benchmark files, with uncommitted changes: benchmarks/b.py" in warnings
     (left_out,) = [int(words.split(": ")[1].split()[0]) for words in warnings if words.startswith("not recorded")]
     kept = [each for each in recorded(p, sha).rounds if each.name == "c.track_edits"]
     # The third call is in the second round.
@@ -159,7 +159,7 @@ def test_a_dirty_tree_that_changes_meanwhile_is_said(project: Callable[..., Proj
     measured(p)
     p.write({"benchmarks/c.py": edits})
     result = p.regress("run")
-    said = "warning: the tree has changed while it was measured: proj/__init__.py; its rounds may be of several states"
+    said = "warning: the working tree changed during the run: proj/__init__.py; its rounds may mix several states"
     assert said in result.out
     assert files(p) == []
 
@@ -203,9 +203,7 @@ def test_verbose_says_what_it_cost_beside_measuring(project: Callable[..., Proje
     p = project()
     measured(p)
     time = r"\S+ (s|ms|us)"
-    pattern = (
-        rf"^cost  +{time} from the start of a round's process until it can measure, {time} a case beside measuring$"
-    )
+    pattern = rf"^cost  +{time} to start a round's process, {time} of overhead a case$"
     assert re.search(pattern, p.regress("run", "-v").out, re.MULTILINE)
     assert "beside measuring" not in p.regress("run").out
 
@@ -261,7 +259,7 @@ def test_other_processes_on_the_device_are_said(
 
     monkeypatch.setattr(module, "execute", execute)
     report = module.run(Request(start=p.root), None, Watch())
-    assert f"contaminated: others were computing on the device: {words}" in report.warnings
+    assert f"contaminated: other processes computed on the device: {words}" in report.warnings
 
 
 def test_a_tree_with_changes_is_measured_but_not_recorded(project: Callable[..., Project]) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from regress.commands.sweep import _remark
 from regress.commands.sweep.bisecting import wanted
-from regress.commands.sweep.choosing import choose
+from regress.commands.sweep.choosing import Asked, choose
 from regress.commands.sweep.done import TRIES
 from regress.commands.sweep.measuring import Sweep
 from regress.history import Store
@@ -81,7 +81,10 @@ def test_a_range_is_measured_and_the_commit_that_did_it_is_named(project: Callab
     assert f"regress check {shas[3][:8]} {shas[4][:8]} -b b.cudatime_work" in text
 
     again = p.regress("sweep", f"{shas[0]}..", "--format", "json")
-    assert (again.code, document(again)["remark"]) == (0, f"nothing to measure: {shas[0]}.., all 8 are measured")
+    assert (again.code, document(again)["remark"]) == (
+        0,
+        f"nothing to measure: {shas[0]}.., all 8 are measured; 1 regression open",
+    )
     assert rounds_of(p) == {sha: Counter(dict.fromkeys(CASES, 2)) for sha in shas[1:]}
 
 
@@ -134,7 +137,7 @@ def test_a_machine_that_has_drifted_is_told_of(
         report.out,
         re.MULTILINE,
     )
-    assert f"note: a change of that case the same way since {name} is large only by what is left" in report.out
+    assert f"note: a change of that case in the same direction since {name} counts only by the rest" in report.out
     assert "\nanchors  " not in report.out
     (anchor,) = json.loads((p.root.parent / "seen.json").read_text())["anchors"]
     assert anchor["drifted"]
@@ -149,6 +152,45 @@ def test_a_machine_that_has_drifted_is_told_of(
 
 def anchors_of(p: Project) -> tuple[Any, ...]:
     return Store(p.root / "history").anchors()
+
+
+def test_shards_of_named_commits_are_judged_when_they_are_merged(project: Callable[..., Project]) -> None:
+    p, shas = filled(project, [50e-6] * 4 + [60e-6] * 4)
+    shards = [p.root.parent / name for name in ("even", "odd")]
+    for shard, own in zip(shards, (shas[::2], shas[1::2]), strict=True):
+        result = p.regress("sweep", *own, "--into", str(shard), "-b", "work", "--until", "2999-01-01T06:00", "-q")
+        assert (result.code, result.err) == (0, ""), "two commits after the step are too few to be sure"
+        assert {each.commit_sha for each in Store(shard).commits()} == set(own)
+    assert not (p.root / "history").exists()
+    result = p.regress("merge", *map(str, shards), "--format", "json", "--output", "text=../seen.txt")
+    assert result.code == 1, result.err
+    report = document(result)
+    validate(report)
+    assert [(each["first"], each["good"], each["new"]) for each in report["changes"]] == [(shas[4], shas[3], True)]
+    assert "2 folders: 16 rounds added; 1 new regression" in (p.root.parent / "seen.txt").read_text()
+
+    result = p.regress("merge", *map(str, shards), "--format", "json")
+    assert (result.code, document(result)["changes"]) == (0, []), "nobody is told twice"
+    result = p.regress("sweep", "EXISTING", "-b", "work", "--format", "json")
+    assert [(each["first"], each["new"]) for each in document(result)["changes"]] == [(shas[4], False)]
+    assert (result.code, document(result)["remark"].split("; ")[1:]) == (0, ["1 regression open"])
+
+
+def test_what_was_begun_on_another_card_is_measured_anew(
+    project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p, (sha,) = filled(project, [50e-6])
+    swept(p)
+    (path,) = (p.root / "history").rglob(f"*{ENDING}")
+    lines = path.read_text().splitlines(keepends=True)
+    last = max(at for at, line in enumerate(lines) if json.loads(line).get("name") == CASES[1])
+    path.write_text("".join(lines[:last] + lines[last + 1 :]))
+    had = Counter({CASES[0]: 2, CASES[1]: 1})
+    assert rounds_of(p) == {sha: had}
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "scripted-1")
+    swept(p, "EXISTING")
+    assert rounds_of(p) == {sha: had + Counter({CASES[1]: 2})}, "two more rounds, not one, and none of what is whole"
+    assert swept(p, "EXISTING")["remark"].startswith("nothing to measure")
 
 
 def test_what_only_touches_our_own_files_is_no_commit_to_measure(project: Callable[..., Project]) -> None:
@@ -362,9 +404,7 @@ def test_a_side_that_cannot_be_measured_does_not_cost_the_others(project: Callab
     shas += [p.commit({"proj/__init__.py": code(), "NEWS": str(at)}) for at in range(2)]
     result = p.regress("sweep", "ALL", "--format", "json")
     report = document(result)
-    told = (
-        "no change can be told yet (2 of 3 commits measured, 1 failed); it takes at least 2 more commits with results"
-    )
+    told = "no change can be detected yet (2 of 3 commits measured, 1 failed); it takes at least 2 more commits with results"
     assert (result.code, report["remark"]) == (3, told), result.err
     assert any(shas[0][:8] in each and "died" in each for each in report["warnings"])
     assert set(rounds_of(p)) == set(shas[1:])
@@ -396,7 +436,7 @@ def test_a_lost_device_is_told_once_not_for_each_commit(project: Callable[..., P
     machine.write_text(json.dumps({**json.loads(machine.read_text()), "gpu": "H100"}))
     result = p.regress("sweep", "ALL")
     assert result.code == 5
-    assert "is recorded as a machine with a device (H100), and none is used now" in result.err
+    assert "is recorded as a machine with a device (H100), but none is used now" in result.err
     assert result.err.count("first visits: 0 of") == 1
 
 
@@ -407,6 +447,8 @@ def test_a_lost_device_is_told_once_not_for_each_commit(project: Callable[..., P
         (["--since", "nonsense"], 2, "nonsense"),
         (["-b", "nothing_like_it"], 5, "no benchmark matches"),
         (["--steps", "0"], 2, "--steps"),
+        (["HEAD", "NEW"], 2, "NEW cannot be combined with other commits"),
+        (["--until", "2020-01-01T06:00"], 2, "is over"),
     ],
 )
 def test_what_is_wrong_is_said(project: Callable[..., Project], arguments: list[str], code: int, words: str) -> None:
@@ -564,10 +606,10 @@ def test_a_sweep_of_few_commits_says_that_nothing_can_be_told_yet(tmp_path: Path
 
     assert told({"x.time_g"}) == "nothing new (0 of 1 commit measured)"
     assert told({"x.time_f"}) == (
-        "no change can be told yet (0 of 1 commit measured); it takes at least 2 more commits with results"
+        "no change can be detected yet (0 of 1 commit measured); it takes at least 2 more commits with results"
     )
     assert told({"x.time_f", "x.time_g"}) == (
-        "nothing new (0 of 1 commit measured); 1 of 2 cases cannot be told yet: it takes at least 2 more commits with results"
+        "nothing new (0 of 1 commit measured); 1 of 2 cases cannot be judged yet: it takes at least 2 more commits with results"
     )
 
 
@@ -615,9 +657,9 @@ def test_what_gives_no_number_any_more_is_told_once_with_its_commit(project: Cal
     text, log = (p.root.parent / "seen.txt").read_text(), (p.root.parent / "seen.log").read_text()
     row = r"^! names\.T\.track_named: 2 cases +error +[0-9a-f]{8} four \(Ada Lovelace\), cannot be imported: ImportError: "
     assert re.search(row, text, re.MULTILINE), text
-    assert "FAIL  5 cases give no number any more (3 of 3 commits measured); 1 suite problem" in text
+    assert "FAIL  5 cases stopped giving numbers (3 of 3 commits measured); 1 suite problem" in text
     assert f"regress check {shas[1][:8]} {shas[2][:8]} -b b.track_raises" in text
-    assert "::error title=no number any more%3A b.track_raises::" in log
+    assert "::error title=stopped giving numbers%3A b.track_raises::" in log
 
     p.commit({"proj/__init__.py": "N = 2\nNAME = 1\n"}, "five: names are there again")
     again = p.regress("sweep", "--format", "json")
@@ -632,7 +674,7 @@ def test_what_gives_no_number_any_more_is_told_once_with_its_commit(project: Cal
     never = "def track_never(): raise RuntimeError\n"
     p.commit({"proj/__init__.py": "N = 2\nNAME = 1\n", "benchmarks/never.py": never}, "six")
     known = document(p.regress("sweep", "--format", "json"))
-    told = "never.track_never fails wherever measured, and never gave a number; fix: regress run -b never.track_never"
+    told = "never.track_never fails wherever measured and never gave a number; fix: regress run -b never.track_never"
     assert told in known["warnings"]
     assert {each["name"]: each["acknowledged"]["reason"] for each in known["breakages"]} == {
         "b.track_raises": "gone on purpose",
@@ -706,7 +748,7 @@ def test_since_a_release_leaves_out_the_patches_of_older_ones(project: Callable[
     session = Session(Request(p.root))
 
     def chosen(since: str) -> set[str]:
-        wanted = choose(session, "TAGS", (), since=since).wanted
+        wanted = choose(session, Asked(("TAGS",), since), ()).wanted
         return {name for sha, names in session.repository.releases().items() if sha in wanted for name in names}
 
     assert chosen("v2.0") == {"v2.0", "v2.1", "v3.0"}

@@ -87,7 +87,7 @@ def test_a_fit_machine(look: Look) -> None:
 @pytest.mark.parametrize(
     ("built", "state", "words"),
     [
-        (("cuda", "13.0"), "warn", "is built for CUDA 13.0, and the driver knows CUDA 12.4 only"),
+        (("cuda", "13.0"), "warn", "is built for CUDA 13.0, but the driver supports only CUDA 12.4"),
         (("cuda", "12.8"), "ok", "built for CUDA 12.8"),
         (("", ""), "warn", "is built for the CPU only"),
         (("hip", "6.4"), "ok", "built for ROCm 6.4"),
@@ -128,7 +128,7 @@ def test_numbers_of_the_cpu_are_not_filed_under_a_machine_with_a_device(project:
     p.write({"history/box/machine.json": json.dumps({"machine": "box", "gpu": "NVIDIA H100", "version": 1})})
     result = p.regress("run", "--quick", "--machine", "box")
     assert result.code == 5
-    assert "box is recorded as a machine with a device (NVIDIA H100), and none is used now" in result.err
+    assert "box is recorded as a machine with a device (NVIDIA H100), but none is used now" in result.err
     assert [path.name for path in (p.root / "history" / "box").iterdir()] == ["machine.json"]
     assert p.regress("run", "--quick", "--machine", "box-cpu").code == 0
 
@@ -142,11 +142,11 @@ def test_numbers_of_the_cpu_are_not_filed_under_a_machine_with_a_device(project:
         ({"torch": "2.11.0", "torch_built": "cuda 12.8"}, "", ""),
         (
             {"torch": "2.11.0", "torch_built": "cuda 13.0"},
-            "the driver knows CUDA 12.4 only",
+            "the driver supports only CUDA 12.4",
             "update the NVIDIA driver",
         ),
         ({"torch": "2.11.0", "torch_built": ""}, "2.11.0 is built for the CPU only", "pip install"),
-        ({"driver": None}, "NVML: cannot be asked", "install the libnvidia-ml"),
+        ({"driver": None}, "NVML: not available", "install the libnvidia-ml"),
     ],
 )
 def test_a_run_says_what_a_machine_with_a_device_lacks(facts: dict[str, Any], words: str, fix: str) -> None:

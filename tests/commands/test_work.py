@@ -85,5 +85,5 @@ def test_ceilings_that_cannot_be_measured_are_a_warning(declared: Project, monke
     report = run(Request(declared.root), None, Watch())
     assert report.exit_code == 0
     assert shares(report)["b.cudatime_copy('float16')"] == (pytest.approx(0.5, rel=0.02), None)
-    said = "shares of what the device does at most are not all known: no room"
+    said = "some shares of the device's peak are unknown: no room"
     assert report.warnings.count(said) == 1

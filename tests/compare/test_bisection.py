@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regress.compare.bisection import DOUBT, MOST, SURE, Range, Search, weights_of
+from regress.compare.bisection import DOUBT, MOST, SURE, CandidateRange, Search, weights_of
 from tests.bisections import Model, Tally, bisected, searched, tally
 
 STEP = math.log(1.1)
@@ -36,7 +36,7 @@ def exact(count: int, first: int, broken: frozenset[int] = frozenset()) -> Searc
 def test_what_is_exact_takes_no_more_probes_than_halving(count: int, data: st.DataObject) -> None:
     first = data.draw(st.integers(0, count - 1))
     search = exact(count, first)
-    assert search.best()[0] == Range(first - 1, first)
+    assert search.best()[0] == CandidateRange(first - 1, first)
     assert search.best()[1] > 0.999
     assert len(search.measured) <= math.ceil(math.log2(count)) if count > 1 else not search.measured
 
@@ -88,12 +88,12 @@ def test_the_order_of_probes_does_not_matter(order: list[tuple[int, float]]) -> 
 def test_an_improvement_is_found_like_a_regression() -> None:
     down = searched(Model(64, 20, -0.1, 0.01), seed=3)
     up = searched(Model(64, 20, 0.1, 0.01), seed=3)
-    assert down.best()[0] == up.best()[0] == Range(19, 20)
+    assert down.best()[0] == up.best()[0] == CandidateRange(19, 20)
 
 
 def test_a_probe_ends_once_it_is_sure() -> None:
     search = searched(Model(64, 40, STEP, 0.01), seed=1)
-    assert search.best()[0] == Range(39, 40)
+    assert search.best()[0] == CandidateRange(39, 40)
     assert search.best()[1] >= SURE
     for candidate in search.measured:
         assert search.standing(candidate).state == ("bad" if candidate >= 40 else "good")
@@ -112,19 +112,19 @@ def test_a_change_in_two_parts_is_searched_in_the_larger(smaller: float, larger:
     model = Model(64, 40, math.log(larger), 0.006, {10: math.log(smaller)})
     found = [bisected(model, random.Random(seed)) for seed in range(10)]
     for search, place, confirmed in found:
-        assert place in (Range(39, 40), Range(9, 10)) or not confirmed
+        assert place in (CandidateRange(39, 40), CandidateRange(9, 10)) or not confirmed
         if search.is_split:
             assert search.sought < 0.75 * search.size
             assert "between" in [search.standing(candidate).state for candidate in search.measured]
-    assert sum(place == Range(39, 40) and confirmed for _, place, confirmed in found) >= 7
+    assert sum(place == CandidateRange(39, 40) and confirmed for _, place, confirmed in found) >= 7
     assert any(search.is_split for search, *_ in found) or larger > 1.09
 
 
 def test_a_wrong_range_is_taken_back_by_verifying_it() -> None:
     search = searched(Model(64, 40, STEP, 0.01), seed=1)
-    refuted = search.verified(Range(39, 40), [0.0, 0.01, -0.01, 0.0, 0.0, 0.01])
+    refuted = search.verified(CandidateRange(39, 40), [0.0, 0.01, -0.01, 0.0, 0.0, 0.01])
     assert refuted.best()[1] < search.best()[1]
-    agreed = search.verified(Range(39, 40), [0.1, 0.09, 0.1, 0.095])
+    agreed = search.verified(CandidateRange(39, 40), [0.1, 0.09, 0.1, 0.095])
     assert agreed.best()[1] > search.best()[1]
 
 
@@ -144,7 +144,7 @@ def test_recorded_results_choose_the_first_probe_and_claim_nothing() -> None:
 def test_wrong_recorded_results_cost_probes_and_no_error(claimed: int) -> None:
     weights = tuple(1.0 if at == claimed else 0.0 for at in range(64))
     search = searched(Model(64, 30, STEP, 0.01), seed=2, weights=weights)
-    assert search.best()[0] == Range(29, 30)
+    assert search.best()[0] == CandidateRange(29, 30)
     assert len(search.measured) <= 9
 
 
@@ -189,11 +189,11 @@ def test_confidence_is_what_it_says() -> None:
 def test_a_line_of_one_commit_needs_no_probe() -> None:
     search = Search(1, STEP, (0.1, 0.09))
     assert search.ask() is None
-    assert search.best() == (Range(-1, 0), 1.0)
+    assert search.best() == (CandidateRange(-1, 0), 1.0)
 
 
 def test_ranges_hold_everything_once() -> None:
     search = Search(10, STEP, (0.1, 0.09)).without(3).without(4).with_pairs(5, [0.0, 0.01])
     places = [place for place, _ in search._ranges(search.probabilities)]
     assert [*itertools.chain.from_iterable(range(each.good + 1, each.bad + 1) for each in places)] == list(range(10))
-    assert Range(2, 5) in places
+    assert CandidateRange(2, 5) in places

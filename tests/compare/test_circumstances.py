@@ -151,11 +151,11 @@ def test_a_device_that_is_another_one_is_incomparable() -> None:
     base, head = under(BASE, gpu_uuid="GPU-a"), under(SLOWER, gpu_uuid="GPU-b")
     found = one(base, head)
     assert (found.verdict, found.ratio) == (Verdict.INCOMPARABLE, None)
-    assert found.reasons == ("unlike device: GPU-a on the base, GPU-b on the head",)
+    assert found.reasons == ("different device: GPU-a on the base, GPU-b on the head",)
     assert claimed(one(base, under(SLOWER, gpu_uuid="GPU-a")))
     assert claimed(one(base, SLOWER)), "where one side does not know, there is no difference to see"
     mixed = under(under(SLOWER, gpu_uuid="GPU-a"), 2, gpu_uuid="GPU-b")
-    assert one(base, mixed).reasons == ("unlike device: GPU-a on the base, GPU-a and GPU-b on the head",)
+    assert one(base, mixed).reasons == ("different device: GPU-a on the base, GPU-a and GPU-b on the head",)
 
 
 # -- counters ------------------------------------------------------------------------------------------------------------

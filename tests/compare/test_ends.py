@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from regress.compare.bisection import Range, Search
+from regress.compare.bisection import CandidateRange, Search
 from regress.compare.ends import (
     LOOKS,
     MOST,
-    Ends,
+    EndsSteps,
     Pair,
     contrast,
     differences,
@@ -65,7 +65,7 @@ def looked(
     base: Values, head: Values, found: Found | None = None, metric: str = ""
 ) -> tuple[Comparison | None, Found, int]:
     """What the ends come to, and how many rounds a side that took."""
-    found, steps, rounds = found or Found(), Ends(Settings(), metric), 0
+    found, steps, rounds = found or Found(), EndsSteps(Settings(), metric), 0
     while (batch := steps.next(found)) is not None:
         assert batch.first == rounds
         rounds += batch.rounds[CASE]
@@ -126,7 +126,7 @@ def test_the_worst_that_gates_unless_another_is_named() -> None:
     comparison, found, _ = looked(base, head)
     assert comparison is not None
     assert (comparison.metric.name, kind_of(comparison)) == ("peak_memory", "exact")
-    assert Ends(Settings()).others(found) == ["gpu_time regressed too: --metric gpu_time"]
+    assert EndsSteps(Settings()).others(found) == ["gpu_time regressed too: --metric gpu_time"]
     named, found, _ = looked(base, head, metric="gpu_time")
     assert named is not None
     assert (named.metric.name, kind_of(named)) == ("gpu_time", "noisy")
@@ -138,7 +138,7 @@ def test_the_worst_that_gates_unless_another_is_named() -> None:
 
 @pytest.mark.parametrize(("fails_on", "kind"), [(("head",), "failing"), (("base", "head"), None)])
 def test_a_case_that_fails_on_the_bad_end_alone_can_be_looked_for(fails_on: tuple[str, ...], kind: str | None) -> None:
-    found, steps = Found(), Ends(Settings())
+    found, steps = Found(), EndsSteps(Settings())
     assert steps.next(found) is not None
     for side in ("base", "head"):
         failure = Failure("error", "ValueError: no") if side in fails_on else None
@@ -174,7 +174,7 @@ def test_more_noise_and_a_second_time_take_more_rounds() -> None:
 
 def test_what_is_verified_once_more() -> None:
     search = Search(2, 0.1, (0.1, 0.09, 0.11)).with_pairs(0, [0.0, 0.01, 0.0, 0.01])
-    place = Range(0, 1)
+    place = CandidateRange(0, 1)
     assert search.to_verify() == (place, 0)
     search = search.verified(place, [0.1, 0.02, 0.2])
     assert search.to_verify() == (place, 1)

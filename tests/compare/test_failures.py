@@ -80,7 +80,7 @@ def test_doubts_of_the_rounds_are_reasons() -> None:
 
 
 def test_what_failed_rounds_have_to_say_is_said() -> None:
-    left = "changes $LEFT and leaves it so; it was put back"
+    left = "changes $LEFT and does not restore it; regress did"
     found = one(broken(count=2), [replace(each, flags=[left]) for each in broken(count=2)])
     assert found.verdict is Verdict.FAILED
     assert f"{left} (2 of 2 rounds on the head)" in found.reasons

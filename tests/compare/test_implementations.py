@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from regress.compare import implementations
-from regress.compare.crossing import number_of, size_of, stretches_of, words
+from regress.compare.implementations import number_of, size_of, stretches_of, words
 from regress.model import Benchmark, Case, Contender, Implementations, Round, Standing, Stretch, Summary
 from regress.stats.welch import welch
 
@@ -206,7 +206,7 @@ DOUBTS: list[tuple[Mapping[str, Any], Mapping[str, Any], float, str]] = [
         {"gpu_uuid": "A"},
         {"gpu_uuid": "B"},
         2.0,
-        "triton: unlike device: A on the side of torch, B on the side of triton",
+        "triton: different device: A on the side of torch, B on the side of triton",
     ),
     ({}, {"foreign_processes": ["4711, python"]}, 2.0, "triton: another process computed on the device: 4711, python"),
     (

@@ -149,12 +149,12 @@ def test_a_rename_that_is_none_is_gone_and_new(was: object, verdicts: dict[str, 
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"version": "2"}, "version differs: the code of the benchmark is not the same on both sides"),
-        ({"declared": {"repeat": 3}}, "unlike declared repeat: none on the base, 3 on the head"),
-        ({"declared": {"number": 10}}, "unlike declared number: none on the base, 10 on the head"),
-        ({"declared": {"processes": 3}}, "unlike declared processes: none on the base, 3 on the head"),
-        ({"declared": {"min_run_count": 9}}, "unlike declared min_run_count: none on the base, 9 on the head"),
-        ({"param_names": ["n"], "params": [["1"]]}, "unlike parameters: none on the base, n on the head"),
+        ({"version": "2"}, "version differs: the code of the benchmark differs between the sides"),
+        ({"declared": {"repeat": 3}}, "different declared repeat: none on the base, 3 on the head"),
+        ({"declared": {"number": 10}}, "different declared number: none on the base, 10 on the head"),
+        ({"declared": {"processes": 3}}, "different declared processes: none on the base, 3 on the head"),
+        ({"declared": {"min_run_count": 9}}, "different declared min_run_count: none on the base, 9 on the head"),
+        ({"param_names": ["n"], "params": [["1"]]}, "different parameters: none on the base, n on the head"),
     ],
 )
 def test_a_benchmark_that_is_not_the_same_is_incomparable(changes: dict[str, Any], reason: str) -> None:
@@ -180,7 +180,7 @@ def test_the_code_that_is_used_tells_and_not_its_text(head: dict[str, str], file
     before = replace(benchmark(version="1"), uses={"ops.py": "a", "helper.py": "b"})
     after = replace(benchmark(version="2"), uses=head)
     (found,) = compare(side, side, known(after), SETTINGS, known(before))
-    words = f"the code of the benchmark is not the same on both sides: {files}"
+    words = f"the code of the benchmark differs between the sides: {files}"
     assert found.reasons == ((words,) if files else ())
     assert found.verdict is (Verdict.INCOMPARABLE if files else Verdict.UNCHANGED)
 
@@ -206,7 +206,7 @@ def test_rounds_of_another_protocol_are_incomparable(field: str, value: Any) -> 
     head = [replace(each, protocol=replace(each.protocol or Protocol("gpu_time"), **{field: value})) for each in base]
     found = one(base, head)
     assert found.verdict is Verdict.INCOMPARABLE
-    assert found.reasons[0].startswith(f"unlike protocol ({field}): ")
+    assert found.reasons[0].startswith(f"different protocol ({field}): ")
     mixed = one([*base[:3], *head[3:]], base)
     assert mixed.verdict is Verdict.INCOMPARABLE
 

@@ -105,7 +105,7 @@ def test_where_the_sides_share_no_zygote_each_origin_is_one_draw() -> None:
     assert found.verdict is Verdict.UNDECIDED
     assert judged(1.06, spread=spread, origins=3).pairs is not None
     (alone,) = {judged(1.0, common=False, origins=1).reasons[0]}
-    assert alone == "all pairs are of one origin"
+    assert alone == "all pairs come from one origin"
 
 
 def test_rounds_without_a_partner_are_left_out_and_too_many_of_them_leave_no_pairs() -> None:
@@ -142,7 +142,7 @@ def test_windows_of_another_kind_are_no_measurement_of_the_same() -> None:
     head = [replace(each, protocol=Protocol("wall_time", short_windows=True)) for each in head]
     found = one(base, head)
     assert found.verdict is Verdict.INCOMPARABLE
-    assert found.reasons[0].startswith("unlike protocol (short_windows)")
+    assert found.reasons[0].startswith("different protocol (short_windows)")
 
 
 def test_device_time_is_compared_whatever_windows_the_host_had() -> None:

@@ -31,7 +31,7 @@ def test_one_session_a_side_claims_no_change_and_says_why() -> None:
     assert (found.verdict, found.sessions, found.alone) == (Verdict.UNDECIDED, (1, 1), True)
     assert found.ratio == pytest.approx(1.26)
     assert found.reasons == (
-        "each side was measured in one session, not in the same: sessions may differ by themselves",
+        "each side was measured in one session, not in the same: sessions may differ for other reasons",
     )
     assert (found.unconfirmed, found.exit_code()) == (True, 4), "what looks worse and is not told is no pass"
     assert compared([("a", 1.26)], [("b", 1.0)]).exit_code() == 0
@@ -51,7 +51,7 @@ def test_a_session_that_measured_both_sides_tells_by_itself() -> None:
     assert apart.verdict is Verdict.UNCHANGED
     assert apart.base is not None
     assert apart.base.n == 5
-    assert apart.reasons == ("10 rounds of other sessions left out: one has both sides",)
+    assert apart.reasons == ("10 rounds of other sessions left out: one session has both sides",)
     assert compared([("a", 1.0), ("b", 1.0)], [("a", 1.0), ("b", 1.26)]).verdict is Verdict.REGRESSED, "the newest"
 
 
@@ -132,3 +132,18 @@ def test_pairs_are_those_of_one_session() -> None:
     assert (found.pairs.n, found.verdict) == (5, Verdict.REGRESSED)
     assert found.ratio == pytest.approx(1.107, rel=0.01)
     assert one(base, against("b", 0.1)).pairs is None
+
+
+def test_what_one_card_has_measured_of_both_sides_in_one_run_is_compared() -> None:
+    """The other card is slower by more than the head is."""
+
+    def on(card: str, run: str, level: float, side: str) -> list[Round]:
+        return [replace(each, facts={"gpu_uuid": card}) for each in recorded((run, level), side=side)]
+
+    base = [*on("GPU-a", "one", 1.3, "base"), *on("GPU-b", "two", 1.0, "base")]
+    found = one(base, on("GPU-b", "two", 1.2, "head"))
+    assert found.verdict is Verdict.REGRESSED
+    assert found.ratio == pytest.approx(1.2)
+    apart = one(base, on("GPU-b", "three", 1.2, "head"))
+    assert apart.verdict is Verdict.INCOMPARABLE
+    assert apart.reasons[0].startswith("different device: GPU-a and GPU-b on the base, GPU-b on the head")

@@ -13,7 +13,7 @@ from regress.compare.steps import (
     FEWEST,
     LOOKS,
     QUIET_LOOK,
-    Steps,
+    CheckSteps,
     confirming_rounds,
     spreads_of,
 )
@@ -77,7 +77,7 @@ def test_a_wrong_memory_costs_a_look_and_no_verdict() -> None:
     known = {str(ADD): Spread(0.0, 60)}
     check = Check({ADD: 1.0}, Machine(7, Noise(round_sd=0.05)), SETTINGS, remembered=known)
     check.costs = {ADD: 0.2}
-    steps = Steps(check.settings, lambda: 0.0, known)
+    steps = CheckSteps(check.settings, lambda: 0.0, known)
     looks: list[tuple[int, int, str]] = []
     while (batch := steps.next(check)) is not None and len(looks) < 2:
         looks.append((batch.first, batch.rounds[ADD], batch.title))
@@ -108,7 +108,7 @@ def test_a_change_is_claimed_on_fresh_rounds_alone(ratio: float, verdict: Verdic
 
 def test_a_fluke_of_the_screening_is_not_confirmed() -> None:
     check = Check({ADD: 1.0}, Machine(7, QUIET), costs={ADD: 0.2})
-    steps = Steps(check.settings, lambda: 0.0)
+    steps = CheckSteps(check.settings, lambda: 0.0)
     for order in range(steps.next(check).rounds[ADD]):  # type: ignore[union-attr]
         check.measure(ADD, "base", order)
         check.measure(ADD, "head", order)
@@ -170,7 +170,7 @@ def test_critical_cases_come_first_and_what_is_not_reached_says_so() -> None:
     found = {each.case: each for each in check.in_steps()}
     assert (rounds_of(check, ADD), len(rounds_of(check, MUL))) == ([], LOOKS[0])
     assert found[MUL].verdict is Verdict.UNCHANGED
-    not_begun = "not begun: its rounds take longer than there was time left"
+    not_begun = "not started: its rounds take longer than the time left"
     assert (found[ADD].verdict, found[ADD].reasons) == (Verdict.UNDECIDED, (not_begun,))
     assert (found[ADD].metric.name, found[ADD].unreached, found[ADD].critical) == ("gpu_time", True, False)
 
@@ -194,7 +194,7 @@ def test_with_two_gpus_as_much_again_fits_into_the_budget() -> None:
 def test_what_is_longer_than_the_time_that_is_left_is_not_begun() -> None:
     check, found = checked(1.0, budget_s=0.3)
     assert check.rounds == []
-    assert found.reasons == ("not begun: its rounds take longer than there was time left",)
+    assert found.reasons == ("not started: its rounds take longer than the time left",)
 
 
 def test_a_case_that_is_too_long_leaves_the_time_to_those_after_it() -> None:
@@ -234,13 +234,13 @@ def test_what_is_farthest_from_unchanged_is_confirmed_first() -> None:
 def test_it_says_how_long_the_whole_would_take() -> None:
     cases = {Case(f"ops.cudatime_{number:03}"): 1.2 if number < 3 else 1.0 for number in range(40)}
     check = Check(cases, Machine(7, QUIET), replace(SETTINGS, budget_s=15.0))
-    steps = Steps(check.settings, lambda: check.now_s)
+    steps = CheckSteps(check.settings, lambda: check.now_s)
     short = steps.short(check, check.in_steps(steps))
     assert short is not None
     assert (short.cases, 0 < short.unreached < 40) == (40, True)
     assert short.whole_s is not None
     again = Check(cases, Machine(8, QUIET), replace(SETTINGS, budget_s=short.whole_s))
-    steps = Steps(again.settings, lambda: again.now_s)
+    steps = CheckSteps(again.settings, lambda: again.now_s)
     assert steps.short(again, again.in_steps(steps)) is None
 
 
@@ -283,7 +283,7 @@ def exact(value: float, unit: str) -> Measured:
 def test_bytes_need_no_confirmation_and_counters_explain_a_confirmed_time() -> None:
     own = known(benchmark(ADD.name))
     found = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]})
-    steps = Steps(Settings(), lambda: 0.0)
+    steps = CheckSteps(Settings(), lambda: 0.0)
     while (batch := steps.next(found)) is not None:
         for index in range(batch.rounds[ADD]):
             for side, factor in (("base", 1.0), ("head", 1.1)):
@@ -313,7 +313,7 @@ def test_what_gates_nothing_is_claimed_on_fresh_rounds_too(
 ) -> None:
     own = known(benchmark(ADD.name))
     found = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]})
-    steps = Steps(Settings(), lambda: 0.0)
+    steps = CheckSteps(Settings(), lambda: 0.0)
     batches = []
     while (batch := steps.next(found)) is not None:
         batches.append(batch)
@@ -335,7 +335,7 @@ def test_what_gates_nothing_is_not_claimed_where_there_is_no_time_to_confirm_it(
         for side, factor in (("base", 1.0), ("head", 1.5)):
             values = {"gpu_time": timed(1e-3 * wiggle), "host_time": timed(1e-4 * factor * wiggle)}
             found.rounds.append(one_round(ADD.name, side, order, **values))
-    by_metric = {each.metric.name: each for each in Steps(Settings(), lambda: 0.0).verdicts(found)}
+    by_metric = {each.metric.name: each for each in CheckSteps(Settings(), lambda: 0.0).verdicts(found)}
     assert by_metric["host_time"].verdict is Verdict.UNDECIDED
     assert by_metric["host_time"].reasons == ("large, but not confirmed before measuring ended",)
 
@@ -344,7 +344,7 @@ def test_a_case_that_has_failed_before_is_tried_on_the_other_side() -> None:
     own = known(benchmark(ADD.name))
     failed = Round(ADD.name, [], "head", 0, failure=Failure("error", "ValueError: no"))
     found = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]}, [failed])
-    steps = Steps(Settings(), lambda: 0.0)
+    steps = CheckSteps(Settings(), lambda: 0.0)
     assert steps.next(found) == Batch({ADD: LOOKS[0]})
     found.rounds.append(one_round(ADD.name, "base", 0, gpu_time=timed(1e-3)))
     assert steps.next(found) is None
@@ -356,7 +356,7 @@ def test_a_renamed_benchmark_is_one_case_under_two_names() -> None:
     old, new = benchmark("ops.cudatime_old"), benchmark("ops.cudatime_new", declared={"was": "ops.cudatime_old"})
     cases = {"base": [Case(old.name)], "head": [Case(new.name)]}
     found = SoFar({"base": known(old), "head": known(new)}, cases)
-    steps = Steps(Settings(), lambda: 0.0)
+    steps = CheckSteps(Settings(), lambda: 0.0)
     batch = steps.next(found)
     assert batch is not None
     assert set(batch.rounds) == {Case(old.name), Case(new.name)}
@@ -396,7 +396,7 @@ def test_what_is_extreme_is_confirmed_by_few_rounds_and_what_scatters_is_not_tak
 def test_what_gates_nothing_gets_a_few_pairs_more_where_they_decide(pair_sd: float, pairs: int) -> None:
     own = known(benchmark(ADD.name))
     found = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]})
-    steps = Steps(Settings(), lambda: 0.0)
+    steps = CheckSteps(Settings(), lambda: 0.0)
     while (batch := steps.next(found)) is not None:
         assert not batch.afresh
         for order in range(batch.first, batch.first + batch.rounds[ADD]):

@@ -140,7 +140,7 @@ def test_ties_of_a_coarse_clock_claim_nothing() -> None:
 def test_units_that_differ_are_refused() -> None:
     found = one(tracked(scaled(1.0), "ms"), tracked(scaled(1000.0), "us"))
     assert found.verdict is Verdict.INCOMPARABLE
-    assert found.reasons == ("unlike unit: ms on the base, us on the head",)
+    assert found.reasons == ("different unit: ms on the base, us on the head",)
 
 
 @pytest.mark.parametrize(

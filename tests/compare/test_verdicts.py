@@ -58,9 +58,9 @@ def test_undecided_says_why_with_the_spread() -> None:
     noisy = one(rounds(gpu_time=scaled(100e-6)), rounds(gpu_time=scaled(112e-6, NOISY)))
     assert noisy.reasons == ("large, but not significant (spread 14 %)",)
     close = one(rounds(gpu_time=scaled(100e-6)), rounds(gpu_time=scaled(104.95e-6)))
-    assert close.reasons == ("significant, but the interval reaches beyond 5 % (spread 0.16 %)",)
+    assert close.reasons == ("significant, but the interval includes changes beyond 5 % (spread 0.16 %)",)
     neither = one(rounds(gpu_time=scaled(100e-6, NOISY)), rounds(gpu_time=scaled(100e-6)))
-    assert neither.reasons == ("the interval reaches beyond 5 % (spread 14 %)",)
+    assert neither.reasons == ("the interval includes changes beyond 5 % (spread 14 %)",)
 
 
 def test_too_few_rounds_are_told_where_more_of_them_would_show_it() -> None:

@@ -76,7 +76,7 @@ def test_an_address_that_cannot_be_reached_is_said_with_the_way_on(project: Proj
     with pytest.raises(RevisionError, match="unknown revision") as caught:
         open_repository(clone).resolve("v2")
     assert f"cannot fetch {clone.address}" in caught.value.why
-    assert "--no-fetch for what is here" in caught.value.fix
+    assert "--no-fetch to use what is here" in caught.value.fix
     with pytest.raises(NoRepository, match="cannot clone") as refused:
         open_repository(Clone(clone.address, clone.place.with_name("other.git"), print))
     assert "--no-fetch" not in refused.value.fix
@@ -88,10 +88,13 @@ def test_an_address_that_cannot_be_reached_is_said_with_the_way_on(project: Proj
     ("err", "what"),
     [
         ("fatal: unable to access 'https://me:token@x.example/p/': Could not resolve host: x.example", "no network"),
-        ("fatal: could not read Username for 'https://x.example': terminal prompts disabled", "lets git in as nobody"),
+        (
+            "fatal: could not read Username for 'https://x.example': terminal prompts disabled",
+            "git has no permission to read it",
+        ),
         (
             "git@x.example: Permission denied (publickey).\nfatal: Could not read from remote repository.",
-            "lets git in as",
+            "git has no permission to read it",
         ),
     ],
 )

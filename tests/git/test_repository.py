@@ -253,6 +253,14 @@ def test_what_git_does_not_know_changes_no_base(project: Project) -> None:
     assert repository.default_base()[0] == "HEAD"
 
 
+def test_beside_the_first_commit_there_is_what_git_does_not_know(project: Project) -> None:
+    project.commit("one", code="1")
+    repository = project.open()
+    assert repository.default_base() == ("HEAD~1", "HEAD~1"), "nothing to compare with, as is said where it is resolved"
+    (project.root / "bench.py").write_text("2")
+    assert repository.default_base()[0] == "HEAD"
+
+
 def test_the_base_of_a_branch_without_commits_is_the_parent(project: Project) -> None:
     project.commit("one")
     project.commit("two")
@@ -316,6 +324,21 @@ def test_a_snapshot_is_the_tree_as_it_is(project: Project) -> None:
     assert project.git("branch", "--contains", made) == ""
     (project.root / "new.py").write_text("4")
     assert repository.snapshot([project.root / "results"]) != made
+
+
+def test_a_snapshot_leaves_out_what_git_ignores_and_tracks_all_the_same(project: Project) -> None:
+    """As results are that somebody has added by force."""
+    project.commit("one", code="1")
+    (project.root / ".gitignore").write_text(".asv\n")
+    (project.root / ".asv" / "results").mkdir(parents=True)
+    (project.root / ".asv" / "results" / "a.json").write_text("1")
+    project.git("add", "--force", ".asv", ".gitignore")
+    project.git("commit", "-qm", "results")
+    (project.root / ".asv" / "results" / "a.json").write_text("2")
+    (project.root / "code.py").write_text("2")
+    made = project.open().snapshot([project.root / ".asv" / "results", project.root / "known.toml"])
+    assert project.git("show", f"{made}:.asv/results/a.json") == "1"
+    assert project.git("show", f"{made}:code.py") == "2"
 
 
 def test_a_snapshot_where_the_configuration_is_below_the_top(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

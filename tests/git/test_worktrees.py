@@ -21,7 +21,8 @@ def test_a_worktree_is_made_once_and_kept_with_what_was_built_in_it(project: Pro
     first = project.commit("one", code="1")
     project.commit("two", code="2")
     tree = project.open().worktree(project.open().resolve(first), trees)
-    assert tree == trees / first
+    assert tree.parent.parent == trees
+    assert tree.name == first
     assert (tree / "code.py").read_text() == "1"
     (tree / "built.so").write_text("x")
     repository = project.open()
@@ -127,7 +128,7 @@ def test_processes_that_ask_at_once_get_the_same_worktree(project: Project, tree
     for process in running:
         process.communicate()
     assert [process.returncode for process in running] == [0, 0, 0]
-    assert printed == [f"{trees / sha}\n"] * 3
+    assert printed == [f"{next(trees.glob(f'*/{sha}'))}\n"] * 3
     assert made.read_text() == "x"
     assert project.git("worktree", "list").count(sha) == 1
 
@@ -167,9 +168,9 @@ def test_a_maker_that_was_interrupted_leaves_nothing(
         patched.setattr("regress.git.worktrees.Worktrees.lacking", interrupt)
         with pytest.raises(KeyboardInterrupt):
             repository.worktree(commit, trees)
-    assert not (trees / commit.sha).exists()
+    assert not list(trees.glob(f"*/{commit.sha}"))
     assert project.git("worktree", "list").count("\n") == 0
-    with (trees / f"{commit.sha}.lock").open("rb") as lock:
+    with next(trees.glob(f"*/{commit.sha}.lock")).open("rb") as lock:
         assert lock.read() == b""
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     assert (repository.worktree(commit, trees) / "code.py").exists()
@@ -249,7 +250,7 @@ def test_g10_lfs_pointers_are_refused_with_the_command_that_fetches(project: Pro
         repository.worktree(repository.resolve("HEAD"), trees)
     assert caught.value.why.startswith("data.bin ")
     assert caught.value.fix == f"git lfs install && git lfs fetch origin {sha}"
-    assert not (trees / sha).exists()
+    assert not list(trees.glob(f"*/{sha}"))
     project.git("rm", "-q", "-f", "data.bin")
     project.commit("two")
     assert (repository.worktree(repository.resolve("HEAD"), trees) / "pointer.py").exists()
@@ -318,7 +319,7 @@ def test_g7_lfs_pointers_in_a_submodule_are_refused_too(project: Project, trees:
         repository.worktree(repository.resolve("HEAD"), trees)
     assert caught.value.why.startswith("third/lib/data.bin is a Git LFS pointer")
     assert caught.value.fix == "git lfs install && git -C third/lib lfs fetch --all"
-    assert not (trees / sha).exists()
+    assert not list(trees.glob(f"*/{sha}"))
 
 
 def test_g7_a_submodule_that_cannot_be_had_is_an_error(with_module: Project, trees: Path) -> None:
@@ -327,7 +328,7 @@ def test_g7_a_submodule_that_cannot_be_had_is_an_error(with_module: Project, tre
     with pytest.raises(RegressError, match="cannot check out the submodules") as caught:
         repository.worktree(repository.resolve("HEAD"), trees)
     assert "origin" in caught.value.why
-    assert not any(path.is_dir() for path in trees.iterdir())
+    assert not any(path.is_dir() for path in trees.glob("*/*"))
 
 
 def test_g7_the_other_submodules_are_there_where_one_cannot_be_had(with_module: Project, trees: Path) -> None:
@@ -356,6 +357,24 @@ def test_g7_a_copy_that_is_too_old_is_followed_by_the_origin(with_module: Projec
     assert (tree / "third" / "lib" / "lib.py").read_text() == "2"
 
 
+def test_two_nodes_with_disks_of_their_own_at_one_path_leave_each_other_alone(project: Project, trees: Path) -> None:
+    shas = [project.commit(subject) for subject in ("one", "two")]
+    disks = [trees.with_name("first"), trees.with_name("second")]
+    for disk, sha in zip(disks, shas, strict=True):
+        tree = project.open().worktree(project.open().resolve(sha), trees)
+        project.open().worktree(project.open().resolve(shas[0]), trees)
+        trees.rename(disk)  # the other node does not see it
+    for disk, sha in zip(disks, shas, strict=True):
+        disk.rename(trees)
+        (tree,) = trees.glob(f"*/{sha}")
+        assert project.git("-C", str(tree), "status", "--porcelain") == ""
+        assert project.git("-C", str(tree), "rev-parse", "HEAD") == sha
+        (tree / "built.so").write_text("x")
+        assert project.open().worktree(project.open().resolve(sha), trees) == tree
+        assert (tree / "built.so").exists(), "it is reused"
+        trees.rename(disk)
+
+
 # -- which worktrees are kept --------------------------------------------------------------------------------------------
 
 
@@ -367,8 +386,8 @@ def test_the_worktrees_that_were_used_last_are_kept(project: Project, trees: Pat
         os.utime(tree.with_name(tree.name + ".lock"), (age, age))
     other = project.open()
     other.worktree(commits[1], trees)
-    os.utime(trees / f"{commits[1].sha}.lock", (0, 0))
-    assert repository.trim_worktrees(trees, 2) == [trees.resolve() / commits[2].sha], "another process is in the oldest"
-    assert sorted(path.name for path in trees.iterdir() if path.is_dir()) == sorted(
+    os.utime(tree.with_name(f"{commits[1].sha}.lock"), (0, 0))
+    assert repository.trim_worktrees(trees, 2) == [tree.with_name(commits[2].sha)], "another process is in the oldest"
+    assert sorted(path.name for path in tree.parent.iterdir() if path.is_dir()) == sorted(
         commits[index].sha for index in (0, 1, 3)
     )

@@ -268,7 +268,7 @@ def test_a_forked_process_takes_no_other_index_and_leaves_it_alone(tmp_path: Pat
     other = path.with_suffix(".other")
     other.write_bytes(path.read_bytes())
     other.replace(path)
-    assert "made anew" in forked(lambda: found.recorded(ADD))
+    assert "rebuilt" in forked(lambda: found.recorded(ADD))
     path.unlink()
     assert "Error" in forked(lambda: found.recorded(ADD))
     assert not path.exists(), "an empty one would cost the next command all there is"
@@ -364,7 +364,7 @@ def test_every_file_is_read_or_named_and_the_rest_is_used(tmp_path: Path) -> Non
             f"{SHA[:8]}-conflict.json": "not JSON",
             f"{SHA[:8]}-newer.json": "format version 3 is newer than 2",
             f"{SHA[:8]}-machine.json": "it is of machine 'other', and its folder is of 'gpu-box'",
-            f"{SHA[:8]}-folder.json": "it is a folder, and no file",
+            f"{SHA[:8]}-folder.json": "it is a folder; not a file",
             f"{SHA[:8]}-lost.json": "it is in no folder of a machine",
             "deeper": "no machine.json says of which machine its results are",
         }

@@ -1,4 +1,4 @@
-"""What differences come from, kept beside results: what comes back, what the newest is, and what asv makes of it."""
+"""Where differences come from, kept beside results: what comes back, what the newest is, and what asv makes of it."""
 
 from __future__ import annotations
 

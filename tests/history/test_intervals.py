@@ -7,7 +7,7 @@ from asv_runner.statistics import compute_stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regress.history.intervals import median_interval, quantile
+from regress.history.cells import median_interval, quantile
 
 values = st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=40)
 

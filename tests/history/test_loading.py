@@ -87,7 +87,7 @@ def test_infinity_is_a_value_and_text_is_none(tmp_path: Path) -> None:
     assert infinite.values["value"].value == math.inf
     for each in (text, boolean):
         assert each.failure is not None
-        assert "is no number" in each.failure.message
+        assert "is not a number" in each.failure.message
 
 
 def test_a_file_of_ours_without_its_sidecar_gives_all_metrics_of_a_case_in_one_round(tmp_path: Path) -> None:

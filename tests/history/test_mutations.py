@@ -19,7 +19,7 @@ import pytest
 from regress.errors import StoreError
 from regress.history import Archive, Merging, Store, loading, sidecar
 from regress.history.names import benchmark_of, parse_further, serialize_further, with_further
-from regress.history.reading import AsvRow, Reader
+from regress.history.reading import AsvRow, TableReader
 from regress.history.recorded import SkippedFile
 from regress.history.results_file import (
     BENCHMARKS_VERSION,
@@ -29,8 +29,7 @@ from regress.history.results_file import (
     serialize_json,
     serialize_results,
 )
-from regress.history.rows import Reader as RowReader
-from regress.history.rows import packed
+from regress.history.rows import RowReader, packed
 from regress.history.sources import Rounds, read_source
 from regress.history.states import State
 from regress.history.store import rows_of_sidecar
@@ -180,7 +179,7 @@ def test_files_of_results(tmp_path: Path, seeds: Iterable[int]) -> None:
         fast = dict(zip(content.rows, RowReader().rows(packed(kept)), strict=True)) if kept else {}
         slow = {name: AsvRow.of(row)._replace(samples=None) for name, row in careful.rows.items()}
         assert said(fast) == said(slow), seed
-        for table in Reader({}).read(slow):
+        for table in TableReader({}).read(slow):
             list(table.rounds())
         again = parse_results(serialize_results(united_results([careful, parse_results(good), careful])))
         assert set(again.rows) >= set(careful.rows), seed

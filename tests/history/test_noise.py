@@ -1,4 +1,4 @@
-"""What is remembered of each case's scatter: pooled, bounded, and no file can make a command fail."""
+"""What is remembered of each case's scatter: pooled, bounded; not a file can make a command fail."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from regress.history import remember_noise, remembered_noise
-from regress.history.noise import FILE, MEMORY
+from regress.history.memory import MEMORY
+from regress.history.memory import NOISE_FILE as FILE
 from regress.model import Spread
 
 

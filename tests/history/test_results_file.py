@@ -79,7 +79,7 @@ def test_bare_nan_and_infinity_are_read(tmp_path: Path) -> None:
         (lambda text: text.replace('"result_columns"', '"columns"'), "it has no 'result_columns'", "git checkout"),
         (lambda text: text.replace('"commit_hash"', '"commit"'), "it has no 'commit_hash'", "git checkout"),
         (lambda text: text.replace(f'"{SHA}"', "null"), "its commit, its environment or its machine is", "git checkout"),
-        (lambda text: _with(text, results=[]), "no table of rows", "git checkout"),
+        (lambda text: _with(text, results=[]), "not a table of rows", "git checkout"),
     ],
 )  # fmt: skip
 def test_what_is_no_file_of_results_is_named_with_a_fix(tmp_path: Path, change: Any, why: str, fix: str) -> None:

@@ -35,7 +35,7 @@ def raw(value: Any) -> msgspec.Raw:
 def test_rows_are_read_as_they_were_put_in() -> None:
     one = cut([0.5, math.nan], AXES, "v1", 1000, 0.25, [[0.4, -math.inf], [0.6, math.inf]])
     data = rows.packed([one, cut(None, AXES, "v2"), cut([math.inf, 7], AXES, "v1")])
-    reader = rows.Reader()
+    reader = rows.RowReader()
     first, *others = reader.rows(data)
     assert first.results is not None
     assert math.isnan(first.results[1])
@@ -47,7 +47,7 @@ def test_rows_are_read_as_they_were_put_in() -> None:
 
 
 def test_what_stands_alone_is_the_one_case_of_a_plain_benchmark() -> None:
-    found = list(rows.Reader().rows(rows.packed([cut([0.5], None), cut(0.5)])))
+    found = list(rows.RowReader().rows(rows.packed([cut([0.5], None), cut(0.5)])))
     assert found == [AsvRow((), "", [0.5]), AsvRow((), "", [0.5])]
 
 

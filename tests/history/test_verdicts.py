@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from regress.history import LastVerdict, last_verdicts, remember_verdicts
-from regress.history.verdicts import FILE, FORGOTTEN
+from regress.history.memory import FORGOTTEN
+from regress.history.memory import VERDICTS_FILE as FILE
 from regress.model import METRICS, Case, Commit, Comparison, Side, Summary, Verdict
 
 CASE = Case("ops.cudatime_add", ("16",))

@@ -1,8 +1,9 @@
 """Each format, as its tool has written it, comes to cases with values.
 
 written/ was made by running the tools: sums.cpp with Google Benchmark 1.7.1 (`--benchmark_repetitions=3`), test_sorting.py with
-pytest-benchmark 5.3.1 (`--benchmark-json`), and hyperfine 1.15 (`--export-json`). What nvbench writes is made here, by its
-json_printer's schema.
+pytest-benchmark 5.3.1 (`--benchmark-json`), hyperfine 1.15 (`--export-json`), and nvbench of 66212f1 on an H200 (`--jsonbin`;
+one of its states is kept). What else nvbench may write, and what cutlass_profiler does, is made here, by the schema of the
+json_printer and the header of the performance_report.
 """
 
 from __future__ import annotations
@@ -66,7 +67,10 @@ def test_aggregates_alone_have_a_median_and_no_samples() -> None:
 
 def test_what_google_benchmark_lists_are_the_cases_that_it_gives() -> None:
     listed = read_list(WRITTEN / "google_benchmark-list.txt", "google-benchmark")
-    assert list(by_case(listed)) == list(by_case(read(WRITTEN / "google_benchmark-1.json")))
+    given = by_case(read(WRITTEN / "google_benchmark-1.json"))
+    assert {name: each.metric for name, each in by_case(listed).items()} == {
+        name: each.metric for name, each in given.items()
+    }
 
 
 def test_pytest_benchmark_gives_tests_with_their_parameters() -> None:
@@ -151,6 +155,18 @@ def written(path: Path, content: dict[str, Any]) -> Path:
     return path
 
 
+def test_nvbench_as_it_was_written_on_a_gpu() -> None:
+    document = read(WRITTEN / "nvbench.json")
+    (case,) = document.cases
+    assert (case.name, case.params, case.failure) == ("mix", {"Elements": "4194304"}, None)
+    assert (document.needs_device, document.facts["gpu"]) == (True, "NVIDIA H200")
+    samples = case.values["gpu_time"].samples
+    assert len(samples) == 189
+    assert case.values["gpu_time"].value == pytest.approx(264.8e-6, rel=1e-3)
+    assert case.values["batch_time"].value == pytest.approx(263e-6, rel=2e-3)
+    assert 1.9e9 < case.facts["sm_clock_hz"] < 2.0e9
+
+
 def test_nvbench_gives_cold_batch_and_host_times_and_samples_from_beside(tmp_path: Path) -> None:
     (tmp_path / "out.json-bin").mkdir()
     (tmp_path / "out.json-bin" / "0.bin").write_bytes(array.array("f", [1e-4, 1.1e-4, 1.5e-4]).tobytes())
@@ -180,9 +196,81 @@ def test_nvbench_lists_all_combinations_of_its_axes(tmp_path: Path) -> None:
     axes = [
         {"name": "Elements", "type": "int64", "flags": "pow2", "values": [{"input_string": "10", "value": 1024}]},
         {"name": "T", "type": "type", "flags": "", "values": [{"input_string": "F32"}, {"input_string": "F64"}]},
+        {"name": "Density", "type": "float64", "flags": "", "values": [{"input_string": "1", "value": 1.0}]},
     ]
     listed = read_list(written(tmp_path / "l.json", {"benchmarks": [{"name": "axpy", "axes": axes}]}), "nvbench")
-    assert list(by_case(listed)) == ["axpy(1024, 'F32')", "axpy(1024, 'F64')"]
+    assert list(by_case(listed)) == ["axpy(1024, 'F32', 1)", "axpy(1024, 'F64', 1)"]
+
+
+# -- cutlass, and JSON of the author's own -------------------------------------------------------------------------------
+
+CUTLASS = """\
+Problem,Provider,OperationKind,Operation,Disposition,Status,gemm_kind,m,n,k,A,alpha,op_class,accum,Bytes,Flops,Flops/Byte,Runtime,GB/s,GFLOPs
+1,CUTLASS,gemm,cutlass_tensorop_gemm_128x128,passed,success,universal,1024,512,256,f16:row,1,tensorop,f32,2048,4096,2,0.25,10,20
+2,CUTLASS,gemm,cutlass_tensorop_gemm_128x128,incorrect,success,universal,64,64,64,f16:row,1,tensorop,f32,2048,4096,2,0.5,10,20
+3,CUTLASS,gemm,cutlass_simt_gemm,not_supported,success,universal,64,64,64,f16:row,,simt,f32,0,0,0,0,,
+"""
+
+
+def test_cutlass_gives_operations_with_their_problems(tmp_path: Path) -> None:
+    (tmp_path / "out.gemm.csv").write_text(CUTLASS)
+    document = read(tmp_path / "out.gemm.csv")
+    assert (document.format, document.needs_device) == ("cutlass", True)
+    passed, incorrect, unsupported = document.cases
+    assert passed.name == "cutlass_tensorop_gemm_128x128"
+    assert list(passed.params) == ["Provider", "gemm_kind", "m", "n", "k", "A", "alpha"]
+    assert (passed.params["m"], passed.params["A"]) == ("1024", "'f16:row'")
+    assert passed.values["gpu_time"].value == pytest.approx(0.25e-3)
+    assert passed.facts == {"bytes": 2048.0, "flops": 4096.0}
+    failures = [(each.failure.kind, each.failure.message) for each in (incorrect, unsupported) if each.failure]
+    assert failures == [("error", "incorrect, success"), ("skipped", "not_supported, success")]
+    (tmp_path / "cut.csv").write_text(CUTLASS[:-80])
+    with pytest.raises(DocumentError, match="not a document of cutlass"):
+        read(tmp_path / "cut.csv")
+
+
+MAPPING = {
+    "cases": "out.kernels",
+    "name": "kernel",
+    "params": ["n"],
+    "values": {"gpu_time": ["ms", "ms"], "rate": ["perf.gflops", "GFLOP/s"]},
+    "error": "wrong",
+}
+
+
+def test_what_stands_where_is_declared(tmp_path: Path) -> None:
+    kernels = [
+        {"kernel": "axpy", "n": 8, "ms": [2.0, 3.0, 9.0], "perf": {"gflops": 5}},
+        {"kernel": "dot", "n": 8, "wrong": "no memory"},
+    ]
+    path = written(tmp_path / "own.json", {"out": {"kernels": kernels}})
+    axpy, dot = read(path, "json", MAPPING).cases
+    assert (axpy.name, axpy.params, axpy.metric) == ("axpy", {"n": "8"}, "gpu_time")
+    assert axpy.values["gpu_time"].value == pytest.approx(3e-3)
+    assert axpy.values["gpu_time"].samples == pytest.approx([2e-3, 3e-3, 9e-3])
+    assert (axpy.values["rate"].value, axpy.values["rate"].unit) == (5.0, "GFLOP/s")
+    assert dot.failure is not None
+    assert dot.failure.message == "no memory"
+    by_name = written(tmp_path / "named.json", {"axpy": {"ms": 2.0}})
+    (case,) = read(by_name, "json", {"values": {"gpu_time": ["ms", "ms"]}}).cases
+    assert (case.name, case.values["gpu_time"].value) == ("axpy", 2e-3)
+
+
+@pytest.mark.parametrize(
+    "mapping, why",
+    [
+        ({}, "its mapping cannot be used: Object missing required field `values`"),
+        ({**MAPPING, "case": "x"}, "its mapping cannot be used: Object contains unknown field `case`"),
+        ({**MAPPING, "values": {"gpu_time": ["ms"]}}, "its mapping has no values, each with a key and a unit"),
+        ({**MAPPING, "cases": "out.rows"}, "there is no out.rows"),
+        ({**MAPPING, "values": {"gpu_time": ["kernel", "s"]}}, "kernel of axpy is 'axpy', not a number"),
+    ],
+)
+def test_a_mapping_that_does_not_fit_says_why(tmp_path: Path, mapping: dict[str, Any], why: str) -> None:
+    path = written(tmp_path / "own.json", {"out": {"kernels": [{"kernel": "axpy", "n": 1}]}})
+    with pytest.raises(DocumentError) as caught:
+        read(path, "json", mapping)
+    assert caught.value.why == why
 
 
 # -- benchmarks and rounds -----------------------------------------------------------------------------------------------
@@ -218,9 +306,9 @@ def test_names_are_such_as_asv_and_its_pages_hold(text: str, name: str) -> None:
 
 
 def test_parameters_are_written_as_asv_writes_them() -> None:
-    assert [param(value) for value in ("12", "1.5e-3", "F32", 3, None, True)] == [
+    assert [param(value) for value in ("12", "1e+20", "F32", 3, None, True)] == [
         "12",
-        "1.5e-3",
+        "1e+20",
         "'F32'",
         "3",
         "None",
@@ -238,7 +326,7 @@ def test_a_document_that_was_cut_off_is_refused(path: Path, tmp_path: Path) -> N
     data = path.read_bytes()
     for size in (0, 1, len(data) // 3, len(data) // 2, len(data) - 3):
         (tmp_path / "cut.json").write_bytes(data[:size])
-        with pytest.raises(DocumentError, match="is no JSON"):
+        with pytest.raises(DocumentError, match="is not JSON"):
             read(tmp_path / "cut.json")
 
 
@@ -299,4 +387,11 @@ def test_samples_that_are_missing_or_cut_off_are_refused(tmp_path: Path) -> None
 def test_what_is_of_no_format_is_told_which_are_known(tmp_path: Path) -> None:
     with pytest.raises(DocumentError) as caught:
         read(written(tmp_path / "x.json", {"a": 1}))
-    assert "google-benchmark, nvbench, pytest-benchmark, hyperfine" in caught.value.why
+    assert "google-benchmark, nvbench, pytest-benchmark, hyperfine, cutlass" in caught.value.why
+
+
+def test_parameters_that_multiply_beyond_measure_are_refused() -> None:
+    params = [{f"p{axis}": str(value) for axis in range(3)} for value in range(50)]
+    with pytest.raises(DocumentError) as caught:
+        benchmarks_of([Document(tuple(Given("x", {}, each) for each in params))])
+    assert caught.value.why == "its parameters multiply to 125000, and 100000 can be held"

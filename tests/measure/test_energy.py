@@ -22,6 +22,21 @@ def test_a_call_takes_the_power_of_the_device_for_its_time(kernel_s: float) -> N
     assert joules == pytest.approx(BUSY_W * kernel_s, rel=0.02)
 
 
+def test_work_that_is_still_to_be_done_is_none_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch of one short call would be over before the counter is read."""
+    device = FakeBackend()
+    device.kernel("earlier", 0.1)
+    read = device.energy_j
+
+    def slowly() -> float | None:
+        device.pause(5e-3)
+        return read()
+
+    monkeypatch.setattr(device, "energy_j", slowly)
+    joules = energy_of_call(lambda: device.kernel("k", 1e-3), device, limit_s=30.0)
+    assert joules == pytest.approx(BUSY_W * 1e-3, rel=0.02)
+
+
 def test_a_call_that_leaves_the_device_idle_pays_for_that_too() -> None:
     device = FakeBackend()
 
@@ -74,4 +89,4 @@ def test_energy_agrees_with_the_counter_read_by_hand(operation: str) -> None:
     by_hand = (pynvml.nvmlDeviceGetTotalEnergyConsumption(handle) - before_mj) * 1e-3 / done
     assert found is not None
     print(f"{operation}: {1e3 * found:.2f} mJ, by hand {1e3 * by_hand:.2f} mJ a call")
-    assert found == pytest.approx(by_hand, rel=0.08)
+    assert found == pytest.approx(by_hand, rel=0.05)

@@ -25,6 +25,10 @@ class Library:
             "temperature": 61,
             "power_mw": 312_500,
             "clock_mhz": 345,
+            "limit_mw": 700_000,
+            "usual_mw": 700_000,
+            "limit_mhz": 1980,
+            "usual_mhz": 1980,
             "reasons": 0,
             "violations": {0: 100, 1: 200},
             "processes": [],
@@ -56,6 +60,18 @@ class Library:
     def nvmlDeviceGetTemperature(self, device: Any, sensor: int, out: Any) -> int:
         return self._put(out, "temperature")
 
+    def nvmlDeviceGetEnforcedPowerLimit(self, device: Any, out: Any) -> int:
+        return self._put(out, "limit_mw")
+
+    def nvmlDeviceGetPowerManagementDefaultLimit(self, device: Any, out: Any) -> int:
+        return self._put(out, "usual_mw")
+
+    def nvmlDeviceGetApplicationsClock(self, device: Any, clock: int, out: Any) -> int:
+        return self._put(out, "limit_mhz") if clock == nvml.GRAPHICS_CLOCK else 2
+
+    def nvmlDeviceGetDefaultApplicationsClock(self, device: Any, clock: int, out: Any) -> int:
+        return self._put(out, "usual_mhz") if clock == nvml.GRAPHICS_CLOCK else 2
+
     def nvmlDeviceGetTotalEnergyConsumption(self, device: Any, out: Any) -> int:
         return self._put(out, "energy_mj")
 
@@ -86,6 +102,14 @@ class Library:
             entry.pid, entry.used_bytes = pid, used
         count._obj.value = len(listed)
         return 0
+
+
+def test_limits_are_told_where_somebody_has_set_them() -> None:
+    """So what was recorded before anybody asked is what was measured without."""
+    assert Nvml(UUID, Library()).limits() == {}
+    assert Nvml(UUID, Library(limit_mw=None, usual_mhz=None)).limits() == {}
+    lower = Library(limit_mw=500_000, limit_mhz=1410)
+    assert Nvml(UUID, lower).limits() == {"power_limit_w": 500.0, "clock_limit_hz": 1.41e9}
 
 
 def test_the_state_of_a_device() -> None:

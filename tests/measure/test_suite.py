@@ -234,8 +234,8 @@ A_BENCHMARK = "def time_f(): pass\n"
         ({"b.py": A_BENCHMARK, "b/__init__.py": ""}, "b.py", "Python imports the folder b/ of the same name"),
         ({"sub/b.py": "class TimeAll:\n    pass\n"}, "sub/", "it has no __init__.py"),
         ({"b.v2.py": "async def track_f(): pass\n"}, "b.v2.py", "Python cannot import a file with a dot in its name"),
-        ({"b.py/notes": ""}, "b.py", "it is no file"),
-        ({"sub/__init__.py": "", "sub/c.py/notes": ""}, "sub/c.py", "it is no file"),
+        ({"b.py/notes": ""}, "b.py", "it is not a file"),
+        ({"sub/__init__.py": "", "sub/c.py/notes": ""}, "sub/c.py", "it is not a file"),
     ],
 )
 def test_what_looks_like_a_module_and_is_none_is_told(
@@ -302,3 +302,46 @@ def test_what_is_imported_under_the_name_of_an_attribute_is_named(tmp_path: Path
     (told,) = problems
     assert "taken for the benchmark's own" in told["message"]
     assert line.rpartition(" ")[2] in told["message"]
+
+
+PROGRAMS = """
+import dataclasses, json, sys
+from regress.measure.suite import Suite
+suite = Suite(sys.argv[1], {})
+_, problems = suite.discover()
+print(json.dumps([[dataclasses.asdict(each) for each in found] for found in (suite.programs, problems)]))
+"""
+
+
+def test_classes_that_name_a_command_are_programs(tmp_path: Path) -> None:
+    suite = tmp_path / "benchmarks"
+    suite.mkdir()
+    (suite / "__init__.py").write_text("")
+    (suite / "native.py").write_text(
+        """
+class _Base:
+    command, format = ["build/x"], "nvbench"
+class Axpy(_Base):
+    command = ("build/axpy", "--json", "{output}", "{n}")
+    params, param_names = [8, 16], ["n"]
+    timeout, tags, env = 90, ["gpu"], {"A": "b"}
+class Text:
+    command, format = "build/axpy", "nvbench"
+class Doubled:
+    command, format, params = ["x"], "nvbench", [["a", "a"]]
+class Other:
+    command = ["no format"]
+"""
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAMS, str(suite)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    (axpy,), problems = json.loads(done.stdout)
+    assert (axpy["name"], axpy["format"], axpy["command"][0]) == ("native.Axpy", "nvbench", "build/axpy")
+    assert (axpy["params"], axpy["param_names"], axpy["timeout_s"]) == ([["8", "16"]], ["n"], 90.0)
+    assert (axpy["declared"], axpy["env"]) == ({"tags": ["gpu"]}, {"A": "b"})
+    assert (axpy["file"], axpy["line"]) == ("benchmarks/native.py", 4)
+    assert {each["name"]: each["message"] for each in problems} == {
+        "native.Text": "its program cannot be run: its command is not a list of words",
+        "native.Doubled": "its program cannot be run: a parameter has the same value twice",
+    }

@@ -358,7 +358,7 @@ def test_declared_streams_belong_to_the_call(virtual: Torch, timer: Timed, main_
 
 def test_a_handle_is_a_stream_and_other_things_are_none(virtual: Torch, timer: Timed) -> None:
     assert (timer.stream_handle(Stream(virtual, 77)), timer.stream_handle(78)) == (77, 78)
-    with pytest.raises(TypeError, match="str is no stream of this device"):
+    with pytest.raises(TypeError, match="str is not a stream of this device"):
         timer.stream_handle("stream")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from regress.commands.report import report
-from regress.pages import Index, Site
+from regress.pages import PageIndex, PageSite
 from regress.report.progress import Progress
 from regress.session import Request
 
@@ -79,10 +79,10 @@ class Made:
                 path.write_text(json.dumps(_file(sha, at, machine, {**content, **rows})))
         return self
 
-    def site(self) -> Site:
+    def site(self) -> PageSite:
         return report(Request(self.root), QUIET, None, COMMANDS)[0]
 
-    def index(self) -> Index:
+    def index(self) -> PageIndex:
         site = self.site()
         return site.index([leaf.make()[1] for leaf in site.leaves])[0]
 

@@ -44,7 +44,7 @@ def record(
             failure = None if seconds else Failure("oom", "out of memory")
             for order in range(3):
                 each = taken(NAME, [way, n], order, failure=failure, values={"gpu_time": seconds * (1 + order / 1000)})
-                each = replace(each, facts={"gpu_uuid": "GPU-1", **facts}, values=each.values if seconds else {})
+                each = replace(each, facts={"gpu": "GPU-1", **facts}, values=each.values if seconds else {})
                 store.append(side, BOX, environment, each, {}, suite())
     store.finish(side, BOX, environment, python="3.11", benchmarks={NAME: suite()})
 
@@ -108,7 +108,7 @@ def test_what_failed_is_told_and_so_is_what_speaks_against_a_difference(tmp_path
 
 def test_cards_and_environments_are_places_of_their_own(tmp_path: Path) -> None:
     record(tmp_path / "results", 4)
-    record(tmp_path / "results", 5, gpu_uuid="GPU-2", torch=(2e-6, 2e-6))
+    record(tmp_path / "results", 5, gpu="GPU-2", torch=(2e-6, 2e-6))
     record(tmp_path / "results", 5, environment="other", triton=(50e-6, 50e-6))
     told = {
         (each.place, each.commit): each.crossovers[0][1] for each in found(tmp_path / "results", tmp_path / "cache")

@@ -18,9 +18,8 @@ from regress.pages.broken import broken_of
 from regress.pages.contents import _gone, _labels, _numbered, _shortened
 from regress.pages.events import events_of
 from regress.pages.leaves import shard_file
-from regress.pages.lines import Levelled, change_of, levelled, line_of
+from regress.pages.lines import Levelled, change_of, levelled, line_of, spans_of
 from regress.pages.rows import row_of
-from regress.pages.spans import spans_of
 from regress.stats.summary import summarize
 from regress.trends import changes_of
 from regress.trends.changes import series_rule
@@ -127,7 +126,7 @@ def test_the_status_of_a_series(levels: list[tuple[int, float]], expected: str) 
 def test_a_status_that_is_no_verdict_on_values() -> None:
     few = series([None] * 21 + [1e-3] * 3)
     row = row_of(told(few), 0, 0, 0.05)
-    assert (row.status, row.why) == ("undecided", "3 results that can be compared, and it takes 4")
+    assert (row.status, row.why) == ("undecided", "3 results to compare; it takes 4")
     assert status(series([1e-3 * (1 + 0.4 * ((at * 7) % 5) / 5) for at in range(N)])) == "undecided"
     assert status(series([1e-3] * 23 + [None], failures=[""] * 23 + ["oom"])) == "failed"
     assert status(series([1e-3] * 23 + [None], failures=[""] * 23 + ["skipped"])) == "failed"

@@ -44,7 +44,7 @@ def test_a_value_far_off_its_level_claims_nothing(tmp_path: Path) -> None:
     index = Made(tmp_path / "p", len(values)).record({"x.time_f": values, "x.time_g": noisy((21, 1e-3))}).index()
     stray, steady = index.rows
     assert stray.since == pytest.approx(1 / 3.6, rel=0.01)
-    assert (stray.doubt, stray.off) == ("the value then lies +260 % off the level around it", (0,))
+    assert (stray.doubt, stray.off) == ("the value then is +260 % off its level", (0,))
     assert steady.doubt == ""
     (overall,) = index.overall
     assert (overall.n, overall.ratio) == (1, steady.since)
@@ -150,7 +150,7 @@ def test_another_number_of_calls_is_a_note_on_what_moved_there(tmp_path: Path) -
             row += [1.0, *([None] * 4), [100 if at < 25 else 5]]
         path.write_text(json.dumps(content))
     (event,) = made.index().events
-    assert (event.first, event.note, event.reasons) == (25, "measured otherwise: number 100 → 5", ())
+    assert (event.first, event.note, event.reasons) == (25, "measured differently: number 100 → 5", ())
 
 
 def test_a_case_that_is_skipped_counts_once_as_one_that_gives_no_number(tmp_path: Path) -> None:
@@ -191,6 +191,30 @@ def test_what_is_open_only_where_nothing_is_measured_any_more_is_gone(tmp_path: 
     ]
 
 
+def test_a_page_says_which_card_measured_what_and_which_one_is_off_its_kind(tmp_path: Path) -> None:
+    """The first commit is measured by all cards, the others by one each, in turn."""
+    made, box = Made(tmp_path / "p", 13), Machine("box", {"gpu": "H100"})
+    store, cards = Store(made.root / "history"), {"GPU-0": 1.0, "GPU-1": 1.005, "GPU-2": 0.995, "GPU-3": 1.1}
+    for at, (sha, value) in enumerate(zip(made.shas, noisy((13, 1e-3)), strict=True)):
+        side = Side("head", Commit(sha, "", "", START + at * DAY), "HEAD", "env")
+        for card in cards if at == 0 else [f"GPU-{at % 4}"]:
+            for order in range(2):
+                read = taken(ADD, order=order, values={"gpu_time": value * cards[card] * (1 + order / 1000)})
+                facts = {"gpu": "H100", "gpu_uuid": card}
+                store.append(side, box, "env", replace(read, run=f"{at} {card}"), facts, benchmark())
+        store.finish(side, box, "env", python="3.12", benchmarks={ADD: benchmark()})
+    (leaf,) = made.site().leaves
+    (line,) = leaf.make()[0].lines
+    assert line.cards == ("GPU-0, GPU-1, GPU-2, GPU-3", "GPU-1", "GPU-2", "GPU-3", "GPU-0")
+    assert line.card == (0, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4)
+    assert line.changes == ()
+    assert max(line.values) < 1.01 * min(line.values), "as the mean card would have read them"
+    assert line.read[3] > 1.08 * line.read[1]
+    (place,) = made.index().places
+    assert place.device == "H100"
+    assert place.cards == ("GPU-0 -2.4 %", "GPU-1 -1.9 %", "GPU-2 -2.8 %", "GPU-3 +7.4 %, off its kind")
+
+
 def test_how_many_cases_have_too_few_results_for_a_change_to_be_told(tmp_path: Path) -> None:
     """Of two benchmarks one has three results, and then enough; a new place begins anew."""
     made = Made(tmp_path / "p", 6)
@@ -199,7 +223,7 @@ def test_how_many_cases_have_too_few_results_for_a_change_to_be_told(tmp_path: P
     assert (index.fewest, index.young, index.told) == (4, (1,), True)
     assert {each.lacks: (each.status, each.why) for each in index.rows} == {
         0: ("unchanged", ""),
-        1: ("undecided", "3 results that can be compared, and it takes 4"),
+        1: ("undecided", "3 results to compare; it takes 4"),
     }
     made.record({"x.time_old": [*[None] * 5, 1e-3]}, machine="other")
     assert made.index().young == (1, 1)

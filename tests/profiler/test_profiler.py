@@ -394,7 +394,7 @@ def test_without_a_trace_there_is_no_breakdown(device: Exact, tmp_path: Path, ca
     assert entry.duration_s == pytest.approx(10 * US + WINDOW_S)
     assert (entry.busy_s, entry.transfer_s, entry.idle_s, entry.utilization) == (None,) * 4
     profiler.print_summary()
-    assert "busy, copies and idle are not known: it was not asked for" in capsys.readouterr().out
+    assert "busy, copies and idle are unknown: it was not asked for" in capsys.readouterr().out
 
 
 def test_a_device_that_fails_ends_device_times_and_not_the_program(profiler: GPUProfiler, device: Exact) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from regress.measure.backend import MARKER, Activity, Tracer
-from regress.profiler.timeline import EVENT_S, SPIN_S, Timed
-from regress.profiler.trace import Trace
+from regress.profiler.timeline import EVENT_S, SPIN_S, SpinTime
+from regress.profiler.trace import DeviceTrace
 
 US = 1e-6
 EPOCH_S, RATE = 1000.0, 1.00005
@@ -27,8 +27,8 @@ class Case:
 
     def __init__(self) -> None:
         self.tracer = Told()
-        self.trace = Trace(self.tracer)
-        self.timed: list[Timed] = []
+        self.trace = DeviceTrace(self.tracer)
+        self.timed: list[SpinTime] = []
 
     def on_trace(self, time_s: float) -> float:
         return EPOCH_S + RATE * time_s
@@ -40,7 +40,7 @@ class Case:
     def anchor(self, time_s: float, prompt: bool = True, marker: bool = True) -> None:
         if marker:
             self.saw("kernel", time_s - EVENT_S - SPIN_S, SPIN_S, name=MARKER)
-        self.timed.append(Timed(time_s, prompt))
+        self.timed.append(SpinTime(time_s, prompt))
 
     def collect(self) -> bool:
         return self.trace.collect(self.timed)

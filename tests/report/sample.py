@@ -472,7 +472,7 @@ SEARCH = Bisection(
     confirmed=True,
     confidence=0.9987,
     merges=(MERGE,),
-    reasons=("the change came in several steps, of which this is the largest that was met",),
+    reasons=("the change came in several steps; this is the largest one found",),
 )
 """Down to one commit inside a merge, with a probe of each kind."""
 
@@ -533,8 +533,8 @@ def sweep() -> Report:
             (SEARCH, "9d41e770 Fuse max+sum pass (李 雷), 99.8 % sure, confirmed"),
             (Bisection(HOSTILE, BASE.commit, HEAD.commit, 3, SEARCH.change), "nothing to bisect: unchanged"),
         ),
-        remark="2 cases give no number any more, 2 new regressions, 1 new tentative change (5 of 7 commits measured, "
-        "1 failed); 1 regression open; 1 case without a number from before",
+        remark="2 cases stopped giving numbers, 2 new regressions, 1 new tentative change (5 of 7 commits measured, "
+        "1 failed); 1 regression open; 1 case known without a number",
         cases=42,
         problems=PROBLEMS,
         warnings=("deadbeef was left out: the build failed: exit code 2",),
@@ -554,7 +554,7 @@ def shifted() -> Report:
     lost = changed(Case(names[0]), "gpu_time", 0.8e-3, 1e-3, BASE.commit, new=False, undoes=RELEASE.sha)
     reasons = (
         "6 of them were measured on other machines too and did not move there: was it the machine?",
-        "measured otherwise: driver 570 → 580",
+        "measured differently: driver 570 → 580",
     )
     place = "gpu-box", "worktree-py3.12", "GPU-1"
     return Report(

@@ -10,7 +10,7 @@ import pytest
 from regress.errors import Exit
 from regress.model import Case, Cause, Report, Verdict
 from regress.report import Style, render
-from regress.report.style import visible
+from regress.text.style import visible
 
 from . import sample
 from .readers import Command, commands

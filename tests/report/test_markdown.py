@@ -12,7 +12,7 @@ import pytest
 from regress.errors import Exit
 from regress.model import Case, Commit, Failure, Report, Verdict
 from regress.report import Style, render
-from regress.report.gfm import Part, code, fit, words
+from regress.report.gfm import PagePart, code, fit, words
 from regress.report.markdown import LIMIT
 
 from . import sample
@@ -188,7 +188,11 @@ def test_thousands_of_changes_fit_and_what_is_left_out_is_counted(verbose: bool)
 
 
 def test_what_is_less_serious_is_not_there_in_place_of_what_is_more() -> None:
-    parts = [Part("first\n", ("x" * 300 + "\n",) * 3), Part("second\n", ("y\n",)), Part("third\n", ("z\n",)).whole()]
+    parts = [
+        PagePart("first\n", ("x" * 300 + "\n",) * 3),
+        PagePart("second\n", ("y\n",)),
+        PagePart("third\n", ("z\n",)).whole(),
+    ]
     page = fit(parts, 700, "all are elsewhere.")
     assert (page.count("x"), page.count("y"), page.count("z")) == (300, 0, 1)
     assert "… and 2 more.\n\nsecond\n… and 1 more.\n\nthird\nz\n3 rows are left out here; all are elsewhere." in page

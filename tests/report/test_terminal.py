@@ -216,7 +216,7 @@ def test_verdict_line() -> None:
     )
     first, second = render(report, Style()).splitlines()
     assert first == "FAIL  42 cases: 2 regressed, 1 improved, 38 unchanged, 1 odd   geomean +0.4 % over 41   2:51"
-    assert second == ("      could have told +5.7 %; noisiest is topk.time_x")
+    assert second == ("      could detect +5.7 %; noisiest is topk.time_x")
     assert render(report, Style(quiet=True)) == first + "\n"
 
 
@@ -300,7 +300,7 @@ def test_an_error_is_what_why_fix() -> None:
 
 def test_few_rounds_are_told_what_more_would_have_told() -> None:
     report = Report("compare", state="PASS", cases=1, counts={"unchanged": 1}, min_detectable=0.2, finer=(5, 0.0612))
-    assert render(report, Style()).splitlines()[1].strip() == "could have told +20 %; with 5 rounds a side about +6.1 %"
+    assert render(report, Style()).splitlines()[1].strip() == "could detect +20 %; with 5 rounds a side about +6.1 %"
 
 
 @pytest.mark.parametrize("width", [70, 100, 140, None])

@@ -189,7 +189,7 @@ def test_clocks_that_cannot_be_given_back_are_said_and_tried_again(tmp_path: Pat
     assert len(notes) == 2
     nvml.denied = ()
     clocks.restore_left(tmp_path, notes, nvml)
-    assert notes[2] == f"the clocks of {UUID} were still locked by a run that was killed; they are given back"
+    assert notes[2] == f"the clocks of {UUID} were still locked by a run that was killed; released now"
     clocks.restore_left(tmp_path, notes, nvml)
     assert (len(notes), left(tmp_path)) == (3, "")
 

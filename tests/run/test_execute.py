@@ -334,7 +334,7 @@ def track_other(): return 5
     measured = bench.run()
     assert good(measured) == {"b.track_other": 2}
     messages = [each.failure.message for each in measured.rounds if each.failure]
-    refused = "needs 2 GPUs: one is measured on, --gpus names more"
+    refused = "needs 2 GPUs: one is used; name more with --gpus"
     assert sorted(messages) == [refused] * 2 + ["setup_cache took longer than 0.5 s"] * 2
 
 

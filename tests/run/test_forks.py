@@ -86,7 +86,7 @@ def track_x(): return 1
     assert good(measured) == {"b.track_x": 2}
     assert {each.protocol.process for each in measured.rounds if each.protocol} == {"fresh"}
     assert measured.warnings[0] == (
-        "every round imports the suite anew instead of forking, which is slower: "
+        "every round imports the suite again instead of forking, which is slower: "
         "benchmarks.b initializes a backend of JAX when it is imported"
     )
 
@@ -289,7 +289,7 @@ def track_z(): return int("LEFT" not in os.environ)
     for plain, leaving, last in zip(by_name["a"], by_name["leaves"], by_name["z"], strict=True):
         assert plain.process == last.process != leaving.process
         assert leaving.facts["leaves"] == names
-        assert leaving.flags == [f"changes {', '.join(names)} and leaves it so; it was put back"]
+        assert leaving.flags == [f"changes {', '.join(names)} and does not restore it; regress did"]
         assert plain.flags == last.flags == []
         assert last.values["value"].value == 1
 
@@ -350,7 +350,7 @@ def track_d_sees(): return sum("spin" in each for each in threads())
     by_name = {each.name: each for each in measured.rounds}
     assert by_name["b.track_d_sees"].values["value"].value == 0
     assert by_name["b.track_a_waits"].process == by_name["b.track_d_sees"].process != by_name["b.track_b_works"].process
-    told = ["leaves threads at work (Thread (spin)): they ended with its process"]
+    told = ["leaves threads running (Thread (spin)): they ended with its process"]
     assert by_name["b.track_b_works"].flags == by_name["b.track_c_works_and_fails"].flags == told
     assert by_name["b.track_a_waits"].flags == by_name["b.track_d_sees"].flags == []
 
@@ -383,7 +383,7 @@ class Skipped:
         assert told, name
         for each in told:
             assert each.facts["leaves"] == ["$LEFT"]
-            assert each.flags == ["changes $LEFT and leaves it so; it was put back"]
+            assert each.flags == ["changes $LEFT and does not restore it; regress did"]
     assert {each.values["value"].value for each in measured.rounds if each.name == "b.track_a"} == {1}
 
 
@@ -418,7 +418,7 @@ def track_talks_and_dies():
     failure = failures(measured)["b.track_talks_and_dies"]
     assert failure.message == "failed (signal 11, SIGSEGV)"
     assert "the last words" in failure.detail
-    assert " bytes before this are left out]" in failure.detail.splitlines()[0]
+    assert " earlier bytes omitted]" in failure.detail.splitlines()[0]
     assert len(failure.detail) < 5_000
 
 

@@ -19,6 +19,8 @@ SHOWN = ["GPU-beef", "GPU-abcd", "GPU-abef"]
 class Nvml:
     """Every GPU is near the processors of its mask."""
 
+    NVMLError = RuntimeError
+
     def __init__(self, **masks: list[int]) -> None:
         self._masks, self.opened = masks, 0
 

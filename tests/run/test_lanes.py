@@ -125,6 +125,22 @@ class Cached:
     assert sorted(log.read_text().split()) == UUIDS
 
 
+def test_each_gpu_measures_all_cases_of_sides_of_its_own(bench: Bench) -> None:
+    """What is to be alone is, whichever GPU's sides it is of; what needs no GPU is on the first one."""
+    suite = DEVICE_CASES + "def cudatime_waits():\n    device.kernel('k', 50e-6)\n    device.synchronize()\n"
+    bench.write(suite + "def time_host(): device.host(1e-4)\n", base="", head="")
+    measured = bench.run(rounds=2, gpus=GPUS, groups=(("base",), ("head",)))
+    assert bench.watch.done == bench.watch.total
+    on = {(each.side, facts["gpu_uuid"]) for each, facts in bench.kept if each.name != "b.time_host"}
+    assert on == {("base", FIRST.uuid), ("head", SECOND.uuid)}
+    every = {f"b.{name}": 2 for name in (*NAMES, "cudatime_waits", "time_host")}
+    assert (good(measured, "base"), good(measured)) == (every, every)
+    alone = [each for each in measured.rounds if each.name in ("b.cudatime_waits", "b.time_host")]
+    assert len(alone) == 8
+    assert all("beside" not in each.facts for each in alone)
+    assert not any(overlap(one, other) for one in alone for other in measured.rounds if one is not other)
+
+
 # -- beside others, and alone --------------------------------------------------------------------------------------------
 
 MIXED = (

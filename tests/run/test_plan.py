@@ -122,7 +122,7 @@ def test_affected_is_what_covers_a_changed_file_or_stands_in_one() -> None:
         ("README",): [],
         (): [],
         ("sub/benchmarks/a.py",): ["softmax", "matmul", "silent"],
-        ("benchmarks/a.py",): [],  # the suite lies in sub/
+        ("benchmarks/a.py",): [],  # the suite is in sub/
     }
     for changed, expected in found.items():
         assert names(Selection(changed=changed, suite_parent="sub"), *suite) == expected, changed
@@ -135,13 +135,13 @@ def test_a_number_of_gpus_that_is_none_is_said_and_measured(value: Any) -> None:
     odd = declaring("odd", gpus=value)
     assert plan.refusal(odd) is None
     (said,) = plan.complaints([odd, declaring("good", gpus=1)], Selection())
-    assert said == f"odd: the declared gpus {value!r} is no number of GPUs, so it is measured with one"
+    assert said == f"odd: the declared gpus {value!r} is not a number of GPUs, so it is measured with one"
     assert plan.complaints([odd], Selection(("other",))) == [], "only what is asked for"
 
 
 def test_more_than_one_gpu_is_refused() -> None:
     assert plan.refusal(declaring("two", gpus=2)) == Failure(
-        "skipped", "needs 2 GPUs: one is measured on, --gpus names more"
+        "skipped", "needs 2 GPUs: one is used; name more with --gpus"
     )
     assert plan.refusal(declaring("one")) is None
 

@@ -301,7 +301,7 @@ def test_ranks_that_work_on_a_device_need_one_each() -> None:
     two = replace(declaring("two", ranks=2), needs_device=True)
     assert plan.gpus_of(declaring("two", ranks=2)) == (1, ""), "on the CPU"
     refused = plan.refusal(two)
-    assert refused == Failure("skipped", "needs 2 GPUs: one is measured on, --gpus names more")
+    assert refused == Failure("skipped", "needs 2 GPUs: one is used; name more with --gpus")
     assert plan.refusal(two, named=2) is None
     assert plan.refusal(declaring("two", ranks=2, gpus=1)) is None
     assert plan.refusal_by_itself(two, named=2) == Failure("skipped", "it has 2 ranks, and this runs one process")
@@ -328,7 +328,7 @@ def test_the_plan_says_what_needs_several() -> None:
 @pytest.mark.parametrize("value", ["two", 0, True, 1.5])
 def test_a_number_of_ranks_that_is_none_is_said_and_measured(value: Any) -> None:
     odd = declaring("odd", ranks=value)
-    said = f"odd: the declared ranks {value!r} is no number of processes, so one measures it"
+    said = f"odd: the declared ranks {value!r} is not a number of processes, so one measures it"
     assert plan.ranks_of(odd) == (1, said)
     assert plan.complaints([odd], Selection()) == [said]
     timed = replace(declaring("raw", ranks=2), type="timeraw")

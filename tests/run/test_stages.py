@@ -16,7 +16,7 @@ from regress.model import Benchmark, Commit, Failure, Measured, Protocol, Round,
 from regress.run import execute as module
 from regress.run.environments import Prepared
 from regress.run.execute import Job, execute
-from regress.run.overhead import Clock
+from regress.run.overhead import OverheadClock
 from regress.run.plan import Selection
 from regress.run.turns import Turns
 from tests.run.test_execute import Watch
@@ -53,7 +53,7 @@ class Visits:
         default_factory=lambda: [(0.5, 0.1, 1), (0.7, 0.1, 4), (0.6, 0.2, 5)]
     )
 
-    clock: Clock = field(default_factory=Clock)
+    clock: OverheadClock = field(default_factory=OverheadClock)
     processes: Processes = field(default_factory=Processes)
     parted: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
 
@@ -119,7 +119,7 @@ def test_several_gpus_are_refused_before_any_visit(monkeypatch: pytest.MonkeyPat
     assert visits.cached == []
     refused = [each for each in measured.rounds if each.name == "two"]
     assert [(each.side, each.failure) for each in refused] == [
-        (side, Failure("skipped", "needs 2 GPUs: one is measured on, --gpus names more")) for side in ("base", "head")
+        (side, Failure("skipped", "needs 2 GPUs: one is used; name more with --gpus")) for side in ("base", "head")
     ]
     assert len(measured.warnings) == 1
     assert "the declared gpus 'many'" in measured.warnings[0]

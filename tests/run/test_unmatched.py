@@ -51,7 +51,7 @@ def test_patterns_of_settings(setting: str) -> None:
 
 def test_a_direction_that_is_none() -> None:
     assert unmatched([declaring("track_x", better="lowest")], Selection(), SETTINGS) == [
-        'track_x: better = \'lowest\' is no direction; fix: "lower" or "higher"'
+        'track_x: better = \'lowest\' is not a direction; fix: "lower" or "higher"'
     ]
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regress.model import Case, Cause, Comparison, Explained, Explanation, Verdict
-from regress.session.explanation import Profile, doubted, farthest, regressions
+from regress.session.explanation import SideTrace, doubted, farthest, regressions
 from regress.traces.timeline import Timeline
 from tests.acceptance.explaining import PLANTED, row
 from tests.report.sample import compared, explain, explanation
@@ -73,8 +73,8 @@ def test_more_launches_show_a_time_of_the_device_that_is_between_them() -> None:
     assert doubted(replace(profiled, explanation=more), [], []).shown
 
 
-def profiles(*calls_s: float) -> list[Profile]:
-    return [Profile(Path(), Timeline(0.0, each)) for each in calls_s]
+def profiles(*calls_s: float) -> list[SideTrace]:
+    return [SideTrace(Path(), Timeline(0.0, each)) for each in calls_s]
 
 
 def test_a_time_of_the_host_is_shown_where_the_sides_do_not_overlap() -> None:

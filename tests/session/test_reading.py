@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regress.session.reading import reading
+from regress.session import reading
 from tests.run.test_execute import Watch
 
 

@@ -42,7 +42,7 @@ GEMM, NORM, ODD = (Kernel(name, 10, 0.9) for name in ("sm90_xmma_gemm", "layer_n
         ({"bandwidth_bytes_s": 0.3e12, "flops_s": 30e12}, "compute", "50 % of the device's float32 arithmetic"),
         ({"kernels": (GEMM,)}, "compute", "such as sm90_xmma_gemm"),
         ({"kernels": (NORM, Kernel("mine", 1, 0.5))}, "memory", "by its kernels: 64 % of their time"),
-        ({"kernels": (ODD,)}, "unknown", "its kernels do not tell"),
+        ({"kernels": (ODD,)}, "unknown", "its kernels do not show it"),
         ({"busy_s": None, "transfer_s": None, "idle_s": None}, "unknown", "neither its kernels nor its amount of work"),
         ({"bandwidth_bytes_s": 1e9, "kernels": (GEMM,)}, "compute", "sm90_xmma_gemm"),
     ],

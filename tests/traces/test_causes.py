@@ -82,12 +82,8 @@ def test_a_product_that_left_the_tensor_cores() -> None:
 def test_another_kernel_for_the_same_operator() -> None:
     base = in_turn(launch("quick_sort", 0, 10, "aten::sort", "[9]"))
     head = in_turn(launch("slow_sort", 0, 20, "aten::sort", "[9]"))
-    assert (
-        only(causes(base, head), "replaced kernel", "medium") == "slow_sort runs in place of quick_sort in aten::sort"
-    )
-    assert (
-        only(causes(head, base), "replaced kernel", "medium") == "quick_sort runs in place of slow_sort in aten::sort"
-    )
+    assert only(causes(base, head), "replaced kernel", "medium") == "slow_sort runs instead of quick_sort in aten::sort"
+    assert only(causes(head, base), "replaced kernel", "medium") == "quick_sort runs instead of slow_sort in aten::sort"
 
 
 def test_a_slower_kernel_with_another_launch() -> None:

@@ -73,7 +73,7 @@ def test_operators_of_threads_do_not_nest_in_each_other(tmp_path: Path) -> None:
     ]
     found = chrome.read(write_trace(tmp_path / "t.json", events))
     assert [each.path for each in found.operators] == [("outer",), ("outer", "inner"), ("elsewhere",), ("next",)]
-    assert found.gaps_in_record == ("no work of a device was recorded",)
+    assert found.gaps_in_record == ("no device work was recorded",)
 
 
 def test_what_torch_records_on_the_host_is_read(tmp_path: Path) -> None:

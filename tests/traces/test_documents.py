@@ -53,7 +53,7 @@ def broken(data: dict[str, Any], *path: Any, value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "value", "why"),
     [
-        (("schema",), "regress.check/1", "it is no profile: its \"schema\" is 'regress.check/1'"),
+        (("schema",), "regress.check/1", "it is not a profile: its \"schema\" is 'regress.check/1'"),
         (("schema",), "regress.profile/2", "this is read here: regress.profile/1"),
         (("operations",), 3, "the profile: operations is 3, not a list"),
         (("operations", 1, "total_s"), "long", 'the profile: operations[1]: total_s is "long", not a number'),

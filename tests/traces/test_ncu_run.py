@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from regress.errors import ProfileError
-from regress.traces import ncu_run
+from regress.traces import ncu
 
 
 def test_the_program_comes_last_and_the_clock_is_left_alone() -> None:
-    words = ncu_run.record(["python", "-c", "pass"], Path("r.ncu-rep"), ncu="/opt/ncu", launch_count=3)
+    words = ncu.record(["python", "-c", "pass"], Path("r.ncu-rep"), ncu="/opt/ncu", launch_count=3)
     assert (words[0], words[-3:]) == ("/opt/ncu", ["python", "-c", "pass"])
     for option, value in (
         ("--export", "r.ncu-rep"),
@@ -23,7 +23,7 @@ def test_the_program_comes_last_and_the_clock_is_left_alone() -> None:
 
 
 def test_a_report_is_shown_in_base_units() -> None:
-    words = ncu_run.show(Path("r.ncu-rep"), ncu="ncu")
+    words = ncu.show(Path("r.ncu-rep"), ncu="ncu")
     assert " ".join(words).startswith("ncu --import r.ncu-rep --csv --page raw --print-units base")
 
 
@@ -37,7 +37,7 @@ def test_a_report_is_shown_in_base_units() -> None:
     ],
 )
 def test_which_kernel_is_profiled(line: str, kernel: str | None) -> None:
-    assert ncu_run.kernel_of(line) == kernel
+    assert ncu.kernel_of(line) == kernel
 
 
 def executable(path: Path) -> Path:
@@ -52,14 +52,14 @@ def test_the_tool_on_the_path_comes_first_and_else_the_newest(tmp_path: Path, mo
     executable(tmp_path / "nsight-compute/2025.3.1/ncu")
     newest = executable(tmp_path / "nsight-compute/2025.10.0/ncu")
     monkeypatch.setenv("PATH", os.devnull)
-    assert ncu_run.find(places) == str(newest)
+    assert ncu.find(places) == str(newest)
     on_path = executable(tmp_path / "bin/ncu")
     monkeypatch.setenv("PATH", str(on_path.parent))
-    assert ncu_run.find(places) == str(on_path)
+    assert ncu.find(places) == str(on_path)
 
 
 def test_without_the_tool_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", os.devnull)
     with pytest.raises(ProfileError, match="not installed") as caught:
-        ncu_run.find([f"{tmp_path}/*/ncu"])
+        ncu.find([f"{tmp_path}/*/ncu"])
     assert "install" in caught.value.fix

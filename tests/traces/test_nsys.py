@@ -119,7 +119,7 @@ def test_a_report_is_refused_with_the_command_that_exports_it(tmp_path: Path, na
     ("name", "content", "what"),
     [
         ("run.qdstrm", b"stream", "cannot finish a report"),
-        ("run.sqlite", b"text", "no SQLite file"),
+        ("run.sqlite", b"text", "not an SQLite file"),
         ("run.sqlite", b"SQLite format 3\0 and then nothing", "cannot be read"),
     ],
 )

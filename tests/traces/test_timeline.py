@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from regress.traces.timeline import ApiCall, Range, Timeline, between, is_sync, plain_api_name
+from regress.traces.timeline import ApiCall, MarkedRange, Timeline, between, is_sync, plain_api_name
 from tests.traces.samples import US, launch
 
 
@@ -26,9 +26,9 @@ def marked() -> Timeline:
             ApiCall("cudaDeviceSynchronize", 70 * US, 20 * US),
         ),
         ranges=(
-            Range("call", 20 * US, 10 * US),
-            Range("call", 40 * US, 10 * US),
-            Range("other", 0.0, 90 * US),
+            MarkedRange("call", 20 * US, 10 * US),
+            MarkedRange("call", 40 * US, 10 * US),
+            MarkedRange("other", 0.0, 90 * US),
         ),
     )
 

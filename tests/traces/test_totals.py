@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regress.traces.timeline import Allocation, ApiCall, Operator, Range, Sync, Timeline, between
+from regress.traces.timeline import Allocation, ApiCall, MarkedRange, Operator, Sync, Timeline, between
 from regress.traces.totals import (
     bottleneck,
     by_api_call,
@@ -162,7 +162,7 @@ def test_without_a_device_the_bottleneck_is_an_operator() -> None:
 
 MARKS = st.lists(
     st.builds(
-        lambda name, start, length: Range(name, start * US, length * US),
+        lambda name, start, length: MarkedRange(name, start * US, length * US),
         st.sampled_from(("forward", "backward", "step")),
         st.integers(0, 200),
         st.integers(1, 60),
@@ -172,7 +172,7 @@ MARKS = st.lists(
 
 
 @given(timelines(), MARKS)
-def test_a_part_is_what_its_ranges_cover_of_the_timeline(found: Timeline, marks: list[Range]) -> None:
+def test_a_part_is_what_its_ranges_cover_of_the_timeline(found: Timeline, marks: list[MarkedRange]) -> None:
     found = replace(found, ranges=tuple(sorted(marks, key=lambda each: each.start_s)))
     parts = by_range(found, leave_out="step")
     assert {each.name for each in parts} == {each.name for each in marks} - {"step"}

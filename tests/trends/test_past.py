@@ -138,15 +138,15 @@ def test_asvs_results_come_with_its_interval_and_its_failures(tmp_path: Path) ->
     assert all(each.at == (1,) for each in found)
 
 
-@pytest.mark.parametrize("facts", [{"gpu_uuid": "GPU-1"}, {}])
+@pytest.mark.parametrize("facts", [{"gpu": "H100"}, {}])
 def test_a_failure_without_a_device_is_one_of_the_devices_there_are(tmp_path: Path, facts: dict[str, str]) -> None:
     store = Store(tmp_path / "results")
     failed = taken("ops.cudatime_add", failure=Failure("signal", "it was killed"))
     for place, each in enumerate((taken("ops.cudatime_add", gpu_time=1.0), failed)):
         side = Side("head", commits()[place], "HEAD", ENV)
-        store.append(side, Machine("gpu-box"), ENV, each, {"gpu_uuid": "GPU-1"} if place == 0 else facts, benchmark())
+        store.append(side, Machine("gpu-box"), ENV, each, {"gpu": "H100"} if place == 0 else facts, benchmark())
     (series,) = past(tmp_path).series("ops.cudatime_add")
-    assert (series.device, series.rounds, series.failures) == ("GPU-1", ((1.0,), ()), ("", "signal"))
+    assert (series.device, series.rounds, series.failures) == ("H100", ((1.0,), ()), ("", "signal"))
 
 
 # -- what was read at once is what was read of one commit after the other ------------------------------------------------

@@ -37,7 +37,7 @@ def one(*commits: Recorded | None) -> Series:
 def test_a_series_has_an_item_for_every_commit_with_a_result() -> None:
     found = one(recorded(at(1e-3)), None, recorded(at(2e-3)))
     assert (found.case, found.metric) == (Case("ops.cudatime_add"), metric_of("gpu_time"))
-    assert (found.machine, found.device, found.environment, found.primary) == ("box", "GPU-1", "py", True)
+    assert (found.machine, found.device, found.environment, found.primary) == ("box", "H100", "py", True)
     assert [int(sha, 16) for sha in found.commits] == [0, 1, 2]
     assert found.at == (0, 2)
     assert found.rounds == (tuple(scaled(1e-3)), tuple(scaled(2e-3)))
@@ -61,13 +61,13 @@ def test_every_case_and_metric_is_a_series() -> None:
     ]
 
 
-def test_machines_and_devices_are_never_one_series() -> None:
-    every = [("a", "GPU-1"), ("a", "GPU-2"), ("b", "GPU-2")]
-    commits = history(*(recorded(at(1e-3), machine=machine, gpu_uuid=uuid) for machine, uuid in every))
+def test_machines_and_kinds_of_devices_are_never_one_series() -> None:
+    every = [("a", "H100", "GPU-1"), ("a", "H100", "GPU-2"), ("a", "H200", "GPU-3"), ("b", "H100", "GPU-2")]
+    commits = history(*(recorded(at(1e-3), machine=machine, gpu=gpu, gpu_uuid=uuid) for machine, gpu, uuid in every))
     found = series_of(commits, SETTINGS)
-    assert [(each.machine, each.device) for each in found] == every
-    by_model = series_of(commits, SETTINGS, by="model")
-    assert [(each.machine, each.device) for each in by_model] == [("a", "H100"), ("b", "H100")]
+    assert [(each.machine, each.device) for each in found] == [("a", "H100"), ("a", "H200"), ("b", "H100")]
+    assert found[0].cards == {0: ("GPU-1",), 1: ("GPU-2",)}
+    assert found[0].ways[0] != found[0].ways[1], "nothing links the two cards"
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,7 @@ def test_machines_and_devices_are_never_one_series() -> None:
     [
         recorded(at(1e-3), driver="580"),
         recorded(at(1e-3), torch="2.12"),
+        recorded(at(1e-3), power_limit_w=500.0),
         recorded(at(1e-3, protocol={"cache": "cold"})),
         recorded(at(1e-3, protocol={"harness": 2})),
         recorded(at(1e-3), defined=benchmark(version="2")),
@@ -130,4 +131,4 @@ def test_the_recorded_history_of_this_repository_makes_series() -> None:
     found = series_of([(sha, store.load(sha).recorded) for sha in shas], SETTINGS)
     times = [each for each in found if each.metric.name == "gpu_time"]
     assert times
-    assert all(each.device.startswith("GPU-") and len(each.rounds) == len(shas) for each in times)
+    assert all(each.device.startswith("NVIDIA") and len(each.rounds) == len(shas) for each in times)

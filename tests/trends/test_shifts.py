@@ -76,9 +76,9 @@ def test_what_is_back_where_it_was_is_a_shift_wherever_it_was_measured() -> None
     every = [moved(each, 30, stood=frozenset(), undoes=(9, 10 + at % 2)) for at, each in enumerate(NAMES)]
     (found,) = shifts_of([*every, moved("io.time_z", 30, stood=frozenset())])
     assert found == Shifted(tuple(range(9)), (29, 30), "", stood=0, undoes=(9, 10))
-    assert reasons(found, "3f2c1ab0", [["measured otherwise: number 1 → 10"]] * 9) == (
+    assert reasons(found, "3f2c1ab0", [["measured differently: number 1 → 10"]] * 9) == (
         "they are back at the level of 3f2c1ab0",
-        "measured otherwise: number 1 → 10",
+        "measured differently: number 1 → 10",
     )
     apart = [each._replace(undoes=(at, at + 1)) for at, each in enumerate(every)]
     assert shifts_of(apart) == [], "they were moved one after the other"

@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from regress.commands.bisect.case import one_case
-from regress.commands.bisect.ledger import Ledger
+from regress.commands.bisect.ledger import SavedBisection
 from regress.commands.bisect.meter import Meter
 from regress.commands.bisect.past import recorded_weights
-from regress.commands.bisect.search import Line
+from regress.commands.bisect.search import CommitSearch
 from regress.commands.bisect.telling import bisection, estimate, probe_words, probes, remark
 from regress.errors import Exit, NothingMeasured, StoreError
 from regress.git import line_between, merged_by
@@ -29,8 +29,7 @@ from regress.history import keep_confirmed
 from regress.model import Bisection, Case, Commit, Contrast, Report
 from regress.run.execute import Watcher, discover, where_searched
 from regress.run.plan import cases_of
-from regress.session import Request, Session, counted, quoted
-from regress.session.metrics import check_metric
+from regress.session import Request, Session, check_metric, counted, quoted
 from regress.units import format_duration
 
 
@@ -110,7 +109,7 @@ class _Bisect:
         self.interrupted = False
         self.plan = self.recorded = ""
         self._versions: dict[Case, str] = {}
-        self._ledgers: list[Ledger] = []
+        self._ledgers: list[SavedBisection] = []
 
     # -- what is looked for ----------------------------------------------------------------------------------------------
 
@@ -137,7 +136,7 @@ class _Bisect:
     ) -> bool:
         """Search a line, and then what the merge has brought along that was found there; whether its ends differ, as the
         `outer` ones do."""
-        line = Line(self.meter, self._ledger(good, commits[-1]), good, commits, self._told, self._end_s)
+        line = CommitSearch(self.meter, self._ledger(good, commits[-1]), good, commits, self._told, self._end_s)
         try:
             ends = line.measure_ends(self._metric)
             if ends is None or ends.kind is None:
@@ -174,11 +173,9 @@ class _Bisect:
             if self.search(base, inner, (*outer.merges, merge), outer.change):
                 return
         if not self.interrupted:
-            self.found = replace(
-                outer, reasons=(*outer.reasons, "a merge: what it merged does not show the change by itself")
-            )
+            self.found = replace(outer, reasons=(*outer.reasons, "a merge: its branch alone does not show the change"))
 
-    def _ledger(self, good: Commit, bad: Commit) -> Ledger:
+    def _ledger(self, good: Commit, bad: Commit) -> SavedBisection:
         case, request = self.meter.case, self._session.request
         version = self._versions.get(case, "")
         machine = self._session.machine.name
@@ -190,14 +187,14 @@ class _Bisect:
             bad.sha,
             self._environment,
             machine,
-            *self._session.devices,
+            *self._session.devices.uuids,
             str(request.own_suite),
         )
-        ledger = Ledger(self._session.cache, about)
+        ledger = SavedBisection(self._session.cache, about)
         if self._restart:
             ledger.restart()
         elif ledger.entries.ends is not None:
-            self._watcher.note(f"going on: {counted(len(ledger.entries.probes), 'commit')} probed before")
+            self._watcher.note(f"resuming: {counted(len(ledger.entries.probes), 'commit')} probed before")
         self._ledgers.append(ledger)
         return ledger
 
@@ -219,7 +216,7 @@ class _Bisect:
                         self._session.cache, self._session.machine.name, "bisect", base.sha, head.sha, [claim]
                     )
 
-    def _weigh(self, line: Line) -> None:
+    def _weigh(self, line: CommitSearch) -> None:
         """Begin where recorded rounds say, if there are any."""
         search, ends = line.state(), line.ends
         if search.exact or ends is None:
@@ -231,7 +228,7 @@ class _Bisect:
         )
         if weights:
             line.weights = weights
-            self.recorded = f"begun where recorded rounds of {counted(known, 'commit')} point to"
+            self.recorded = f"started where recorded rounds of {counted(known, 'commit')} point to"
 
     # -- what came of it -------------------------------------------------------------------------------------------------
 
@@ -258,7 +255,7 @@ class _Bisect:
         named = [word for option in ("--base-env", "--head-env") for word in (option, self._environment)]
         return [*(named if self._environment else []), *self._session.again]
 
-    def _told(self, line: Line, commit: Commit) -> None:
+    def _told(self, line: CommitSearch, commit: Commit) -> None:
         probe = next(each for each in probes(line) if each.commit == commit)
         self._watcher.note(probe_words(probe))
         self._watcher.advance(commit.short)

@@ -14,7 +14,7 @@ NEAR = 3
 def one_case(words: str, cases: Sequence[Case]) -> Case:
     """The case of that name; the only one of the benchmark of that name; or the only one that the regular expression matches.
 
-    Raises NothingMeasured where there is none, RegressError where there are several.
+    Raises NothingMeasured if there is none, RegressError where there are several.
     """
     for found in (
         [each for each in cases if str(each) == words],
@@ -26,16 +26,16 @@ def one_case(words: str, cases: Sequence[Case]) -> Case:
         if found:
             others = f" and {len(found) - NEAR} more" if len(found) > NEAR else ""
             raise RegressError(
-                f"{words!r} is {len(found)} cases, and one is looked for",
+                f"{words!r} is {len(found)} cases; bisect takes one",
                 why=", ".join(map(str, found[:NEAR])) + others,
                 fix=f"name one: {quoted(str(found[0]))}",
             )
     near = near_names(words, [*map(str, cases), *(each.name for each in cases)], NEAR)
     raise NothingMeasured(
         f"there is no case {words!r}",
-        why=f"the suite has {len(cases)} cases, and no name is like it"
+        why=f"the suite has {len(cases)} cases, and no similar name"
         if not near
-        else "no name, and no pattern that matches",
+        else "it is neither a name nor a pattern that matches",
         fix="name " + " or ".join(near) if near else "regress list",
     )
 

@@ -10,14 +10,11 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from regress.compare.ends import Kind, Pair
-from regress.history.disk import changing_kept, read_kept
+from regress.history.kept import StateFile
 from regress.model import Contrast
 
 FILE = "bisect.json"
@@ -32,7 +29,7 @@ class Judged:
     contrast: Contrast
     pairs: tuple[Pair, ...]
     kind: Kind | None = None
-    """How the change can be looked for; None where there is none."""
+    """How the change can be looked for; None if there is none."""
     failure: str = ""
     """How a case fails that does."""
     good: str = ""
@@ -72,13 +69,22 @@ class Entries:
         return [pair for pairs in parts for pair in pairs]
 
 
-class Ledger:
+@dataclass(frozen=True)
+class _Written:
+    """Entries as they are on disk."""
+
+    ends: Judged | None
+    probes: tuple[tuple[str, Probed], ...]
+    verified: tuple[Judged, ...]
+
+
+class SavedBisection:
     """The entries of one bisection, kept on disk with every change."""
 
     def __init__(self, cache: Path, about: Sequence[str]) -> None:
-        self._path = cache / FILE
         self._key = hashlib.sha256(repr(tuple(about)).encode(errors="surrogatepass")).hexdigest()[:24]
-        self.entries = _parsed(read_kept(self._path, NAME, FORMAT).get(self._key))
+        self._kept = StateFile(cache / FILE, NAME, _Written, FORMAT)
+        self.entries = _entries(self._kept.read().get(self._key))
 
     def ends(self, measured: Judged) -> None:
         self._write(replace(self.entries, ends=measured))
@@ -91,8 +97,8 @@ class Ledger:
 
     def forget(self) -> None:
         """Nothing of it is kept on disk from now on."""
-        if self._key in read_kept(self._path, NAME, FORMAT):
-            with changing_kept(self._path, NAME, FORMAT) as entries:
+        if self._key in self._kept.read():
+            with self._kept.changing() as entries:
                 entries.pop(self._key, None)
 
     def restart(self) -> None:
@@ -100,42 +106,26 @@ class Ledger:
         self.entries = Entries()
 
     def _write(self, entries: Entries) -> None:
-        with changing_kept(self._path, NAME, FORMAT) as every:
-            every[self._key] = {
-                "ends": _plain(asdict(entries.ends)) if entries.ends is not None else None,
-                "probes": [[sha, asdict(each)] for sha, each in entries.probes.items()],
-                "verified": [_plain(asdict(each)) for each in entries.verified],
-            }
+        with self._kept.changing() as every:
+            every[self._key] = _Written(
+                _finite(entries.ends) if entries.ends is not None else None,
+                tuple(entries.probes.items()),
+                tuple(map(_finite, entries.verified)),
+            )
         self.entries = entries
 
 
-def _plain(value: Any) -> Any:
-    """In terms of JSON: an interval may reach to infinity."""
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-@dataclass(frozen=True)
-class _Written:
-    """What `_write` writes."""
-
-    ends: Judged | None
-    probes: tuple[tuple[str, Probed], ...]
-    verified: tuple[Judged, ...]
-
-
-def _parsed(data: Any) -> Entries:
-    """Empty where it is not what `_write` writes: then all is measured again."""
-    try:
-        found = msgspec.convert(data, _Written)
-    except msgspec.ValidationError:
-        return Entries()
-    entries = Entries(found.ends, dict(found.probes), found.verified)
-    return (
-        entries
-        if all(math.isfinite(each) for pair in entries.measured for each in (pair.base, pair.head))
-        else Entries()
+def _finite(judged: Judged) -> Judged:
+    """The same in terms of JSON: an interval may reach to infinity."""
+    ratio, low, high = (
+        value if value is None or math.isfinite(value) else None
+        for value in (judged.contrast.ratio, judged.contrast.low, judged.contrast.high)
     )
+    return replace(judged, contrast=replace(judged.contrast, ratio=ratio, low=low, high=high))
+
+
+def _entries(kept: _Written | None) -> Entries:
+    """Empty where nothing is kept, or no measurement: then all is measured again."""
+    found = Entries(kept.ends, dict(kept.probes), kept.verified) if kept is not None else Entries()
+    good = all(math.isfinite(each) for pair in found.measured for each in (pair.base, pair.head))
+    return found if good else Entries()

@@ -12,14 +12,15 @@ from regress.model import Batch, Case, Commit, Machine, Side
 from regress.run.environments import Prepared
 from regress.run.execute import Job, Measured, Steps, Watcher, execute
 from regress.run.plan import Selection
-from regress.session import Session, device_line
+from regress.session import Session
 from regress.session.recorder import Recorder
+from regress.session.remarks import device_line, remarks
 
 FRESH = 1000
 """Numbers of rounds that verify begin so much higher: in nothing are they those that the search has seen."""
 
 
-class Skipped(Exception):
+class CommitSkipped(Exception):
     """The commit cannot be measured, and why."""
 
 
@@ -54,35 +55,35 @@ class Meter:
         session = self._session
         job = _of_case(self.job(base, head), self.case)
         recorder = Recorder(session, self.root, (base, head))
-        with session.device(self._watcher):
+        with session.devices.held(self._watcher):
             found = execute(job, recorder.take, _Notes(self._watcher), steps)
         recorder.finish(found)
         self.machine = recorder.machine
         self.recorded_as = recorder.named(base.side).environment
         if found.rounds:
             self.device = self.device or device_line(found.facts.get("base", {}), found.rounds)
-        for each in (*session.warnings(found, job, Ceilings()), *recorder.warnings()):
+        for each in (*remarks(session.config, found, job, Ceilings()), *recorder.warnings()):
             if each not in self.warnings:
                 self.warnings.append(each)
         return found
 
     def probe(self, good: Prepared, commit: Commit, steps: Steps) -> Measured:
-        """A commit measured in turn with the good end. Raises Skipped where it cannot be."""
+        """A commit measured in turn with the good end. Raises CommitSkipped where it cannot be."""
         try:
             head, _ = self.prepare(commit, "head")
             found = self.measure(good, head, steps)
         except (BuildFailed, NothingMeasured) as error:
-            raise Skipped(f"{error.what}: {error.why}" if error.why else error.what) from error
+            raise CommitSkipped(f"{error.what}: {error.why}" if error.why else error.what) from error
         if self.case not in found.cases.get("head", ()) and not found.interrupted:
             why = "; ".join(each.message for each in found.problems if each.fatal)
-            raise Skipped("it does not have the case" + (f": {why}" if why else ""))
+            raise CommitSkipped("it does not have the case" + (f": {why}" if why else ""))
         versions = {own[self.case.name].code for own in found.benchmarks.values() if self.case.name in own}
         if len(versions) > 1:
-            raise Skipped("its own suite has another version of the benchmark")
+            raise CommitSkipped("its own suite has another version of the benchmark")
         return found
 
 
-class Pairs:
+class PairSteps:
     """Steps that ask for as many pairs of rounds as `more` says, which is told what was measured so far, until `end_s` of the
     monotonic clock."""
 

@@ -49,6 +49,5 @@ def _levels(
 
 def _largest(series: Series) -> dict[int, tuple[float, ...]]:
     usual = max(series.by_way.values(), key=len, default=[])
-    return {
-        series.at[item]: tuple(map(math.log, series.rounds[item])) for item in usual if min(series.rounds[item]) > 0
-    }
+    rounds = series.curve_rounds
+    return {series.at[item]: tuple(map(math.log, rounds[item])) for item in usual if min(rounds[item]) > 0}

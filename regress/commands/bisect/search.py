@@ -10,12 +10,12 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from regress.commands.bisect.ledger import Judged, Ledger, Probed
-from regress.commands.bisect.meter import FRESH, Meter, Pairs, Skipped
-from regress.compare.bisection import SURE, Range, Search
+from regress.commands.bisect.ledger import Judged, Probed, SavedBisection
+from regress.commands.bisect.meter import FRESH, CommitSkipped, Meter, PairSteps
+from regress.compare.bisection import SURE, CandidateRange, Search
 from regress.compare.ends import (
     SHARE,
-    Ends,
+    EndsSteps,
     Kind,
     Pair,
     contrast,
@@ -31,7 +31,7 @@ from regress.run.environments import Prepared
 from regress.run.execute import Measured
 
 
-class Line:
+class CommitSearch:
     """The search among `commits`, those after `good` up to a bad one, the oldest first. `told` is called after each probe.
 
     It begins nothing after `ends`, by the monotonic clock.
@@ -40,10 +40,10 @@ class Line:
     def __init__(
         self,
         meter: Meter,
-        ledger: Ledger,
+        ledger: SavedBisection,
         good: Commit,
         commits: Sequence[Commit],
-        told: Callable[[Line, Commit], None],
+        told: Callable[[CommitSearch, Commit], None],
         ends: float = math.inf,
     ) -> None:
         self.meter, self.good, self.commits = meter, good, tuple(commits)
@@ -66,12 +66,12 @@ class Line:
         return dict(self._ledger.entries.probes)
 
     @property
-    def verified(self) -> tuple[tuple[Range, Judged], ...]:
+    def verified(self) -> tuple[tuple[CandidateRange, Judged], ...]:
         """The ranges that were to be verified, and what came out."""
         return tuple((self._range(each), each) for each in self._ledger.entries.verified)
 
     @property
-    def confirmed(self) -> tuple[Range, Judged] | None:
+    def confirmed(self) -> tuple[CandidateRange, Judged] | None:
         """What was verified and is so, by the rule of a check and by all that was measured."""
         steps = [(place, each) for place, each in self.verified if self._is_step(each)]
         if not steps:
@@ -105,8 +105,8 @@ class Line:
     def commit_at(self, place: int) -> Commit:
         return self.good if place < 0 else self.commits[place]
 
-    def _range(self, verified: Judged) -> Range:
-        return Range(self._place.get(verified.good, -1), self._place[verified.bad])
+    def _range(self, verified: Judged) -> CandidateRange:
+        return CandidateRange(self._place.get(verified.good, -1), self._place[verified.bad])
 
     def _is_step(self, verified: Judged) -> bool:
         """Whether what was verified moved as the ends did."""
@@ -124,7 +124,7 @@ class Line:
         ready, good_s = self.meter.prepare(self.good, "base")
         self._ready = ready
         bad, bad_s = self.meter.prepare(self.commits[-1], "head")
-        steps, began = Ends(self.meter.settings, metric, self._end_s), time.monotonic()
+        steps, began = EndsSteps(self.meter.settings, metric, self._end_s), time.monotonic()
         found = self.meter.measure(ready, bad, steps)
         self.interrupted = found.interrupted
         if found.interrupted or not steps.enough:
@@ -139,7 +139,7 @@ class Line:
         kind, failure = kind_of(comparison), comparison.head_failure
         more = steps.others(found)
         if kind == "noisy" and not _all_positive(pairs):
-            kind, more = None, [*more, "rounds of zero have no ratio that could be looked for"]
+            kind, more = None, [*more, "some rounds are zero, so there is no ratio to search for"]
         self._ledger.ends(
             Judged(
                 contrast(comparison, more),
@@ -177,15 +177,15 @@ class Line:
 
         try:
             found = self.meter.probe(
-                self._good_ready(), commit, Pairs(self.meter.case, self._first(), more, self._end_s)
+                self._good_ready(), commit, PairSteps(self.meter.case, self._first(), more, self._end_s)
             )
             self.interrupted = found.interrupted
             new = self._pairs(found)
             if new:
                 self._ledger.probe(commit.sha, Probed((*before, *new)))
             elif not (self.interrupted or self.is_over or before):
-                raise Skipped(self._why_not(found))
-        except Skipped as skipped:
+                raise CommitSkipped(self._why_not(found))
+        except CommitSkipped as skipped:
             self._ledger.probe(commit.sha, Probed(skipped=str(skipped)))
         if not self.interrupted and commit.sha in self.probes:
             self._told(self, commit)
@@ -202,12 +202,12 @@ class Line:
         first = FRESH + self._first() if kind == "noisy" else 0
         base, _ = self.meter.prepare(good, "base")
         told = f"verifying: {bad.short} against {good.short}"
-        steps = Pairs(
+        steps = PairSteps(
             self.meter.case, first, lambda found: 0 if found.rounds else rounds, self._end_s, told, afresh=True
         )
         try:
             found = self.meter.probe(base, bad, steps)
-        except Skipped as skipped:
+        except CommitSkipped as skipped:
             nothing = Contrast(self._metric, Verdict.UNDECIDED, reasons=(str(skipped),))
             self._ledger.verified(Judged(nothing, (), good=good.sha, bad=bad.sha))
             return True
@@ -235,7 +235,7 @@ class Line:
     @property
     def _kind(self) -> Kind:
         kind = self._known_ends.kind
-        assert kind is not None, "where nothing differs, nothing is searched"
+        assert kind is not None, "without a difference there is nothing to search for"
         return kind
 
     @property

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from regress.commands.bisect.ledger import Judged, Probed
-from regress.commands.bisect.search import Line
-from regress.compare.bisection import DOUBT, Range, Search
+from regress.commands.bisect.search import CommitSearch
+from regress.compare.bisection import DOUBT, CandidateRange, Search
 from regress.model import Bisection, Case, Commit, Probe
 from regress.session import counted
 from regress.units import format_change, format_duration, format_interval, format_percent
@@ -16,7 +16,7 @@ SUREST = 0.999
 """Nothing that rests on a model of noise is called surer."""
 
 
-def bisection(line: Line, case: Case, merges: Sequence[Commit] = ()) -> Bisection:
+def bisection(line: CommitSearch, case: Case, merges: Sequence[Commit] = ()) -> Bisection:
     """The search as far as it is."""
     ends = line.ends
     start = Bisection(case, line.good, line.commits[-1], len(line.commits), merges=tuple(merges))
@@ -46,7 +46,7 @@ def bisection(line: Line, case: Case, merges: Sequence[Commit] = ()) -> Bisectio
     )
 
 
-def _place(line: Line, search: Search) -> tuple[Range, Judged | None]:
+def _place(line: CommitSearch, search: Search) -> tuple[CandidateRange, Judged | None]:
     """What was found, or is left, and what verifying it gave."""
     if line.confirmed is not None:
         return line.confirmed
@@ -54,15 +54,15 @@ def _place(line: Line, search: Search) -> tuple[Range, Judged | None]:
     return place, next((each for verified, each in reversed(line.verified) if verified == place), None)
 
 
-def _reasons(line: Line, search: Search, place: Range) -> Iterator[str]:
+def _reasons(line: CommitSearch, search: Search, place: CandidateRange) -> Iterator[str]:
     if search.is_split:
-        yield "the change came in several steps, of which this is the largest that was met"
+        yield "the change came in several steps; this is the largest one found"
     skipped = [at for at in range(place.good + 1, place.bad) if at in search.untestable]
     if skipped:
         yield f"{counted(len(skipped), 'commit')} of them cannot be measured"
 
 
-def probes(line: Line) -> Iterator[Probe]:
+def probes(line: CommitSearch) -> Iterator[Probe]:
     """Each probe with what was known after it, as if they had been measured one after the other."""
     so_far: dict[str, Probed] = {}
     final = line.state()
@@ -72,7 +72,7 @@ def probes(line: Line) -> Iterator[Probe]:
         yield _probe(line, sha, probed, search, final)
 
 
-def _probe(line: Line, sha: str, probed: Probed, search: Search, final: Search) -> Probe:
+def _probe(line: CommitSearch, sha: str, probed: Probed, search: Search, final: Search) -> Probe:
     at = next(at for at, each in enumerate(line.commits) if each.sha == sha)
     commit, left = line.commits[at], search.likely(1 - DOUBT)
     count = left.bad - left.good
@@ -91,7 +91,7 @@ def _probe(line: Line, sha: str, probed: Probed, search: Search, final: Search) 
 # -- on the way ----------------------------------------------------------------------------------------------------------
 
 
-def estimate(line: Line) -> str:
+def estimate(line: CommitSearch) -> str:
     """What the search will take: "64 commits: about 6 builds and 40 rounds, about 2 min"."""
     ends, search = line.ends, line.state()
     assert ends is not None

@@ -18,8 +18,8 @@ from pathlib import Path
 from regress.errors import RegressError
 
 from .files import commits as commits_of
-from .repository import Repository
-from .story import PLANTED, STORY, Planted, Step
+from .repository import DemoRepository
+from .story import PLANTED, STORY, Planted, StoryStep
 
 __all__ = ["PLANTED", "DemoCreated", "Planted", "create"]
 
@@ -54,7 +54,7 @@ def create(directory: Path, commits: int = LEAST_COMMITS, scripted: bool | None 
     if commits < LEAST_COMMITS:
         raise RegressError(
             f"a demo of {commits} commits is too short",
-            why=f"what is planted takes {LEAST_COMMITS}",
+            why=f"the planted changes take {LEAST_COMMITS}",
             fix=f"regress demo {shlex.quote(str(directory))} --commits {LEAST_COMMITS}",
         )
     _refuse_used(directory)
@@ -72,7 +72,7 @@ def create(directory: Path, commits: int = LEAST_COMMITS, scripted: bool | None 
 
 
 def _write(directory: Path, commits: int, scripted: bool) -> None:
-    repository = Repository(directory)
+    repository = DemoRepository(directory)
     shas: dict[str, str] = {}
     for index, (step, tree) in enumerate(commits_of(commits, scripted)):
         date_s = HEAD_DATE_S - (commits - 1 - index) * DAY_S
@@ -110,10 +110,10 @@ def _refuse_used(directory: Path) -> None:
     except OSError as error:
         raise RegressError(f"{directory} cannot be read", why=str(error), fix="regress demo OTHER_FOLDER") from error
     if used:
-        why = "the demo makes a repository of its own and overwrites nothing"
+        why = "the demo creates a new repository and overwrites nothing"
         raise RegressError(f"{directory} is not empty", why=why, fix="regress demo OTHER_FOLDER")
 
 
-def _message(step: Step, shas: dict[str, str]) -> str:
+def _message(step: StoryStep, shas: dict[str, str]) -> str:
     body = f"This reverts commit {shas[step.reverts]}." if step.reverts else step.body
     return f"{step.subject}\n\n{body}\n" if body else f"{step.subject}\n"

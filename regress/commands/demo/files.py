@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from string import Template
 
-from .story import FIRST, STORY, Edit, Step
+from .story import FIRST, STORY, Edit, StoryStep
 
 TEMPLATES = Path(__file__).with_name("first-commit")
 
@@ -21,7 +21,7 @@ have no numbers in them: `tinynn/tensor.py` states what each operation would cos
 clock. Where there is a CUDA device, `regress demo` writes the same library on torch, and it is measured."""
 
 
-def commits(count: int, scripted: bool) -> Iterator[tuple[Step, Tree]]:
+def commits(count: int, scripted: bool) -> Iterator[tuple[StoryStep, Tree]]:
     """The `count` commits, oldest first, each with all of its files. `count` is at least `len(STORY) + 1`."""
     tree = first_tree(scripted)
     yield FIRST, tree
@@ -31,13 +31,13 @@ def commits(count: int, scripted: bool) -> Iterator[tuple[Step, Tree]]:
         yield step, tree
 
 
-def steps(count: int) -> list[Step]:
+def steps(count: int) -> list[StoryStep]:
     """The story, with unchanged commits spread over it until there are `count`."""
     # None between the last two: HEAD and what it is compared with stay the same however many there are.
     gaps = len(STORY) - 1
     share, left = divmod(count - len(STORY), gaps)
     extra = unchanged()
-    told: list[Step] = []
+    told: list[StoryStep] = []
     for index, step in enumerate(STORY):
         if index < gaps:
             told += itertools.islice(extra, share + (index < left))
@@ -45,14 +45,14 @@ def steps(count: int) -> list[Step]:
     return told
 
 
-def unchanged() -> Iterator[Step]:
+def unchanged() -> Iterator[StoryStep]:
     """Commits without end that change nothing that can be measured: each adds a row to a table in the documentation."""
     last = "| --- | --- | --- |\n"
     for number in itertools.count():
         name = ("softmax", "layer_norm", "gelu", "residual")[number % 4]
         rows, columns = 128 * (number // 4 + 1), (512, 1024, 2048)[number % 3]
         row = f"| {name} | {rows} x {columns} | {2 * rows * columns} |\n"
-        yield Step(f"docs: size of {name} at {rows} x {columns}", edits=(Edit("docs/sizes.md", last, last + row),))
+        yield StoryStep(f"docs: size of {name} at {rows} x {columns}", edits=(Edit("docs/sizes.md", last, last + row),))
         last = row
 
 

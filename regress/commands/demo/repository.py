@@ -23,7 +23,7 @@ _PLAIN = {
 are read all the same, and gits before 2.32 do not know GIT_CONFIG_GLOBAL."""
 
 
-class Repository:
+class DemoRepository:
     """A repository being written, one commit after the other, on the branch `main`."""
 
     def __init__(self, folder: Path) -> None:

@@ -30,7 +30,7 @@ class Edit:
 
 
 @dataclass(frozen=True)
-class Step:
+class StoryStep:
     """One commit after the first. `effect` says in words for the demo's README what is planted; empty: nothing is."""
 
     subject: str
@@ -42,9 +42,9 @@ class Step:
     """Subject of the earlier commit that this one undoes."""
 
 
-FIRST = Step("Add tinynn with its benchmarks", "Eight operations, a suite with a benchmark for each, a few tests.")
+FIRST = StoryStep("Add tinynn with its benchmarks", "Eight operations, a suite with a benchmark for each, a few tests.")
 
-_HOW_TO_RUN = Step(
+_HOW_TO_RUN = StoryStep(
     "README: say how the benchmarks are run",
     edits=(
         Edit(
@@ -58,7 +58,7 @@ _HOW_TO_RUN = Step(
     ),
 )
 
-_LAYER_NORM = Step(
+_LAYER_NORM = StoryStep(
     "layer_norm: subtract the mean before squaring",
     "The difference of two large numbers lost all digits in float16\nwhere the mean is far from zero.",
     edits=(
@@ -72,7 +72,7 @@ _LAYER_NORM = Step(
     effect="device time: half as many passes again over the input",
 )
 
-_RENAME = Step(
+_RENAME = StoryStep(
     "mlp: name the hidden layer",
     edits=(
         Edit(
@@ -83,7 +83,7 @@ _RENAME = Step(
     ),
 )
 
-_LAYER_NORM_BACK = Step(
+_LAYER_NORM_BACK = StoryStep(
     f'Revert "{_LAYER_NORM.subject}"',
     edits=tuple(Edit(edit.path, edit.new, edit.old) for edit in reversed(_LAYER_NORM.edits)),
     planted=(Planted("ops.LayerNorm.cudatime_forward", "gpu_time", Verdict.IMPROVED),),
@@ -91,7 +91,7 @@ _LAYER_NORM_BACK = Step(
     reverts=_LAYER_NORM.subject,
 )
 
-_RESIDUAL = Step(
+_RESIDUAL = StoryStep(
     "residual: scale and add in one pass",
     edits=(Edit("tinynn/blocks.py", "    return x + scale * branch\n", "    return x.add(branch, alpha=scale)\n"),),
     planted=(
@@ -102,7 +102,7 @@ _RESIDUAL = Step(
     effect="an improvement: one kernel in place of two, and no tensor between them",
 )
 
-_RAW_SCORES = Step(
+_RAW_SCORES = StoryStep(
     "attention: tell raw from biased scores by name",
     "One name for both made the shapes hard to follow in a debugger.",
     edits=(
@@ -116,7 +116,7 @@ _RAW_SCORES = Step(
     effect="peak memory, time as before: the second name keeps the raw scores alive",
 )
 
-_TEST = Step(
+_TEST = StoryStep(
     "Test the shapes of attention and mlp",
     edits=(
         Edit(
@@ -133,7 +133,7 @@ _TEST = Step(
     ),
 )
 
-_CHECKS = Step(
+_CHECKS = StoryStep(
     "embedding: check the arguments",
     "A wrong index ended in a device assert far away from the mistake.",
     edits=(
@@ -172,7 +172,7 @@ _CHECKS = Step(
     effect="host time, device time as before: messages are put together whether needed or not",
 )
 
-_LOG_NORMS = Step(
+_LOG_NORMS = StoryStep(
     "clip_grads: log the norm of each gradient",
     edits=(
         Edit(
@@ -195,7 +195,7 @@ _LOG_NORMS = Step(
     effect="wall time: `.item()` waits for the device eight times a call, logged or not, so there is no device time any more",
 )
 
-_COMMENT = Step(
+_COMMENT = StoryStep(
     "gelu: say where the constants come from",
     edits=(
         Edit(
@@ -207,7 +207,7 @@ _COMMENT = Step(
     ),
 )
 
-_SCALE_SCORES = Step(
+_SCALE_SCORES = StoryStep(
     "attention: scale the scores, not the queries",
     "Small queries went to zero in float16 before they were multiplied.",
     edits=(

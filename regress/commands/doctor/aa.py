@@ -16,8 +16,9 @@ from regress.measure.wire import Ceilings
 from regress.model import Benchmark, Comparison, Report, Round, SelfCheck, Side
 from regress.run.environments import Prepared, identity_of
 from regress.run.execute import Job, Measured, Watcher, execute
-from regress.session import Request, Session, counted, device_line, device_uuid, quoted, require_values
+from regress.session import Request, Session, counted, quoted
 from regress.session.checkout import Checkout
+from regress.session.remarks import device_line, device_uuid, remarks, require_values
 from regress.units import format_percent
 
 
@@ -30,7 +31,7 @@ def check_itself(request: Request, watcher: Watcher) -> Report:
     prepared = tuple(session.prepare(side, watcher) for side in (replace(head, name="base"), head))
     settings = session.config.settings
     job, checkout = session.job(prepared, settings.check_rounds), Checkout(session, prepared)
-    with session.device(watcher) as locked:
+    with session.devices.held(watcher) as locked:
         steps = session.steps(job)
         measured = execute(job, _let_go, watcher, steps)
     require_values(measured)
@@ -43,7 +44,7 @@ def check_itself(request: Request, watcher: Watcher) -> Report:
         try:
             kept = str(keep_aa(session.cache, session.machine.name, device_uuid(measured), report.aa))
         except StoreError as error:
-            warnings.append(f"{error.what}, so that no check will show this: {error.why}; fix: {error.fix}")
+            warnings.append(f"{error.what}, so checks will not show this: {error.why}; fix: {error.fix}")
     return replace(report, warnings=tuple(warnings), recorded=kept, duration_s=time.monotonic() - start)
 
 
@@ -57,9 +58,9 @@ def _report(session: Session, job: Job, measured: Measured, comparisons: tuple[C
     found = summed_up(comparisons, summed, side.side.label, time.time())
     code = _code(found, summed)
     codes = (Exit.INTERRUPTED, code) if measured.interrupted else (code,)
-    warnings = session.warnings(measured, job, Ceilings())
+    warnings = remarks(session.config, measured, job, Ceilings())
     if measured.interrupted:
-        warnings.append("interrupted: this is what the rounds say that were finished, and it is not kept")
+        warnings.append("interrupted: this uses the rounds that were finished, and is not kept")
     return Report(
         command="doctor",
         exit_codes=codes,

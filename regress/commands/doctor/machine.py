@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import platform
 import shutil
@@ -17,6 +18,7 @@ from regress.measure.backend.base import Backend
 from regress.measure.backend.torch_events import built_for
 from regress.measure.windows import agreement
 from regress.model import Check, Report
+from regress.run import nvml
 from regress.run.execute import Watcher, discover
 from regress.session import Request, Session, counted
 from regress.session.fitness import device_checks, torch_checks
@@ -70,24 +72,20 @@ def _device(kind: str) -> Iterator[Check]:
 
 
 def _others_on_device(facts: Mapping[str, Any]) -> Iterator[Check]:
-    import pynvml
-
     if "driver" not in facts:
         return
+    api = nvml.module()
     try:
-        pynvml.nvmlInit()
-        device = pynvml.nvmlDeviceGetHandleByUUID(
-            facts["gpu_uuid"]
-        )  # by index it would be the first of all, hidden ones too
-        others = [each.pid for each in pynvml.nvmlDeviceGetComputeRunningProcesses(device) if each.pid != os.getpid()]
-        pynvml.nvmlShutdown()
-    except pynvml.NVMLError as error:
+        with nvml.opened(api):
+            device = api.nvmlDeviceGetHandleByUUID(facts["gpu_uuid"])  # an index would count hidden ones too
+            others = [each.pid for each in api.nvmlDeviceGetComputeRunningProcesses(device) if each.pid != os.getpid()]
+    except api.NVMLError as error:
         yield Check("other processes", "warn", f"cannot be asked for: {error}", "nvidia-smi lists them")
         return
     if others:
         pids = ", ".join(map(str, others))
         yield Check(
-            "other processes", "warn", f"on the device: {pids}; they disturb every timing", "end them before measuring"
+            "other processes", "warn", f"on the device: {pids}; they disturb every timing", "stop them before measuring"
         )
     else:
         yield Check("other processes", "ok", "none on the device")
@@ -132,7 +130,7 @@ def _cpu() -> Iterator[Check]:
             "CPU load",
             "warn",
             f"{busy:.1f} on {cpus} CPUs: host and wall times will be noisy",
-            "stop what else is running",
+            "stop other programs",
         )
     else:
         yield Check("CPU load", "ok", f"{busy:.1f} on {cpus} CPUs")
@@ -145,16 +143,16 @@ def _host_clock() -> Check:
     in_turn, apart = 100 * found.in_turn, 100 * found.apart
     words = f"windows in turn {where} agree to {in_turn:.2g} %, one after the other to {apart:.2g} %"
     if found.core is None:
-        why = "the system lets no process choose its CPU"
+        why = "processes cannot choose their CPU here"
         return Check("host's clock", "warn", f"{words}: {why}", "allow sched_setaffinity in the container's profile")
     if not found.knows_preemption:
-        why = "the system does not say when others had the CPU"
+        why = "the kernel does not report when others had the CPU"
         return Check(
             "host's clock", "warn", f"{words}: {why}", "a kernel with CONFIG_SCHED_INFO has /proc/self/schedstat"
         )
     if found.in_turn > NOISY:
         why = "host and wall times need many pairs"
-        return Check("host's clock", "warn", f"{words}: {why}", "stop what else is running")
+        return Check("host's clock", "warn", f"{words}: {why}", "stop other programs")
     return Check("host's clock", "ok", words)
 
 
@@ -183,7 +181,7 @@ def _suite(session: Session, watcher: Watcher) -> Iterator[Check]:
     on_device = sum(each.needs_device for each in found.benchmarks)
     fatal = [each for each in found.problems if each.fatal]
     for problem in fatal:
-        yield Check("suite", "fail", f"{problem.where}: {problem.message}", "mend that import")
+        yield Check("suite", "fail", f"{problem.where}: {problem.message}", "fix that import")
     if not found.benchmarks:
         yield Check(
             "suite", "fail", f"no benchmark in {session.config.benchmark_dir}", "write one: docs/first-benchmark.md"
@@ -198,6 +196,9 @@ def _places(session: Session) -> Iterator[Check]:
         "results": lambda: session.config.results_dir,
         "temporary files": lambda: Path(tempfile.gettempdir()),
     }
+    for name, variable in (("shared", "REGRESS_SHARED"), ("scratch", "REGRESS_SCRATCH")):
+        if folder := os.environ.get(variable):  # we are on a node
+            places[name] = functools.partial(Path, folder)
     for name, place in places.items():
         yield _place(name, place())
 
@@ -206,7 +207,7 @@ def _place(name: str, folder: Path) -> Check:
     existing = next(each for each in (folder, *folder.parents) if each.exists())
     if not existing.is_dir():
         return Check(
-            name, "fail", f"{folder} cannot be made: {existing} is no folder", f"mv {existing} {existing}.other"
+            name, "fail", f"{folder} cannot be created: {existing} is not a folder", f"mv {existing} {existing}.other"
         )
     if not os.access(existing, os.W_OK):
         return Check(name, "fail", f"{folder} cannot be written", f"chmod u+w {existing}")

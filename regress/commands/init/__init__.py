@@ -12,9 +12,10 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from regress import config as configuration
 from regress.commands.init import files
@@ -22,13 +23,15 @@ from regress.commands.init.classified import MOVABLE, Classified, Kind, classify
 from regress.commands.init.text import File, block
 from regress.compare.steps import LOOKS
 from regress.config import environment as environment_of
-from regress.errors import RegressError, RevisionError, StoreError, exits
+from regress.errors import BuildFailed, NothingMeasured, RegressError, RevisionError, StoreError, exits
 from regress.git import Repository, open_repository
-from regress.history.disk import changing_kept, read_kept
-from regress.model import Case, Check, Report
+from regress.history.kept import StateFile
+from regress.model import DEFAULT_ENVIRONMENT, Case, Check, Report, Side
+from regress.run.environments import Prepared
 from regress.run.execute import Watcher
-from regress.session import Request, Session, counted, device_line, quoted
-from regress.units import format_duration
+from regress.session import Request, Session, counted, quoted
+from regress.session.remarks import device_line
+from regress.units import budget_words, format_duration
 
 __all__ = ["init"]
 
@@ -36,16 +39,25 @@ ABOUT = "    # "
 """Between a command and how long it takes: a shell takes no notice of that."""
 COMPILED = ("*.so", "*.pyd")
 BUDGET_S = 60.0
-FILE, FORMAT, KEPT = "classified.json", 2, 20
-"""In the cache: the patterns found last, which `--write` adds, and what was not tried, of this many states of suites."""
+FILE, FORMAT, KEPT = "classified.json", 3, 20
+"""In the cache: the settings found last, which `--write` adds, and what was not tried, of this many states of suites."""
 NO_PROJECT = {"build", "dist", "env", "venv", "site-packages", "node_modules"}
 """Folders whose compiled files are not the project's own."""
+
+
+class LookedOver(NamedTuple):
+    """A suite that was classified, and is as it was since."""
+
+    found: dict[str, Any]
+    """Settings that the configuration needs, by their names."""
+    left: str
+    """What was not tried, in words."""
 
 
 def init(
     request: Request, directory: Path, watcher: Watcher, *, write: bool = False, budget_s: float = BUDGET_S
 ) -> Report:
-    """Write a configuration and a first suite where there are none. A suite that is there is classified, as far as the budget
+    """Write a configuration and a first suite if there are none. A suite that is there is classified, as far as the budget
     goes, and the block for its asv.conf.json given, or with `write` added."""
     start = time.monotonic()
     repository = _repository(directory)
@@ -56,8 +68,8 @@ def init(
     if write and not fresh and file.has_block:
         raise RegressError(
             f'{file.path} has a "regress" block already',
-            why="init adds one, and changes none",
-            fix="regress init, and add by hand what it shows",
+            why="init adds a block, but changes none",
+            fix="run regress init, and add what it shows by hand",
         )
     if not any(session.config.benchmark_dir.rglob("*.py")):
         wrote.append(_wrote(directory, *files.write_suite(session.config.benchmark_dir)))
@@ -80,7 +92,7 @@ def _repository(directory: Path) -> Repository:
     if directory.exists() and not directory.is_dir():
         raise RegressError(f"{directory} is a file", why="init sets up a folder", fix="regress init FOLDER")
     if not directory.exists():
-        name, why = quoted(str(directory)), "init sets up a repository that is there"
+        name, why = quoted(str(directory)), "init sets up an existing repository"
         raise RegressError(f"there is no folder {directory}", why=why, fix=f"git init {name} && regress init {name}")
     return open_repository(directory)
 
@@ -95,7 +107,7 @@ def _of_new_configuration(session: Session, directory: Path, watcher: Watcher, b
     """The report on a suite without a configuration so far: the new one gets the patterns for it. What is wrong with the suite
     does not take the configuration back."""
     try:
-        seen = _classified(session, watcher, budget_s)
+        seen = _classified(session, session.prepare(_side(session), watcher), watcher, budget_s)
     except RegressError as error:
         what = f"{error.what} ({error.why})" if error.why else error.what
         return Report("init", (error.exit_code,), "FAIL", checks=(Check("suite", "fail", what, error.fix),))
@@ -108,30 +120,30 @@ def _of_new_configuration(session: Session, directory: Path, watcher: Watcher, b
 def _of_existing(session: Session, file: File, watcher: Watcher, write: bool, budget_s: float) -> Report:
     """The report on a suite with a configuration, and the block for it, or with `write` the word that it was added."""
     key = _state(session)
-    kept = read_kept(session.cache / FILE, "suites", FORMAT).get(key) if write else None
-    if isinstance(kept, dict) and isinstance(
-        kept.get("patterns"), list
-    ):  # looked over before, and nothing has changed since
-        checks = (
-            *_added(session, file, list(map(str, kept["patterns"]))),
-            *_untried(session, str(kept.get("left", ""))),
-        )
+    kept = StateFile(session.cache / FILE, "suites", LookedOver, FORMAT)
+    known = kept.read().get(key) if write else None
+    if known is not None:  # looked over before, and nothing has changed since
+        checks = (*_added(session, file, known.found), *_untried(session, known.left))
         return Report("init", checks=checks, suggestions=(("then", "regress check"),))
-    seen = _classified(session, watcher, budget_s)
-    report = _described(session, seen)
+    used, prepared, told = _prepared(session, watcher)
+    seen = _classified(used, prepared, watcher, budget_s)
+    report = _described(used, seen)
+    report = replace(report, checks=(*told, *report.checks))
     if seen.interrupted:
         return report
-    with contextlib.suppress(StoreError), changing_kept(session.cache / FILE, "suites", FORMAT) as suites:
+    patterns = seen.patterns()
+    found = {**({"cuda": patterns} if patterns else {}), **({"environment": DEFAULT_ENVIRONMENT} if told else {})}
+    with contextlib.suppress(StoreError), kept.changing() as suites:
         suites.pop(key, None)
-        suites[key] = {"patterns": seen.patterns(), "left": seen.left}
+        suites[key] = LookedOver(found, seen.left)
         for old in list(suites)[:-KEPT]:
             del suites[old]
     if write:
-        return replace(report, checks=(*_added(session, file, seen.patterns()), *report.checks))
-    found = _block(session, file, seen.patterns())
-    if found is None:
+        return replace(report, checks=(*_added(session, file, found), *report.checks))
+    shown = _block(session, file, found)
+    if shown is None:
         return replace(report, checks=(_nothing_to_add(file), *report.checks))
-    report = replace(report, block=found)
+    report = replace(report, block=shown)
     if file.has_block:
         return report
     write_it = quoted("regress", "init", "--write", *_selected(session))
@@ -150,14 +162,31 @@ def _has_commit(session: Session) -> bool:
 # -- an existing suite ---------------------------------------------------------------------------------------------------
 
 
-def _classified(session: Session, watcher: Watcher, budget_s: float) -> Classified:
-    """The suite in the environment that checks take: with the working tree's code, compiled files and all, where that is not
-    installed."""
+def _side(session: Session) -> Side:
+    """What is tried: the working tree's code, compiled files and all, where it is neither installed nor built from a commit."""
     side = session.tree_side("head")
-    if not environment_of(session.config, "").asv and not session.repository.is_bare:
-        side = replace(side, revision="the working tree", dirty=True)
-    job = session.job((session.prepare(side, watcher),), 1)
-    with session.device(watcher):
+    made = environment_of(session.config, "").asv or session.config.settings.build
+    return side if made or session.repository.is_bare else replace(side, revision="the working tree", dirty=True)
+
+
+def _prepared(session: Session, watcher: Watcher) -> tuple[Session, Prepared, tuple[Check, ...]]:
+    """The suite's side in the environment that checks take. Where that is one of asv's that cannot be had here, the side in a
+    worktree, with the session that takes it for the usual one, and the word that it is so."""
+    try:
+        return session, session.prepare(_side(session), watcher), ()
+    except (NothingMeasured, BuildFailed) as error:
+        if not environment_of(session.config, "").asv:
+            raise
+        overrides = {**session.request.overrides, "environment": DEFAULT_ENVIRONMENT}
+        other = Session(replace(session.request, overrides=overrides))
+        what = f"{error.what} ({error.why}); tried in a worktree under this interpreter instead"
+        check = Check("environment", "warn", what, error.fix)
+        return other, other.prepare(_side(other), watcher), (check,)
+
+
+def _classified(session: Session, prepared: Prepared, watcher: Watcher, budget_s: float) -> Classified:
+    job = session.job((prepared,), 1)
+    with session.devices.held(watcher):
         return classify(job, watcher, budget_s)
 
 
@@ -171,7 +200,7 @@ def _state(session: Session) -> str:
         *(hashlib.sha256(text).hexdigest() for text in texts),
         repository.resolve("HEAD").sha,
         *(f"{path} {path.lstat().st_mtime_ns}" for path in changed if path.exists()),
-        *session.devices,
+        *session.devices.uuids,
         *_selected(session),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
@@ -215,11 +244,13 @@ def _next(session: Session, seen: Classified, rounds: int) -> tuple[tuple[str, s
     if not good:
         return (*more, ("next", "regress doctor"))
     one, asked = min(map(str, good)), _selected(session)
-    check_s, run_s = seen.check_s(rounds), seen.check_s(session.config.settings.run_rounds) / 2
+    settings = session.config.settings
+    check_s, run_s = seen.check_s(rounds), seen.check_s(settings.run_rounds) / 2
+    longer = ("--budget", budget_words(check_s)) if check_s > settings.budget_s else ()
     return (
         *more,
         ("try", quoted("regress", "check", "-b", one) + _about(seen.check_s(rounds, 1))),
-        ("then", quoted("regress", "check", *asked) + _about(check_s)),
+        ("then", quoted("regress", "check", *longer, *asked) + _about(check_s)),
         ("keep", quoted("regress", "run", *asked) + _about(run_s)),
     )
 
@@ -233,10 +264,10 @@ def _doubts(session: Session, seen: Classified) -> list[Check]:
     found = _untried(session, seen.left)
     facts, counts = seen.measured.facts.get("head", {}), seen.counts
     if "no_device" in facts:
-        what = f"{facts['no_device']}; which time_* are CUDA shows where there is one"
+        what = f"{facts['no_device']}; only a GPU shows which time_* use CUDA"
         found.append(Check("CUDA device", "warn", what, "regress init, on a machine with a GPU"))
     if Kind.UNKNOWN in counts:
-        what = f"its calls cannot be counted here: {counted(counts[Kind.UNKNOWN], 'time_* case')} may be CUDA or not"
+        what = f"calls cannot be counted here: {counted(counts[Kind.UNKNOWN], 'time_* case')} may or may not use CUDA"
         found.append(Check("CUDA device", "warn", what, 'name those that are in "cuda" under "regress"'))
     mixed = {case.name for case, kind in seen.kinds.items() if kind in MOVABLE}
     mixed &= {case.name for case, kind in seen.kinds.items() if kind is Kind.CPU}
@@ -284,20 +315,21 @@ def _compiled(repository: Repository) -> list[str]:
 # -- the block -----------------------------------------------------------------------------------------------------------
 
 
-def _block(session: Session, file: File, patterns: Sequence[str]) -> tuple[str, str] | None:
+def _block(session: Session, file: File, found: Mapping[str, Any]) -> tuple[str, str] | None:
     """Where to add something, and what; None where nothing has to be added."""
     if file.has_block:
-        every = json.dumps([*session.config.settings.cuda, *patterns])
-        return (f'"regress" in {file.path.name}', f'    "cuda": {every},') if patterns else None
-    return (file.path.name, "\n".join(block(patterns))) if patterns or not file.is_plain else None
+        every = {**found, **({"cuda": [*session.config.settings.cuda, *found["cuda"]]} if "cuda" in found else {})}
+        lines = [f"    {json.dumps(key)}: {json.dumps(value)}," for key, value in every.items()]
+        return (f'"regress" in {file.path.name}', "\n".join(lines)) if lines else None
+    return (file.path.name, "\n".join(block(found))) if found or not file.is_plain else None
 
 
-def _added(session: Session, file: File, patterns: Sequence[str]) -> list[Check]:
+def _added(session: Session, file: File, found: Mapping[str, Any]) -> list[Check]:
     """The block written into the configuration, and what is to be ignored into .gitignore."""
     config = session.config
-    if not patterns and file.is_plain:
+    if not found and file.is_plain:
         return [_nothing_to_add(file)]
-    files.write(file.path, file.with_block(patterns), anew=True)
+    files.write(file.path, file.with_block(found), overwrite=True)
     report_dir = (config.root / config.settings.report_dir).resolve()
     inside = [
         os.path.relpath(each, config.root) for each in (config.html_dir, report_dir) if each.is_relative_to(config.root)
@@ -315,7 +347,7 @@ def _wrote(directory: Path, *paths: Path) -> Check:
 
 
 def _nothing_to_add(file: File) -> Check:
-    return Check("configuration", "ok", f"nothing has to be added to {file.path.name}")
+    return Check("configuration", "ok", f"nothing to add to {file.path.name}")
 
 
 def _ignored(folder: Path, names: Sequence[str], repository: Repository) -> list[Check]:

@@ -74,7 +74,7 @@ class Classified:
         """What was not tried, and why, in words; empty where all was."""
         if len(self.kinds) == self.cases:
             return ""
-        why = f"; {self.given_up} not, as another case of their benchmark timed out" if self.given_up else ""
+        why = f"; {self.given_up} skipped, because another case of their benchmark timed out" if self.given_up else ""
         return f"{len(self.kinds)} of {counted(self.cases, 'case')} tried{why}"
 
     @property

@@ -65,7 +65,7 @@ class SoftmaxOnCpu:
 
 
 def write_configuration(folder: Path, repository: Repository, patterns: list[str] | None = None) -> Path:
-    """Write asv.conf.json into a folder of the repository; with `patterns` anew, for benchmarks that are known by now."""
+    """Write asv.conf.json into a folder of the repository; with `patterns` again, for benchmarks that are known by now."""
     inside = folder.resolve().relative_to(repository.root)
     up = os.path.relpath(repository.root, folder.resolve())
     places = {
@@ -78,7 +78,7 @@ def write_configuration(folder: Path, repository: Repository, patterns: list[str
     }
     branch = repository.default_branch() or repository.current_branch() or "main"
     path = folder / "asv.conf.json"
-    write(path, configuration(folder.resolve().name, places, branch, patterns or ()), anew=patterns is not None)
+    write(path, configuration(folder.resolve().name, places, branch, patterns or ()), overwrite=patterns is not None)
     return path
 
 
@@ -117,15 +117,15 @@ def ignore(folder: Path, names: Iterable[str], repository: Repository) -> list[s
     if lines:
         before = path.read_bytes().decode(errors="surrogateescape") if path.is_file() else ""
         gap = "" if before.endswith("\n") or not before else "\n"
-        write(path, before + gap + "".join(f"{line}\n" for line in lines), anew=True)
+        write(path, before + gap + "".join(f"{line}\n" for line in lines), overwrite=True)
     return lines
 
 
-def write(path: Path, text: str, anew: bool = False) -> None:
-    """Write a text file, which may be there only with `anew`. Raises RegressError."""
+def write(path: Path, text: str, overwrite: bool = False) -> None:
+    """Write a text file, which may be there only with `overwrite`. Raises RegressError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w" if anew else "x", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        with path.open("w" if overwrite else "x", encoding="utf-8", errors="surrogateescape", newline="") as file:
             file.write(text)
     except OSError as error:
         raise RegressError(

@@ -13,7 +13,7 @@ from regress.errors import ConfigError
 
 KEYS = (
     ("the smallest slowdown and the smallest growth that count", '"time_threshold": "5%",', '"memory_threshold": "10%",'),
-    ("run once in the worktree of each commit, where something has to be compiled",
+    ("run once in the worktree of each commit, to compile the project",
      '"build": ["$PYTHON setup.py build_ext --inplace"],'),
     ("where to import the project from, if that is neither the top nor src/", '"package_dir": "python",'),
     ("the interpreter under test, if it is not the one that runs regress", '"python": ".venv/bin/python",'),
@@ -21,21 +21,25 @@ KEYS = (
 """The settings worth knowing, each with what it is for."""
 
 CUDA = "time_* that are timed on the device: regular expressions, searched in names"
+ENVIRONMENT = "the environment that asv is to make cannot be had everywhere; this measures worktrees where regress runs"
 
 
 def configuration(project: str, places: Mapping[str, str], branch: str, patterns: Sequence[str]) -> str:
     """A new asv.conf.json. `places` are the paths and folders in it by their keys."""
     keys = {"version": 1, "project": project, **places, "branches": [branch], "environment_type": "existing"}
     lines = [f"    {json.dumps(key)}: {json.dumps(value)}," for key, value in keys.items()]
-    return "\n".join(["{", *lines, "", *block(patterns), "}", ""])
+    return "\n".join(["{", *lines, "", *block({"cuda": list(patterns)} if patterns else {}), "}", ""])
 
 
-def block(patterns: Sequence[str], *, comments: bool = True, indent: str = "    ") -> list[str]:
-    """The lines of the key "regress" as it stands in the file; without comments for a file that is plain JSON."""
+def block(found: Mapping[str, Any], *, comments: bool = True, indent: str = "    ") -> list[str]:
+    """The lines of the key "regress" as it stands in the file, with the settings that were found to be needed; without comments
+    for a file that is plain JSON."""
     if not comments:
-        return [f'{indent}"regress": {json.dumps({"cuda": list(patterns)} if patterns else {})}']
-    cuda = f'"cuda": {json.dumps(list(patterns))},' if patterns else '// "cuda": ["^ops\\\\."],'
-    inner = [f"// {CUDA}", cuda]
+        return [f'{indent}"regress": {json.dumps(dict(found))}']
+    set_lines = {key: f"{json.dumps(key)}: {json.dumps(value)}," for key, value in found.items()}
+    inner = [f"// {CUDA}", set_lines.get("cuda", '// "cuda": ["^ops\\\\."],')]
+    if "environment" in found:
+        inner += [f"// {ENVIRONMENT}", set_lines["environment"]]
     for about, *keys in KEYS:
         inner += [f"// {about}", *(f"// {key}" for key in keys)]
     inner.append("// every key with its default: regress config")
@@ -76,7 +80,7 @@ class File:
             return False
         return True
 
-    def with_block(self, patterns: Sequence[str]) -> str:
+    def with_block(self, found: Mapping[str, Any]) -> str:
         """The text with the block as the last key, and everything else as it was. Raises ConfigError where that fails."""
         import json5
 
@@ -84,15 +88,15 @@ class File:
         *_, last, end = _ends(self.text)  # of the last thing in the object, and of the brace that closes it
         comma = "" if self.text[last] in "{," else ","
         first = re.search(r'^([ \t]+)["\'\w]', self.text, re.MULTILINE)
-        lines = block(patterns, comments=not self.is_plain, indent=first[1] if first else "    ")
+        lines = block(found, comments=not self.is_plain, indent=first[1] if first else "    ")
         before = self.text[: last + 1] + comma + self.text[last + 1 : end].rstrip()
         changed = newline.join([before, *lines, self.text[end:]])
         data = json5.loads(changed)
         if data.pop("regress", None) is None or data != self.data:
             raise ConfigError(
-                f"{self.path} is written in a way that nothing can be added to",
+                f"{self.path} has a layout that regress cannot edit",
                 why="other keys would change",
-                fix="regress init, and add by hand what it shows",
+                fix="run regress init, and add what it shows by hand",
             )
         return changed
 

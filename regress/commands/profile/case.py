@@ -14,7 +14,8 @@ from regress.run.execute import Job, Watcher, discover, where_searched
 from regress.run.plan import Selection, select
 from regress.run.profiled import CALLS, Profiled, profiled
 from regress.run.unmatched import nothing_matches
-from regress.session import Request, Session, counted, device_line
+from regress.session import Request, Session, counted
+from regress.session.remarks import device_line
 from regress.session.throughput import declares_work, throughput, work_of
 from regress.traces import chrome
 from regress.traces.calls import call_profile, of_components
@@ -28,7 +29,7 @@ FOLDER = "profiles"
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ProfiledCases:
     """The cases that were asked for, and what is needed to run them."""
 
     job: Job
@@ -63,7 +64,7 @@ def profile_cases(
     start = time.monotonic()
     revision, calls = only(revisions), calls or CALLS
     if len(against) > 1:
-        why = "of exports it can name several, a case is compared with one"
+        why = "--against takes several exports, but only one case"
         raise RegressError(f"--against names {len(against)} cases", why=why, fix="name one")
     words = request.patterns
     session = Session(replace(request, patterns=(*words, *against)) if against else request)
@@ -72,7 +73,7 @@ def profile_cases(
     if against:
         chosen = replace(chosen, cases=[_one(chosen, *against), _one(chosen, *words)])
     seen = _Seen()
-    with session.device(watcher) as locked:
+    with session.devices.held(watcher) as locked:
         _profile(session, chosen, seen, watcher, calls)
     cases = counted(len(chosen.cases), "case")
     codes = exit_codes(seen.found, seen.interrupted)
@@ -103,29 +104,29 @@ def only(revisions: Sequence[str]) -> str | None:
     return revisions[0] if revisions else None
 
 
-def choose(session: Session, job: Job) -> Chosen:
+def choose(session: Session, job: Job) -> ProfiledCases:
     """The cases that match what was asked for. Raises NothingMeasured, with names that are near, where none does."""
     suite = discover(job, job.sides[0])
     cases = select(suite.benchmarks, job.selection)
     if not cases:
         searched = where_searched(session.config.benchmark_dir, suite.problems)
         raise nothing_matches(job.selection, searched, (each.name for each in suite.benchmarks))
-    return Chosen(job, {each.name: each for each in suite.benchmarks}, cases)
+    return ProfiledCases(job, {each.name: each for each in suite.benchmarks}, cases)
 
 
-def _one(chosen: Chosen, pattern: str) -> Case:
+def _one(chosen: ProfiledCases, pattern: str) -> Case:
     """The one case of that name. Raises RegressError."""
     cases = select(chosen.benchmarks.values(), Selection((pattern,)))
     if len(cases) != 1:
         raise RegressError(
-            f"{counted(len(cases), 'case')} match {pattern!r}, and one is compared with another",
+            f"{counted(len(cases), 'case')} match {pattern!r}; --against compares one with another",
             why=", ".join(map(str, cases[:3])) + (", …" if len(cases) > 3 else ""),
             fix="name one case: regress list",
         )
     return cases[0]
 
 
-def _profile(session: Session, chosen: Chosen, seen: _Seen, watcher: Watcher, calls: int) -> None:
+def _profile(session: Session, chosen: ProfiledCases, seen: _Seen, watcher: Watcher, calls: int) -> None:
     """Case after case. What is there at Ctrl-C is kept."""
     watcher.start(len(chosen.cases), "profiling")
     (side,), folder = chosen.job.sides, session.cache / FOLDER
@@ -141,7 +142,7 @@ def _profile(session: Session, chosen: Chosen, seen: _Seen, watcher: Watcher, ca
         seen.interrupted = True
 
 
-def _difference(session: Session, chosen: Chosen, seen: _Seen) -> Explanation | None:
+def _difference(session: Session, chosen: ProfiledCases, seen: _Seen) -> Explanation | None:
     """Where the difference between the two cases goes; None where one of them has no trace."""
     base, head = (seen.timelines.get(case) for case in chosen.cases)
     if base is None or head is None:
@@ -201,9 +202,9 @@ def _warnings(session: Session, job: Job, seen: _Seen) -> list[str]:
     warnings = [*session.config.warnings, *(text for each in job.sides for text in each.warnings)]
     if any(each.totals is not None and not each.on_device for each in seen.found):
         why = seen.facts.get("no_device")
-        warnings.append(f"no work of a device was recorded, operators on the host only{f': {why}' if why else ''}")
+        warnings.append(f"no device work was recorded, only operators on the host{f': {why}' if why else ''}")
     if seen.ceilings.failure is not None:
-        warnings.append(f"shares of what the device does at most are not all known: {seen.ceilings.failure.message}")
+        warnings.append(f"some shares of the device's peak are unknown: {seen.ceilings.failure.message}")
     if seen.facts.get("scripted"):
         warnings.append("the device is scripted: times are stated by the code, not measured")
     return warnings

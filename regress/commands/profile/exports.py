@@ -14,8 +14,9 @@ from regress.errors import RegressError
 from regress.history import Store
 from regress.model import Machine, Report, Settings
 from regress.profiles import Profile, read
-from regress.session import Request, Session, counted, device_line
+from regress.session import Request, Session, counted
 from regress.session.recorder import DEVICE_FACTS
+from regress.session.remarks import device_line
 from regress.traces.rounds import benchmarks_of, rounds_of
 
 ENVIRONMENT = "profiled"
@@ -24,7 +25,9 @@ PREFIX = "profiled."
 """Of the names of recorded operations, which are no benchmarks of the suite."""
 
 
-def profile(request: Request, words: Sequence[str], against: Sequence[str], record: str | None = None) -> Report:
+def profile_exports(
+    request: Request, words: Sequence[str], against: Sequence[str], record: str | None = None
+) -> Report:
     """What the export says; with `against` its operations judged against those of the other exports, where each export is a
     round. `record` names a commit that the exports are recorded as results of.
 
@@ -56,17 +59,12 @@ def profile(request: Request, words: Sequence[str], against: Sequence[str], reco
     )
 
 
-def is_export(words: Sequence[str], record: str | None) -> bool:
-    """Whether the words name exports, not a case: files, or what only exports can be asked for."""
-    return record is not None or Path(words[0]).exists() or words[0].endswith(".json")
-
-
 def _export(word: str) -> Path:
     path = Path(word)
     if path.is_file():
         return path
     raise RegressError(
-        f"{word} is no export of GPUProfiler",
+        f"{word} is not an export of GPUProfiler",
         why="it is a folder" if path.is_dir() else "there is no such file",
         fix="write one in the program: regress.profiler.get_profiler().export_json('profile.json')",
     )
@@ -82,9 +80,9 @@ def _warnings(exports: Sequence[Profile]) -> list[str]:
     found = []
     for each in exports:
         if each.no_breakdown and any(operation.device != "cpu" for operation in each.operations):
-            found.append(f"busy, transfers and idle are not known: {each.no_breakdown}")
+            found.append(f"busy, transfers and idle are unknown: {each.no_breakdown}")
         if each.lost:
-            found.append(f"{each.lost} entries have no device time, and count with the host's")
+            found.append(f"{each.lost} entries have no device time; their host time counts")
         if each.pending:
             found.append(f"{each.pending} entries were not done when the export was written")
         if each.facts.get("scripted"):
@@ -107,8 +105,8 @@ def _compared(
     few = [f"{len(side)} on the {name}" for name, side in (("base", bases), ("head", heads)) if len(side) < 2]
     if few:
         warnings.append(
-            f"an export is one round, and there is {' and '.join(few)}: a change can be seen, and not told from noise; "
-            "export more runs of each"
+            f"an export is one round, and there is {' and '.join(few)}: a change is visible, but cannot be told from noise; "
+            "export more runs of each side"
         )
     return Report(
         command="compare",
@@ -134,7 +132,7 @@ def _named(words: Sequence[str]) -> str:
 
 
 def _settings(request: Request) -> Settings:
-    """Those of the configuration; where there is none, the defaults and what the command line says."""
+    """Those of the configuration; if there is none, the defaults and what the command line says."""
     if request.config_file is None and find(request.start) is None:
         return replace(Settings(), **request.overrides)
     return Session(request).config.settings
@@ -151,7 +149,7 @@ def _record(request: Request, exports: Sequence[Profile], revision: str) -> str:
     if elsewhere and not session.config.settings.machine:
         raise RegressError(
             f"the export is of another machine: {', '.join(sorted(elsewhere))}",
-            why=f"values of it are no results of {session.machine.name}",
+            why=f"its values are not results of {session.machine.name}",
             fix="--machine NAME, the name of that machine in the history",
         )
     store, facts = Store(session.config.results_dir), exports[-1].facts

@@ -12,19 +12,13 @@ from regress.model import Case, Report
 from regress.run.execute import Watcher
 from regress.session import counted
 from regress.traces import ncu, nsys, nsys_stats
-from regress.traces.exported import ENDINGS, REPORTS, kind_of, of_stats, of_timeline, text_of
+from regress.traces.exported import REPORTS, kind_of, of_stats, of_timeline, text_of
 from regress.traces.metered import devices, metered
 from regress.units import format_bytes
 
 LARGE = 32 << 20
 """Bytes of an export, from which on reading takes so long that it is said."""
 READ = "a JSON of GPUProfiler, a SQLite export or the CSV of `nsys stats`, or the CSV of ncu"
-
-
-def is_foreign(word: str) -> bool:
-    """Whether the word names a file that is no document of GPUProfiler, or would be one if it were there."""
-    path = Path(word)
-    return kind_of(path) != "GPUProfiler" if path.is_file() else path.suffix in ENDINGS
 
 
 def show_export(
@@ -35,15 +29,15 @@ def show_export(
     asked = "--against" if against else "--record" if record else counted(len(words), "file") if len(words) > 1 else ""
     if asked:
         raise RegressError(
-            f"{asked}, and {path} is no export of GPUProfiler",
-            why="exports of other profilers are shown one by one, and judged or recorded by none",
+            f"{asked}, and {path} is not an export of GPUProfiler",
+            why="exports of other profilers can be shown, but not judged or recorded",
             fix=quoted("regress", "profile", path),
         )
     if not path.is_file():
         raise RegressError(
             f"{path} cannot be read",
             why="it is a folder" if path.is_dir() else "there is no such file",
-            fix=f"name a file that is there: {READ}",
+            fix=f"name an existing file: {READ}",
         )
     if watcher is not None and path.stat().st_size >= LARGE:
         watcher.note(f"reading {path}, {format_bytes(path.stat().st_size)}")
@@ -70,7 +64,7 @@ def _recording(path: Path) -> Report:
 def _unread(path: Path) -> ProfileError:
     if path.suffix not in REPORTS:
         return ProfileError(
-            f"{path} is no export that is known here", why="by its content it is none", fix=f"export {READ}"
+            f"{path} is not a known export", why="its content is none of the known kinds", fix=f"export {READ}"
         )
     if path.suffix == ".ncu-rep":
         fix = f"{quoted('ncu', '--import', path, '--csv', '--page', 'raw')} > {quoted(path.with_suffix('.csv'))}"

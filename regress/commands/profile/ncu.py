@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from regress.commands.profile.case import FOLDER, Chosen, choose, only
+from regress.commands.profile.case import FOLDER, ProfiledCases, choose, only
 from regress.errors import Exit, NothingMeasured, ProfileError, RegressError, exits
 from regress.model import Case, Failure, Metered, Report
 from regress.run import plan
@@ -19,7 +19,7 @@ from regress.run.plain import Plain, plain
 from regress.run.profiled import trace_name
 from regress.run.watched import Ended, watched
 from regress.session import Request, Session, counted
-from regress.traces import ncu, ncu_run
+from regress.traces import ncu
 from regress.traces.metered import devices, metered
 
 CALLS = 1
@@ -54,18 +54,18 @@ def meter_cases(
     """Run the cases that match under Nsight Compute, each in a process of its own, with the code of one revision (none: the
     working tree).
 
-    Raises NothingMeasured where there is no GPU, no ncu, or it may not or cannot read the counters.
+    Raises NothingMeasured if there is no GPU, no ncu, or it may not or cannot read the counters.
     """
     start = time.monotonic()
     revision, calls = only(revisions), calls or CALLS
     _refuse_files(request.patterns)
     session = Session(request)
-    session.require_gpu("whose kernels ncu could measure")
+    session.devices.require_gpu("whose kernels ncu could measure")
     tool = _tool()
     side = session.one_side(revision, environment)
     chosen = choose(session, session.job((session.prepare(side, watcher),), 1))
     seen = _Seen()
-    with session.device(watcher) as locked:
+    with session.devices.held(watcher) as locked:
         _meter(_Meter(session, chosen, tool, calls), seen, watcher)
     codes = exit_codes(seen.found, seen.interrupted)
     each = f"{counted(calls, 'call')} of each under Nsight Compute"
@@ -95,14 +95,14 @@ def _refuse_files(words: Sequence[str]) -> None:
         if Path(word).is_file():
             raise RegressError(
                 f"--ncu measures a case, and {word} is a file",
-                why="of a whole program, every launch would be run some ten times over",
+                why="in a whole program, every launch would run about ten times",
                 fix="regress profile CASE --ncu, or run ncu yourself, and: regress profile FILE.csv",
             )
 
 
 def _tool() -> str:
     try:
-        return ncu_run.find()
+        return ncu.find()
     except ProfileError as error:
         raise _nothing(error) from None
 
@@ -133,7 +133,7 @@ class _Meter:
     """How cases are run under the tool, and where what it finds is kept."""
 
     session: Session
-    chosen: Chosen
+    chosen: ProfiledCases
     tool: str
     calls: int
 
@@ -164,10 +164,10 @@ class _Meter:
         return replace(found, report=str(report), failure=failure), ended.interrupted
 
     def _recorded(self, program: Plain, report: Path, log: Path, timeout_s: float, tell: Tell) -> Ended:
-        words = ncu_run.record(program.words, report, ncu=self.tool, launch_count=MOST_LAUNCHES)
+        words = ncu.record(program.words, report, ncu=self.tool, launch_count=MOST_LAUNCHES)
 
         def seen(line: str) -> None:
-            kernel = ncu_run.kernel_of(line)
+            kernel = ncu.kernel_of(line)
             if kernel is not None:
                 tell(kernel)
 
@@ -178,10 +178,10 @@ class _Meter:
             raise NothingMeasured(f"{self.tool} cannot be started", why=why, fix=f"{self.tool} --version") from None
 
     def _read(self, case: Case, report: Path, table: Path, ended: Ended) -> Metered:
-        """The kernels in the report, printed into the table. Raises ProfileError where there are none."""
+        """The kernels in the report, printed into the table. Raises ProfileError if there are none."""
         if not report.exists():
             raise ncu.failure(ended.output)
-        shown = ncu_run.show(report, ncu=self.tool)
+        shown = ncu.show(report, ncu=self.tool)
         try:
             done = subprocess.run(shown, capture_output=True, timeout=SHOW_TIMEOUT_S, check=False)
         except subprocess.TimeoutExpired:
@@ -194,7 +194,7 @@ class _Meter:
         found = metered(case, launches, self.calls)
         flags = []
         if len(launches) >= MOST_LAUNCHES:
-            flags.append(f"stopped after {MOST_LAUNCHES} launches: the later ones of a call are not in it")
+            flags.append(f"stopped after {MOST_LAUNCHES} launches: later ones are not included")
         return replace(found, table=str(table), flags=tuple(flags))
 
 
@@ -211,7 +211,7 @@ def _failure(case: Case, ended: Ended, timeout_s: float) -> Failure | None:
         kind = "skipped" if SKIPPED in (ended.code, int(code[1]) if code else 0) else "error"
         return Failure(kind, said[-1].removeprefix(f"{case}: "), detail=_end_of(ended))
     if not said and code:
-        return Failure("error", f"its process has ended with code {code[1]} under ncu", detail=_end_of(ended))
+        return Failure("error", f"its process ended with code {code[1]} under ncu", detail=_end_of(ended))
     return None
 
 

@@ -23,7 +23,7 @@ def once(request: Request, revisions: Sequence[str], watcher: Watcher, calls: in
     chosen = choose(session, session.job((prepared,), 1))
     if len(chosen.cases) > 1:
         raise RegressError(
-            f"{counted(len(chosen.cases), 'case')} match {chosen.job.selection.words}, and one is run",
+            f"{counted(len(chosen.cases), 'case')} match {chosen.job.selection.words}; once runs one",
             why=", ".join(map(str, chosen.cases[:3])) + (", …" if len(chosen.cases) > 3 else ""),
             fix=f"regress once {quoted(str(chosen.cases[0]))}",
         )

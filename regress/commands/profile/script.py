@@ -19,11 +19,6 @@ from regress.traces import chrome
 from regress.traces.calls import call_profile
 
 
-def is_script(words: Sequence[str]) -> bool:
-    """Whether the first word names a Python file, be it there or not."""
-    return words[0].endswith(".py")
-
-
 def profile_script(request: Request, words: Sequence[str]) -> Report:
     """Profile the script, with the arguments behind it, under the interpreter of the configuration where there is one.
     Raises ProfileError where the script is not there."""
@@ -46,7 +41,7 @@ def profile_script(request: Request, words: Sequence[str]) -> Report:
         profiled=(found,),
         cases=1,
         remark=script.name,
-        warnings=() if found.on_device or found.totals is None else ("no work of a device was recorded",),
+        warnings=() if found.on_device or found.totals is None else ("no device work was recorded",),
         duration_s=time.monotonic() - start,
     )
 

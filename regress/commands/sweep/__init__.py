@@ -1,11 +1,12 @@
-"""`regress sweep`: many commits, measured in groups of neighbours, and what changed among them.
+"""`regress sweep`: many commits, measured in groups, and what changed among them.
 
 marks      up to where the commits of the branches are measured
 choosing   which commits the words on the command line are about
 order      which of them are measured next
 done       what is measured already, and what cannot be
 measuring  group after group
-changes    the change points of what is recorded, which of them are new, and what the anchors show
+cards      groups of several cards, and which commit all of them have in common
+confirming what was seen over several cards, measured in turn
 bisecting  the commits of what is new and may be due to several
 """
 
@@ -19,7 +20,8 @@ from dataclasses import replace
 
 from regress.acks.project import accept, accept_failing, complaints, is_whole, review
 from regress.commands.sweep.bisecting import Bisected, bisect_new
-from regress.commands.sweep.choosing import ALL, NEW, TAGS, Chosen, choose
+from regress.commands.sweep.choosing import ALL, NEW, TAGS, Asked, Chosen, choose
+from regress.commands.sweep.confirming import Confirmed, confirm, tentative
 from regress.commands.sweep.marks import Mark
 from regress.commands.sweep.measuring import Sweep
 from regress.errors import Exit, NothingMeasured, RegressError, exits, ranked
@@ -33,103 +35,107 @@ from regress.trends.events import (
     by_history,
     events_in,
     marked_new,
-    shifts_in,
     with_failures,
     with_manners,
+    with_shifts,
 )
 from regress.units import format_duration
 
 
 def sweep(
-    request: Request,
-    words: str,
-    watcher: Watcher,
-    *,
-    since: str | None = None,
-    steps: int = 0,
-    only: str = "",
-    environment: str = "",
-    budget_s: float = math.inf,
-    retry: bool = False,
-    bisects: bool = False,
+    request: Request, asked: Asked, watcher: Watcher, *, budget_s: float = math.inf, bisects: bool = False
 ) -> Report:
-    """Measure and record the commits that `words` name and that are not measured yet, until all are or the budget ends; with
+    """Measure and record the commits that were asked for and are not measured yet, until all are or the budget ends; with
     `bisects` spend what is left of it on new events that several commits may be to blame for.
 
-    `words`: a range, a commit, NEW, ALL, TAGS or EXISTING; `since`, `steps` and `only` choose among them, see `choose`. With
-    `retry` also what did not build or failed before. Where a sweep was killed the next one goes on.
+    Where a sweep was killed the next one goes on. Where all is measured, the report has what stands in the history.
     """
     start = time.monotonic()
+    session = opened(request)
+    if asked.word in (NEW, ALL, TAGS):
+        session.repository.fetch()
+    recorded = session.recorded(session.machine.name)
+    mark = Mark(session, asked.environment)
+    after = mark.read(recorded) if asked.word == NEW else ""
+    chosen = choose(session, asked, recorded, after)
+    if not chosen.wanted:
+        return _nothing(session, f"{chosen.words}: there are none", start)
+    if chosen.after:
+        mark.write(chosen.after)
+    end_s = start + budget_s
+    run = Sweep(session, chosen, watcher, recorded, asked.environment, asked.retry, end_s=end_s)
+    before = events_in(session, chosen.histories, run.names, session.machine.name)
+    unsure = run.several and tentative(
+        before.changes
+    )  # of a sweep whose budget ended before they were measured in turn
+    if not run.left and not run.failed and not unsure:
+        report = _standing(session, chosen, before, start)
+    else:
+        run.measure()
+        require_measured(run, budget_s)
+        found = _found(session, chosen, run, before)
+        confirmed, bisected = Confirmed(), Bisected()
+        if run.several and not run.interrupted:
+            confirmed = confirm(request, found.changes, watcher, environment=asked.environment, end_s=end_s)
+            found = _found(session, chosen, run, before) if confirmed.pairs else found
+        if bisects and not run.interrupted and not confirmed.interrupted:
+            bisected = bisect_new(request, found, chosen.histories, watcher, environment=asked.environment, end_s=end_s)
+            found = (
+                _found(session, chosen, run, before) if bisected.found else found
+            )  # what is confirmed is known by now
+        options = [*_words(request, asked), *(["--bisect"] if bisects else [])]
+        report = _report(session, chosen, run, found, confirmed, bisected, options, start)
+    if asked.word == NEW and not run.left and not run.failed and not run.interrupted:
+        mark.write(chosen.line[-1].sha)
+    return report
+
+
+def opened(request: Request) -> Session:
+    """The session of a sweep. Raises RegressError where the request measures nothing that can be recorded."""
     if request.quick:
         raise RegressError(
             "a sweep measures for the history, and --quick measures nothing",
             why="it takes one sample without warm-up, to see whether everything runs",
             fix="regress run --quick REV, or leave --quick out",
         )
-    session = Session(request)
-    if words in (NEW, ALL, TAGS):
-        session.repository.fetch()
-    recorded = session.recorded(session.machine.name)
-    mark = Mark(session, environment)
-    after = mark.read(recorded) if words == NEW else ""
-    chosen = choose(session, words, recorded, after, since=since, steps=steps, only=only)
-    if not chosen.wanted:
-        return _nothing(session, chosen, f"{chosen.words}: there are none", start)
-    if chosen.after:
-        mark.write(chosen.after)
-    end_s = start + budget_s
-    run = Sweep(session, chosen, watcher, recorded, environment=environment, retry=retry, end_s=end_s)
-    if not run.left and not run.failed:
-        report = _nothing(session, chosen, _all_done(chosen), start)
-    else:
-        before = events_in(session, chosen.histories, run.names, session.machine.name)
-        run.measure()
-        if not run.measured and run.failed:
-            what, why, fix = next(iter(run.failed.values()))
-            raise NothingMeasured(what, why=why, fix=fix)
-        if not run.measured and run.is_over:
-            raise NothingMeasured(
-                f"the budget of {format_duration(budget_s)} ended before a commit had given a number",
-                why=f"a commit is {counted(len(run.cases), 'case')}, each with an unmeasured visit before its rounds",
-                fix="give it a longer --budget, or a part of the suite with -b",
-            )
-        found = _found(session, chosen, run, before)
-        bisected = Bisected()
-        if bisects and not run.interrupted:
-            bisected = bisect_new(request, found, chosen.histories, watcher, environment=environment, end_s=end_s)
-            found = (
-                _found(session, chosen, run, before) if bisected.found else found
-            )  # what is confirmed is known by now
-        options = [*_words(request, words, since, steps, only, environment), *(["--bisect"] if bisects else [])]
-        report = _report(session, chosen, run, found, bisected, options, start)
-    if words == NEW and not run.left and not run.failed and not run.interrupted:
-        mark.write(chosen.line[-1].sha)
-    return report
+    return Session(request)
+
+
+def require_measured(run: Sweep, budget_s: float) -> None:
+    """Raise NothingMeasured where not one commit has given a number, and why."""
+    if run.measured:
+        return
+    if run.failed:
+        what, why, fix = next(iter(run.failed.values()))
+        raise NothingMeasured(what, why=why, fix=fix)
+    if run.is_over:
+        raise NothingMeasured(
+            f"the budget of {format_duration(budget_s)} ended before a commit had given a number",
+            why=f"a commit is {counted(len(run.cases), 'case')}, each with an unmeasured visit before its rounds",
+            fix="give it a longer --budget, or a part of the suite with -b",
+        )
 
 
 def _found(session: Session, chosen: Chosen, run: Sweep, before: Events) -> Events:
     """What the history says by now, and what of it nobody knew before."""
     found = marked_new(before, events_in(session, chosen.histories, run.names, session.machine.name))
-    changes = with_manners(session, found.changes)
-    shifts = [
-        each for history, own in by_history(changes, chosen.histories) for each in shifts_in(session, history, own)
-    ]
-    return replace(found, changes=changes, shifts=tuple(shifts))
+    return with_shifts(session, chosen.histories, replace(found, changes=with_manners(session, found.changes)))
 
 
-def _words(request: Request, words: str, since: str | None, steps: int, only: str, environment: str) -> list[str]:
+def _words(request: Request, asked: Asked) -> list[str]:
     """What asks for these commits and cases again."""
     named = (
-        ("--since", since),
-        ("--steps", str(steps) if steps else None),
-        ("--env", environment or None),
+        ("--since", asked.since),
+        ("--steps", str(asked.steps) if asked.steps else None),
+        ("--env", asked.environment or None),
         ("--machine", request.overrides.get("machine")),
         ("--gpus", ",".join(request.gpus)),
+        ("--into", str(request.into) if request.into is not None else None),
     )
     found = [
-        words,
+        *asked.words,
         *(word for name, value in named if value for word in (name, value)),
-        *([f"--{only}"] if only else []),
+        *([f"--{asked.only}"] if asked.only else []),
     ]
     found += [word for pattern in request.patterns for word in ("-b", pattern)]
     return found + [word for tag in request.tags for word in ("--tag", tag)]
@@ -142,7 +148,7 @@ def _all_done(chosen: Chosen) -> str:
     return f"nothing to measure: {chosen.words}, {'it is' if count == 1 else f'all {count} are'} measured"
 
 
-def _nothing(session: Session, chosen: Chosen, remark: str, start: float) -> Report:
+def _nothing(session: Session, remark: str, start: float) -> Report:
     return Report(
         command="sweep",
         state="PASS",
@@ -153,11 +159,20 @@ def _nothing(session: Session, chosen: Chosen, remark: str, start: float) -> Rep
     )
 
 
+def _standing(session: Session, chosen: Chosen, found: Events, start: float) -> Report:
+    """Nothing was to be measured: what stands in the history, of which nothing is new."""
+    report = _nothing(session, "; ".join([_all_done(chosen), *still_open(found)]), start)
+    changes = tuple(sorted(found.changes, key=by_weight))
+    shifts = with_shifts(session, chosen.histories, found).shifts
+    return replace(report, changes=changes, shifts=shifts, breakages=with_failures(session, found.breakages))
+
+
 def _report(
     session: Session,
     chosen: Chosen,
     run: Sweep,
     found: Events,
+    confirmed: Confirmed,
     bisected: Bisected,
     options: Sequence[str],
     start: float,
@@ -165,14 +180,16 @@ def _report(
     opened = [each for each in found.changes if each.new and each.point.is_open]
     broken = with_failures(session, found.breakages)
     fails = run.failed or any(each.new for each in broken) or any(each.fatal for each in run.problems)
-    codes = exits(interrupted=run.interrupted or bisected.interrupted, failed=bool(fails))
+    interrupted = run.interrupted or confirmed.interrupted or bisected.interrupted
+    codes = exits(interrupted=interrupted, failed=bool(fails))
     codes = ranked([*codes, Exit.REGRESSED] if opened else codes)
     warnings = [
         *run.warnings,
         *(f"{sha[:8]} was left out: {what}: {why}" for sha, (what, why, _) in run.failed.items()),
+        *confirmed.warnings,
         *bisected.warnings,
     ]
-    warnings += _never(found)
+    warnings += [*_never(found), *off_kind(found)]
     anchors = []
     if run.beside is not None:
         anchors = anchors_beside(session, chosen.line, run.names, session.machine.name, run.beside)
@@ -195,6 +212,7 @@ def _report(
         counted(len(run.cases), "case"),
         f"{counted(run.rounds, 'round')} a commit",
         *([f"beside {', '.join(run.anchors)} again"] if run.anchors else []),
+        *([f"{counted(confirmed.pairs, 'pair')} in turn"] if confirmed.pairs else []),
     ]
     return Report(
         command="sweep",
@@ -203,7 +221,7 @@ def _report(
         machine=run.machine,
         device=run.device,
         plan=", ".join(plan),
-        changes=tuple(sorted(found.changes, key=_rank)),
+        changes=tuple(sorted(found.changes, key=by_weight)),
         shifts=found.shifts,
         breakages=broken,
         anchors=tuple(anchors),
@@ -227,7 +245,13 @@ def _never(found: Events) -> list[str]:
         return []
     first, *others = sorted(found.numberless)
     what = f"{first} and {counted(len(others), 'other case')} fail" if others else f"{first} fails"
-    return [f"{what} wherever measured, and never gave a number; fix: {quoted('regress', 'run', '-b', str(first))}"]
+    return [f"{what} wherever measured and never gave a number; fix: {quoted('regress', 'run', '-b', str(first))}"]
+
+
+def off_kind(found: Events) -> list[str]:
+    """A line on each card that is off its kind: what it read is corrected, and it may be ill."""
+    look = ("nvidia-smi", "-q", "-d", "CLOCK,POWER,TEMPERATURE", "-i")
+    return [f"{each.words}; fix: {quoted(*look, each.card)}" for each in found.cards if each.is_off]
 
 
 def _next(changed: Changed) -> tuple[str, str]:
@@ -246,7 +270,7 @@ def _again(changed: Changed) -> tuple[str, str]:
 
 
 def _next_of_broken(broken: Breakage) -> tuple[str, str]:
-    """The same of a case that gives no number any more."""
+    """The same of a case that stopped giving numbers."""
     ends, case = (broken.good[:8], broken.first.short), str(broken.case)
     if len(broken.blamed) > 1:
         return "find", quoted("regress", "bisect", case, *ends)
@@ -254,28 +278,45 @@ def _next_of_broken(broken: Breakage) -> tuple[str, str]:
 
 
 def _remark(run: Sweep, found: Events) -> str:
-    """ "1 case gives no number any more, 1 new regression (3 of 5 commits measured, 1 begun); 4 regressions open"."""
+    """ "1 case stopped giving numbers, 1 new regression (3 of 5 commits measured, 1 begun); 4 regressions open"."""
     begun = {each.sha for each in run.measured}.intersection(run.left)
     done = len(run.measured) - len(begun)
     measured = [f"{done} of {counted(run.planned, 'commit')} measured"]
     measured += [f"{len(begun)} begun"] if begun else []
     measured += [f"{len(run.failed)} failed"] if run.failed else []
+    words, still = news(found), still_open(found)
+    young, of, takes = _untold(found)
+    if young == of and young and words == NO_NEWS:
+        words, still = "no change can be detected yet", [takes, *still]
+    elif young:
+        still.append(f"{young} of {counted(of, 'case')} cannot be judged yet: {takes}")
+    return "; ".join([f"{words} ({', '.join(measured)})", *still])
+
+
+NO_NEWS = "nothing new"
+
+
+def news(found: Events) -> str:
+    """What is new: "1 case stopped giving numbers, 1 new regression"."""
     broken = sum(each.new for each in found.breakages)
-    words = [f"{counted(broken, 'case')} {'give' if broken > 1 else 'gives'} no number any more"] if broken else []
+    words = [f"{counted(broken, 'case')} stopped giving numbers"] if broken else []
     words += [f"{len(each.benchmarks)} benchmarks moved at once" for each in found.shifts if each.new]
-    kinds = Counter(_kind(each) for each in sorted(outside(found.changes, found.shifts), key=_rank) if each.new)
+    kinds = Counter(_kind(each) for each in sorted(outside(found.changes, found.shifts), key=by_weight) if each.new)
     words += [f"{number} new {kind}{'s' * (number > 1)}" for kind, number in kinds.items()]
+    return ", ".join(words) or NO_NEWS
+
+
+def still_open(found: Events) -> list[str]:
+    """What is not new, and nobody has accepted: "4 regressions open"."""
     before = [
         (sum(each.point.is_open for each in found.changes if not each.new), "regression", "open"),
-        (sum(each.acknowledged is None for each in found.breakages) - broken, "case", "without a number from before"),
+        (
+            sum(each.acknowledged is None and not each.new for each in found.breakages),
+            "case",
+            "known without a number",
+        ),
     ]
-    still = [f"{counted(number, noun)} {what}" for number, noun, what in before if number]
-    young, of, takes = _untold(found)
-    if young == of and young and not words:
-        words, still = ["no change can be told yet"], [takes, *still]
-    elif young:
-        still.append(f"{young} of {counted(of, 'case')} cannot be told yet: {takes}")
-    return "; ".join([f"{', '.join(words) or 'nothing new'} ({', '.join(measured)})", *still])
+    return [f"{counted(number, noun)} {what}" for number, noun, what in before if number]
 
 
 def _untold(found: Events) -> tuple[int, int, str]:
@@ -286,7 +327,7 @@ def _untold(found: Events) -> tuple[int, int, str]:
     return sum(lacks > 0 for lacks in lacking), len(lacking), takes
 
 
-def _rank(changed: Changed) -> int:
+def by_weight(changed: Changed) -> int:
     """Sorts changes, what hurts first: regressions, what is tentative, the others."""
     return 0 if changed.point.is_open else 1 if _is_tentative(changed) else 2
 

@@ -17,7 +17,7 @@ from regress.trends.events import Events, by_event, by_history
 
 
 class Wanted(NamedTuple):
-    """One bisection; without a metric it is of a case that gives no number any more."""
+    """One bisection; without a metric it is of a case that stopped giving numbers."""
 
     case: Case
     good: str
@@ -68,7 +68,7 @@ def bisect_new(
 
 
 def wanted(events: Events, histories: Sequence[Sequence[Commit]]) -> Iterator[Wanted]:
-    """One for each event that is new: regressions, what gives no number any more, then what is tentative; of several cases the
+    """One for each event that is new: regressions, what stopped giving numbers, then what is tentative; of several cases the
     one that moved most. What many benchmarks did at once says too little of a commit."""
     new = [each for each in outside(events.changes, events.shifts) if each.new and each.point.large]
     largest = [max(each, key=_size) for history, own in by_history(new, histories) for each in by_event(own, history)]

@@ -11,7 +11,32 @@ from regress.model import Commit
 from regress.session import Session
 
 NEW, ALL, TAGS, EXISTING = "NEW", "ALL", "TAGS", "EXISTING"
-"""Words in place of a range, as asv has them."""
+"""Words instead of a range, as asv has them."""
+_WORDS = (NEW, ALL, TAGS, EXISTING)
+MANY = 3
+"""Where more words name commits, people are shown the first."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a sweep is asked for: which commits, in the user's words, and how they are measured."""
+
+    words: tuple[str, ...] = (NEW,)
+    """Ranges and commits, or one of the words above alone."""
+    since: str | None = None
+    """Leaves out what is older than a date, or comes before that commit."""
+    steps: int = 0
+    """This many of what is left, evenly chosen; 0: all."""
+    only: str = ""
+    """Empty, "first-parent" or "merges"."""
+    environment: str = ""
+    retry: bool = False
+    """Also what did not build or failed before."""
+
+    @property
+    def word(self) -> str:
+        """The word that stands instead of a range; empty where commits are named."""
+        return self.words[0] if len(self.words) == 1 and self.words[0] in _WORDS else ""
 
 
 @dataclass(frozen=True)
@@ -30,57 +55,75 @@ class Chosen:
     """Of NEW: the commit that what is new comes after; it is wanted too, in case it was not measured to the end."""
 
 
-def choose(
-    session: Session,
-    words: str,
-    recorded: Collection[str],
-    done: str = "",
-    *,
-    since: str | None = None,
-    steps: int = 0,
-    only: str = "",
-) -> Chosen:
-    """The commits that `words` name: a range, a commit, NEW, ALL, TAGS or EXISTING.
+def choose(session: Session, asked: Asked, recorded: Collection[str], done: str = "") -> Chosen:
+    """The commits that the words name: ranges, commits, NEW, ALL, TAGS or EXISTING.
 
     `recorded` are the full hashes of commits with results; NEW is what comes after the newest of them, or after `done` where
-    the last sweep got that far. `since` leaves out what is older, or before that commit; `only` is empty, "first-parent" or
-    "merges"; of what is left, `steps` (0: all) are chosen evenly. Commits without results that touch nothing but what we write
-    are never chosen, as there is nothing new to measure in them. Raises RevisionError where nothing is named.
+    the last sweep got that far. Commits without results that touch nothing but what we write are never chosen, as there is
+    nothing new to measure in them. Raises RevisionError where nothing is named.
     """
-    repository, own, after = session.repository, session.own_paths, ""
-    branches = _branches(session, needed=words in (NEW, ALL, TAGS, EXISTING))
+    branches = _branches(session, needed=bool(asked.word))
     line = session.line(branches, recorded)
-    if words == NEW:
-        last = next((each for each in reversed(line) if each.sha in ({done} if done else recorded)), None)
-        newer = repository.commits([*branches, f"^{last.sha}"], own, only) if last is not None else []
-        found = [last, *newer] if last is not None else line[-1:]
-        named = f"new commits after {last.short}" if last is not None else "the newest commit"
-        after = last.sha if last is not None else ""
-    elif words == ALL:
-        found, named = repository.commits(branches, own, only), "all commits"
-    elif words == TAGS:
-        tags = repository.releases()
-        every = repository.commits([*branches, "--tags"])
-        found, named = [each for each in every if each.sha in tags], "tags"
-    elif words == EXISTING:
-        found, named = [each for each in line if each.sha in recorded], "commits with results"
-    elif ".." in words:
-        found, named = repository.commits(words, own, only), words
-    else:
-        found, named = [repository.resolve(words)], words
-    found = _since(session, line, found, since)
-    if steps:
-        found = [found[at] for at in evenly(len(found), steps)] if found else []
+    after = None
+    if asked.word == NEW:
+        after = next((each for each in reversed(line) if each.sha in ({done} if done else recorded)), None)
+    found, named = _named(session, asked, branches, line, recorded, after)
+    found = _since(session, line, found, asked.since)
+    if asked.steps:
+        found = [found[at] for at in evenly(len(found), asked.steps)] if found else []
     known = {each.sha for each in line}
     rest = [each for each in found if each.sha not in known]
     line = _in_order(session, branches, rest, line) if rest else line
     histories = session.histories([*branches, *(each.sha for each in rest)], line)
-    return Chosen(named, tuple(line), tuple(map(tuple, histories)), frozenset(each.sha for each in found), after)
+    wanted = frozenset(each.sha for each in found)
+    return Chosen(named, tuple(line), tuple(map(tuple, histories)), wanted, after.sha if after is not None else "")
+
+
+def _named(
+    session: Session,
+    asked: Asked,
+    branches: Sequence[str],
+    line: Sequence[Commit],
+    recorded: Collection[str],
+    after: Commit | None,
+) -> tuple[list[Commit], str]:
+    """What the words name, the oldest first, and what that is, for people; NEW begins with the commit that it comes after."""
+    repository, own, only = session.repository, session.own_paths, asked.only
+    if asked.word == NEW:
+        if after is None:
+            return list(line[-1:]), "the newest commit"
+        newer = repository.commits([*branches, f"^{after.sha}"], own, only)
+        return [after, *newer], f"new commits after {after.short}"
+    if asked.word == ALL:
+        return repository.commits(branches, own, only), "all commits"
+    if asked.word == TAGS:
+        tags = repository.releases()
+        return [each for each in repository.commits([*branches, "--tags"]) if each.sha in tags], "tags"
+    if asked.word == EXISTING:
+        return [each for each in line if each.sha in recorded], "commits with results"
+    found = {each.sha: each for word in asked.words for each in _commits(session, word, only)}
+    if len(asked.words) == 1:
+        return list(found.values()), asked.words[0]
+    ordered = [each for each in repository.commits(list(found)) if each.sha in found]
+    few = len(asked.words) <= MANY
+    return ordered, ", ".join(asked.words) if few else f"{asked.words[0]} and {len(asked.words) - 1} more"
+
+
+def _commits(session: Session, word: str, only: str) -> list[Commit]:
+    """Those of a range, or the one of that name."""
+    if word in _WORDS:
+        raise RevisionError(
+            f"{word} cannot be combined with other commits",
+            why="it already selects commits",
+            fix=f"regress sweep {word}",
+        )
+    repository = session.repository
+    return repository.commits(word, session.own_paths, only) if ".." in word else [repository.resolve(word)]
 
 
 def _branches(session: Session, needed: bool) -> list[str]:
     """The revisions of the branches that the configuration names, the usual one where it names none: origin's where that is
-    ahead. HEAD where there is none of them, unless one is `needed`: then raises RevisionError."""
+    ahead. HEAD if there is none of them, unless one is `needed`: then raises RevisionError."""
     repository = session.repository
     names = session.config.branches or tuple(filter(None, [repository.default_branch()]))
     found = [ref for name in names for ref in repository.newest_of(name)]

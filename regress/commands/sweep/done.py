@@ -12,17 +12,19 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from regress.compare.pairing import code_differs
 from regress.history import Store
-from regress.history.disk import changing_kept, read_kept
+from regress.history.kept import StateFile
 from regress.model import Batch, Benchmark, Case, Round
 from regress.run.execute import Measured
-from regress.session import Session, needs_device
+from regress.session import Session
+from regress.session.remarks import needs_device
 
 FILE = "sweep.json"
-FORMAT = 1
+
+Tried = tuple[int, str] | str
+"""How often a build failed, and why; or the version of a benchmark that a commit does not have."""
 TRIES = 3
 
 
@@ -41,20 +43,21 @@ class Done:
         rounds: int,
         retry: bool,
     ) -> None:
-        self._session, self._environment = session, environment
+        self._session, self.environment = session, environment
         self._benchmarks, self._cases, self._rounds, self._retry = benchmarks, cases, rounds, retry
         self._store = Store(session.config.results_dir)
-        self._path = session.cache / FILE
+        self._cards = session.devices.uuids
+        self._kept = StateFile(session.cache / FILE, "commits", dict[str, Tried])
         build = repr((session.config.settings.build, session.config.settings.env_key, environment))
         self._build = "build " + hashlib.sha256(build.encode()).hexdigest()[:16]
-        self._tried = {} if retry else read_kept(self._path, "commits", FORMAT)
+        self.tried = {} if retry else self._kept.read()
+        """By full hash: what did not build, or is not there; with `retry` of this sweep alone."""
         self._failed: dict[str, set[Case]] = {}
         """By commit: what has failed in this sweep, and is not tried again in it."""
 
     def missing(self, sha: str) -> dict[Case, int]:
         """The rounds that the commit lacks of each case; empty where it has all it can have."""
-        known = self._tried.get(sha)
-        known = known if isinstance(known, dict) else {}
+        known = self.tried.get(sha, {})
         if _times(known.get(self._build)) >= TRIES:
             return {}
         had, hopeless = self._had(sha)
@@ -71,27 +74,41 @@ class Done:
     def _had(self, sha: str) -> tuple[Counter[Case], set[Case]]:
         """How many rounds of ours, of the benchmarks as they are now, the commit has, and which cases failed in one.
 
+        Rounds of two cards are no whole: what was only begun on another card than today's is measured again, whole.
+
         What was skipped for want of a device has not failed where nothing else was measured: the driver may have been broken.
         """
-        had: Counter[Case] = Counter()
+        had: Counter[tuple[Case, str]] = Counter()
         failed: set[Case] = set()
         without_device: set[Case] = set()
-        for recorded in self._store.load(sha, self._session.machine.name, self._environment).recorded:
+        for recorded in self._store.load(sha, self._session.machine.name, self.environment).recorded:
             for each in recorded.rounds:
                 definition, wanted = recorded.benchmarks.get(each.name), self._benchmarks.get(each.name)
                 if definition is None or wanted is None or code_differs(definition, wanted) or not _ours(each):
                     continue
                 case = Case(each.name, tuple(each.params))
-                had[case] += each.failure is None
+                had[case, str(each.facts.get("gpu_uuid", ""))] += each.failure is None
                 if each.failure is not None and not self._retry:
                     (without_device if needs_device(each) else failed).add(case)
-        return had, failed | without_device if had.total() else failed
+        most: Counter[Case] = Counter()
+        for (case, card), rounds in had.items():
+            if rounds >= self._rounds or card in ("", *self._cards):
+                most[case] = max(most[case], rounds)
+        return most, failed | without_device if had.total() else failed
 
     def unbuilt(self, sha: str, why: str) -> None:
         """The commit did not build in this sweep."""
-        before = self._tried.get(sha)
-        times = _times(before.get(self._build)) if isinstance(before, dict) else 0
-        self._remember(sha, {self._build: [times + 1, why]})
+        times = _times(self.tried.get(sha, {}).get(self._build))
+        self._remember(sha, {self._build: (times + 1, why)})
+
+    def take(self, tried: Mapping[str, Mapping[str, Tried]]) -> None:
+        """Add what others have found of the same cases elsewhere, each once."""
+        for sha, entries in tried.items():
+            for key, entry in entries.items():
+                if key == self._build and not isinstance(entry, str):
+                    self.unbuilt(sha, entry[1])
+                else:
+                    self._remember(sha, {key: entry})
 
     def failed(self, sha: str, rounds: Iterable[Round]) -> None:
         """These rounds of the commit were tried in this sweep: a case that failed in one is not tried again."""
@@ -106,15 +123,14 @@ class Done:
         self._remember(sha, {self._absent(word): self._benchmarks[name].version for word, name in names.items()})
 
     def _absent(self, name: str) -> str:
-        return f"{self._environment} {name}"
+        return f"{self.environment} {name}"
 
-    def _remember(self, sha: str, entries: Mapping[str, Any]) -> None:
+    def _remember(self, sha: str, entries: Mapping[str, Tried]) -> None:
         if not entries:
             return
-        with changing_kept(self._path, "commits", FORMAT) as commits:
-            before = commits.get(sha)
-            commits[sha] = {**(before if isinstance(before, dict) else {}), **entries}
-        self._tried = {**self._tried, sha: commits[sha]}
+        with self._kept.changing() as commits:
+            commits[sha] = {**commits.get(sha, {}), **entries}
+        self.tried = {**self.tried, sha: commits[sha]}
 
 
 class Missing:
@@ -130,9 +146,9 @@ class Missing:
         return None if asked or not cases else Batch({case: self._missing[case] for case in cases}, self._first)
 
 
-def _times(entry: Any) -> int:
+def _times(entry: Tried | None) -> int:
     """How often a build failed."""
-    return entry[0] if isinstance(entry, list) and entry and isinstance(entry[0], int) else 0
+    return entry[0] if isinstance(entry, tuple) else 0
 
 
 def _ours(round: Round) -> bool:

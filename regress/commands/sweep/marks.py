@@ -11,11 +11,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection
 
-from regress.history.disk import changing_kept, read_kept
+from regress.history.kept import StateFile
 from regress.session import Session
 
 FILE = "swept.json"
-FORMAT = 1
 
 
 class Mark:
@@ -23,18 +22,18 @@ class Mark:
 
     def __init__(self, session: Session, environment: str) -> None:
         self._session = session
-        self._path = session.cache / FILE
+        self._kept = StateFile(session.cache / FILE, "marks", str)
         request = session.request
         key = (session.machine.name, environment, session.config.branches, request.patterns, request.tags)
         self._key = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
 
     def read(self, recorded: Collection[str]) -> str:
-        """Its full hash; empty where there is none, or where its commit is not here or has no results any more."""
-        sha = read_kept(self._path, "marks", FORMAT).get(self._key)
-        if isinstance(sha, str) and sha in recorded and self._session.repository.has(sha):
+        """Its full hash; empty if there is none, or where its commit is not here or has no results any more."""
+        sha = self._kept.read().get(self._key, "")
+        if sha in recorded and self._session.repository.has(sha):
             return sha
         return ""
 
     def write(self, sha: str) -> None:
-        with changing_kept(self._path, "marks", FORMAT) as marks:
+        with self._kept.changing() as marks:
             marks[self._key] = sha

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import os
 import signal
@@ -11,27 +12,30 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
+from regress.commands.sweep.cards import anchors, has_several, spread
 from regress.commands.sweep.choosing import Chosen
 from regress.commands.sweep.done import Done, Missing
 from regress.commands.sweep.order import next_places
 from regress.compare.rule import host_gates
 from regress.config import environment as environment_of
 from regress.errors import BuildFailed, NoDevice, NothingMeasured
-from regress.history import Store
+from regress.history import Store, new_run
 from regress.measure.wire import Ceilings
 from regress.model import Benchmark, Case, Commit, Machine, Side, SuiteProblem
 from regress.run.environments import Prepared, identity_of
 from regress.run.execute import Measured, Watcher, execute, nothing_selected
 from regress.run.plan import Selection, select, unimportable
 from regress.run.problems import apart
-from regress.session import Session, counted, device_line, quoted, require_values, throttled
+from regress.session import Session, counted, quoted
 from regress.session.recorder import Recorder, complete
+from regress.session.remarks import device_line, remarks, require_values, throttled
 from regress.trends import Numbers, numbers_before, past_of
 from regress.trends.events import events_in
 
 GROUP = 4
-"""Commits that are measured in turn: so far apart in time lie the rounds of one of them."""
+"""Commits that are measured in turn, on a card: so far apart in time lie the rounds of one of them."""
 
 Failed = tuple[str, str, str]
 """What, why, and fix."""
@@ -46,13 +50,14 @@ class Sweep:
         chosen: Chosen,
         watcher: Watcher,
         recorded: Collection[str],
-        *,
         environment: str,
-        retry: bool,
+        retry: bool = False,
+        *,
         end_s: float = math.inf,
+        group: int = GROUP,
     ) -> None:
         self._session, self._chosen, self._watcher, self._recorded = session, chosen, watcher, recorded
-        self._end_s = end_s
+        self._end_s, self._group = end_s, group
         self._environment, self._retry = environment, retry
         self._place = {each.sha: at for at, each in enumerate(chosen.line)}
         self.rounds = session.config.settings.sweep_rounds
@@ -62,6 +67,8 @@ class Sweep:
         """Labels of commits that were measured again."""
         self.beside: Commit | None = None
         """The commit beside which they were."""
+        self.several = has_several(session)
+        """Whether several cards of the machine have a part in its history."""
         self._unbuilt: set[Commit] = set()
         """Those that were to be measured again, and did not build."""
         self.warnings: list[str] = list(session.config.warnings)
@@ -70,11 +77,13 @@ class Sweep:
         self.device = ""
         self.interrupted = False
         self.cases: list[Case] = []
+        self.benchmarks: Mapping[str, Benchmark] = {}
+        """The suite's, by name."""
         self._had: Numbers = {}
         """What gave numbers before, and cannot be imported with the newest commit's code."""
-        self._done = self._look_over()
+        self.done = self._look_over()
         self._lacking = {
-            sha: missing for sha in self._place if sha in chosen.wanted and (missing := self._done.missing(sha))
+            sha: missing for sha in self._place if sha in chosen.wanted and (missing := self.done.missing(sha))
         }
         self.planned = len(self._lacking)
         """Commits that were to be measured."""
@@ -106,6 +115,7 @@ class Sweep:
             identity = identity_of(prepared, python)
             for each in (each for each in self._chosen.line if each.sha in self._chosen.wanted):
                 complete(self._session, self._side(each), identity)
+            self.benchmarks = benchmarks
             done = Done(self._session, identity.name, benchmarks, self.cases, self.rounds, self._retry)
             for sha, failed in unbuilt.items():
                 if done.missing(sha):
@@ -157,7 +167,7 @@ class Sweep:
         try:
             while time.monotonic() + slowest_s < self._end_s and (group := self._next_group()):
                 began = time.monotonic()
-                self._measure(group, self._anchors(group))
+                self._measure(group, {} if self.several else self._anchors(group))
                 slowest_s = max(slowest_s, time.monotonic() - began)
                 if self.interrupted:
                     break
@@ -165,14 +175,17 @@ class Sweep:
             self.interrupted = True
 
     def _next_group(self) -> list[Commit]:
-        """The commits that are measured next, the oldest first; all of them lack the same."""
+        """The commits that are measured next, the oldest first, as many on each card; all of them lack the same."""
         left, line = set(self.left), self._chosen.line
         if not left:
             return []
-        changed = self._changed() if len(left) > GROUP else ()
+        if (anchor := self._anchor) is not None and len(left) > 1:  # it is measured along with them
+            left.discard(anchor.sha)
+        count = self._group * max(1, len(self._session.devices.named))
+        changed = self._changed() if len(left) > count else ()
         (first,) = next_places([each.sha in left for each in line], changed, 1)
         alike = {sha for sha in left if self._lacking[sha] == self._lacking[line[first].sha]}
-        places = next_places([each.sha in alike for each in line], changed, GROUP)
+        places = next_places([each.sha in alike for each in line], changed, count)
         return [line[place] for place in sorted(places)]
 
     def _changed(self) -> set[int]:
@@ -221,14 +234,45 @@ class Sweep:
         anchors = Store(self._session.config.results_dir).anchors(self._session.machine.name)
         return any(each.beside == sha for each in anchors)
 
+    @property
+    def _anchor(self) -> Commit | None:
+        """What stands in the groups of all cards, where there are several."""
+        return next((each for each in self._best_anchors if each not in self._unbuilt), None)
+
+    @cached_property
+    def _best_anchors(self) -> list[Commit]:
+        if not self.several:
+            return []
+        line, environment = self._chosen.line, self.done.environment
+        return anchors(
+            self._session, line, self.names, environment, [each for each in line if each.sha in self._lacking]
+        )
+
+    def _parts(self, group: Sequence[Commit]) -> tuple[list[list[Side]], dict[Side, None]]:
+        """What each card measures of the group, and which of that is the anchor, whose rounds are results of its own: what
+        several cards have read of one commit."""
+        parts, again = [], dict[Side, None]()
+        for number, own in enumerate(spread(group, max(1, len(self._session.devices.named))), 1):
+            sides = [self._side(each) for each in own]
+            if self._anchor is not None and self._anchor not in own:
+                side = replace(self._side(self._anchor), name=f"{self._anchor.short} again {number}")
+                again[side] = None
+                sides.insert(0, side)
+            parts.append(sides)
+        return parts, again
+
     def _measure(
         self, group: Sequence[Commit], anchors: Mapping[Commit, Collection[Case] | None] | None = None
     ) -> None:
         """Measure and record a group. What cannot be measured is left out: it is tried alone, so that the others are."""
         missing = self._lacking[group[0].sha]
-        again = {self._side(each, group[-1].sha): cases for each, cases in (anchors or {}).items()}
-        sides = [*again, *(self._side(each) for each in group)]
-        prepared = self._prepared(sides, list(group))
+        again: Mapping[Side, Collection[Case] | None]
+        if self.several:
+            parts, again = self._parts(group)
+        else:
+            again = {self._side(each, group[-1].sha): cases for each, cases in (anchors or {}).items()}
+            parts = [[*again, *(self._side(each) for each in group)]]
+        prepared = self._prepared(itertools.chain(*parts), list(group))
         built = [each for each in group if each.sha not in self.failed]
         if not built:
             return
@@ -237,9 +281,7 @@ class Sweep:
         numbers = f"{so_far + 1}" if len(built) == 1 else f"{so_far + 1} to {so_far + len(built)}"
         self._watcher.note(f"{counted(len(built), 'commit')}, {numbers} of {self.planned}: {labels}")
         try:
-            found = self._execute(
-                prepared, missing, {each.name: cases for each, cases in again.items() if cases is not None}
-            )
+            found = self._execute(prepared, missing, again, parts)
         except NothingMeasured as error:
             if isinstance(error, NoDevice):
                 self.failed.update(dict.fromkeys(self.left, (error.what, error.why, error.fix)))
@@ -251,22 +293,27 @@ class Sweep:
             return
         self.interrupted = found.interrupted
         if not self.anchors:
-            self.anchors = [each.side.commit.short for each in prepared if again.get(each.side, ()) is None]
-            self.beside = group[-1] if self.anchors else None
+            whole = (each.side.commit.short for each in prepared if again.get(each.side, ()) is None)
+            self.anchors = [*dict.fromkeys(whole)]
+            self.beside = group[-1] if self.anchors and not self.several else None
         for commit in built:
-            self._look_again(commit, found, missing)
+            self._look_again(commit, commit.short, found, missing)
+        for side in again:
+            if side.commit.sha in self._lacking:
+                self._look_again(side.commit, side.name, found, missing)
 
-    def _look_again(self, commit: Commit, found: Measured, missing: Mapping[Case, int]) -> None:
+    def _look_again(self, commit: Commit, name: str, found: Measured, missing: Mapping[Case, int]) -> None:
+        """What the commit lacks by now; `name` is that of its side."""
         if not self.interrupted:
-            absent = missing.keys() - set(found.cases.get(commit.short, ()))
-            self._done.absent(commit.sha, absent)
-        self._done.failed(commit.sha, found.of(commit.short))
-        left = self._done.missing(commit.sha)
+            absent = missing.keys() - set(found.cases.get(name, ()))
+            self.done.absent(commit.sha, absent)
+        self.done.failed(commit.sha, found.of(name))
+        left = self.done.missing(commit.sha)
         if left:
             self._lacking[commit.sha] = left
         else:
             self._lacking.pop(commit.sha, None)
-        if commit not in self.measured and any(each.values for each in found.of(commit.short)):
+        if commit not in self.measured and any(each.values for each in found.of(name)):
             self.measured.append(commit)
         beside = {Case(each.name, tuple(each.params)) for each in found.rounds if each.failure is not None}
         lacking = [each for each in left if each not in beside]  # what fails on one side is visited once on the others
@@ -274,31 +321,38 @@ class Sweep:
             # Rounds that were not kept, or gave nothing: not again in this sweep.
             lost = lacking[0]
             others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-            why = "not all rounds were kept, or gave a value"
+            why = "some rounds were lost or gave no value"
             fix = quoted("regress", "run", commit.short, "-b", str(lost))
             self.failed[commit.sha] = (f"{lost}{others} lack rounds", why, fix)
 
     def _execute(
-        self, prepared: Sequence[Prepared], missing: Mapping[Case, int], only: Mapping[str, Collection[Case]]
+        self,
+        prepared: Sequence[Prepared],
+        missing: Mapping[Case, int],
+        again: Mapping[Side, Collection[Case] | None],
+        parts: Sequence[Sequence[Side]],
     ) -> Measured:
         session, sides = self._session, tuple(prepared)
+        if self.several:  # what a run has on one card was in turn
+            session.run = new_run()
         places = {each.side.name: self._place[each.side.commit.sha] for each in sides}
         job = replace(
             session.job(sides, self.rounds),
-            references=tuple(each.side.name for each in sides if each.side.beside),
-            only=only,
+            references=tuple(each.name for each in again),
+            only={each.name: cases for each, cases in again.items() if cases is not None},
+            groups=tuple(tuple(each.name for each in part) for part in parts) if session.devices.named else (),
             had=lambda side: self._had_before(places[side]),
         )
         if missing.keys() != set(self.cases):
             job = replace(job, selection=Selection(tuple(map(str, missing)), known=True))
         recorder = Recorder(session, session.config.results_dir, sides)
-        with session.device(self._watcher):
+        with session.devices.held(self._watcher):
             found = execute(job, recorder.take, self._watcher, Missing(missing, self.rounds, self._end_s))
         recorder.finish(found)
         require_values(found)
         self.machine = recorder.machine
         self.device = self.device or device_line(next(iter(found.facts.values()), {}), found.rounds)
-        self.warnings += [*session.warnings(found, job, Ceilings()), *recorder.warnings(), *throttled(found)]
+        self.warnings += [*remarks(session.config, found, job, Ceilings()), *recorder.warnings(), *throttled(found)]
         self._note_problems(sides[-1], found.problems)
         return found
 
@@ -325,12 +379,12 @@ class Sweep:
             try:
                 ready.append(self._session.prepare(side, self._watcher))
             except BuildFailed as error:
-                if side.beside:
+                if side.commit not in group:
                     self._unbuilt.add(side.commit)
                     self.warnings.append(f"{side.label} was not measured again: {error.what}")
                     continue
                 self.failed[side.commit.sha] = (error.what, error.why, error.fix)
-                self._done.unbuilt(side.commit.sha, error.what)
+                self.done.unbuilt(side.commit.sha, error.what)
                 self._lacking.pop(side.commit.sha, None)
         return ready
 

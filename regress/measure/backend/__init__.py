@@ -22,8 +22,8 @@ __all__ = [
 
 
 def imported_by_suites(kind: str, seed: int = 0, side: str = "") -> Optional[Backend]:
-    """The scripted device, which code under test imports: it has to be there before the suite. None for all others, which must
-    not be opened where a fork is still to come."""
+    """The scripted device, which code under test imports, so it has to exist before the suite. None for all other devices,
+    which must not be opened before a fork."""
     if kind != "fake":
         return None
     from .fake import FakeBackend
@@ -34,9 +34,8 @@ def imported_by_suites(kind: str, seed: int = 0, side: str = "") -> Optional[Bac
 
 
 def choose(kind: str, ordinal: int = 0) -> Backend:
-    """The backend of that kind, for the visible device of that number; `auto` is cuda where a CUDA device answers, torch where
-    torch drives an AMD device, else cpu, with the reasons kept. Raises DeviceError where the kind that is asked for is not
-    available."""
+    """The backend of that kind, for the visible device of that number; `auto` is cuda if a CUDA device answers, torch if torch
+    drives an AMD device, else cpu, with the reasons kept. Raises DeviceError if the requested kind is not available."""
     if kind == "cpu":
         return Backend()
     from .cuda import CudaBackend

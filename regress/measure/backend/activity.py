@@ -1,13 +1,12 @@
 """Traces what a CUDA device did, through the activity interface of CUPTI.
 
-CUPTI writes a record of every kernel, copy and fill into buffers of ours, and gives a buffer back when all that is in it is
-over. Only the first fields of a record are read, which have stood at their places since CUDA 11; the kinds and offsets are
-those of cupti_activity.h. Nobody is waited for: the two callbacks only hand buffers over, and what is in them is read by who
-collects.
+CUPTI writes a record of every kernel, copy and fill into buffers of ours, and returns a buffer when everything in it is over.
+Only the first fields of a record are read, whose places have not changed since CUDA 11; the kinds and offsets are those of
+cupti_activity.h. Nothing waits: the two callbacks only pass buffers on, and whoever collects reads them.
 
-One program may trace at a time: a profiler that is started later takes the buffers over, and from then on nothing is told here
-until `start` is called again. What such a one leaves behind stays: torch's gives CUPTI a clock of its own, the counter of the
-processor, so from then on times are numbers of its ticks. So whenever tracing starts, the clock is compared with the host's.
+One program may trace at a time: a profiler that starts later takes the buffers over, and nothing arrives here until `start` is
+called again. It also leaves its settings behind: torch's profiler gives CUPTI its own clock, the processor's counter, and
+times are in its ticks from then on. So whenever tracing starts, the clock is compared with the host's.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ BUFFER_BYTES = 1 << 18
 """Some thousand records: small enough to come back soon."""
 MOST_FREE = 4
 MOST_UNREAD = 128
-"""Buffers that are kept until somebody collects; 150,000 records or so. What comes then is lost."""
+"""Buffers kept until somebody collects: about 150,000 records. Later ones are lost."""
 MOST_KEPT = 150_000
-"""Records that are kept for a tracer that does not collect while others do."""
+"""Records kept for a tracer that does not collect while others do."""
 MOST_PERIODS = 16
-"""In which a tracer was on and of which something may still come."""
+"""Spans in which a tracer was on and for which records may still arrive."""
 KERNEL_NAME = 104
 """Offset of the pointer to a kernel's name."""
 COPY_KIND, WITHIN_DEVICE = 4, 8
@@ -45,7 +44,7 @@ FORCED = 1
 """CUPTI_ACTIVITY_FLAG_FLUSH_FORCED"""
 
 HELD_S, LONGER_S = 2e-3, 50e-3
-"""So long the clocks are compared, and again where CUPTI's is not one of nanoseconds."""
+"""How long the clocks are compared, and again if CUPTI's is not in nanoseconds."""
 LOOKS = 5
 NANOSECONDS = 0.05
 """A clock that seems to differ by less than this from one tick a nanosecond is one of nanoseconds."""
@@ -57,7 +56,7 @@ Completed = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_vo
 
 
 class _Layout(NamedTuple):
-    """Where the fields of a kind of record stand; bytes, start, end and device. A kernel has no bytes."""
+    """Offsets of the fields of a kind of record: bytes, start, end and device. A kernel has no bytes."""
 
     kind: str
     fields: struct.Struct
@@ -84,19 +83,19 @@ class _Clock(NamedTuple):
 
 
 class CuptiTracer(Tracer):
-    """Of one device of this process; times are those of `time.perf_counter()`, to a few microseconds. Of two tracers of a
-    device the one that was started last is told what it does."""
+    """For one device of this process; times are those of `time.perf_counter()`, to a few microseconds. Of two tracers of a
+    device, the one started last gets its records."""
 
     def __init__(self, device: int, activities: Optional[Activities] = None) -> None:
         super().__init__()
         self.device = device
         self.on = False
         self.superseded = False
-        """Whether another tracer of the device was started meanwhile."""
+        """Whether another tracer of the device was started in between."""
         self._activities = activities or of_process()
         self._found: List[Activity] = []
         self._periods: List[Tuple[float, float]] = []
-        """When it was on, the newest last; what began then is told."""
+        """When it was on, the newest last; work that began then is reported."""
 
     def start(self) -> str:
         return "" if self.on else self._activities.start(self)
@@ -133,20 +132,20 @@ class CuptiTracer(Tracer):
             self._found += [each for each in found if start_s <= each.start_s <= end_s]
 
     def bound(self) -> None:
-        """Let go of what nobody collects."""
+        """Drop what nobody collects."""
         if len(self._found) > MOST_KEPT:
             self._found, self.overrun = [], True
 
 
 class Activities:
-    """CUPTI's activity interface, of which a process has one: what it tells of a device goes to the tracers of that device.
-    `library` is the loaded library; tests bring one."""
+    """CUPTI's activity interface, one for each process: records of a device go to the tracers of that device. `library` is the
+    loaded library; tests bring one."""
 
     def __init__(self, library: Any = None) -> None:
         self._library = library
         self._registered = False
         self._tracers: WeakSet[CuptiTracer] = WeakSet()
-        """All that were ever started: what one was told of before it was stopped may come later."""
+        """All that were ever started: records from before a tracer was stopped may arrive later."""
         self.lock = threading.RLock()
         """The callbacks do not take it: CUPTI calls them whenever it likes."""
         self._overrun = False
@@ -157,7 +156,7 @@ class Activities:
         self._full: Deque[Tuple[int, int, _Clock]] = deque()
         """Address and used bytes of buffers that came back, and by which clock their times are."""
         self._callbacks: Tuple[Any, ...] = ()
-        """Kept: CUPTI may call until the end."""
+        """Kept, because CUPTI may call until the end."""
 
     def start(self, tracer: CuptiTracer) -> str:
         with self.lock:
@@ -202,7 +201,7 @@ class Activities:
                 self._disable()
 
     def collect(self, collecting: CuptiTracer, flush: bool) -> None:
-        """Hand to the tracers what has come, on behalf of one of them."""
+        """Pass the records that have arrived to the tracers, on behalf of one of them."""
         if flush and self._registered:
             self._library.cuptiActivityFlushAll(0)
         if self._overrun:
@@ -237,7 +236,7 @@ class Activities:
         return (now_s - seconds) / max(1, now - ticks)
 
     def _moment(self) -> Tuple[int, float]:
-        """CUPTI's time and ours, from the look at both that took least."""
+        """CUPTI's time and ours, from the quickest reading of both."""
         looks, ticks = [], ctypes.c_uint64()
         for _ in range(LOOKS):
             before_s = time.perf_counter()
@@ -277,7 +276,7 @@ class Activities:
             self._full.append((address, used, self._clock))
 
     def _records(self, address: int, used: int, clock: _Clock) -> Iterator[Tuple[int, Activity]]:
-        """What stands in a buffer, each with the number of the device that did it."""
+        """The records in a buffer, each with the number of its device."""
         if not used:
             return
         data = (ctypes.c_char * used).from_address(address)

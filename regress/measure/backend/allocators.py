@@ -19,11 +19,11 @@ UNCACHED = "PYTORCH_NO_CUDA_MEMORY_CACHING"
 
 
 def memory_probe(modules: Mapping[str, Any], driver: Any = None, device: int = 0) -> Optional[MemoryProbe]:
-    """The probe for the frameworks among `modules` (`sys.modules`), or None where none can be read.
+    """The probe for the frameworks among `modules` (`sys.modules`), or None if none can be read.
 
-    `driver` is the loaded libcuda with a current context; without it only what frameworks report is read. torch comes first
-    if it has handed out anything, then CuPy, then the driver's own pool (torch's cudaMallocAsync, CuPy's and Warp's use
-    it). Where no known framework is loaded, the device's free memory gives a lower bound.
+    `driver` is the loaded libcuda with a current context; without it only what frameworks report is read. torch comes first if
+    it has allocated anything, then CuPy, then the driver's own pool (used by torch's cudaMallocAsync, CuPy and Warp). If no
+    known framework is loaded, the device's free memory gives a lower bound.
     """
     torch, cupy, warp = (_loaded(modules, name) for name in ("torch", "cupy", "warp"))
     by_torch = torch is not None and torch.cuda.is_initialized()
@@ -43,7 +43,7 @@ def memory_probe(modules: Mapping[str, Any], driver: Any = None, device: int = 0
 
 
 def _loaded(modules: Mapping[str, Any], name: str) -> Any:
-    """The module, or None where it is absent or was left half imported."""
+    """The module, or None if it is missing or only half imported."""
     module = modules.get(name)
     return module if name == "warp" or hasattr(module, "cuda") else None
 
@@ -135,7 +135,7 @@ class DriverPool(MemoryProbe):
 
     @classmethod
     def of(cls, driver: Any, device: int) -> Optional[DriverPool]:
-        """The pool of the device, or None where the driver or the device has none."""
+        """The pool of the device, or None if the driver or the device has none."""
         find = getattr(driver, "cuDeviceGetDefaultMemPool", None) if driver is not None else None
         pool = ctypes.c_void_p()
         return cls(driver, pool) if find is not None and find(ctypes.byref(pool), device) == 0 else None

@@ -17,7 +17,7 @@ from .recording import Profiler, TorchProfiler
 
 
 class DeviceError(RuntimeError):
-    """The device or its driver answered with an error. `sticky`: the context is lost, only a new process can go on."""
+    """The device or its driver answered with an error. `sticky`: the context is lost, and only a new process can continue."""
 
     def __init__(self, message: str, sticky: bool = False) -> None:
         super().__init__(message)
@@ -25,11 +25,11 @@ class DeviceError(RuntimeError):
 
 
 class MemoryProbe:
-    """Reads the memory that an allocator handed out, in requested bytes. What is read counts from where it was opened."""
+    """Reads the memory that an allocator handed out, in requested bytes, relative to when it was opened."""
 
     name = ""
     exact = True
-    """The same code gives the same bytes; False where other things move the reading too."""
+    """The same code gives the same bytes; False if other things move the reading too."""
 
     def __enter__(self) -> MemoryProbe:
         return self
@@ -42,7 +42,7 @@ class MemoryProbe:
         raise NotImplementedError
 
     def release(self) -> None:
-        """Give cached blocks back, so that what comes next is not served from another case's leftovers."""
+        """Release cached blocks, so the next case is not served from another's leftovers."""
 
     def reset_peak(self) -> None:
         raise NotImplementedError
@@ -52,22 +52,22 @@ class MemoryProbe:
         raise NotImplementedError
 
     def levels(self) -> Tuple[int, int]:
-        """`current` and `peak`; of one reading, where the allocator tells them together."""
+        """`current` and `peak`, from one reading if the allocator reports them together."""
         return self.current(), self.peak()
 
     def allocations(self) -> Optional[int]:
-        """Allocations handed out so far, or None where they are not counted."""
+        """Allocations so far, or None if they are not counted."""
         return None
 
 
 class ReckonedMemory(MemoryProbe):
-    """Memory that is reckoned up from what an allocator tells of every block."""
+    """Memory summed up from what an allocator reports for every block."""
 
     def __init__(self) -> None:
         self._current = self._peak = self._allocations = 0
 
     def change(self, nbytes: int) -> None:
-        """This many bytes were handed out, or given back where there are fewer than none."""
+        """`nbytes` were allocated, or freed if negative."""
         self._current += nbytes
         self._allocations += nbytes > 0
         self._peak = max(self._peak, self._current)
@@ -98,7 +98,7 @@ class Calls:
 
 
 MARKER = "regress_spin"
-"""Name of the spin kernel, as a trace has it."""
+"""Name of the spin kernel in a trace."""
 
 
 class Activity(NamedTuple):
@@ -113,42 +113,43 @@ class Activity(NamedTuple):
 
 
 class Tracer:
-    """Tells afterwards what the device did. It waits for nothing: what is not over yet is told the next time.
+    """Reports afterwards what the device did. It does not wait: work that is not over yet is reported the next time.
 
-    This one tells nothing, for the reason that it is made with."""
+    This one reports nothing, for the given reason.
+    """
 
     def __init__(self, unavailable: str = "") -> None:
         self._unavailable = unavailable
         self.overrun = False
-        """More was to be told than is kept, and something is missing. Set back by who has seen it."""
+        """Records were lost because more arrived than are kept. The reader resets it."""
 
     def start(self) -> str:
-        """Begin to trace; the reason, where that cannot be."""
+        """Start tracing; returns the reason if that is impossible."""
         return self._unavailable
 
     def again(self) -> str:
-        """Begin anew where nothing arrives any more; the reason, where that cannot be."""
+        """Start again if nothing arrives any more; returns the reason if that is impossible."""
         self.stop()
         return self.start()
 
     def stop(self) -> None:
-        """Trace nothing more. What was seen before can still be collected."""
+        """Stop tracing. Earlier records can still be collected."""
 
     def collect(self, flush: bool = False) -> List[Activity]:
-        """What was traced and not collected yet, ordered by its end on each stream; `flush` asks for what is buffered too."""
+        """Records not collected yet, ordered by their end on each stream; `flush` asks for buffered ones too."""
         return []
 
 
 class Backend:
-    """The host clock alone. `has_device` is False: `gpu_time` is not available, the reason stands in `why_no_device`."""
+    """Only the host clock. `has_device` is False, and `gpu_time` is not available for the reason in `why_no_device`."""
 
     name = "cpu"
     has_device = False
     why_no_device = "the device is set to cpu"
     real_clock = True
-    """Whether `now` is the time that passes; else nobody can take the core from it."""
+    """Whether `now` is real time; otherwise nothing can take the core from it."""
     ranks: Ranks = ALONE
-    """The processes that measure together with this one, for whoever decides on the next call."""
+    """The processes that measure together with this one, for decisions about the next call."""
 
     def now(self) -> float:
         """Host clock in seconds; only differences mean anything."""
@@ -159,7 +160,7 @@ class Backend:
         return {}
 
     def synchronize(self) -> None:
-        """Wait until the device has done everything. Raises DeviceError where earlier work failed."""
+        """Wait until the device has done everything. Raises DeviceError if earlier work failed."""
 
     def pause(self, seconds: float) -> None:
         """Do nothing for that long."""
@@ -169,7 +170,7 @@ class Backend:
         """Called before each case; the scripted device draws its noise from it."""
 
     def memory(self) -> Optional[MemoryProbe]:
-        """The probe of the allocator in use, or None where none can be read."""
+        """The probe of the allocator in use, or None if none can be read."""
         return None
 
     def counting(self) -> ContextManager[Calls]:
@@ -177,7 +178,7 @@ class Backend:
         return _uncounted("there is no device")
 
     def device_state(self) -> Dict[str, Any]:
-        """Temperature, power and what holds the clocks back right now, for a `DeviceWatch`; empty where it is not known."""
+        """Temperature, power and throttling reasons right now, for a `DeviceWatch`; empty if unknown."""
         return {}
 
     def processes(self, ours: Optional[int] = None) -> List[Foreign]:
@@ -189,7 +190,7 @@ class Backend:
         return TorchProfiler()
 
     def taken_share(self) -> float:
-        """Share of the device's memory that anybody has taken; 0 where that is not known."""
+        """Share of the device's memory in use by anybody; 0 if unknown."""
         return 0.0
 
 
@@ -204,9 +205,9 @@ class DeviceBackend(Backend):
     """Smallest difference of two event times."""
 
     def lanes(self, count: int) -> List[ContextManager[object]]:
-        """At most this many contexts; in each, another stream is the current one. The first may be the current stream itself.
+        """At most `count` contexts; in each, another stream is the current one. The first may be the current stream itself.
 
-        One where no framework in use can be told which stream to work on.
+        One if no framework in use can switch streams.
         """
         return [contextlib.nullcontext()]
 
@@ -226,7 +227,7 @@ class DeviceBackend(Backend):
         return contextlib.nullcontext()
 
     def capturing(self) -> bool:
-        """Whether what is put into the held stream is being captured as a graph, and not run."""
+        """Whether work on the held stream is being captured as a graph instead of run."""
         return False
 
     def unheard(self) -> ContextManager[object]:
@@ -238,16 +239,16 @@ class DeviceBackend(Backend):
         return Tracer("this kind of device cannot be traced")
 
     def energy_j(self) -> Optional[float]:
-        """Joules that the device has taken so far, from any beginning; None where it does not count them."""
+        """Joules that the device has taken so far, from any beginning; None if it does not count them."""
         return None
 
     def limits(self) -> Dict[str, float]:
-        """What the hardware could do at most: `memory_bytes_s`, `float32_flops_s`; what is not known is left out."""
+        """The hardware's peak: `memory_bytes_s`, `float32_flops_s`; unknown values are left out."""
         return {}
 
     def stream_handle(self, stream: Any) -> int:
-        """The driver's handle of a framework's stream object. Raises TypeError for what is none."""
-        raise TypeError(f"{type(stream).__name__} is no stream of this device")
+        """The driver's handle of a framework's stream object. Raises TypeError for anything else."""
+        raise TypeError(f"{type(stream).__name__} is not a stream of this device")
 
     def fork(self, event: int, streams: Sequence[int]) -> None:
         """Let the streams wait for the event, which was recorded in the current stream."""

@@ -131,8 +131,8 @@ class CudaBackend(DeviceBackend):
         return DeviceError(words, sticky=code in STICKY)
 
     def _open(self) -> None:
-        """Make the primary context current in this thread and load the spin kernel. Kept out of __init__, so that asking
-        whether there is a device opens no context."""
+        """Make the primary context current in this thread and load the spin kernel. Not in __init__, so checking for a device
+        opens no context."""
         if self._context is not None:
             return
         context = ctypes.c_void_p()
@@ -302,7 +302,7 @@ class CudaBackend(DeviceBackend):
         self._call("cuDeviceGetName", name, len(name), self._device)
         version = ctypes.c_int()
         self._call("cuDriverGetVersion", ctypes.byref(version))
-        facts = {
+        facts: Dict[str, Any] = {
             "gpu": name.value.decode(errors="replace"),
             "gpu_uuid": self._uuid(),
             "cuda": f"{version.value // 1000}.{version.value % 1000 // 10}",
@@ -310,7 +310,11 @@ class CudaBackend(DeviceBackend):
         driver = self._nvml.driver_version()
         if driver:
             facts["driver"] = driver
-        return facts
+        return {**facts, **self._nvml.limits()}
+
+    def architecture(self) -> str:
+        """The compute capability, as compilers name what they compile for: "9.0"."""
+        return ".".join(str(self._attribute(number)) for number in CAPABILITY)
 
     def _attribute(self, number: int) -> int:
         value = ctypes.c_int()
@@ -360,8 +364,15 @@ class CudaBackend(DeviceBackend):
 
 
 def visible_uuids() -> List[str]:
-    """The UUIDs of the devices that the driver shows, in its order; no context is opened. Raises DeviceError where there is
-    none."""
-    found = [CudaBackend()]
-    found += [CudaBackend(ordinal) for ordinal in range(1, found[0].shown)]
-    return [str(each.facts()["gpu_uuid"]) for each in found]
+    """The UUIDs of the devices that the driver shows, in its order; opens no context. Raises DeviceError if there is none."""
+    return [str(each.facts()["gpu_uuid"]) for each in _visible()]
+
+
+def visible_architectures() -> List[str]:
+    """The compute capabilities of the same devices, in the same order: "9.0". Raises DeviceError if there is none."""
+    return [each.architecture() for each in _visible()]
+
+
+def _visible() -> List[CudaBackend]:
+    first = CudaBackend()
+    return [first, *(CudaBackend(ordinal) for ordinal in range(1, first.shown))]

@@ -1,12 +1,12 @@
-"""Counts what one call asks of the CUDA driver, exactly, through the callback interface of CUPTI.
+"""Counts exactly what one call asks of the CUDA driver, through the callback interface of CUPTI.
 
 CUPTI calls back at the entry and the exit of every function of the driver and of the runtime. Both are watched: code calls
-either, and the runtime calls the driver in turn, reported or not. So what counts is the outermost call with a meaning, on
-each thread for itself. Sources: cupti_callbacks.h and the callback names of the library, both of CUDA 13.0.
+either, and the runtime calls the driver in turn, reported or not. So the outermost known call counts, on each thread
+separately. Sources: cupti_callbacks.h and the callback names of the library, both of CUDA 13.0.
 
-There is one subscriber in a process, so ours exists only while a call is counted: torch's profiler, started later, finds the
-place free, and finding it taken makes us unavailable, not wrong. `cuptiFinalize` is never called: it may only be used at the
-exit of a CUDA function, and it would tear down what a profiler in the same process holds.
+A process can have one subscriber, so ours exists only while a call is counted. torch's profiler, started later, finds the
+place free; if it is taken, counting is unavailable, not wrong. `cuptiFinalize` is never called: it may only be used at the
+exit of a CUDA function, and would tear down a profiler in the same process.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ _ON_THE_DEVICE = re.compile(r"Memset|Memcpy(DtoD|DtoA|AtoD|AtoA|(2D)?ArrayToArra
 def meaning(function: bytes) -> Tuple[str, ...]:
     """What a call of that function counts as: "kernel", "graph", "synchronization", "copy", some of them or nothing.
 
-    A graph's launch is one launch, whatever is in it. Filling memory is a copy. A copy that the host waits for is a
-    synchronization too; where the name does not tell the direction (cudaMemcpy), it is taken to be one.
+    A graph's launch is one launch, whatever it contains. Filling memory is a copy. A copy that the host waits for is a
+    synchronization too; if the name does not show the direction (cudaMemcpy), it counts as one.
     """
     match = _NAME.match(function.decode(errors="replace"))
     word = match.group(1) if match else ""
@@ -96,8 +96,8 @@ class Cupti:
 
     @contextlib.contextmanager
     def counting(self) -> Iterator[Calls]:
-        """Count the calls of all threads while this is open; the counts are there when it is closed. Where it cannot be
-        done, `unavailable` says why from the start."""
+        """Count the calls of all threads while this is open; the counts are available when it is closed. If counting is
+        impossible, `unavailable` says why from the start."""
         calls = Calls()
         subscriber, calls.unavailable = self._subscribe()
         if calls.unavailable:

@@ -14,7 +14,7 @@ Code reaches it as the module `regress_scripted` (the worker installs it when th
     regress_scripted.company(812)                  # from now on another process computes on the device
     regress_scripted.lose_context(3)               # the third synchronize from now finds the context lost
 
-A scripted host has four devices, all alike; CUDA_VISIBLE_DEVICES chooses one by its UUID.
+A scripted host has four identical devices; CUDA_VISIBLE_DEVICES chooses one by its UUID.
 
 The device runs its queue in order while the host goes on, as a CUDA stream does; a stream that runs dry waits for the host.
 Costs vary from round to round and from sample to sample by a noise that depends on the seed, the side, the case and the index
@@ -50,7 +50,7 @@ RECORD_S = 2e-6
 QUERY_S = 1e-6
 SYNCHRONIZE_S = 10e-6
 CALL_S = 50e-9
-"""What reading the host clock costs: no virtual time stands still."""
+"""Cost of reading the host clock, so virtual time always advances."""
 WINDOW_S = 1.25e-6
 FLUSH_S = 40e-6
 FIRST_LANE = 1000
@@ -65,7 +65,7 @@ ROUND_SD = 0.003
 """Standard deviation of a round's level."""
 SAMPLE_SD = 0.002
 HOST_SD, OWN_HOST_SD = 0.03, 0.004
-"""The same of the host's clock: the mood of the core, which both sides of a round meet, and what is a process's own."""
+"""The same for the host's clock: the state of the core, shared by both sides of a round, and each process's own part."""
 
 
 class Buffer:
@@ -90,11 +90,11 @@ class ScriptedMemory(ReckonedMemory):
 
 
 TRACE_EPOCH_S, TRACE_RATE = 5000.0, 1 + 20e-6
-"""The trace has a clock of its own, which begins elsewhere and drifts, as on real devices."""
+"""The trace has a separate clock, which starts elsewhere and drifts, as on real devices."""
 
 
 class ScriptedTracer(Tracer):
-    """What the scripted device did, told once it is over."""
+    """What the scripted device did, reported once it is over."""
 
     def __init__(self, backend: FakeBackend) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ class FakeBackend(DeviceBackend):
         self.host_s = 0.0
         self._stream = 0
         self._busy_until: Dict[int, float] = {0: 0.0}
-        """By stream: when it will have done what it holds."""
+        """By stream: when its queue will be finished."""
         self._work_s = 0.0
         """Of all that was enqueued so far."""
         self._energy_j, self._energy_due_s = 0.0, 0.0
@@ -177,9 +177,9 @@ class FakeBackend(DeviceBackend):
     # -- what code under test calls --------------------------------------------------------------------------------------
 
     def kernel(self, name: str, seconds: float, stream: Optional[int] = None, cold: float = 0.0) -> None:
-        """Enqueue device work that takes `seconds`, give or take the noise, and `cold` more where the caches are empty.
+        """Enqueue device work that takes `seconds` plus noise, and `cold` more if the caches are empty.
 
-        `stream` is the number of one beside the current stream. `name` is for readers of a trace.
+        `stream` is the number of a stream other than the current one. `name` is for readers of a trace.
         """
         self._calls.launches += 1
         self._calls.kernels.setdefault(name)
@@ -188,7 +188,7 @@ class FakeBackend(DeviceBackend):
         self._enqueue("kernel", name, self._noisy(seconds), stream)
 
     def copy(self, nbytes: int, seconds: float, stream: Optional[int] = None) -> None:
-        """Enqueue a copy of this many bytes between host and device that takes `seconds`, give or take the noise."""
+        """Enqueue a copy of `nbytes` bytes between host and device that takes `seconds` plus noise."""
         self._calls.copies += 1
         self._enqueue("copy", "copy", self._noisy(seconds), stream, nbytes)
 
@@ -202,11 +202,11 @@ class FakeBackend(DeviceBackend):
         self._profiler.hosted(start_s)
 
     def alloc(self, nbytes: int) -> Buffer:
-        """Device memory of that many bytes."""
+        """Device memory of `nbytes` bytes."""
         return Buffer(self.probe, nbytes)
 
     def wait_for(self, stream: int) -> None:
-        """Let the current stream wait for what another one holds by now."""
+        """Make the current stream wait for what another one holds now."""
         self.join([stream])
 
     def hold_back(self, reason: str, readings: int) -> None:
@@ -221,7 +221,7 @@ class FakeBackend(DeviceBackend):
         return list(self._others)
 
     def lose_context(self, synchronizes: int) -> None:
-        """Let this many more calls of `synchronize` find out that the context is lost, as after an illegal access."""
+        """Make the context fail at the `synchronizes`-th `synchronize` from now, as after an illegal access."""
         self._until_lost = synchronizes
 
     def synchronize(self) -> None:
@@ -341,7 +341,7 @@ class FakeBackend(DeviceBackend):
         self._profiler.worked(kind, name, asked_s, end_s - seconds, end_s, stream, nbytes)
 
     def _append(self, seconds: float, stream: int) -> float:
-        """Put device work into a stream, and tell when it will be done."""
+        """Put device work into a stream; returns when it will be done."""
         self._busy_until[stream] = max(self._busy_until.get(stream, 0.0), self.host_s) + seconds
         self._work_s += seconds
         return self._busy_until[stream]

@@ -1,6 +1,6 @@
-"""What is asked of the frameworks that are loaded: the stream in use, and their ways to wait for the device.
+"""What is asked of the loaded frameworks: the stream in use, and their ways to wait for the device.
 
-Nothing is imported to find out, and no context is opened: a framework counts once it has opened one by itself.
+Nothing is imported to find out, and no context is opened: a framework counts once it has opened one itself.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ SYNCHRONIZES = (
     ("warp", "synchronize_event"),
     ("regress_scripted", "synchronize"),
 )
-"""Module and name of every known call that waits for the device. `torch.Stream` and `torch.Event` are missing: they are written
-in C, and torch tells their instances by the very type."""
+"""Module and name of every known call that waits for the device. `torch.Stream` and `torch.Event` are missing: they are
+written in C, and torch recognizes their instances by the exact type."""
 
 
 # -- streams -------------------------------------------------------------------------------------------------------------
 
 
 def current_stream(device: int = 0) -> int:
-    """Handle of the stream that the framework in use enqueues into right now; 0, the default stream, where none is in use."""
+    """Handle of the stream that the framework in use enqueues into right now; 0, the default stream, if none is in use."""
     return stream_reader(device)()
 
 
@@ -120,14 +120,14 @@ def _warp(device: int) -> Optional[Reader]:
 
 
 class _Place(NamedTuple):
-    """Where a known synchronize call, or the type that has it as a method, is looked up when it is called."""
+    """Where callers look up a known synchronize call, or the type that has it as a method."""
 
     owner: Any
     attribute: str
     name: str
     """What the call is counted under."""
     method: str = ""
-    """Of the type that stands here: a type written in C cannot be changed, so a subclass has to take its place."""
+    """Replaces the type: a type written in C cannot be changed, so a subclass takes its place."""
 
 
 def _places() -> List[_Place]:
@@ -172,7 +172,7 @@ def _inheritable(kind: type) -> bool:
 
 
 def _with_method(kind: type, name: str, function: Callable[..., Any]) -> type:
-    """A subclass with another method, of which every instance of the type itself counts as an instance."""
+    """A subclass with another method, for which every instance of the type itself counts as an instance."""
 
     class Instances(type(kind)):  # type: ignore[misc]  # the base is known at run time only
         def __instancecheck__(cls, instance: object) -> bool:
@@ -190,7 +190,7 @@ def _settable(owner: Any, attribute: str) -> bool:
 
 
 def _replace(owner: Any, attribute: str, value: Any) -> Callable[[], None]:
-    """Set the attribute; the function returned puts back exactly what was there, or removes what was only inherited."""
+    """Set the attribute; the returned function restores exactly what was there, or removes what was only inherited."""
     own = vars(owner)
     inherited, before = attribute not in own, own.get(attribute)
     setattr(owner, attribute, value)
@@ -205,9 +205,9 @@ def really(name: str, original: Callable[..., Any], args: Tuple[Any, ...], kwarg
 
 
 class QuietSynchronizes:
-    """While it is open, the known synchronize calls are counted and do nothing, or what `hook` does in their place.
+    """While this is open, the known synchronize calls are counted and do nothing, or what `hook` does instead.
 
-    The hook is given the call's name, the function it stands for, and the arguments. `calls` holds the names in order.
+    The hook gets the call's name, the function it replaces, and the arguments. `calls` holds the names in order.
     """
 
     def __init__(self, hook: Optional[Hook] = None) -> None:

@@ -18,7 +18,7 @@ SW_POWER_CAP = 0x4
 """The clocks are held at the power limit, which is normal for large matrix products."""
 VIOLATIONS = {"power": 0, "thermal": 1}
 """Policies whose time of violation is counted, in nanoseconds since the driver was loaded."""
-SM_CLOCK, GPU_TEMPERATURE = 1, 0
+GRAPHICS_CLOCK, SM_CLOCK, GPU_TEMPERATURE = 0, 1, 0
 INSUFFICIENT_SIZE = 7
 NOT_AVAILABLE = 2**64 - 1
 SETTLE_S = 0.1
@@ -67,7 +67,7 @@ class Nvml:
         self._opened = False
 
     def driver_version(self) -> str:
-        """The kernel driver's version (580.159.04); empty where it cannot be read."""
+        """The kernel driver's version (580.159.04); empty if it cannot be read."""
         self._open()
         text = ctypes.create_string_buffer(96)
         done = self._ask("nvmlSystemGetDriverVersion", text, ctypes.c_uint(len(text)))
@@ -95,8 +95,22 @@ class Nvml:
             found["violations_ns"] = counted
         return found
 
+    def limits(self) -> Dict[str, float]:
+        """What somebody has limited the device to, other than the default: `power_limit_w`, `clock_limit_hz`. Locked clocks are
+        not among it; the clock of a spin tells them."""
+        found: Dict[str, float] = {}
+        limit_mw = self._number("nvmlDeviceGetEnforcedPowerLimit")
+        usual_mw = self._number("nvmlDeviceGetPowerManagementDefaultLimit")
+        if limit_mw is not None and usual_mw is not None and limit_mw != usual_mw:
+            found["power_limit_w"] = limit_mw * 1e-3
+        limit_mhz = self._number("nvmlDeviceGetApplicationsClock", GRAPHICS_CLOCK)
+        usual_mhz = self._number("nvmlDeviceGetDefaultApplicationsClock", GRAPHICS_CLOCK)
+        if limit_mhz is not None and usual_mhz is not None and limit_mhz != usual_mhz:
+            found["clock_limit_hz"] = limit_mhz * 1e6
+        return found
+
     def energy_j(self) -> Optional[float]:
-        """Joules that the device has taken since the driver was loaded; None where it does not count them."""
+        """Joules that the device has taken since the driver was loaded; None if it does not count them."""
         millijoules = ctypes.c_ulonglong()
         counted = self._of_device("nvmlDeviceGetTotalEnergyConsumption", ctypes.byref(millijoules))
         return millijoules.value * 1e-3 if counted else None

@@ -13,7 +13,7 @@ MICRO = 1e6
 BETWEEN_S = 1e-9
 """From the end of what the host did to what it did next, which would else seem to lie inside it."""
 COPY_NAME = "Memcpy HtoD (Pinned -> Device)"
-"""The scripted device says of no copy where it goes."""
+"""The scripted device does not record the direction of copies."""
 
 
 class NoProfiler(RuntimeError):
@@ -39,7 +39,7 @@ class Profiler:
 
 
 class TorchProfiler(Profiler):
-    """torch.profiler. It sees the kernels of whatever library launches them. Raises NoProfiler where there is no torch."""
+    """torch.profiler. It sees kernels launched by any library. Raises NoProfiler without torch."""
 
     def __init__(self) -> None:
         try:
@@ -70,7 +70,7 @@ class TorchProfiler(Profiler):
         self._profile.export_chrome_trace(path)
 
 
-class Clock(Protocol):
+class ScriptedClock(Protocol):
     """The host's clock of the scripted device."""
 
     host_s: float
@@ -79,9 +79,9 @@ class Clock(Protocol):
 
 
 class ScriptedProfiler(Profiler):
-    """What code under test asks of the scripted device, as the device tells it; `clock` is the device."""
+    """What code under test asks of the scripted device, as the device reports it; `clock` is the device."""
 
-    def __init__(self, clock: Clock, device: str) -> None:
+    def __init__(self, clock: ScriptedClock, device: str) -> None:
         self._clock, self._device = clock, device
         self._events: List[Dict[str, Any]] = []
         self._calls = self._allocated = 0
@@ -133,7 +133,7 @@ class ScriptedProfiler(Profiler):
         self._span("cuda_runtime", "cudaDeviceSynchronize", start_s, self._clock.host_s, os.getpid(), args)
 
     def changed(self, nbytes: int, allocated: int) -> None:
-        """This many bytes were handed out, or given back where there are fewer than none; `allocated` are in all."""
+        """`nbytes` were allocated, or freed if negative; `allocated` is the total."""
         if self._on:
             args = {"Device Type": 1, "Bytes": nbytes, "Total Allocated": allocated, "Total Reserved": allocated}
             at = self._clock.host_s * MICRO

@@ -1,8 +1,8 @@
-"""torch's own events and streams, for devices whose driver is not libcuda (ROCm), and for CUDA where it is asked for.
+"""torch's own events and streams, for devices whose driver is not libcuda (ROCm), and for CUDA on request.
 
-A record costs the host more than through the driver (10.5 us against 2.3 us on an H100), and the spin does not tell the clock.
-torch is the suite's to import, which may set variables for it first; here it is imported when the first event is needed, and
-not before. Only what torch has put into its streams is seen.
+A record costs the host more than through the driver (10.5 us against 2.3 us on an H100), and the spin does not report the
+clock. The suite imports torch and may set variables for it first, so torch is imported here only when the first event is
+needed. Only work that torch has put into its streams is seen.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ STICKY = (
 
 FIRST_SPIN_CYCLES = 1_000_000
 LONG_SPIN_S = 0.05
-"""Spins get longer until one takes this: by then the clocks are up, and its cycles over its time tell how fast they run."""
+"""Spins get longer until one takes this long: by then the clocks are up, and its cycles over its time show how fast they
+run."""
 FLUSH_TIMES = 2
 """A flush writes this many times the L2 cache."""
 
@@ -46,8 +47,8 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def built_for() -> Tuple[str, str]:
-    """What the installed torch is built for, "hip" or "cuda", and its version; ("", "") for the CPU alone. torch is not
-    imported to find out. Raises DeviceError where it is not installed."""
+    """What the installed torch is built for, "hip" or "cuda", and its version; ("", "") for the CPU alone, without importing
+    torch. Raises DeviceError if torch is not installed."""
     spec = importlib.util.find_spec("torch")
     if spec is None:
         raise DeviceError("torch is not installed")
@@ -62,7 +63,7 @@ def built_for() -> Tuple[str, str]:
 
 
 def amd_backend() -> Optional[TorchBackend]:
-    """The backend of an AMD device, or None without one. Raises DeviceError where torch is not there for it."""
+    """The backend of an AMD device, or None without one. Raises DeviceError if torch is not there for it."""
     if not os.path.exists(AMD_DEVICE):
         return None
     if built_for()[0] != "hip":
@@ -87,7 +88,7 @@ def _answered(method: Method) -> Method:
 
 
 class TorchBackend(DeviceBackend):
-    """The first device that torch sees. Raises DeviceError where torch is missing, or built for no device."""
+    """The first device that torch sees. Raises DeviceError if torch is missing, or built for no device."""
 
     name = "torch"
 
@@ -211,7 +212,7 @@ class TorchBackend(DeviceBackend):
     # -- facts and memory ------------------------------------------------------------------------------------------------
 
     def facts(self) -> Dict[str, Any]:
-        """Empty until torch has opened the device: nothing else that is always there can tell what it is."""
+        """Empty until torch has opened the device, which nothing else that is always available can identify."""
         torch = _started()
         if torch is None:
             return {}

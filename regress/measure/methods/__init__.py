@@ -2,8 +2,8 @@
 
 common      the result of a visit, the cut for a quick look, windows of the host's clock, the memory probe, a rank's own work
 device      `cudatime_*`, and `time_*` under the device protocol
-jax_arrays  the same where the call returns arrays of JAX
-host        `time_*`, and what blocks the host by nature
+jax_arrays  the same for calls that return JAX arrays
+host        `time_*`, and calls that block the host
 cold        `cudacold_*`
 tracked     `timeraw_*`, `track_*`, `mem_*`, `peakmem_*`
 """

@@ -41,9 +41,10 @@ def quick(protocol: Protocol, task: Task) -> Protocol:
 
 
 def by_the_host(metric: str, windows: HostWindows, visited: Visited, task: Task, seat: Optional[Seat]) -> None:
-    """Measure a metric of the host's clock in short windows: in turn with other processes where the task says so.
+    """Measure a metric of the host's clock in short windows, in turn with other processes if the task says so.
 
-    Raises RuntimeError where the clock stands still."""
+    Raises RuntimeError if the clock does not advance.
+    """
     protocol = visited.protocol
     ranks = windows.clock.ranks
     with windows, undisturbed(protocol.pinned, ranks.number):
@@ -61,7 +62,7 @@ def by_the_host(metric: str, windows: HostWindows, visited: Visited, task: Task,
 
 
 def _alone(windows: HostWindows, protocol: Protocol, limit_s: float) -> List[Window]:
-    """Windows until their median is known, or there are as many as may be."""
+    """Windows until their median is known precisely, or until the limit."""
     found: List[Window] = []
     start = time.perf_counter()
     while True:

@@ -1,4 +1,4 @@
-"""`cudatime_*`, and `time_*` under the device protocol: device time, host time of the same pass, wall time beside it."""
+"""`cudatime_*`, and `time_*` under the device protocol: device time, host time of the same pass, and wall time."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ BESIDE_S, BESIDE_WINDOWS = 16e-3, 8
 """What windows of wall time take, which gate nothing as those of host time do, and the fewest of them."""
 SLOWED_TRIES = 4
 COOLING_S = 2.0
-"""Pause before measuring again what was measured while the device protected itself from heat."""
+"""Pause before repeating a measurement that was taken during thermal throttling."""
 
 
 def on_device(benchmark: Any, call: Call, task: Task, backend: DeviceBackend, seat: Optional[Seat]) -> Visited:
-    """Device time, host time and wall time beside it, and memory where the task asks for it."""
+    """Device time, host time and wall time, and memory if the task asks for it."""
     protocol = task.protocol or quick(device_protocol(benchmark), task)
     visited = Visited(protocol)
     compiled = counters.CompileWatch()
@@ -59,7 +59,7 @@ def on_device(benchmark: Any, call: Call, task: Task, backend: DeviceBackend, se
 def _energy(call: Call, before: Optional[Call], visited: Visited, task: Task, backend: DeviceBackend) -> None:
     """Energy of a call, or the flag that says why there is none."""
     if before is not None or backend.ranks.several:
-        why = "its input is made anew before each sample" if before is not None else "it works in several processes"
+        why = "its input is made again before each sample" if before is not None else "it works in several processes"
         visited.flags.append(f"no energy: {why}")
         return
     joules = energy_of_call(call, backend, PATIENCE * task.timeout_s / 4)
@@ -100,7 +100,7 @@ def _propose_wall(call: Call, before: Optional[Call], visited: Visited, task: Ta
 
 
 def _time(loop: DeviceLoop, visited: Visited, backend: DeviceBackend) -> bool:
-    """Device time, or the flag that says why there is none."""
+    """Device time, or the flag that says why it is missing."""
     protocol = visited.protocol
     found, state = _unslowed(lambda: loop.sample(protocol), backend)
     visited.facts.update(state)

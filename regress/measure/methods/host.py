@@ -1,4 +1,4 @@
-"""`time_*`, and what blocks the host by nature: windows by the host's clock."""
+"""`time_*`, and calls that block the host: windows by the host's clock."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LAUNCH_ONLY = "leaves device work behind: asv times the launch only, here it was
 
 
 def on_host(benchmark: Any, call: Call, task: Task, backend: Backend, seat: Optional[Seat]) -> Visited:
-    """`time_*`, and what blocks the host by nature (`clock = "wall"`): wall time in short windows."""
+    """`time_*`, and calls that block the host (`clock = "wall"`): wall time in short windows."""
     blocks = first_attr(benchmark._attr_sources, "clock", "") == "wall"
     before = ready(benchmark) if blocks else redone_setup(benchmark)
     if task.protocol is None:
@@ -86,7 +86,7 @@ def _host_protocol(benchmark: Any, call: Call, before: Optional[Call], backend: 
 
 
 class _CustomClock(Backend):
-    """A benchmark's own `timer` attribute in place of the host clock."""
+    """A benchmark's own `timer` attribute instead of the host clock."""
 
     real_clock = False
 

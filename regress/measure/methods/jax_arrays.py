@@ -23,7 +23,7 @@ from ..wire import SYNCHRONIZES, Protocol, Task
 from .common import Call, Visited, by_the_host, quick
 
 JAX_S, JAX_WINDOWS = 40e-3, 8
-WALL_ONLY = "JAX names no stream: wall time in place of device time"
+WALL_ONLY = "JAX exposes no stream: wall time instead of device time"
 """The flag of a round that was measured this way."""
 
 
@@ -51,7 +51,7 @@ class JaxCall:
         return output
 
     def finish(self) -> None:
-        """Wait for every output since the last time. The last one is not enough: calls may run beside one another."""
+        """Wait for every output since the last time. Waiting for the last one is not enough, because calls may overlap."""
         jax: Any = sys.modules["jax"]
         pending, self._pending = self._pending, []
         jax.block_until_ready(pending)

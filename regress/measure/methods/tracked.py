@@ -16,7 +16,7 @@ from .common import Call, Visited, quick
 
 
 def in_child(benchmark: Any, task: Task) -> Visited:
-    """`timeraw_*`: asv_runner times a statement in a Python process of its own, one process a sample."""
+    """`timeraw_*`: asv_runner times a statement in a separate Python process for each sample."""
     started = time.perf_counter()
     asked = sampling(Protocol("wall_time", samples_min=3, samples_max=5), benchmark)
     protocol = task.protocol or quick(replace(asked, calls=max(1, int(benchmark.number))), task)

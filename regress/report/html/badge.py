@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 
-from regress.pages import Index
+from regress.pages import PageIndex
 from regress.report.xml import inert
 
 BADGE = "badge.svg"
@@ -17,7 +17,7 @@ DARK, WORSE, BETTER = "#40464d", "#a83208", "#0a665b"
 """White stands out from each of them, and each from a page of either theme."""
 
 
-def badge(index: Index) -> str:
+def badge(index: PageIndex) -> str:
     """The picture."""
     words, color = _said(index)
     letters = len(words) * LETTER
@@ -37,12 +37,12 @@ def badge(index: Index) -> str:
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _said(index: Index) -> tuple[str, str]:
-    """What it says, and its colour. What gives no number any more is said where there is any."""
+def _said(index: PageIndex) -> tuple[str, str]:
+    """What it says, and its colour. What stopped giving numbers is said where there is any."""
     regressions, stopped = len(index.open), sum(each.cases for each in index.stopped)
     words = [f"{regressions or 'no'} regression{'s' * (regressions != 1)} open"]
     if stopped:
         words.append(f"{stopped} case{'s' * (stopped != 1)} without a number")
     if regressions or stopped:
         return ", ".join(words), WORSE
-    return (words[0], BETTER) if index.told else ("nothing can be told", DARK)
+    return (words[0], BETTER) if index.told else ("not enough results", DARK)

@@ -10,12 +10,12 @@ from regress.report.html.account import account
 from regress.report.html.folder import explained, replace_file
 from regress.report.html.page import explained_page
 from regress.report.html.script import script_of
-from regress.report.style import Style
 from regress.report.summary import place, sides
+from regress.text.style import Style
 
 
 def write_explained(report: Report, path: Path) -> None:
-    """Write the page of what the report explains. Raises RegressError where it cannot be written."""
+    """Write the page of what the report explains. Raises RegressError if it cannot be written."""
     compared = [f"{label} {commit} {subject}" for label, commit, subject, *_ in sides(report, Style())]
     data = {
         "lede": " · ".join(filter(None, [*compared, place(report)])),

@@ -1,5 +1,5 @@
 """The feed of a report: an Atom 1.0 document (RFC 4287) with an entry for each regression that is open, and for each case that
-gives no number any more."""
+stopped giving numbers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from html import escape
 from urllib.parse import quote, urlencode
 from uuid import NAMESPACE_URL, uuid5
 
-from regress.pages import Event, Index, PageCommit
+from regress.pages import Event, PageCommit, PageIndex
 from regress.report.rows import metric_words
-from regress.report.style import cut, visible
 from regress.report.xml import document, inert
+from regress.text.style import cut, visible
 from regress.units import format_change, format_interval, format_pair
 
 FEED = "feed.xml"
@@ -56,7 +56,7 @@ class _Item:
     link: str
 
 
-def feed(index: Index, known: Sequence[Known]) -> tuple[str, tuple[Known, ...]]:
+def feed(index: PageIndex, known: Sequence[Known]) -> tuple[str, tuple[Known, ...]]:
     """The document, and what the next one has to know; `known` is what this one has to."""
     items = sorted((*_regressions(index), *_shifts(index), *_stopped(index)), key=lambda each: -each.first)
     told, forgotten = _identified(index, items, known)
@@ -74,7 +74,7 @@ def feed(index: Index, known: Sequence[Known]) -> tuple[str, tuple[Known, ...]]:
     return document(root), (*told, *forgotten)
 
 
-def _entry(root: ElementTree.Element, index: Index, item: _Item, id: str) -> None:
+def _entry(root: ElementTree.Element, index: PageIndex, item: _Item, id: str) -> None:
     """Its date is that of the commit, which is the same whenever and wherever the feed is written."""
     entry = ElementTree.SubElement(root, "entry")
     _text(entry, "title", cut(visible(item.title), TITLE))
@@ -102,7 +102,7 @@ def _date(commit: PageCommit) -> str:
 # -- ids -----------------------------------------------------------------------------------------------------------------
 
 
-def _identified(index: Index, items: Sequence[_Item], known: Sequence[Known]) -> tuple[list[Known], list[Known]]:
+def _identified(index: PageIndex, items: Sequence[_Item], known: Sequence[Known]) -> tuple[list[Known], list[Known]]:
     """The items as they are known from now on; and those that are not among them, which may be open again one day."""
     at = {commit.sha: number for number, commit in enumerate(index.commits)}
     left = [each for each in known if each.good in at and each.last in at]
@@ -124,8 +124,8 @@ def _identified(index: Index, items: Sequence[_Item], known: Sequence[Known]) ->
     return told, left
 
 
-def _new(index: Index, item: _Item, seen: Counter[str]) -> Known:
-    """Named after its first commit: another machine that writes the report anew gives it the same name."""
+def _new(index: PageIndex, item: _Item, seen: Counter[str]) -> Known:
+    """Named after its first commit: another machine that writes the report again gives it the same name."""
     good, first, last = (index.commits[each].sha for each in (item.good, item.first, item.last))
     id = _urn(index.project, item.about, first)
     seen[id] += 1
@@ -141,7 +141,7 @@ def _urn(*words: str) -> str:
 # -- what it tells -------------------------------------------------------------------------------------------------------
 
 
-def _regressions(index: Index) -> Iterator[_Item]:
+def _regressions(index: PageIndex) -> Iterator[_Item]:
     for event in (each for each in index.open if each.shift is None):
         name, params = index.entries[event.benchmark].name, event.params
         case = f"{name}({params})" if params else name
@@ -167,7 +167,7 @@ def _regressions(index: Index) -> Iterator[_Item]:
         )
 
 
-def _shifts(index: Index) -> Iterator[_Item]:
+def _shifts(index: PageIndex) -> Iterator[_Item]:
     """What many benchmarks share is one entry, which blames nobody."""
     for number in sorted({each.shift for each in index.open if each.shift is not None}):
         shift, own = index.shifts[number], [each for each in index.open if each.shift == number]
@@ -185,7 +185,7 @@ def _shifts(index: Index) -> Iterator[_Item]:
         )
 
 
-def _stopped(index: Index) -> Iterator[_Item]:
+def _stopped(index: PageIndex) -> Iterator[_Item]:
     for broken in index.stopped:
         if broken.good is None:
             continue
@@ -196,7 +196,7 @@ def _stopped(index: Index) -> Iterator[_Item]:
             broken.good,
             broken.first,
             broken.first,
-            f"no number any more ({broken.kind}): {name if broken.cases > 1 else case}, since {_named(first)}",
+            f"stopped giving numbers ({broken.kind}): {name if broken.cases > 1 else case}, since {_named(first)}",
             (
                 f"{broken.cases} cases, such as {case}" if broken.cases > 1 else case,
                 broken.message.partition("\n")[0],
@@ -207,14 +207,14 @@ def _stopped(index: Index) -> Iterator[_Item]:
         )
 
 
-def _reach(index: Index, event: Event) -> str:
-    """In how many cases and where; nothing where it could be no other."""
+def _reach(index: PageIndex, event: Event) -> str:
+    """In how many cases and where; nothing if there is only one."""
     cases = f"{event.cases} of {event.of_cases} cases" if event.cases > 1 else ""
     places = ", ".join(index.places[each].label for each in event.places) if len(index.places) > 1 else ""
     return "; ".join(filter(None, (cases, places and f"on {places}")))
 
 
-def _blamed(index: Index, event: Event) -> str:
+def _blamed(index: PageIndex, event: Event) -> str:
     """The commit, or those that may be it, the newest first, as far as they are listed."""
     suspects = [each if isinstance(each, PageCommit) else index.suspects[each] for each in event.suspects]
     if event.suspects_n == 1 and suspects:
@@ -227,7 +227,7 @@ def _named(commit: PageCommit) -> str:
     return f"{commit.sha[:8]} {commit.subject}"
 
 
-def _link(index: Index, name: str, place: int, **query: str) -> str:
+def _link(index: PageIndex, name: str, place: int, **query: str) -> str:
     """To the page of a benchmark, as its scripts write it."""
     where = {"at": index.places[place].id} if len(index.places) > 1 else {}
     query = {key: value for key, value in {**query, **where}.items() if value}

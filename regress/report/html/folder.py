@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from regress.errors import RegressError
-from regress.pages import Index, Leaf, Part, Site
+from regress.pages import Leaf, PageIndex, PageSite, Part
 from regress.report.html.account import shard_script
 from regress.report.html.badge import BADGE, badge
 from regress.report.html.feed import FEED, Known, feed
@@ -47,10 +47,10 @@ FIX = 'choose another folder: "report_dir" under "regress" in asv.conf.json'
 
 @dataclass(frozen=True)
 class Written:
-    """What was written: the file to open, and how many of the benchmarks were made anew."""
+    """What was written: the file to open, and how many of the benchmarks were made again."""
 
     page: Path
-    index: Index
+    index: PageIndex
     benchmarks: int
     made: int
     changed: int
@@ -76,8 +76,8 @@ class _Manifest:
     """By the feed."""
 
 
-def write_folder(site: Site, folder: Path, progress: Progress) -> Written:
-    """Bring the folder up to date. Raises RegressError where it holds something else, or cannot be written. What was made is
+def write_folder(site: PageSite, folder: Path, progress: Progress) -> Written:
+    """Bring the folder up to date. Raises RegressError if it holds something else, or cannot be written. What was made is
     kept where it is interrupted."""
     before = _manifest(folder)
     kept = dict(before.benchmarks)
@@ -121,7 +121,7 @@ class _Done(NamedTuple):
 
 
 def _make_shards(
-    site: Site, folder: Path, kept: dict[str, _Kept], progress: Progress, save: Callable[[], None]
+    site: PageSite, folder: Path, kept: dict[str, _Kept], progress: Progress, save: Callable[[], None]
 ) -> tuple[int, int]:
     """Make what is out of date, and put it down in `kept`, which is saved now and then; how many were made, and how many files
     have changed."""
@@ -157,8 +157,8 @@ def _bring_up_to_date(folder: Path, leaf: Leaf, found: _Kept | None) -> _Done:
     return _Done(_Kept(leaf.seen, leaf.stamp(), part), made=True, changed=changed)
 
 
-def write_file(site: Site, path: Path, progress: Progress) -> Written:
-    """The whole report in one file. Raises RegressError where it cannot be written."""
+def write_file(site: PageSite, path: Path, progress: Progress) -> Written:
+    """The whole report in one file. Raises RegressError if it cannot be written."""
 
     def work(leaf: Leaf) -> tuple[str, Part]:
         shard, part = leaf.make()
@@ -181,7 +181,7 @@ def write_file(site: Site, path: Path, progress: Progress) -> Written:
 
 
 def _manifest(folder: Path) -> _Manifest:
-    """What the folder was made from; nothing where there is none, or it is another format's."""
+    """What the folder was made from; nothing if there is none, or it is another format's."""
     path = folder / MANIFEST
     try:
         return _decoded(path.read_bytes())
@@ -192,7 +192,7 @@ def _manifest(folder: Path) -> _Manifest:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RegressError(
             f"{folder} is not a folder of a report",
-            why=f"it is not empty, and has no {MANIFEST}: what lies there would be lost",
+            why=f"it is not empty, and has no {MANIFEST}: its files would be lost",
             fix='give "report_dir" under "regress" in asv.conf.json a folder of its own',
         )
     return _Manifest()
@@ -211,7 +211,7 @@ def _write_manifest(folder: Path, manifest: _Manifest) -> None:
 
 
 def _current(folder: Path, leaf: Leaf, found: _Kept | None) -> bool:
-    """Whether nothing has to be read to tell that the benchmark need not be made anew."""
+    """Whether nothing has to be read to tell that the benchmark need not be made again."""
     return found is not None and found.seen == leaf.seen and (folder / SHARDS / leaf.file).exists()
 
 

@@ -14,13 +14,13 @@ from regress.report.html.folder import explained, replace_file
 from regress.report.html.page import profile_page
 from regress.report.html.script import script_of
 from regress.report.json import document
-from regress.report.style import Style
 from regress.report.summary import place, sides
+from regress.text.style import Style
 
 
 def write_profile(report: Report, path: Path) -> None:
     """Write the page of what was profiled: an export, with its comparisons where it has some, or cases. Raises RegressError
-    where it cannot be written."""
+    if it cannot be written."""
     data = _cases(report) if report.profile is None else _export(report, report.profile)
     with explained(path, "--html FILE with a file that can be written"):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -31,7 +31,7 @@ R = TypeVar("R")
 
 
 def helpers(items: int, item_s: float) -> int:
-    """How many processes should share that many items that take that many seconds each; 0 where this one does better alone or
+    """How many processes should share that many items that take that many seconds each; 0 if this one does better alone or
     a fork is not safe."""
     if sys.platform != "linux" or threading.active_count() > 1:
         return 0
@@ -118,7 +118,7 @@ def _forked(items: list[tuple[int, T]], work: Callable[[T], R], processes: int) 
 
 @contextmanager
 def _spared(file: int) -> Iterator[None]:
-    """Fewer files available inside than there are. Raises OSError where there are not that many."""
+    """Fewer files available inside than there are. Raises OSError if there are not that many."""
     with ExitStack() as spare:
         for _ in range(SPARE):
             spare.callback(os.close, os.dup(file))

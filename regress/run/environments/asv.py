@@ -24,8 +24,9 @@ from regress.errors import BuildFailed, ConfigError, NothingMeasured, RegressErr
 from regress.model import EXISTING, Environment, Side
 from regress.run.environments import tree
 from regress.run.environments.copies import take
-from regress.run.environments.kept import Kept, key_of
-from regress.run.environments.prepared import Identity, Prepared, Site
+from regress.run.environments.kept import BuildStore, key_of
+from regress.run.environments.prepared import BuildSite, Identity, Prepared
+from regress.run.shell import why
 
 FIXES = {
     "virtualenv": 'install that Python, or change "pythons" in asv.conf.json',
@@ -41,7 +42,7 @@ PROBE = "import json, os, sys; print(json.dumps([sys.executable, sys.prefix, dic
 """What a process of the environment says of itself: asv's code starts it as it would start one that measures."""
 
 
-def prepare(side: Side, environment: Environment, site: Site) -> Prepared:
+def prepare(side: Side, environment: Environment, site: BuildSite) -> Prepared:
     """Have the side's commit installed in the environment. A working tree with changes is installed as the commit that it
     would be.
 
@@ -59,7 +60,7 @@ class _Work:
 
     side: Side
     environment: Environment
-    site: Site
+    site: BuildSite
     said: list[str] = field(default_factory=list)
     """What asv warned of."""
 
@@ -215,11 +216,11 @@ class _Work:
             raise NothingMeasured(
                 f"asv cannot make the environment {made.name}",
                 why=_words(error),
-                fix=f"{'see the log' if isinstance(error, ProcessError) else FIXES.get(made.tool_name, 'mend that')}; "
+                fix=f"{'see the log' if isinstance(error, ProcessError) else FIXES.get(made.tool_name, 'fix that')}; "
                 f"{INSTEAD}    # log: {self.log}",
             ) from None
         conf, settings = self.conf(number), self.site.config.settings
-        kept = Kept(self.site.cache / "builds" / "kept", settings.build_cache_bytes)
+        kept = BuildStore(self.site.cache / "builds" / "kept", settings.build_cache_bytes)
         files = self.site.repository.contents(commit)
         key = key_of(files, made.dir_name, json.dumps([conf.build_command, conf.repo_subdir]))
         made._cache = _Builds(kept, key, Path(made._path) / "regress-build")
@@ -243,9 +244,9 @@ class _Work:
 
 @dataclass(frozen=True)
 class _Builds:
-    """What asv asks for what it has built, in place of a cache of its own for each copy of an environment. One commit's."""
+    """What asv asks for what it has built, instead of a cache of its own for each copy of an environment. One commit's."""
 
-    kept: Kept
+    kept: BuildStore
     key: str
     folder: Path
 
@@ -291,10 +292,8 @@ def _has(made: Any, commit: str) -> bool:
 
 
 def _words(error: Exception) -> str:
-    """What went wrong: of a command its exit code and the last line that it printed."""
-    printed = [getattr(error, name, "") or "" for name in ("stderr", "stdout")]
-    lines = [line.strip() for text in printed for line in text.splitlines()[-1:] if line.strip()]
+    """What went wrong: of a command its exit code, and what it printed on that."""
     code = getattr(error, "retcode", None)
     if code is None:
         return str(error)
-    return f"exit code {code}: {lines[0]}" if lines else f"exit code {code}, and nothing was printed"
+    return why(f"exit code {code}", *(getattr(error, name, "") or "" for name in ("stderr", "stdout")))

@@ -6,13 +6,14 @@ one that was not used for the longest time. It is locked for as long as the side
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import os
 import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from regress.files import lock
 
 
 class Lock:
@@ -23,17 +24,13 @@ class Lock:
         self._file = os.open(place, os.O_RDWR | os.O_CREAT, 0o644)
         weakref.finalize(self, os.close, self._file)
 
-    def taken(self, kind: int) -> bool:
-        """Whether the lock is free."""
-        try:
-            fcntl.flock(self._file, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+    def taken(self, *, shared: bool) -> bool:
+        """Whether the lock was free, and is this one's now."""
+        return lock(self._file, shared=shared, wait=False)
 
     def share(self) -> None:
         """Let others have it too who change nothing."""
-        fcntl.flock(self._file, fcntl.LOCK_SH)
+        lock(self._file, shared=True)
         os.utime(self._file)
 
 
@@ -46,16 +43,16 @@ def take(copy: Callable[[int], Any], has: Callable[[Any], bool]) -> tuple[int, L
         if not place.exists():
             break
         ages.append((place.stat().st_mtime, number))
-        lock = Lock(place)
-        if lock.taken(fcntl.LOCK_SH) and has(made):
-            return number, lock
+        held = Lock(place)
+        if held.taken(shared=True) and has(made):
+            return number, held
     for number in (*(number for _, number in sorted(ages)), len(ages)):
-        lock = Lock(_place(copy(number)))
-        if lock.taken(fcntl.LOCK_EX):
-            return number, lock
+        held = Lock(_place(copy(number)))
+        if held.taken(shared=False):
+            return number, held
     return take(copy, has)  # another process was faster with the new one
 
 
 def _place(made: Any) -> Path:
-    """The lock of one of asv's environments: beside its folder, which asv removes and makes anew."""
+    """The lock of one of asv's environments: beside its folder, which asv removes and makes again."""
     return Path(f"{made._path}.lock")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -11,6 +10,9 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from regress.files import lock
+from regress.run.gpus import architectures
 
 BUILD_VARIABLES = (
     *("CC", "CXX", "CPPFLAGS", "CFLAGS", "CXXFLAGS", "LDFLAGS", "CMAKE_ARGS", "CMAKE_BUILD_TYPE"),
@@ -22,15 +24,16 @@ LOCK = ".lock"
 
 
 def key_of(inputs: Mapping[str, str], *more: str) -> str:
-    """The key of a build: its input files with the ids of their content, whatever else decides what comes out, and the
-    compilers' variables."""
+    """The key of a build: its input files with the ids of their content, whatever else decides what comes out, the compilers'
+    variables, and the architecture of the GPUs that are there: where nobody names one, a build is for these."""
     around = [f"{name}={os.environ[name]}" for name in BUILD_VARIABLES if name in os.environ]
+    around.append(architectures())
     parts = [f"{name} {inputs[name]}" for name in sorted(inputs)]
     return hashlib.sha256("\0".join([*parts, "", *more, "", *around]).encode(errors="surrogateescape")).hexdigest()
 
 
 @dataclass(frozen=True)
-class Kept:
+class BuildStore:
     """Folders below `root`, by key, of at most `limit_bytes` together."""
 
     root: Path
@@ -39,7 +42,7 @@ class Kept:
     @contextlib.contextmanager
     def used(self, key: str) -> Iterator[Path | None]:
         """The folder of the key, or None; it stays for as long as the block runs."""
-        with self._locked(fcntl.LOCK_SH):
+        with self._locked(shared=True):
             folder = self.root / key
             there = folder.is_dir()
             if there:
@@ -54,7 +57,7 @@ class Kept:
         fresh = Path(tempfile.mkdtemp(dir=self.root, prefix="."))
         try:
             fill(fresh)
-            with self._locked(fcntl.LOCK_EX):
+            with self._locked(shared=False):
                 shutil.rmtree(self.root / key, ignore_errors=True)
                 fresh.rename(self.root / key)
                 os.utime(self.root / key)
@@ -73,8 +76,8 @@ class Kept:
                 total += size
 
     @contextlib.contextmanager
-    def _locked(self, kind: int) -> Iterator[None]:
+    def _locked(self, *, shared: bool) -> Iterator[None]:
         self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / LOCK).open("a") as lock:
-            fcntl.flock(lock, kind)
+        with (self.root / LOCK).open("a") as file:
+            lock(file.fileno(), shared=shared)
             yield

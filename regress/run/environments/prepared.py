@@ -13,7 +13,7 @@ from regress.run.environments.copies import Lock
 
 
 @dataclass(frozen=True)
-class Site:
+class BuildSite:
     """Where sides are made ready: whose configuration and repository, the folder for what is kept, and who is told of it."""
 
     config: Config

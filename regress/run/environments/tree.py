@@ -5,7 +5,6 @@ Its own packages go first on the path, under an interpreter that has what the pr
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -16,12 +15,13 @@ from pathlib import Path
 
 from regress.config import Config, own_paths
 from regress.errors import BuildFailed, NothingMeasured, RegressError, quoted
+from regress.files import lock
 from regress.model import DEFAULT_ENVIRONMENT, EXISTING, Environment, Side
 from regress.run.environments import wheels
-from regress.run.environments.kept import Kept, key_of
-from regress.run.environments.prepared import Identity, Prepared, Site
+from regress.run.environments.kept import BuildStore, key_of
+from regress.run.environments.prepared import BuildSite, Identity, Prepared
 from regress.run.plan import covers
-from regress.run.shell import shell
+from regress.run.shell import shell, why
 
 EXTENSIONS = (".so", ".pyd")
 COMPILED = (
@@ -47,14 +47,14 @@ ASIDE = ("docs", "doc", "tests", "test", "examples")
 LAYOUTS = ("src", "lib", "python")
 BUILT = "regress-built"
 """The mark of a build: its key, and seconds once it is finished. It lies in the worktree's own git folder: it goes when the
-worktree is made anew, and neither the build nor `git status` sees it."""
+worktree is made again, and neither the build nor `git status` sees it."""
 
 
-def prepare(side: Side, environment: Environment, site: Site, identity: Identity | None = None) -> Prepared:
+def prepare(side: Side, environment: Environment, site: BuildSite, identity: Identity | None = None) -> Prepared:
     """Check the side's code out and build it, or unpack its wheel, if that was not done before, and find what to import.
 
     `identity` is how asv records the environment, where it has one. Raises BuildFailed (head) or NothingMeasured (base) when
-    the build fails, NothingMeasured where there is no interpreter or wheel.
+    the build fails, NothingMeasured if there is no interpreter or wheel.
     """
     config, repository = site.config, site.repository
     python = _interpreter(config, environment)
@@ -90,7 +90,7 @@ def prepare(side: Side, environment: Environment, site: Site, identity: Identity
     return Prepared(side, tree, python, roots, variables, build_s, environment, beside, named_in, identity, told)
 
 
-def built_here(side: Side, site: Site) -> bool:
+def built_here(side: Side, site: BuildSite) -> bool:
     """Whether the working tree is the side's commit, with compiled files that nothing else would bring: no build is set, and
     what they are compiled from is not newer than they are."""
     settings, repository = site.config.settings, site.repository
@@ -144,12 +144,12 @@ def matters(tree: Path, name: str, config: Config) -> bool:
 def _lacking_words(names: Sequence[str]) -> str:
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     what = f"{names[0]}{more} of the commit's files are not here (Git LFS, submodules)"
-    return f"{what}; by where they lie, nothing imports or builds them"
+    return f"{what}; judging by their location, nothing imports or builds them"
 
 
 def unbuilt(side: Prepared, failure: str) -> str:
     """The compiled file that an import failed for want of: one that the invoking checkout has and the side's tree has not, with
-    its name in the failure's message. Empty where there is none."""
+    its name in the failure's message. Empty if there is none."""
     for root, own in zip(side.checkout, side.import_roots, strict=False):
         for ending in EXTENSIONS:
             for path in root.rglob(f"*{ending}"):
@@ -206,8 +206,8 @@ def _variables(roots: tuple[Path, ...], cache: Path) -> dict[str, str]:
         if os.pathsep in str(root):
             raise RegressError(
                 f"the code cannot be imported from {root}",
-                why=f"Python takes the {os.pathsep!r} in it for the end of a folder's name, as it does in PYTHONPATH",
-                fix="name the folder without it; or, where it is the cache's, set REGRESS_CACHE_DIR",
+                why=f"Python takes the {os.pathsep!r} in it for a separator, as in PYTHONPATH",
+                fix="rename the folder without it; for the cache, set REGRESS_CACHE_DIR",
             )
     inherited = os.environ.get("PYTHONPATH", "")
     paths = [str(root) for root in roots] + [os.path.abspath(path) for path in inherited.split(os.pathsep) if path]
@@ -238,17 +238,17 @@ def with_bytecode(variables: Mapping[str, str], cache: Path) -> dict[str, str]:
     return compiled
 
 
-def _build(side: Side, tree: Path, python: str, environment: Environment, site: Site) -> float:
+def _build(side: Side, tree: Path, python: str, environment: Environment, site: BuildSite) -> float:
     """Have the tree built: as it was left, from what is kept of an equal build, or by the build commands. Returns seconds."""
     settings, cache = site.config.settings, site.cache / "builds"
     if not settings.build:
         return 0.0
     mark, log = site.repository.own_folder(tree) / BUILT, cache / f"{side.commit.sha}.log"
     key = _key(side, python, environment, site)
-    kept = Kept(cache / "kept", settings.build_cache_bytes)
+    kept = BuildStore(cache / "kept", settings.build_cache_bytes)
     cache.mkdir(parents=True, exist_ok=True)
-    with (cache / f"{side.commit.sha}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # one process builds, another that wants the same tree waits
+    with (cache / f"{side.commit.sha}.lock").open("w") as file:
+        lock(file.fileno())  # one process builds, another that wants the same tree waits
         done = mark.read_text().split() if mark.exists() else []
         if len(done) == 2 and done[0] == key:
             return float(done[1])
@@ -272,14 +272,14 @@ def _build(side: Side, tree: Path, python: str, environment: Environment, site: 
         return seconds
 
 
-def _fits(folder: Path, side: Side, site: Site) -> bool:
+def _fits(folder: Path, side: Side, site: BuildSite) -> bool:
     """Whether no file of the commit is among those of the build: where only some files are its inputs, another commit may have
     had it made."""
     files = site.repository.contents(side.commit.sha)
     return not any(str(path.relative_to(folder)) in files for path in folder.rglob("*"))
 
 
-def _key(side: Side, python: str, environment: Environment, site: Site) -> str:
+def _key(side: Side, python: str, environment: Environment, site: BuildSite) -> str:
     settings = site.config.settings
     files = site.repository.contents(side.commit.sha)
     wanted = settings.build_inputs
@@ -310,9 +310,14 @@ def _run_build(
         start = out.tell()
         problem = shell(command, tree, variables, out, timeout_s)
     if problem:
-        printed = log.read_bytes()[start:].decode(errors="replace").strip().splitlines()
+        printed = log.read_bytes()[start:].decode(errors="replace")
         raise (NothingMeasured if side.name == "base" else BuildFailed)(
             f"{side.name} {side.label} does not build: {command}",
-            why=f"{problem}: {printed[-1]}" if printed else f"{problem}, and nothing was printed",
-            fix=f"{quoted('cd', tree)} && {command}    # log: {log}",
+            why=why(problem, printed),
+            fix=f"{quoted('cd', tree)} && {_by_hand(command, python)}    # log: {log}",
         )
+
+
+def _by_hand(command: str, python: str) -> str:
+    """The command as it does the same in the user's shell."""
+    return f"export PYTHON={quoted(python)} && {command}" if "$PYTHON" in command else command

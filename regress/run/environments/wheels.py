@@ -26,7 +26,7 @@ SCHEMES = ("purelib", "platlib")
 def unpacked(environment: Environment, root: Path, python: str, cache: Path, note: Callable[[str], None]) -> Path:
     """The folder with the content of the environment's wheel. `root` is the folder of the configuration.
 
-    Raises NothingMeasured where there is no such wheel, or it cannot be fetched or read.
+    Raises NothingMeasured if there is no such wheel, or it cannot be fetched or read.
     """
     wheel = _fetched(environment, root, python, cache, note) if environment.fetch else _found(environment, root)
     folder = cache / hashlib.sha256(wheel.read_bytes()).hexdigest()[:16]

@@ -98,12 +98,12 @@ def test_swapping_the_sides_mirrors_the_verdict() -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (("nothing.json",), "nothing.json is no export of GPUProfiler"),
-        (("old-1.json", "--against", "old.js"), "old.js is no export of GPUProfiler"),
-        ((".",), ". is no export of GPUProfiler"),
+        (("nothing.json",), "nothing.json is not an export of GPUProfiler"),
+        (("old-1.json", "--against", "old.js"), "old.js is not an export of GPUProfiler"),
+        ((".",), ". is not an export of GPUProfiler"),
         (("old-1.json", "old-2.json"), "2 exports and nothing to compare them with"),
         (("broken.json",), "broken.json is not an export of GPUProfiler"),
-        (("old-1.json", "--record", "HEAD", "--against", "old-2.json"), "--record goes without --against"),
+        (("old-1.json", "--record", "HEAD", "--against", "old-2.json"), "--record and --against cannot be combined"),
     ],
 )
 def test_what_cannot_be_shown_says_why(words: tuple[str, ...], what: str) -> None:

@@ -89,7 +89,7 @@ def test_a_whole_program() -> None:
     assert "gemm 2 140 us 93.3 % 4.00 us <4 x 2 x 1, 128 x 1 x 1>" in lines
     assert "Memcpy HtoD (Pinned -> Device) 1 40.0 us 26.7 % 0 s 1.00 MiB, 26.2 GB/s" in lines
     assert "bottleneck gemm, 93.3 % of the program" in lines
-    assert any(line.startswith("unknown a recording of Nsight Systems does not tell") for line in lines)
+    assert any(line.startswith("unknown a recording of Nsight Systems does not show") for line in lines)
     assert any(line.startswith("note no NVTX ranges in it") for line in lines)
 
 
@@ -165,18 +165,18 @@ def broken() -> None:
 @pytest.mark.parametrize(
     ("name", "what", "fix"),
     [
-        ("text.csv", "text.csv is no export that is known here", "the CSV of `nsys stats`"),
+        ("text.csv", "text.csv is not a known export", "the CSV of `nsys stats`"),
         ("cut.csv", "cut.csv, line 4: ", "profile again"),
         ("cut-sums.csv", "cut-sums.csv, line 3: ", "nsys stats --report"),
         ("words.csv", "words.csv, line 2: could not convert string to float: 'many'", "nsys stats --report"),
-        ("empty.sqlite", "empty.sqlite is no export that is known here", "a SQLite export"),
+        ("empty.sqlite", "empty.sqlite is not a known export", "a SQLite export"),
         ("cut.sqlite", "cut.sqlite cannot be read", "nsys export"),
-        ("other.sqlite", "other.sqlite is no export of Nsight Systems", "nsys profile"),
+        ("other.sqlite", "other.sqlite is not an export of Nsight Systems", "nsys profile"),
         ("odd.sqlite", "odd.sqlite cannot be read", "nsys export"),
         ("run.nsys-rep", "is a report of Nsight Systems", "nsys export --type sqlite -o run.sqlite run.nsys-rep"),
         ("run.ncu-rep", "is a report of Nsight Compute", "ncu --import run.ncu-rep --csv --page raw > run.csv"),
         ("denied.txt", "(ERR_NVGPUCTRPERM)", "as root"),
-        ("none.sqlite", "none.sqlite cannot be read", "name a file that is there"),
+        ("none.sqlite", "none.sqlite cannot be read", "name an existing file"),
     ],
 )
 def test_what_cannot_be_read_is_answered_with_a_message(name: str, what: str, fix: str) -> None:
@@ -200,7 +200,7 @@ def test_only_exports_of_our_own_are_judged_and_recorded(words: tuple[str, ...],
     two_calls(Path("calls.sqlite"))
     done = invoke("calls.sqlite", *words)
     assert done.exit_code == 2
-    assert f"{what}, and calls.sqlite is no export of GPUProfiler" in done.stderr
+    assert f"{what}, and calls.sqlite is not an export of GPUProfiler" in done.stderr
 
 
 def test_a_large_one_is_said_to_be_read(monkeypatch: pytest.MonkeyPatch) -> None:

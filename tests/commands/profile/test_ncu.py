@@ -21,7 +21,8 @@ from regress.commands.demo import create
 from regress.commands.profile.case import FOLDER
 from regress.report.json import schema
 from regress.session import Request, Session
-from regress.traces import ncu_run
+from regress.session.devices import Devices
+from regress.traces import ncu
 from tests.conftest import closed, with_this_checkout
 from tests.traces import fake_ncu
 
@@ -54,7 +55,7 @@ def _here(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if there were one: what runs is scripted."""
-    monkeypatch.setattr(Session, "require_gpu", lambda self, what: None)
+    monkeypatch.setattr(Devices, "require_gpu", lambda self, what: None)
 
 
 def invoke(*words: str) -> Result:
@@ -144,7 +145,7 @@ def test_several_cases_are_a_row_each_and_what_fails_stands_below() -> None:
     assert "! own.cudatime_fails" in shown
     assert "not today" in " ".join(shown)
     assert "/ own.Skips.cudatime_skips" in shown
-    assert "its process has ended with code -11 under ncu" in shown
+    assert "its process ended with code -11 under ncu" in shown
 
 
 @pytest.mark.usefixtures("gpu")
@@ -173,7 +174,7 @@ def test_why_nothing_was_measured(monkeypatch: pytest.MonkeyPatch, wrong: str, w
 @pytest.mark.usefixtures("gpu")
 def test_without_the_tool(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr(ncu_run.find, "__defaults__", ((),))
+    monkeypatch.setattr(ncu.find, "__defaults__", ((),))
     done = invoke(CASE)
     assert done.exit_code == 5
     assert "error: Nsight Compute is not installed here" in done.stderr
@@ -211,7 +212,7 @@ def test_a_machine_without_a_gpu() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((CASE, "--against", CASE), "--ncu goes without --against"),
+        ((CASE, "--against", CASE), "--ncu cannot be combined with --against"),
         (("README.md",), "--ncu measures a case, and README.md is a file"),
     ],
 )
@@ -223,8 +224,8 @@ def test_what_it_is_not_for(words: tuple[str, ...], said: str) -> None:
 def test_an_interrupt_keeps_what_the_tool_had_written(demo: Path) -> None:
     program = """
         from regress.cli import main
-        from regress.session import Session
-        Session.require_gpu = lambda self, what: None
+        from regress.session.devices import Devices
+        Devices.require_gpu = lambda self, what: None
         main()
     """
     kept = Session(Request(demo)).cache / FOLDER

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from regress.commands.report import report
-from regress.pages import Site
+from regress.pages import PageSite
 from regress.report.html import write_folder
 from regress.report.progress import Progress
 from regress.session import Request
@@ -35,7 +35,7 @@ def until(page: Page, holds: str) -> None:
     raise AssertionError(f"{holds} did not come true")
 
 
-def site_of(folder: Path, since: str | None = None) -> Site:
+def site_of(folder: Path, since: str | None = None) -> PageSite:
     return report(Request(folder), QUIET, since, COMMANDS)[0]
 
 

@@ -105,7 +105,7 @@ def test_data_that_is_gone_says_what_to_do(pages: Path, tmp_path: Path, chromium
     page.goto(f"{(tmp_path / 'index.html').as_uri()}{CHANGES}")
     page.locator(".told summary").first.click()
     page.wait_for_selector(".told details p")
-    assert "is not there. Where the report was made anew" in page.inner_text(".told details p")
+    assert "is not there. If the report was written again" in page.inner_text(".told details p")
     page.close()
 
 

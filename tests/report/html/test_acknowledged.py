@@ -13,7 +13,7 @@ import pytest
 from regress.acks import added
 from regress.cli import regress as program
 from regress.model import Acknowledgement
-from regress.pages import Site
+from regress.pages import PageSite
 from regress.report.html import write_folder
 
 from . import history as made
@@ -35,7 +35,7 @@ def events(page: Page) -> list[str]:
     return [" ".join(each.split()) for each in page.locator(".event").all_inner_texts()]
 
 
-def with_entries(history: Path, folder: Path, *entries: Acknowledgement) -> Site:
+def with_entries(history: Path, folder: Path, *entries: Acknowledgement) -> PageSite:
     """The report of a copy of the repository in which these are acknowledged."""
     if not folder.exists():
         shutil.copytree(history, folder)

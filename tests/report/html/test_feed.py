@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from regress.pages import Index
+from regress.pages import PageIndex
 from regress.report.html import write_folder
 from regress.report.html.badge import badge
 from regress.report.html.feed import ATOM, feed
@@ -32,7 +32,7 @@ def ids(text: str) -> list[str]:
     return [each["id"] for each in entries(text)]
 
 
-def words(index: Index) -> str:
+def words(index: PageIndex) -> str:
     return ElementTree.fromstring(badge(index)).findtext("{http://www.w3.org/2000/svg}text") or ""
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from regress.errors import RegressError
-from regress.pages import Site
+from regress.pages import PageSite
 from regress.report.html import folder as folder_module
 from regress.report.html import sharing, write_file, write_folder
 from regress.report.html.page import HERE, SCRIPTS, page
@@ -30,7 +30,7 @@ UPLOT = "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f"
 
 
 @pytest.fixture(scope="module")
-def site(history: Path) -> Site:
+def site(history: Path) -> PageSite:
     return site_of(history)
 
 
@@ -44,7 +44,7 @@ def data_of(script: str) -> Any:
     return json.loads(re.fullmatch(r"regress\.take\(\.\.\.(.*)\);\n", script, re.DOTALL)[1])  # type: ignore[index]
 
 
-def test_what_has_not_changed_is_not_written(site: Site, tmp_path: Path) -> None:
+def test_what_has_not_changed_is_not_written(site: PageSite, tmp_path: Path) -> None:
     folder = tmp_path / "report"
     first = write_folder(site, folder, QUIET)
     assert (first.benchmarks, first.made, first.changed) == (9, 9, 9)
@@ -60,7 +60,7 @@ def test_what_has_not_changed_is_not_written(site: Site, tmp_path: Path) -> None
     }
 
 
-def test_files_that_are_new_and_say_what_they_said_are_read_once(site: Site, tmp_path: Path) -> None:
+def test_files_that_are_new_and_say_what_they_said_are_read_once(site: PageSite, tmp_path: Path) -> None:
     def never() -> Any:
         raise AssertionError("it is known")
 
@@ -71,7 +71,7 @@ def test_files_that_are_new_and_say_what_they_said_are_read_once(site: Site, tmp
     assert write_folder(replace(site, leaves=known), tmp_path / "report", QUIET).made == 0
 
 
-def test_a_benchmark_that_is_gone_leaves_no_file(site: Site, tmp_path: Path) -> None:
+def test_a_benchmark_that_is_gone_leaves_no_file(site: PageSite, tmp_path: Path) -> None:
     folder = tmp_path / "report"
     write_folder(site, folder, QUIET)
     second = write_folder(replace(site, leaves=site.leaves[1:]), folder, QUIET)
@@ -79,7 +79,7 @@ def test_a_benchmark_that_is_gone_leaves_no_file(site: Site, tmp_path: Path) -> 
     assert {path.name for path in (folder / "data" / "b").iterdir()} == {leaf.file for leaf in site.leaves[1:]}
 
 
-def test_a_shard_that_was_lost_is_made_again(site: Site, tmp_path: Path) -> None:
+def test_a_shard_that_was_lost_is_made_again(site: PageSite, tmp_path: Path) -> None:
     folder = tmp_path / "report"
     write_folder(site, folder, QUIET)
     (folder / "data" / "b" / site.leaves[0].file).unlink()
@@ -88,7 +88,7 @@ def test_a_shard_that_was_lost_is_made_again(site: Site, tmp_path: Path) -> None
     assert write_folder(site, folder, QUIET).made == 9
 
 
-def test_a_folder_that_is_not_ours_is_left_alone(site: Site, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_ours_is_left_alone(site: PageSite, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(RegressError) as refused:
         write_folder(site, tmp_path, QUIET)
@@ -99,14 +99,14 @@ def test_a_folder_that_is_not_ours_is_left_alone(site: Site, tmp_path: Path) -> 
         write_folder(site, tmp_path / "thesis.tex", QUIET)
 
 
-def test_a_place_that_cannot_be_written_says_so(site: Site, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_says_so(site: PageSite, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RegressError) as refused:
         write_file(site, tmp_path / "file" / "report.html", QUIET)
     assert refused.value.what.startswith("cannot write")
 
 
-def test_an_interrupted_report_is_the_old_one(site: Site, tmp_path: Path) -> None:
+def test_an_interrupted_report_is_the_old_one(site: PageSite, tmp_path: Path) -> None:
     folder = tmp_path / "report"
     write_folder(site, folder, QUIET)
     before = files(folder)
@@ -122,7 +122,7 @@ def test_an_interrupted_report_is_the_old_one(site: Site, tmp_path: Path) -> Non
 
 
 def test_a_first_report_that_was_interrupted_goes_on_from_there(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: PageSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sharing, "helpers", lambda items, item_s: 0)  # others would have made more on a slow machine
 
@@ -136,7 +136,7 @@ def test_a_first_report_that_was_interrupted_goes_on_from_there(
 
 
 def test_a_report_that_was_killed_goes_on_from_there(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: PageSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(folder_module, "SAVE_S", 0.0)
     monkeypatch.setattr(sharing, "helpers", lambda items, item_s: 0)
@@ -154,7 +154,7 @@ def test_a_report_that_was_killed_goes_on_from_there(
     assert write_folder(site, tmp_path / "report", QUIET).made == 4
 
 
-def test_the_index_is_small_and_says_everything_but_values(site: Site, tmp_path: Path) -> None:
+def test_the_index_is_small_and_says_everything_but_values(site: PageSite, tmp_path: Path) -> None:
     written = write_folder(site, tmp_path / "report", QUIET)
     index = data_of((tmp_path / "report" / "data" / "index.js").read_text())[2]
     assert index["project"] == "tensors"

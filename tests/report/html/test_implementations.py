@@ -179,4 +179,4 @@ def test_nothing_stands_in_the_way_of_a_reader(show: Visit, theme: str, width: i
     )
     assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found] == []
     label = page.locator(".sides-plot").first.get_attribute("aria-label") or ""
-    assert label.endswith("torch from 4096; the same as a table stands below")
+    assert label.endswith("torch from 4096; the same data is in a table below")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from regress.commands.profile.exports import profile
+from regress.commands.profile.exports import profile_exports
 from regress.profiles import read
 from regress.report.html import write_profile
 from regress.report.html.page import HERE, PROFILE_SCRIPTS
@@ -41,8 +41,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("profile")
     old = [str(export(made / f"old-{seed}.json", seed)) for seed in range(4)]
     new = [str(export(made / f"new-{seed}.json", seed + 10, slower=1.2)) for seed in range(4)]
-    write_profile(profile(Request(made), old[:1], ()), made / "one.html")
-    write_profile(profile(Request(made), new, old), made / "both.html")
+    write_profile(profile_exports(Request(made), old[:1], ()), made / "one.html")
+    write_profile(profile_exports(Request(made), new, old), made / "both.html")
     return made
 
 
@@ -88,7 +88,7 @@ def test_the_first_screen_says_what_takes_the_time_and_what_binds_it(one: Callab
 def test_every_part_is_there(one: Callable[..., Page]) -> None:
     page = one()
     assert sections(page) == [
-        "What holds it back",
+        "Bottlenecks",
         "Share of time",
         "Mean time and calls",
         "Where the span goes",
@@ -206,7 +206,7 @@ def test_a_broken_export_is_answered_with_a_message(one: Callable[..., Page], fo
     page = one()
     operation = asdict(read(folder / "old-0.json").operations[0])
     wrong = {
-        "{": "it is no JSON",
+        "{": "it is not JSON",
         "[]": "it is no object",
         "{}": 'its "schema" is null',
         '{"schema": "regress.profile/9"}': "it is of another version, regress.profile/9",

@@ -40,18 +40,18 @@ def test_what_changed_in_no_known_direction_has_a_tone_of_its_own(visit: Visit, 
     [
         (
             {"x.time_f": [1e-3], "x.time_g": [2e-3]},
-            "Nothing can be told yet: it takes at least 3 more commits with results.",
+            "Nothing can be judged yet: it takes at least 3 more commits with results.",
         ),
         ({"x.time_f": noisy((4, 1e-3))}, "Nothing is worse than before."),
         (
             {"x.time_f": noisy((4, 1e-3)), "x.time_g": [None, None, 1e-3, 1e-3]},
-            "Nothing is known to be worse; 1 of 2 cases cannot be told yet: it takes at least 2 more commits with results.",
+            "Nothing is known to be worse; 1 of 2 cases cannot be judged yet: it takes at least 2 more commits with results.",
         ),
         (
             {"x.time_f": noisy((8, 1e-3)), "x.time_g": noisy((8, 1e-3), noise=0.3)},
             "Nothing is known to be worse; 1 of 2 cases is undecided.",
         ),
-        ({"x.time_g": noisy((8, 1e-3), noise=0.3)}, "Nothing can be told: all that is measured is undecided."),
+        ({"x.time_g": noisy((8, 1e-3), noise=0.3)}, "Nothing can be judged: every measured case is undecided."),
         ({"x.time_f": [float("nan")] * 4}, "Nothing gives a number."),
         (
             {"x.time_f": noisy((8, 1e-3)), "x.time_g": noisy((8, 1e-3), (1, 1.3e-3))[1:]},
@@ -98,7 +98,7 @@ def test_comparing_shows_what_was_measured(visit: Visit, tmp_path: Path) -> None
         ["277 us", "275 us", "▼ -0.7 %", "unchanged"],
     ]
     title = page.locator(".tag", has_text="undecided").last.get_attribute("title") or ""
-    assert title.endswith("was measured +260 % off the level around it")
+    assert title.endswith("was measured +260 % off its level")
     assert "Geometric mean: -0.7 % over 1 time" in page.inner_text(".lede >> nth=1")
 
 

@@ -38,8 +38,8 @@ def rows(page: Page) -> list[str]:
 
 def test_the_first_screen_says_what_is_worse_since_when_by_whom_and_how_sure(visit: Visit) -> None:
     page = visit()
-    assert page.inner_text("h1") == "Two benchmarks are worse than before. One case gives no number any more."
-    stopped = page.locator("h2:has-text('No number any more') + p").inner_text()
+    assert page.inner_text("h1") == "Two benchmarks are worse than before. One case stopped giving numbers."
+    stopped = page.locator("h2:has-text('Stopped giving numbers') + p").inner_text()
     assert re.fullmatch(
         r"ops\.cudatime_oom ✕ failed oom since \w+ change 2\d \(\w+ gave one\)\. out of memory .*", stopped
     )
@@ -63,7 +63,7 @@ def test_the_first_screen_says_what_is_worse_since_when_by_whom_and_how_sure(vis
 
 def test_what_is_new_stands_first_tentative_or_not(visit: Visit) -> None:
     page = visit()
-    assert texts(page.locator("h2"))[:3] == ["New since the night before", "No number any more", "Open regressions"]
+    assert texts(page.locator("h2"))[:3] == ["New since the night before", "Stopped giving numbers", "Open regressions"]
     (event,) = texts(page.locator(".events").first.locator(".event"))
     assert event.startswith("ops.cudatime_last gpu time · on 3 of 3 machines △ tentative")
 
@@ -151,7 +151,7 @@ def point(page: Page, at: int) -> tuple[float, float]:
 
 
 def test_the_chart_tells_what_the_pointer_is_at(visit: Visit) -> None:
-    page = visit(benchmark(made.NORM, "at=h100|GPU-h100|worktree-py3.12"))
+    page = visit(benchmark(made.NORM, "at=h100|H100%2080GB|worktree-py3.12"))
     chart(page)
     page.mouse.move(*point(page, 8))
     told = " ".join(page.inner_text(".hover").split())
@@ -174,7 +174,7 @@ def test_change_points_stand_in_a_table_too(visit: Visit) -> None:
 
 
 def test_a_click_pins_a_second_one_compares_and_the_link_says_so(visit: Visit) -> None:
-    page = visit(benchmark(made.SOFTMAX, "at=h100|GPU-h100|worktree-py3.12"))
+    page = visit(benchmark(made.SOFTMAX, "at=h100|H100%2080GB|worktree-py3.12"))
     chart(page)
     page.mouse.click(*point(page, 10))
     page.wait_for_selector(".pinned")
@@ -255,7 +255,7 @@ def test_several_machines_in_one_chart(visit: Visit) -> None:
 
 
 def test_a_change_of_driver_is_a_tick(visit: Visit) -> None:
-    page = visit(benchmark(made.ADD, "at=h100|GPU-h100|worktree-py3.12"))
+    page = visit(benchmark(made.ADD, "at=h100|H100%2080GB|worktree-py3.12"))
     chart(page)
     assert page.evaluate("regress.live.chart.frame.lines[0].line.ticks") == [[10, "driver 570 → 580"]]
     assert len(page.evaluate("regress.live.chart.frame.lines[0].line.levels")) == 2
@@ -421,7 +421,7 @@ def test_what_is_new_since_the_last_visit(visit: Visit) -> None:
     page = visit()
     assert "your last visit" not in page.inner_text(".lede")
     remembered = page.evaluate("localStorage.getItem('regress seen tensors')")
-    assert remembered.count("\n") == 3, "three changes, and a case that gives no number any more"
+    assert remembered.count("\n") == 3, "three changes, and a case that stopped giving numbers"
     page.evaluate("text => localStorage.setItem('regress seen tensors', text)", remembered.split("\n")[0])
     page.reload()
     page.wait_for_selector("main[data-page]")
@@ -432,7 +432,7 @@ def test_what_is_new_since_the_last_visit(visit: Visit) -> None:
     assert last.startswith("ops.cudatime_last")
     page.reload()
     page.wait_for_selector("main[data-page]")
-    assert texts(page.locator("h2"))[:3] == ["No number any more", "Open regressions", "To be measured again"]
+    assert texts(page.locator("h2"))[:3] == ["Stopped giving numbers", "Open regressions", "Measure again"]
 
 
 def test_counts_are_the_same_on_every_page(visit: Visit) -> None:
@@ -464,7 +464,7 @@ def test_a_change_is_opened_on_the_page_of_its_benchmark(visit: Visit) -> None:
     buttons = [each.inner_text() for each in card.locator(".actions button").all()]
     assert buttons == ["bisect", "explain", "check", "ack"]
     assert "to be run on " in (card.locator(".actions button").nth(1).get_attribute("title") or "")
-    page = visit(benchmark(made.NORM, "at=h100|GPU-h100|worktree-py3.12"))
+    page = visit(benchmark(made.NORM, "at=h100|H100%2080GB|worktree-py3.12"))
     assert page.locator("#change").count() == 0
     chart(page)
     page.mouse.click(*point(page, 8))

@@ -110,7 +110,7 @@
       try {
         holder.append(...body(await account()).flat(Infinity).filter(Boolean));
       } catch (error) {
-        holder.append(h("p", {class: "soft"}, `${error.message}. Where the report was made anew since this page was opened: reload it.`));
+        holder.append(h("p", {class: "soft"}, `${error.message}. If the report was written again since you opened this page, reload it.`));
       }
     });
     return details;
@@ -147,7 +147,7 @@
       h(
         "section",
         {class: "accounts"},
-        h("h2", null, "What differences come from"),
+        h("h2", null, "Where differences come from"),
         found.map(each =>
           h(
             "div",

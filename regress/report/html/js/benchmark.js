@@ -94,7 +94,7 @@
       const plot = h("div", {
         class: "plot",
         role: "img",
-        "aria-label": `${R.metric(now.metric)} of ${shard.name} over commits; the same as a table stands below`,
+        "aria-label": `${R.metric(now.metric)} of ${shard.name} over commits; the same data is in a table below`,
       });
       const toggle = (key, value, words) =>
         h(

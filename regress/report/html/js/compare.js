@@ -26,7 +26,7 @@
     const [low, high] = from < to ? [from, to] : [to, from],
       letter = low === high ? "u" : (row.levels[high].against[low] ?? "x");
     const verdict = WORDS[from > to ? (BACK[letter] ?? letter) : letter];
-    if (verdict === "incomparable") return {row, verdict, base, head, ratio: null, why: "measured in another way in between"};
+    if (verdict === "incomparable") return {row, verdict, base, head, ratio: null, why: "measured differently in between"};
     const ratio = base.value > 0 ? head.value / base.value : null,
       why = doubt(row, from, to, base, head, ratio, verdict);
     // That nothing moved can be told only where a move could be.
@@ -43,7 +43,7 @@
     ].filter(([end]) => row.off.includes(end.at));
     if (off.length)
       return off
-        .map(([end, level]) => `${R.commitName(end.at)} was measured ${text.change(end.value / row.levels[level].value)} off the level around it`)
+        .map(([end, level]) => `${R.commitName(end.at)} was measured ${text.change(end.value / row.levels[level].value)} off its level`)
         .join("; ");
     const up = row.levels[to].value > row.levels[from].value;
     return ratio !== null && verdict !== "unchanged" && ratio > 1 !== up ? "the levels moved, and these two values did not" : null;
@@ -155,7 +155,7 @@
       const table = R.table({
         rows: wanted,
         name: `compare-${base.value}-${head.value}`,
-        caption: "Benchmarks that are not unchanged",
+        caption: "Changed benchmarks",
         sort: R.get("sort") || "verdict",
         link: each => R.rowLink(each.row),
         onsort: sort => {
@@ -260,7 +260,7 @@
       );
     };
     const keep = event => {
-      // The search box is made anew with the table; the reader goes on typing in it.
+      // The search box is made again with the table; the reader goes on typing in it.
       if (event.target.id === "search") {
         const at = event.target.selectionStart;
         queueMicrotask(() => {

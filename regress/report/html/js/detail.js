@@ -1,4 +1,4 @@
-// What stands behind a chart: its change points and values as tables, and ticks where a case is measured otherwise.
+// What stands behind a chart: its change points and values as tables, and ticks where a case is measured differently.
 (R => {
   const {h, text} = R;
   const {label} = R.choice;
@@ -177,7 +177,7 @@
     return details;
   };
 
-  // The lines, with a tick where a change stands at a commit since which the case is measured otherwise.
+  // The lines, with a tick where a change stands at a commit since which the case is measured differently.
   const noted = (shard, params, lines) =>
     lines.map(line => {
       const notes = R.eventsOf(shard.name, line.metric, [R.placeOf.get(line.place)])

@@ -11,7 +11,7 @@
         (now.place === "all" || R.index.places[row.place].id === now.place),
     );
     const row = rows.sort((a, b) => R.urgency(a) - R.urgency(b))[0];
-    if (!row) return h("p", {class: "lede"}, "Its history has no change that counts.");
+    if (!row) return h("p", {class: "lede"}, "Its history has no large change.");
     const event = R.index.events.find(
       each =>
         each.large &&
@@ -80,7 +80,7 @@
             item(
               "Noise",
               line.noise === null && !line.exact
-                ? h("span", {class: "soft"}, "not known of one value")
+                ? h("span", {class: "soft"}, "one value is not enough")
                 : [text.noise(line.noise), h("span", {class: "soft"}, line.exact ? " exact" : " around its level")],
             ),
             item("Counts from", text.percent(line.threshold)),
@@ -99,15 +99,18 @@
               ),
             line.read.length > 0 &&
               item(
-                "Corrected for the machine",
-                "by windows in turn with other commits",
-                h("div", {class: "soft"}, "grey points: as it was read"),
+                "Corrected for the machine or card",
+                line.cards.length > 1
+                  ? "by commits measured on several cards"
+                  : "by windows in turn with other commits",
+                h("div", {class: "soft"}, "grey points: raw values"),
               ),
           ],
       item(
         "Measured on",
         place.label,
         said && h("div", {class: "soft"}, said),
+        (place.cards.length ? place.cards : line.cards).map(each => h("div", {class: "soft"}, each)),
         h("div", {class: "soft"}, place.environment),
       ),
     );

@@ -70,7 +70,7 @@
       type: "search",
       id: "search",
       placeholder: "Search: softmax -float32",
-      "aria-label": "Search; a word with a minus must not be there",
+      "aria-label": "Search; a minus excludes a word",
       value: R.get("q"),
       autocomplete: "off",
       spellcheck: "false",

@@ -30,7 +30,7 @@
           h("dd", null, what),
         ]),
       ),
-      h("p", {class: "soft small"}, 'Search: all words have to be there, -word must not, "two words" stand together.'),
+      h("p", {class: "soft small"}, 'Search: all words must occur, -word must not, "two words" stand together.'),
       h("form", {method: "dialog"}, h("button", null, "Close")),
     );
     dialog.showModal();

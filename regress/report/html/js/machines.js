@@ -82,6 +82,7 @@
               h("b", null, row.place.machine),
             ),
             h("div", {class: "soft small"}, [row.place.gpu, row.place.environment].filter(Boolean).join(" · ")),
+            row.place.cards.map(each => h("div", {class: "soft small"}, each)),
           ],
         },
         {key: "cases", label: "Cases", num: true, value: row => row.n, cell: row => String(row.n)},
@@ -193,7 +194,7 @@
       : h(
           "p",
           {class: "soft"},
-          "None was made here. It tells how well a machine measures: ",
+          "No A/A check was made here. It shows how well a machine measures: ",
           h("code", {class: "mono"}, "regress doctor --aa"),
         );
 

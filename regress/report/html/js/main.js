@@ -40,7 +40,7 @@
       nodes = [
         h("h1", null, "This page cannot be shown"),
         h("p", null, error.message),
-        h("p", null, "Where the report was made anew since this page was opened: reload it."),
+        h("p", null, "If the report was written again since you opened this page, reload it."),
       ];
     }
     main.replaceChildren(...[nodes].flat(Infinity).filter(Boolean));

@@ -43,13 +43,13 @@
     if (cases > 0 && cases === gone) return "Nothing is measured any more.";
     if (cases === gone + failed) return "Nothing gives a number.";
     if (cases === gone + failed + undecided)
-      return young === undecided ? `Nothing can be told yet: ${takes}.` : "Nothing can be told: all that is measured is undecided.";
+      return young === undecided ? `Nothing can be judged yet: ${takes}.` : "Nothing can be judged: every measured case is undecided.";
     const some = (n, what) => n > 0 && `${n} of ${text.counted(cases, "case")} ${what}`;
     const open = [
       tentative > 0 && waiting > 0 && `${text.counted(waiting, "benchmark")} may be: measure again`,
       changed > 0 && `${changed} changed, direction not declared`,
       some(undecided - young, undecided - young === 1 ? "is undecided" : "are undecided"),
-      some(young, `cannot be told yet: ${takes}`),
+      some(young, `cannot be judged yet: ${takes}`),
     ].filter(Boolean);
     const subject = count.acknowledged ? "Nothing but what is acknowledged" : "Nothing";
     return open.length ? `${subject} is known to be worse; ${open.join("; ")}.` : `${subject} is worse than before.`;
@@ -72,7 +72,7 @@
         worse && `${number(worse)} benchmark${worse === 1 ? " is" : "s are"} worse than before.`,
         // Of those that moved at once, what is still worse.
         together && `${number(together)} moved ${shifts.length > 1 || together < shifts[0].benchmarks ? "together with others" : "at once"}${suspects.length ? `: was it the ${suspects.join(", or the ")}?` : "."}`,
-        stopped && `${number(stopped)} case${stopped === 1 ? " gives" : "s give"} no number any more.`,
+        stopped && `${number(stopped)} case${stopped === 1 ? "" : "s"} stopped giving numbers.`,
       ]
         .filter(Boolean)
         .join(" ");
@@ -149,7 +149,7 @@
         `It was made ${text.ago(old)}; what was measured since is not in it.`,
       );
     if (lost.matters) {
-      const newer = lost.newer ? `, ${lost.newer} of them newer than all that is shown` : "";
+      const newer = lost.newer ? `, ${lost.newer} of them newer than anything shown` : "";
       return h(
         "p",
         {class: "banner bad", role: "status"},
@@ -175,9 +175,9 @@
       ? [
           h("h2", null, title),
           ...stopped.slice(0, MOST).map(R.stoppedLine),
-          stopped.length > 0 && h("p", null, h("a", {href: R.link("failures")}, "What fails, and what it says")),
-          title === "To be measured again" &&
-            h("p", {class: "soft"}, "Seen in one or two results only: a stray value looks the same."),
+          stopped.length > 0 && h("p", null, h("a", {href: R.link("failures")}, "What fails, and why")),
+          title === "Measure again" &&
+            h("p", {class: "soft"}, "Seen in one or two results only; a stray value looks the same."),
           groups.length > 0 && h("div", {class: "events"}, groups.slice(0, MOST).map(R.causeCard)),
           groups.length > MOST &&
             h("p", null, h("a", {href: R.link("regressions", "", query)}, `All ${groups.length}, a row a cause`)),
@@ -221,9 +221,9 @@
           {},
           lost,
         ),
-        ...section("No number any more", [], {}, without),
+        ...section("Stopped giving numbers", [], {}, without),
         ...section("Open regressions", R.causes(older), {state: "open"}),
-        ...section("To be measured again", R.causes(again), {state: "tentative", moved: "regressed"}),
+        ...section("Measure again", R.causes(again), {state: "tentative", moved: "regressed"}),
       );
       list(places);
     };

@@ -108,7 +108,7 @@
       h(
         "p",
         {class: "lede"},
-        `${text.counted(worse.length - tentative, "regression")} ${index.left_out ? "among those listed here" : "in this history"}, ${open} of them open${tentative ? `; ${tentative} more seen in the last results only, and to be measured again` : ""}. One row is one cause: what the same commits changed in the same places, or what moved at once.`,
+        `${text.counted(worse.length - tentative, "regression")} ${index.left_out ? "among those listed here" : "in this history"}, ${open} of them open${tentative ? `; ${tentative} more to be measured again before they are sure` : ""}. One row is one cause: what the same commits changed in the same places, or what moved at once.`,
         // One file has no feed beside it.
         document.querySelector("link[rel=alternate]") && [" What is open, ", h("a", {href: "feed.xml"}, "as a feed"), "."],
       ),

@@ -25,7 +25,7 @@
   R.link = link;
   R.get = key => R.state.query.get(key) ?? "";
   R.list = key => R.get(key).split(",").filter(Boolean);
-  // Changes the hash without drawing the page anew; what is empty is left out. A browser takes its time for that, so that what
+  // Changes the hash without drawing the page again; what is empty is left out. A browser takes its time for that, so that what
   // is typed is put there `later`: when the typing pauses, or the reader goes on.
   let waiting;
   const write = () => {

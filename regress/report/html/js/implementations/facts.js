@@ -6,7 +6,7 @@
   const plain = param => param.replace(/^(['"])(.*)\1$/s, "$2");
   const tone = k => `--l${k % 8}`;
 
-  // One for each combination of what is neither the implementation nor the size, by size; none where there is no size.
+  // One for each combination of what is neither the implementation nor the size, by size; none if there is no size.
   const panelsOf = sides => {
     if (sides.size === null) return [];
     const found = new Map();

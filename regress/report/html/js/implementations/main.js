@@ -75,7 +75,7 @@
       h("div", {
         class: "plot sides-plot",
         role: "img",
-        "aria-label": `${R.metric(sides.metric)} of ${sides.names.join(", ")} over ${sides.param_names[sides.size]}${panel.title && `, ${panel.title}`}: ${panel.words}; the same as a table stands below`,
+        "aria-label": `${R.metric(sides.metric)} of ${sides.names.join(", ")} over ${sides.param_names[sides.size]}${panel.title && `, ${panel.title}`}: ${panel.words}; the same data is in a table below`,
       }),
     );
     const size = sides.size === null ? "" : sides.param_names[sides.size];

@@ -1,4 +1,4 @@
-// Cases that were profiled, programs, and what other profilers have recorded: of each what holds it back, and its tables.
+// Cases that were profiled, programs, and what other profilers have recorded: of each bottlenecks, and its tables.
 (R => {
   const {h, text} = R;
   const share = (part, whole) => (typeof part === "number" && whole > 0 ? part / whole : null);
@@ -38,8 +38,8 @@
     h(
       "section",
       null,
-      h("h2", null, "What holds it back"),
-      h("p", null, h("span", {class: "tag"}, found.kind === "unknown" ? "not known what binds it" : found.kind), ` ${found.why}`),
+      h("h2", null, "Bottlenecks"),
+      h("p", null, h("span", {class: "tag"}, found.kind === "unknown" ? "cause unknown" : found.kind), ` ${found.why}`),
       h("p", null, `What to try: ${found.advice}`),
     );
   const figures = all =>
@@ -93,7 +93,7 @@
         column("occupancy", "occupancy", each => each.occupancy, percent, HIDE),
         words("operator", "in", each => each.operators[0] ?? "", HIDE),
       ],
-      "Kernels, the one that takes longest first",
+      "Kernels, the longest first",
     );
   const copies = (found, whole) =>
     tabled(
@@ -120,7 +120,7 @@
         column("host_s", "host", each => each.host_s, seconds),
         column("launches", "launches", each => each.launches, count, HIDE),
       ],
-      "Parts that the program has marked",
+      "Parts marked by the program",
     ),
     tabled(
       "Operators",
@@ -143,7 +143,7 @@
         column("seconds", "host", each => each.seconds, seconds),
         column("mean_s", "each", each => share(each.seconds, each.calls), seconds),
       ],
-      "Functions of CUDA that the host has called",
+      "CUDA functions that the host called",
     ),
   ];
   const gaps = found =>
@@ -156,7 +156,7 @@
         column("duration_s", "idle", each => each.duration_s, seconds),
         words("host", "the host was in", each => each.host || "nothing that is recorded", HIDE),
       ],
-      "Times in which the device had nothing to do",
+      "Times when the device was idle",
     );
   const profiled = found => {
     if (!found.totals) return [h("h1", null, `${title(found)} could not be profiled.`), failed(found)];

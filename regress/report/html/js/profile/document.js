@@ -61,7 +61,7 @@
   R.checkExport = data => {
     if (!object(data)) throw new Error("it is no object");
     if (!text(data.schema) || !data.schema.startsWith("regress.profile/"))
-      throw new Error(`it is no profile: its "schema" is ${JSON.stringify(data.schema ?? null)}, not "${SCHEMA}"`);
+      throw new Error(`it is not a profile: its "schema" is ${JSON.stringify(data.schema ?? null)}, not "${SCHEMA}"`);
     if (data.schema !== SCHEMA) throw new Error(`it is of another version, ${data.schema}; this page reads ${SCHEMA}`);
     check(data, PROFILE, "the profile");
     data.operations.forEach((each, at) => check(each, OPERATION, `operation ${at + 1}`));
@@ -76,7 +76,7 @@
     try {
       data = JSON.parse(source);
     } catch (error) {
-      throw new Error(`it is no JSON: ${error.message}`);
+      throw new Error(`it is not JSON: ${error.message}`);
     }
     return R.checkExport(data);
   };

@@ -1,8 +1,8 @@
-// The parts of the page that are text: what it comes to, totals, what holds it back.
+// The parts of the page that are text: what it comes to, totals, bottlenecks.
 (R => {
   const {h, text} = R;
   const TONES = {overhead: "worse", transfer: "unsure", memory: "", compute: "", host: "", unknown: ""};
-  const bound = word => (word === "unknown" ? "not known what binds it" : `${word}-bound`);
+  const bound = word => (word === "unknown" ? "cause unknown" : `${word}-bound`);
 
   const headline = ({document, comparisons}) => {
     const gating = comparisons.filter(each => each.gates),
@@ -13,7 +13,7 @@
       const count = text.counted(new Set(worst.map(each => each.case)).size, "operation");
       return `${count} regressed: ${worst[0].case} ${text.change(worst[0].ratio)}.`;
     }
-    if (gating.some(each => each.verdict === "undecided")) return "Nothing is known to have regressed.";
+    if (gating.some(each => each.verdict === "undecided")) return "No regression is known.";
     if (comparisons.length) return "Nothing regressed.";
     const top = document.bottlenecks[0];
     if (!top) return "Nothing was profiled.";
@@ -32,7 +32,7 @@
     [
       document.no_breakdown &&
         document.operations.some(each => each.device !== "cpu") &&
-        `Kernels, copies and idle time are not known: ${document.no_breakdown}.`,
+        `Kernels, copies and idle time are unknown: ${document.no_breakdown}.`,
       document.lost &&
         `${text.counted(document.lost, "entry has", "entries have")} no device time, and count with the host's.`,
       document.pending &&
@@ -79,7 +79,7 @@
     h(
       "section",
       null,
-      h("h2", null, "What holds it back"),
+      h("h2", null, "Bottlenecks"),
       h(
         "ol",
         {class: "bottlenecks"},

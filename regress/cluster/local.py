@@ -1,0 +1,138 @@
+"""Processes of this host in the place of a cluster's nodes: for one that has many cards, and to try things out."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from regress.cluster.engine import Gone, Place, Queued, script
+from regress.cluster.runs import Run, read, write
+from regress.model import Cluster, Kind
+
+
+class Local:
+    """The engine of one host. It starts at most `at_most` processes of a kind at once, each with a number of its own from 0
+    ($REGRESS_SLOT) by which its set-up may choose a card; what waits is known to this object alone, and lost with it."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._waiting: list[tuple[Kind, int, str]] = []
+        self._children: list[subprocess.Popen[bytes]] = []
+
+    def submit(self, run: Run, kind: Kind, tasks: Sequence[int], exclude: Sequence[str] = ()) -> str:
+        job = f"local-{time.time_ns()}"
+        (run.folder / kind.name / "job.sh").write_text(script(self._cluster, kind, run, job="$REGRESS_JOB", task="$1"))
+        self._waiting += [(kind, task, job) for task in tasks]
+        self._fill(run)
+        return job
+
+    def queued(self, run: Run) -> Mapping[Place, Queued] | None:
+        self._fill(run)
+        running = {place: Queued("running", node="this host") for place in _running(run)}
+        return running | {(kind.name, task): Queued("waiting", "slots") for kind, task, _ in self._waiting}
+
+    def gone(self, run: Run, kind: str, task: int, job: str) -> Gone:
+        mark = read(_mark(run, kind, task), dict[str, str])
+        if mark is None or mark.get("job") != job:
+            return Gone("unknown")
+        return Gone("failed", "its process ended")
+
+    def cancel(self, run: Run, places: Sequence[Place] | None = None) -> None:
+        self._waiting = [each for each in self._waiting if places is not None and (each[0].name, each[1]) not in places]
+        for place, pid in _running(run).items():
+            if places is None or place in places:
+                with suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGTERM)
+
+    def to_end(self, run: Run) -> str:
+        pids = sorted(_running(run).values())
+        return f"kill {' '.join(map(str, pids))}" if pids else "nothing runs"
+
+    def attach(self, kind: Kind, text: str, name: str) -> _Process:
+        return _Process(text)
+
+    def _fill(self, run: Run) -> None:
+        """Start what waits, as far as there are slots."""
+        for child in self._children:
+            child.poll()  # a dead one that nobody has asked for still has its number
+        for each in list(self._waiting):
+            kind, task, job = each
+            taken = {slot for (name, _), slot in _slots(run).items() if name == kind.name}
+            free = sorted(set(range(kind.at_most)) - taken)
+            if not free:
+                continue
+            self._waiting.remove(each)
+            variables = {**os.environ, "REGRESS_JOB": job, "REGRESS_SLOT": str(free[0])}
+            with run.log(kind.name, task).open("ab") as log:
+                child = subprocess.Popen(
+                    ["/bin/bash", str(run.folder / kind.name / "job.sh"), str(task)],
+                    cwd=run.folder,
+                    env=variables,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,  # Ctrl-C is for the driver
+                )
+            self._children.append(child)
+            mark = {"job": job, "pid": str(child.pid), "started": _started(child.pid), "slot": str(free[0])}
+            write(_mark(run, kind.name, task), mark)
+
+
+class _Process:
+    """A process that we wait for; it has a group of its own, or Ctrl-C would reach it twice."""
+
+    def __init__(self, text: str) -> None:
+        words = ["/bin/bash", "-c", text]
+        self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)
+
+    def wait(self) -> int:
+        code = self._process.wait()
+        return code if code >= 0 else 128 - code
+
+    def interrupt(self) -> None:
+        self._signal(signal.SIGINT)
+
+    def cancel(self) -> None:
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+
+
+def _mark(run: Run, kind: str, task: int) -> Path:
+    return run.folder / kind / f"{task}.process.json"
+
+
+def _marks(run: Run) -> Mapping[Place, dict[str, str]]:
+    """Of the tasks whose processes are alive."""
+    found: dict[Place, dict[str, str]] = {}
+    for kind, tasks in run.plan.tasks.items():
+        for each in tasks:
+            mark = read(_mark(run, kind, each.number), dict[str, str])
+            if mark is not None and mark["started"] and _started(int(mark["pid"])) == mark["started"]:
+                found[kind, each.number] = mark
+    return found
+
+
+def _running(run: Run) -> Mapping[Place, int]:
+    return {place: int(mark["pid"]) for place, mark in _marks(run).items()}
+
+
+def _slots(run: Run) -> Mapping[Place, int]:
+    return {place: int(mark["slot"]) for place, mark in _marks(run).items()}
+
+
+def _started(pid: int) -> str:
+    """When the process of that number began, as the kernel counts; empty if there is none, or a dead one. Numbers are used
+    again."""
+    try:
+        state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if state in ("Z", "X") else rest[18]

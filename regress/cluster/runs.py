@@ -1,0 +1,264 @@
+"""The folder of a run: all that its driver and its tasks share.
+
+    SHARED/repository.git         the project, which tasks read
+    SHARED/runs/RUN/plan.json     written once
+                    driver.json   who follows it
+                    jobs.json     what was handed in, a job each
+                    taken.json    which attempt of a task counts, and whether it is merged
+                    over          empty; nothing is left to follow
+                    KIND/job.sh   what a node is given to run
+                    KIND/N.log    what the attempts of task N have printed
+                    KIND/N.A/     attempt A: began.json, results/, and at its end end.json
+
+Each file is written by one process and appears whole, so nothing rests on locks, which many network drives do not have.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec.json
+
+from regress.cluster.plan import Plan, Task
+from regress.errors import StoreError
+from regress.history.disk import explained
+from regress.history.memory import Claim
+
+T = TypeVar("T")
+STALE_S = 120.0
+"""A driver on another host that has not written for that long is taken for dead."""
+
+
+@dataclass(frozen=True)
+class Began:
+    """Who makes an attempt."""
+
+    node: str
+    job: str
+    """The engine's name of the job, without the task."""
+    pid: int = 0
+    at: float = 0.0
+
+
+@dataclass(frozen=True)
+class End:
+    """How an attempt ended: written last, so what it names is there."""
+
+    code: int
+    """0: measured; 3: some commits failed; 130: it was told to end; others: nothing could be measured there."""
+    card: str = ""
+    measured: int = 0
+    failed: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
+    """By full hash: what, why and fix."""
+    tried: Mapping[str, Mapping[str, tuple[int, str] | str]] = field(default_factory=dict)
+    """By full hash: what did not build, and which cases it does not have, as sweep.json says it."""
+    confirmed: Mapping[str, Mapping[str, list[Claim]]] = field(default_factory=dict)
+    """Of a pair: what was found in turn, as confirmed.json says it."""
+    error: tuple[str, str, str] | None = None
+    looked_s: float = 0.0
+    """From its start to its first round."""
+    took_s: float = 0.0
+    left: int = 0
+    """Commits that its time was too short for."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its results count."""
+        return self.code in (0, 3)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt at a task."""
+
+    number: int
+    folder: Path
+    began: Began | None
+    end: End | None
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "results"
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """A job that was handed in, with its tasks."""
+
+    kind: str
+    job: str
+    tasks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The attempt whose results count."""
+
+    attempt: int
+    merged: bool = False
+
+
+@dataclass(frozen=True)
+class Driver:
+    """Who follows a run."""
+
+    host: str
+    pid: int
+
+    @property
+    def words(self) -> str:
+        return f"{self.pid} on {self.host}"
+
+
+class Run:
+    """One run, in its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.name = folder.name
+        plan = read(folder / "plan.json", Plan)
+        if plan is None:
+            raise StoreError(f"there is no run in {folder}", why="it has no plan.json", fix=f"ls {folder.parent}")
+        self.plan = plan
+
+    def log(self, kind: str, task: int) -> Path:
+        return self.folder / kind / f"{task}.log"
+
+    def task(self, kind: str, number: int) -> Task:
+        return next(each for each in self.plan.tasks[kind] if each.number == number)
+
+    # -- attempts --------------------------------------------------------------------------------------------------------
+
+    def begin(self, kind: str, task: int, job: str) -> Attempt:
+        """A new attempt, which nobody else makes."""
+        number = 0
+        with explained(self.folder):
+            while True:
+                folder = self.folder / kind / f"{task}.{number}"
+                try:
+                    folder.mkdir(parents=True)
+                    break
+                except FileExistsError:
+                    number += 1
+        node = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
+        began = Began(node, job, os.getpid(), time.time())
+        write(folder / "began.json", began)
+        return Attempt(number, folder, began, None)
+
+    def attempts(self, kind: str, task: int) -> list[Attempt]:
+        """What was tried, the first attempt first."""
+        found: list[Attempt] = []
+        while (folder := self.folder / kind / f"{task}.{len(found)}").is_dir():
+            found.append(
+                Attempt(len(found), folder, read(folder / "began.json", Began), read(folder / "end.json", End))
+            )
+        return found
+
+    # -- what the driver keeps -------------------------------------------------------------------------------------------
+
+    @property
+    def handed_in(self) -> tuple[HandedIn, ...]:
+        return read(self.folder / "jobs.json", tuple[HandedIn, ...]) or ()
+
+    def hand_in(self, job: HandedIn) -> None:
+        write(self.folder / "jobs.json", (*self.handed_in, job))
+
+    @property
+    def taken(self) -> dict[str, Taken]:
+        """By kind and task ("h100/3")."""
+        return read(self.folder / "taken.json", dict[str, Taken]) or {}
+
+    def take(self, taken: Mapping[str, Taken]) -> None:
+        write(self.folder / "taken.json", {**self.taken, **taken})
+
+    @property
+    def is_over(self) -> bool:
+        return (self.folder / "over").exists()
+
+    def close(self) -> None:
+        with explained(self.folder):
+            (self.folder / "over").touch()
+
+    # -- who follows it --------------------------------------------------------------------------------------------------
+
+    def lead(self) -> Driver | None:
+        """Follow it: None from then on, or who does that already. To be called again and again, as a sign of life."""
+        path, own = self.folder / "driver.json", Driver(socket.gethostname(), os.getpid())
+        other = read(path, Driver)
+        if other is not None and other != own and _lives(other, path):
+            return other
+        write(path, own)
+        return None
+
+    def leave(self) -> None:
+        """Follow it no longer."""
+        path = self.folder / "driver.json"
+        if read(path, Driver) == Driver(socket.gethostname(), os.getpid()):
+            path.unlink(missing_ok=True)
+
+
+def create(shared: Path, plan: Plan) -> Run:
+    """A new run of that plan."""
+    folder = shared / "runs" / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    with explained(folder):
+        for kind in plan.tasks:
+            (folder / kind).mkdir(parents=True)
+    write(folder / "plan.json", plan)
+    return Run(folder)
+
+
+def find(shared: Path, key: str) -> Run | None:
+    """The newest run of that request that is not over."""
+    return next((run for run in _newest_first(shared) if run.plan.key == key and not run.is_over), None)
+
+
+def _newest_first(shared: Path) -> Iterator[Run]:
+    for folder in sorted((shared / "runs").glob("*-*"), reverse=True):
+        with suppress(StoreError):  # its maker was killed
+            yield Run(folder)
+
+
+def _lives(driver: Driver, path: Path) -> bool:
+    if driver.host != socket.gethostname():
+        return time.time() - path.stat().st_mtime < STALE_S
+    try:
+        os.kill(driver.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+# -- files ---------------------------------------------------------------------------------------------------------------
+
+
+def read(path: Path, kind: type[T]) -> T | None:
+    """What the file holds; None if there is none, or another format."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+def write(path: Path, value: Any) -> None:
+    """Make the file hold that: a reader finds it whole, or not at all. Raises StoreError."""
+    data = msgspec.json.format(msgspec.json.encode(value), indent=1)
+    with explained(path):
+        fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        try:
+            with fresh.open("wb") as file:
+                file.write(data + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)

@@ -1,0 +1,84 @@
+"""How a task stands, from what its folder says and what the engine knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from regress.cluster.engine import Gone, Queued
+from regress.cluster.runs import Attempt, HandedIn
+
+TRIES = 3
+"""Attempts at a task that may die before it is given up."""
+DEATHS_OF_A_NODE = 2
+"""After this many deaths on a node nothing more is handed in there."""
+
+
+@dataclass(frozen=True)
+class TaskState:
+    """A task now."""
+
+    kind: str
+    task: int
+    state: Literal["new", "waiting", "running", "in", "again", "cancelled", "given up"]
+    """new: not handed in; in: an attempt is whole; again: to be handed in once more."""
+    why: str = ""
+    deaths: int = 0
+    attempt: Attempt | None = None
+    """The one that is whole, or the last."""
+    on: tuple[str, ...] = ()
+    """The nodes on which it died."""
+    late: bool = False
+    """Whether its end may be written and not be seen here yet."""
+
+
+def state_of(
+    kind: str,
+    task: int,
+    attempts: Sequence[Attempt],
+    jobs: Sequence[HandedIn],
+    queued: Queued | None,
+    gone: Callable[[str], Gone],
+) -> TaskState:
+    """How the task stands. `jobs` are those that it was handed in with, the last one last; `gone` says of one of them what
+    became of the task, and is asked only where it is not queued."""
+    whole = next((each for each in attempts if each.end is not None and each.end.is_whole), None)
+    last = attempts[-1] if attempts else None
+    if whole is not None:
+        return TaskState(kind, task, "in", attempt=whole)
+    if not jobs:
+        return TaskState(kind, task, "new")
+    running = queued is not None and queued.state == "running"
+    dead = [each for each in attempts if _died(each) and not (running and each is last and each.end is None)]
+    nodes = tuple(each.began.node for each in dead if each.began is not None)
+    deaths = len(dead)
+    if queued is not None and deaths < TRIES:
+        why = _words(dead[-1], "it died") if dead else queued.why
+        return TaskState(kind, task, queued.state, why, deaths, last, nodes)
+    if queued is not None:
+        return TaskState(kind, task, "given up", _words(last, "it died"), deaths, last, nodes)
+    found = gone(jobs[-1].job)
+    if found.how == "back":
+        return TaskState(kind, task, "waiting", "", deaths, last, nodes)
+    began = any(each.began is not None and each.began.job == jobs[-1].job for each in attempts)
+    ended = last is not None and last.end is not None
+    late = found.how in ("ended", "unknown") and not ended
+    if found.how == "cancelled" or (found.how == "unknown" and not began):
+        return TaskState(kind, task, "cancelled", found.why, deaths, last, nodes, late)
+    if not began:  # it died in its set-up, this time and before
+        deaths += len({job.job for job in jobs} - {each.began.job for each in attempts if each.began is not None})
+    why = _words(last, found.why or "it ended without a message") if began else found.why
+    return TaskState(kind, task, "given up" if deaths >= TRIES else "again", why, deaths, last, nodes, late)
+
+
+def _died(attempt: Attempt) -> bool:
+    """Whether it came to nothing by itself; who was told to end has not."""
+    return attempt.end is None or attempt.end.code not in (0, 3, 130)
+
+
+def _words(attempt: Attempt | None, otherwise: str) -> str:
+    """What is known of a death."""
+    if attempt is None or attempt.end is None or attempt.end.error is None:
+        return otherwise
+    return ": ".join(filter(None, attempt.end.error[:2]))

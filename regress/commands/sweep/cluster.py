@@ -1,0 +1,298 @@
+"""A sweep on a cluster: planned here, measured there, followed, merged and judged here.
+
+The driver may end at any time: what it handed in goes on, and the same command takes it up again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from regress.cluster.engine import Engine, engine_of, placed
+from regress.cluster.plan import Plan, Task, tasks_of
+from regress.cluster.runs import Run, create, find, read, write
+from regress.commands.sweep import by_weight, news, off_kind, opened, still_open
+from regress.commands.sweep.cards import anchors
+from regress.commands.sweep.choosing import NEW, Asked, Chosen, choose
+from regress.commands.sweep.confirming import tentative
+from regress.commands.sweep.done import Done
+from regress.commands.sweep.following import Followed, follow
+from regress.commands.sweep.marks import Mark
+from regress.commands.sweep.measuring import Sweep
+from regress.config import cache_dir, kinds_of
+from regress.errors import ConfigError, Exit, ranked
+from regress.git import publish
+from regress.history import Store
+from regress.history.merging import SAME_MACHINE
+from regress.model import Breakage, Changed, Cluster, Kind, Report
+from regress.run.execute import Watcher
+from regress.session import Request, Session, counted, quoted
+from regress.trends.events import Events, events_in, marked_new, with_failures, with_shifts
+
+MIRROR = "repository.git"
+TOLD = "told.json"
+"""What the history said when people were told last."""
+
+
+@dataclass(frozen=True)
+class On:
+    """Where a sweep measures."""
+
+    session: Session
+    kinds: tuple[Kind, ...]
+    cluster: Cluster
+    engine: Engine
+
+    @property
+    def shared(self) -> Path:
+        return Path(self.cluster.shared)
+
+    def of(self, kind: str) -> Session:
+        """The session of a kind, which is a machine of that name."""
+        request = self.session.request
+        return Session(replace(request, overrides={**request.overrides, "machine": kind}))
+
+
+def sweep_on(
+    request: Request, asked: Asked, watcher: Watcher, words: str, *, waits: bool = True, budget_s: float = math.inf
+) -> Report:
+    """The sweep, on the kinds of nodes that `words` name; without `waits` one look: what ended is merged, what lacks handed in.
+
+    Ctrl-C detaches. Raises ConfigError where there is no such kind, and NothingMeasured where no kind takes a job.
+    """
+    start = time.monotonic()
+    on = _on(request, words)
+    key = _key(on, asked)
+    end_s = start + budget_s
+    run = find(on.shared, key)
+    if run is None:
+        plan, chosen = _plan(on, asked, key, watcher)
+        before = _events(on, chosen, plan)
+        run = _begun(on, plan, before, watcher) if any(plan.tasks.values()) else None
+    else:
+        watcher.note(f"{run.name} is resumed")
+        plan, before = run.plan, _told(run)
+    runs = [run] if run is not None else []
+    followed = _followed(on, run, watcher, waits, end_s) if run is not None else Followed()
+    chosen = choose(on.session, asked, on.session.recorded())
+    if run is None or run.is_over:
+        pairs = _pairs(on, plan, chosen, before, watcher)
+        if pairs is not None:
+            runs.append(pairs)
+            before = _told(pairs)
+            followed.add(_followed(on, pairs, watcher, waits, end_s))
+    report = _report(on, chosen, plan, followed, before, runs, start)
+    if not followed.interrupted:
+        for each in runs:
+            _tell(each, _events(on, chosen, plan))
+    return report
+
+
+def _begun(on: On, plan: Plan, before: Events, watcher: Watcher) -> Run:
+    """The run of that plan, with what people know before it."""
+    publish(on.session.repository, plan.tree, on.shared / MIRROR, plan.key)
+    run = create(on.shared, plan)
+    _tell(run, before)
+    tasks = [f"{counted(len(own), 'task')} on {kind}" for kind, own in plan.tasks.items() if own]
+    watcher.note(f"{run.name}: {', '.join(tasks)}")
+    return run
+
+
+@dataclass(frozen=True)
+class Told:
+    """What people know of already."""
+
+    changes: tuple[Changed, ...] = ()
+    breakages: tuple[Breakage, ...] = ()
+
+
+def _tell(run: Run, found: Events) -> None:
+    write(run.folder / TOLD, Told(found.changes, found.breakages))
+
+
+def _told(run: Run) -> Events:
+    known = read(run.folder / TOLD, Told) or Told()
+    return Events(known.changes, known.breakages)
+
+
+def _followed(on: On, run: Run, watcher: Watcher, waits: bool, end_s: float) -> Followed:
+    return follow(run, on.kinds, on.engine, on.session, watcher, waits=waits, end_s=end_s)
+
+
+def _pairs(on: On, plan: Plan, chosen: Chosen, before: Events, watcher: Watcher) -> Run | None:
+    """The run that measures in turn, each in one job, what the history has seen over several jobs; None where nothing is left
+    to confirm."""
+    key = f"{plan.key}-pairs"
+    if (run := find(on.shared, key)) is not None:
+        return run
+    found = _events(on, chosen, plan)
+    tasks = {
+        kind.name: tuple(
+            Task(number, ends, tuple(dict.fromkeys(str(each.case) for each in own)), pair=True)
+            for number, (ends, own) in enumerate(
+                tentative([e for e in found.changes if e.machine == kind.name]).items()
+            )
+        )
+        for kind in on.kinds
+    }
+    if not any(tasks.values()):
+        return None
+    return _begun(on, replace(plan, key=key, tasks=tasks, heads={}), before, watcher)
+
+
+# -- where ---------------------------------------------------------------------------------------------------------------
+
+
+def _on(request: Request, words: str) -> On:
+    session = opened(request)
+    cluster = session.config.settings.cluster
+    kinds = tuple(kinds_of(cluster, words))
+    root = session.repository.root
+    if not session.config.path.is_relative_to(root):
+        raise ConfigError(
+            f"{session.config.path} is outside the repository that it measures",
+            why=f"nodes only have what is in {root}",
+            fix="keep asv.conf.json and the suite in the repository",
+        )
+    cluster = placed(cluster, cache_dir(session.config))
+    return On(session, kinds, cluster, engine_of(cluster))
+
+
+def _key(on: On, asked: Asked) -> str:
+    """The same for the same request with the same benchmark files."""
+    suite = hashlib.sha256()
+    for path in sorted(on.session.config.benchmark_dir.rglob("*.py")):
+        suite.update(repr(path).encode() + path.read_bytes())
+    request, config = on.session.request, on.session.config
+    parts = (
+        asked,
+        [each.name for each in on.kinds],
+        request.patterns,
+        request.tags,
+        _settings(request),
+        suite.hexdigest(),
+    )
+    return hashlib.sha256(repr((str(config.results_dir), *parts)).encode()).hexdigest()[:16]
+
+
+def _settings(request: Request) -> dict[str, object]:
+    """What of the command line decides how is measured."""
+    return {name: request.overrides[name] for name in ("device", "sweep_rounds") if name in request.overrides}
+
+
+# -- the plan ------------------------------------------------------------------------------------------------------------
+
+
+def _plan(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chosen]:
+    """What each kind lacks, in tasks. The suite is looked over once, here."""
+    session = on.session
+    session.repository.fetch()
+    first: tuple[Sweep, Chosen] | None = None
+    tasks, heads, facts = {}, {}, {}
+    for kind in on.kinds:
+        own = on.of(kind.name)
+        recorded = own.recorded(kind.name)
+        mark = Mark(own, asked.environment)
+        chosen = choose(own, asked, recorded, mark.read(recorded) if asked.word == NEW else "")
+        if first is None:
+            first = Sweep(own, chosen, watcher, recorded, asked.environment, asked.retry), chosen
+        swept = first[0]
+        done = Done(own, swept.done.environment, swept.benchmarks, swept.cases, swept.rounds, asked.retry)
+        lacking = {
+            each.sha: [str(case) for case in missing]
+            for each in chosen.line
+            if each.sha in chosen.wanted and (missing := done.missing(each.sha))
+        }
+        if chosen.after:
+            mark.write(chosen.after)
+        lacks = [each for each in chosen.line if each.sha in lacking]
+        anchor = anchors(own, chosen.line, swept.names, done.environment, lacks)[:1]
+        every = [str(case) for case in swept.cases]
+        tasks[kind.name] = tuple(tasks_of(lacking, anchor[0].sha, kind.at_most, every)) if lacking else ()
+        heads[kind.name] = chosen.line[-1].sha if asked.word == NEW else ""
+        known = Store(own.config.results_dir).machine_facts(kind.name)
+        facts[kind.name] = {name: str(known[name]) for name in SAME_MACHINE if known.get(name)}
+    assert first is not None
+    swept, chosen = first
+    repository, config, request = session.repository, session.config, session.request
+    plan = Plan(
+        key=key,
+        command=quoted("regress", "sweep", *asked.words, "--on", ",".join(tasks)),
+        tree=repository.snapshot(session.own_paths) if session.is_dirty() else repository.resolve("HEAD").sha,
+        config=config.path.relative_to(repository.root).as_posix(),
+        tasks=tasks,
+        heads=heads,
+        environment=asked.environment,
+        recorded_in=swept.done.environment,
+        names=tuple(sorted(swept.names)),
+        patterns=request.patterns,
+        tags=request.tags,
+        settings=_settings(request),
+        facts=facts,
+    )
+    return plan, chosen
+
+
+# -- what came of it -----------------------------------------------------------------------------------------------------
+
+
+def _events(on: On, chosen: Chosen, plan: Plan) -> Events:
+    """What the history says of the kinds."""
+    found = events_in(on.session, chosen.histories, plan.names, None)
+    kinds = {kind.name for kind in on.kinds}
+    return replace(
+        found,
+        changes=tuple(each for each in found.changes if each.machine in kinds),
+        breakages=tuple(each for each in found.breakages if each.machine in kinds),
+    )
+
+
+def _report(
+    on: On, chosen: Chosen, plan: Plan, followed: Followed, before: Events, runs: Sequence[Run], start: float
+) -> Report:
+    session = on.session
+    found = marked_new(before, _events(on, chosen, plan))
+    opened_ = [each for each in found.changes if each.new and each.point.is_open]
+    broken = with_failures(session, found.breakages)
+    codes = []
+    if followed.interrupted or followed.cancelled:
+        codes.append(Exit.INTERRUPTED)
+    if opened_:
+        codes.append(Exit.REGRESSED)
+    if followed.failed or followed.given_up or any(each.new for each in broken):
+        codes.append(Exit.FAILED)
+    left = [each for each in runs if not each.is_over]
+    suggestions = [("go on", plan.command)] if left else []
+    suggestions += [("end them", on.engine.to_end(each)) for each in left]
+    codes = list(ranked(codes))
+    return Report(
+        command="sweep",
+        exit_codes=tuple(codes),
+        state=codes[0].word,
+        changes=tuple(sorted(found.changes, key=by_weight)),
+        shifts=with_shifts(session, chosen.histories, found).shifts,
+        breakages=broken,
+        remark=_remark(plan, followed, found, runs),
+        cases=len(plan.names),
+        warnings=(*session.config.warnings, *followed.warnings, *off_kind(found)),
+        suggestions=tuple(suggestions),
+        recorded=str(session.config.results_dir),
+        notify=session.config.settings.notify_command if opened_ or any(each.new for each in broken) else "",
+        duration_s=time.monotonic() - start,
+    )
+
+
+def _remark(plan: Plan, followed: Followed, found: Events, runs: Sequence[Run]) -> str:
+    """ "2 new regressions (h100: 12 of 12 tasks in, a100: 11 of 12 tasks in); 1 regression open"."""
+    if not runs:
+        return "; ".join([f"nothing to measure: all is measured on {', '.join(plan.tasks)}", *still_open(found)])
+    wanted = Counter[str]()
+    for run in runs:
+        wanted.update({kind: len(tasks) for kind, tasks in run.plan.tasks.items()})
+    came = [f"{kind}: {followed.came[kind]} of {counted(number, 'task')} in" for kind, number in wanted.items()]
+    return "; ".join([f"{news(found)} ({', '.join(came)})", *still_open(found)])

@@ -1,0 +1,94 @@
+"""What a history has seen over several cards, measured in turn: the commit and its predecessor, in one job."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from regress.commands.check import check
+from regress.errors import Exit, RegressError, StoreError
+from regress.history import keep_unchanged
+from regress.model import Case, Changed, Report
+from regress.run.execute import Watcher
+from regress.session import Request, Session, counted
+
+
+class Confirmed(NamedTuple):
+    """What came of all pairs."""
+
+    pairs: int = 0
+    """Those that were measured."""
+    warnings: tuple[str, ...] = ()
+    interrupted: bool = False
+
+
+def confirm(
+    request: Request, changes: Sequence[Changed], watcher: Watcher, *, environment: str, end_s: float
+) -> Confirmed:
+    """Measure the ends of what is tentative in turn until `end_s` of the monotonic clock, what moved most first. What a check
+    says of them is kept for the history; what cannot be measured is a warning."""
+    pairs, warnings = 0, list[str]()
+    for (good, last), own in tentative(changes).items():
+        if (left_s := end_s - time.monotonic()) <= 0:
+            break
+        watcher.note(f"{counted(len(own), 'change')} between {good[:8]} and {last[:8]}: measured in turn")
+        try:
+            report = _checked(request, own, watcher, environment, left_s)
+        except RegressError as error:
+            warnings.append(f"{good[:8]} and {last[:8]} could not be measured in turn: {error.what}")
+            continue
+        pairs += 1
+        _keep(request, own, report)
+        if Exit.INTERRUPTED in report.exit_codes:
+            return Confirmed(pairs, tuple(warnings), interrupted=True)
+    return Confirmed(pairs, tuple(warnings))
+
+
+def tentative(changes: Sequence[Changed]) -> Mapping[tuple[str, str], list[Changed]]:
+    """What is large and not sure, and nobody has acknowledged, by its ends: what moved most first."""
+    found: dict[tuple[str, str], list[Changed]] = {}
+    for each in sorted(changes, key=_size, reverse=True):
+        if each.point.state == "tentative" and each.point.large and each.point.acknowledged is None:
+            found.setdefault((each.point.good, each.blamed[-1].sha), []).append(each)
+    return found
+
+
+def _checked(request: Request, own: Sequence[Changed], watcher: Watcher, environment: str, left_s: float) -> Report:
+    cases = tuple(dict.fromkeys(str(each.case) for each in own))
+    return pair(request, cases, own[0].point.good, own[0].blamed[-1].sha, watcher, environment, left_s)
+
+
+def pair(
+    request: Request, cases: Sequence[str], good: str, last: str, watcher: Watcher, environment: str, left_s: float
+) -> Report:
+    """A check of these cases between both ends."""
+    budget_s = min(left_s, Session(request).config.settings.budget_s)
+    overrides = {**request.overrides, "budget_s": budget_s}
+    about = replace(request, patterns=tuple(cases), tags=(), affected=False, overrides=overrides)
+    return check(about, good, last, watcher, environments=(environment, environment))
+
+
+def _keep(request: Request, own: Sequence[Changed], report: Report) -> None:
+    asked = {(each.case, each.metric.name) for each in own}
+    keep_stood(Session(request), own[0].point.good, own[0].blamed[-1].sha, report, asked)
+
+
+def keep_stood(
+    session: Session, good: str, last: str, report: Report, asked: Collection[tuple[Case, str]] | None = None
+) -> None:
+    """Keep that what was asked for (None: all) has not moved in turn; that it has, the check has kept."""
+    found = [
+        (each.case, each.metric, each.verdict, each.ratio)
+        for each in report.comparisons
+        if asked is None or (each.case, each.metric.name) in asked
+    ]
+    with contextlib.suppress(StoreError):
+        keep_unchanged(session.cache, session.machine.name, "check", good, last, found)
+
+
+def _size(changed: Changed) -> float:
+    return abs(math.log(changed.point.ratio)) if changed.point.ratio else math.inf

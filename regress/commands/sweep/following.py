@@ -1,0 +1,347 @@
+"""A run that is followed: what lacks is handed in, what has ended is merged, and people are told how far it is."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from regress.cluster.engine import Engine, Place, Queued, Refused
+from regress.cluster.runs import End, HandedIn, Run, Taken, read
+from regress.cluster.states import DEATHS_OF_A_NODE, TRIES, TaskState, state_of
+from regress.commands.sweep.done import Done
+from regress.commands.sweep.marks import Mark
+from regress.history import Merging, add_confirmed
+from regress.model import Kind
+from regress.run.execute import Watcher
+from regress.session import Session, counted
+from regress.units import format_duration
+
+POLL_S = (0.5, 30.0)
+"""How long between two looks: it grows where nothing happens."""
+LATE_S = 60.0
+"""So long a file that another node has written may take to be seen here."""
+TELL_S = 60.0
+"""How often people are told how far it is, and that the engine does not answer."""
+ERROR_LINES = 40
+"""So much of the end of a log is looked through for its error."""
+
+
+@dataclass
+class Followed:
+    """How far a run came."""
+
+    came: Counter[str] = field(default_factory=Counter)
+    """Tasks that are in, by kind."""
+    failed: dict[str, str] = field(default_factory=dict)
+    """Commits that could not be measured, by full hash, with what was seen."""
+    given_up: int = 0
+    cancelled: int = 0
+    interrupted: bool = False
+    warnings: list[str] = field(default_factory=list)
+
+    def add(self, other: Followed) -> None:
+        """What came of another run, after this one."""
+        self.came += other.came
+        self.failed |= other.failed
+        self.given_up += other.given_up
+        self.cancelled += other.cancelled
+        self.interrupted = self.interrupted or other.interrupted
+        self.warnings += other.warnings
+
+
+def follow(
+    run: Run,
+    kinds: Sequence[Kind],
+    engine: Engine,
+    session: Session,
+    watcher: Watcher,
+    *,
+    waits: bool = True,
+    end_s: float = float("inf"),
+) -> Followed:
+    """Follow the run until nothing is left to wait for, the monotonic clock says `end_s`, or Ctrl-C, which ends no job; without
+    `waits` have one look. Raises Refused where no kind of nodes takes a job."""
+    following = _Following(run, {each.name: each for each in kinds}, engine, session, watcher)
+    try:
+        following.wait_for_others()
+        following.go_on(waits, end_s)
+    except KeyboardInterrupt:
+        following.found.interrupted = True
+    finally:
+        run.leave()
+    following.sum_up()
+    return following.found
+
+
+class _Following:
+    """`found` says how far it came."""
+
+    def __init__(self, run: Run, kinds: Mapping[str, Kind], engine: Engine, session: Session, watcher: Watcher) -> None:
+        self._run, self._kinds, self._engine, self._session, self._watcher = run, kinds, engine, session, watcher
+        self.found = Followed()
+        self._refused: dict[str, Refused] = {}
+        self._cancelled: set[Place] = set()
+        """Since this driver came."""
+        self._missing_since: dict[Place, float] = {}
+        self._silent_since = 0.0
+        self._told: dict[str, tuple[float, str]] = {}
+        self._deaths: Counter[Place] = Counter()
+        self._states: list[TaskState] = []
+        self._ends: dict[str, End] = {}
+        """Of the tasks that are in."""
+        self._over_budget = False
+
+    def wait_for_others(self) -> None:
+        """Until nobody else follows the run: two would merge at once."""
+        told = False
+        while (other := self._run.lead()) is not None:
+            if not told:
+                self._watcher.note(f"{self._run.name} is followed by {other.words}: waiting until it ends")
+                told = True
+            time.sleep(POLL_S[0])
+
+    def go_on(self, waits: bool, end_s: float) -> None:
+        total = sum(map(len, self._run.plan.tasks.values()))
+        self._watcher.start(total, f"tasks of {', '.join(self._run.plan.tasks)}")
+        pause_s, first = POLL_S[0], True
+        while True:
+            self._run.lead()
+            before = self._states
+            if not self._look(first):
+                pause_s = min(pause_s * 1.5, POLL_S[1])
+                time.sleep(pause_s)
+                continue
+            self._merge()
+            self._hand_in(first, end_s)
+            first = False
+            self._tell()
+            if not waits or not any(each.state in ("new", "waiting", "running", "again") for each in self._open()):
+                return
+            if time.monotonic() > end_s and not self._over_budget:
+                self._stop_waiting()
+            pause_s = POLL_S[0] if self._states != before else min(pause_s * 1.5, POLL_S[1])
+            time.sleep(pause_s)
+
+    def _open(self) -> list[TaskState]:
+        return [each for each in self._states if each.kind not in self._refused]
+
+    # -- one look --------------------------------------------------------------------------------------------------------
+
+    def _look(self, first: bool) -> bool:
+        """How all tasks stand; no where the engine does not answer."""
+        queued = self._engine.queued(self._run)
+        now = time.monotonic()
+        if queued is None:
+            self._silent_since = self._silent_since or now
+            silent_s = now - self._silent_since
+            self._tell_once(
+                "", f"no answer for {format_duration(silent_s)}; running tasks continue", silent_s >= TELL_S
+            )
+            return False
+        self._silent_since = 0.0
+        jobs: dict[Place, list[HandedIn]] = {}
+        for job in self._run.handed_in:
+            for number in job.tasks:
+                jobs.setdefault((job.kind, number), []).append(job)
+        known = {(each.kind, each.task): each for each in self._states}
+        states = []
+        for kind, tasks in self._run.plan.tasks.items():
+            for task in tasks:
+                place = kind, task.number
+                before = known.get(place)
+                if before is not None and before.state in ("in", "given up"):
+                    states.append(before)
+                else:
+                    states.append(self._state(place, jobs.get(place, []), queued.get(place), now))
+        self._states = states
+        for each in states:
+            self._note_death(each, first)
+        return True
+
+    def _state(self, place: Place, jobs: Sequence[HandedIn], queued: Queued | None, now: float) -> TaskState:
+        kind, task = place
+        attempts = self._run.attempts(kind, task)
+        state = state_of(kind, task, attempts, jobs, queued, lambda job: self._engine.gone(self._run, kind, task, job))
+        if state.state not in ("again", "cancelled", "given up") or queued is not None:
+            self._missing_since.pop(place, None)
+            return state
+        since = self._missing_since.setdefault(place, now)
+        if state.late and now - since < LATE_S:
+            return replace(state, state="running", why="its end is not seen yet")
+        return state
+
+    def _note_death(self, state: TaskState, first: bool) -> None:
+        place = state.kind, state.task
+        if state.deaths > self._deaths[place]:
+            self._deaths[place] = state.deaths
+            if state.state == "given up":
+                self._watcher.note(f"{state.kind} {state.task}: {state.why}; given up after {state.deaths} attempts")
+            elif not first:
+                self._watcher.note(
+                    f"{state.kind} {state.task}: {state.why}; begun again ({state.deaths + 1} of {TRIES})"
+                )
+
+    # -- merging ---------------------------------------------------------------------------------------------------------
+
+    def _merge(self) -> None:
+        """Take what has ended into the history, each task once: which attempt counts is written down before."""
+        taken = self._run.taken
+        new = {
+            f"{each.kind}/{each.task}": Taken(each.attempt.number)
+            for each in self._states
+            if each.state == "in" and each.attempt is not None and f"{each.kind}/{each.task}" not in taken
+        }
+        if new:
+            self._run.take(new)
+        counts = {**taken, **new}
+        due = {name: each for name, each in counts.items() if not each.merged}
+        if due:
+            self._take([self._run.folder / f"{name}.{each.attempt}" / "results" for name, each in due.items()])
+            self._run.take({name: replace(each, merged=True) for name, each in due.items()})
+        arrived = [name for name in counts if name not in self._ends]
+        for name in arrived:
+            end = read(self._run.folder / f"{name}.{counts[name].attempt}" / "end.json", End)
+            self._ends[name] = end or End(0)
+            if name in due:
+                self._note_tried(name.partition("/")[0], self._ends[name])
+        if arrived:
+            self._watcher.advance(f"{arrived[-1]} is in", len(arrived))
+
+    def _take(self, folders: Sequence[Path]) -> None:
+        there = [each for each in folders if each.is_dir()]
+        if not there:
+            return
+        merging = Merging(self._session.config.results_dir, there)
+        for result in merging.results:
+            merging.take(*result)
+        merging.finish()
+        for each in merging.skipped:
+            self.found.warnings.append(f"not merged: {each.path}: {each.why}; fix: {each.fix}")
+
+    def _note_tried(self, kind: str, end: End) -> None:
+        """Remember what was confirmed, and what did not build or commits do not have: that is not tried without end."""
+        session = self._of(kind)
+        if end.confirmed:
+            add_confirmed(session.cache, kind, end.confirmed)
+        if end.tried:
+            Done(session, self._run.plan.recorded_in, {}, (), 0, retry=False).take(end.tried)
+
+    def _of(self, kind: str) -> Session:
+        request = self._session.request
+        return Session(replace(request, overrides={**request.overrides, "machine": kind}))
+
+    # -- handing in ------------------------------------------------------------------------------------------------------
+
+    def _hand_in(self, first: bool, end_s: float) -> None:
+        """Hand in what is new, what died and may be tried again, and what somebody cancelled before this driver came."""
+        wanted = ("new", "again", "cancelled") if first else ("new", "again")
+        for name, kind in self._kinds.items():
+            due = [each.task for each in self._states if each.kind == name and each.state in wanted]
+            if not due or name in self._refused or time.monotonic() + kind.time_s > end_s:
+                continue
+            nodes = Counter(node for each in self._states if each.kind == name for node in each.on)
+            bad = sorted(node for node, deaths in nodes.items() if deaths >= DEATHS_OF_A_NODE)
+            try:
+                job = self._engine.submit(self._run, kind, due, bad)
+            except Refused as error:
+                self._refused[name] = error
+                self._watcher.note(f"{name}: {error.what}: {error.why}; fix: {error.fix}")
+                if len(self._refused) == len(self._kinds):
+                    raise
+                continue
+            self._run.hand_in(HandedIn(name, job, tuple(due)))
+            self._states = [
+                replace(each, state="waiting") if each.kind == name and each.task in due else each
+                for each in self._states
+            ]
+
+    def _stop_waiting(self) -> None:
+        """The budget is over: what runs is waited for, and nothing else begins."""
+        self._over_budget = True
+        self._engine.cancel(self._run, [(each.kind, each.task) for each in self._states if each.state == "waiting"])
+
+    # -- telling people --------------------------------------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        for kind in self._kinds:
+            self._tell_once(kind, self._line(kind))
+
+    def _line(self, kind: str) -> str:
+        """ "h100: 40 wait (Resources), 3 run, 17 of 60 in; about 2 h"."""
+        own = [each for each in self._states if each.kind == kind]
+        waiting = [each for each in own if each.state == "waiting"]
+        running = [each for each in own if each.state == "running"]
+        done = [end for name, end in self._ends.items() if name.startswith(f"{kind}/")]
+        reasons = ", ".join(sorted({each.why for each in waiting if each.why}))
+        words = [f"{len(waiting)} wait" + (f" ({reasons})" if reasons else "")] if waiting else []
+        words += [f"{len(running)} run"] if running else []
+        line = f"{kind}: {', '.join([*words, f'{len(done)} of {len(own)} in'])}"
+        if done and running:
+            each_s = statistics.median(end.took_s for end in done)
+            left_s = each_s * -(-(len(waiting) + len(running)) // len(running))
+            line += f"; about {format_duration(left_s, rough=True)}"
+        return line
+
+    def _tell_once(self, about: str, text: str, at_all: bool = True) -> None:
+        """Not the same again, and not more often than once in a while."""
+        now = time.monotonic()
+        told_s, before = self._told.get(about, (-TELL_S, ""))
+        if at_all and now - told_s >= TELL_S and text != before:
+            self._told[about] = now, text
+            self._watcher.note(text)
+
+    # -- in the end ------------------------------------------------------------------------------------------------------
+
+    def sum_up(self) -> None:
+        """Put what came of it into `found`, and close the run where nothing is left that the same command would take up."""
+        found, plan = self.found, self._run.plan
+        for name, end in self._ends.items():
+            kind, _, task = name.partition("/")
+            found.came[kind] += 1
+            for sha, (what, why, _) in end.failed.items():
+                if sha not in found.failed:
+                    found.failed[sha] = what
+                    log = self._run.log(kind, int(task))
+                    found.warnings.append(f"{kind}: {sha[:8]} was left out: {what}: {why}    # log: {log}")
+            if end.left:
+                words = f"{kind} {task}: its time was too short for {counted(end.left, 'commit')}"
+                found.warnings.append(f'{words}; fix: give the kind a longer "time"')
+        for each in self._states:
+            if each.state == "given up":
+                found.given_up += 1
+                log = self._run.log(each.kind, each.task)
+                said = last_error(log) or each.why
+                found.warnings.append(
+                    f"{each.kind} {each.task} was given up after {each.deaths} attempts: {said}    # log: {log}"
+                )
+        cancelled = [each for each in self._states if each.state == "cancelled"]
+        if cancelled and not self._over_budget:
+            found.cancelled = len(cancelled)
+            were = "were" if len(cancelled) > 1 else "was"
+            found.warnings.append(
+                f"{counted(len(cancelled), 'task')} {were} cancelled; the same command submits them again"
+            )
+        for name, error in self._refused.items():
+            found.warnings.append(f"{name}: {error.what}: {error.why}; fix: {error.fix}")
+        settled = self._states and all(each.state in ("in", "given up") for each in self._states)
+        if settled and not found.interrupted:
+            for kind, head in plan.heads.items():
+                whole = all(each.state == "in" for each in self._states if each.kind == kind)
+                if head and whole and not found.failed:
+                    Mark(self._of(kind), plan.environment).write(head)
+            self._run.close()
+
+
+def last_error(log: Path) -> str:
+    """The last line of a log that begins with "error:", or the last one; empty where nothing is known."""
+    try:
+        lines = log.read_text(errors="replace").splitlines()[-ERROR_LINES:]
+    except OSError:
+        return ""
+    said = [each.strip() for each in lines if each.strip()]
+    errors = [each.removeprefix("error:").strip() for each in said if each.startswith("error:")]
+    return (errors or said or [""])[-1]

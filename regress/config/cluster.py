@@ -1,0 +1,100 @@
+"""The cluster that the file names: its kinds of nodes, and what reaches them."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from typing import Any
+
+from regress.config.values import is_number, shown
+from regress.errors import ConfigError
+from regress.model import Cluster, Kind
+
+ENGINES = ("slurm", "local")
+_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_EXPECTED = {
+    "time": 'a duration such as "30m" or "1h"',
+    "at_most": "a whole number above 0",
+    "exclusive": "true or false",
+    "options": "a list of strings",
+    "setup": "a list of strings",
+    "engine": f"one of {', '.join(ENGINES)}",
+    "kinds": 'kinds of nodes by name, such as {"h100": {"partition": "gpu", "gres": "gpu:h100:1"}}',
+}
+"""What is expected of a key; of the others a string."""
+
+
+def read_cluster(value: Any) -> Cluster:
+    """The cluster of the setting `cluster`. Raises ConfigError where it is none."""
+    given = _checked('"cluster"', value, [each.name for each in dataclasses.fields(Cluster)])
+    kinds = {name: _read_kind(name, each) for name, each in given.pop("kinds", {}).items()}
+    return Cluster(**given, kinds=kinds)
+
+
+def kinds_of(cluster: Cluster, words: str) -> list[Kind]:
+    """The kinds that the words name, separated by commas, or all. Raises ConfigError for one that is not there."""
+    names = list(cluster.kinds) if words == "all" else [each.strip() for each in words.split(",")]
+    for name in names or [words]:
+        if name not in cluster.kinds:
+            known = f"there are {', '.join(cluster.kinds)}" if cluster.kinds else "the configuration has no kinds"
+            fix = 'add it to "kinds" of "cluster" under "regress" in asv.conf.json'
+            raise ConfigError(f"there is no kind of nodes {name!r}", why=known, fix=fix)
+    return [cluster.kinds[name] for name in dict.fromkeys(names)]
+
+
+def _read_kind(name: str, value: Any) -> Kind:
+    where = f'"{name}" under "cluster"'
+    if not re.fullmatch(r"[A-Za-z0-9][\w.+-]*", name) or name == "all":
+        raise ConfigError(
+            f"{where} cannot have this name",
+            why='it names the machine in the history: letters, digits, "_", ".", "+" and "-", and not all',
+            fix="rename it",
+        )
+    known = ["time" if each.name == "time_s" else each.name for each in dataclasses.fields(Kind) if each.name != "name"]
+    given = _checked(where, value, known)
+    if "time" in given:
+        given["time_s"] = given.pop("time")
+    return Kind(name, **given)
+
+
+def _checked(where: str, value: Any, known: list[str]) -> dict[str, Any]:
+    """The values of an object by key, each with its type."""
+    if not isinstance(value, dict):
+        raise ConfigError(f"{where} is {shown(value)}", why="expected an object", fix=f"correct {where}")
+    found = {}
+    for key, each in value.items():
+        if key not in known:
+            near = difflib.get_close_matches(key.lower(), known, n=1)
+            fix = f'write "{near[0]}"' if near else "remove it"
+            raise ConfigError(f'{where} has "{key}"', why=f"known are {', '.join(sorted(known))}", fix=fix)
+        found[key] = _converted(key, each)
+        if found[key] is None:
+            why = f"expected {_EXPECTED.get(key, 'a string')}"
+            raise ConfigError(f"{where} has {shown({key: each})}", why=why, fix=f"correct {where}")
+    return found
+
+
+def _converted(key: str, value: Any) -> Any:
+    """The value in the key's type; None if it has another."""
+    if key == "time":
+        return _seconds(value)
+    if key == "at_most":
+        return value if type(value) is int and value > 0 else None
+    if key == "exclusive":
+        return value if isinstance(value, bool) else None
+    if key in ("options", "setup"):
+        listed = isinstance(value, list) and all(isinstance(each, str) and each.strip() for each in value)
+        return tuple(value) if listed else None
+    if key == "kinds":
+        return value if isinstance(value, dict) else None
+    if key == "engine":
+        return value if value in ENGINES else None
+    return value if isinstance(value, str) else None
+
+
+def _seconds(value: Any) -> float | None:
+    if is_number(value):
+        return float(value) if value > 0 else None
+    found = re.fullmatch(r"(\d+\.?\d*)([smh])", value) if isinstance(value, str) else None
+    return float(found[1]) * _UNITS_S[found[2]] or None if found else None

@@ -1,0 +1,62 @@
+"""Small files of the cache: what this machine remembers of what it did, for the next time.
+
+    {"format": FORMAT, NAME: {KEY: …}}
+
+What cannot be read, or has not the type that it should have, counts as not there: it is measured, or seen, again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Generic, TypeVar, get_args, get_origin
+
+import msgspec
+
+from regress.files import read_bytes
+from regress.history.disk import locked, replace_file
+from regress.history.json_text import loads
+
+TIMEOUT_S = 10.0
+"""How long another process may hold the file."""
+
+T = TypeVar("T")
+
+
+class StateFile(Generic[T]):
+    """One such file, whose entries have the type `kind`: of dictionaries in it, each item by itself."""
+
+    def __init__(self, path: Path, name: str, kind: type[T], version: int = 1) -> None:
+        self._path, self._name, self._kind, self._version = path, name, kind, version
+
+    def read(self) -> dict[str, T]:
+        try:
+            data = loads(read_bytes(self._path))
+        except (OSError, ValueError):
+            return {}
+        right = isinstance(data, dict) and data.get("format") == self._version
+        entries: dict[str, T] | None = _converted(data.get(self._name), dict[str, self._kind]) if right else None  # type: ignore[name-defined]
+        return entries or {}
+
+    @contextmanager
+    def changing(self) -> Iterator[dict[str, T]]:
+        """The entries, to be changed in the block; they are written after it, with the folder locked. Raises StoreError."""
+        with locked(self._path.parent, TIMEOUT_S):
+            entries = self.read()
+            yield entries
+            data = {"format": self._version, self._name: msgspec.to_builtins(entries)}
+            text = json.dumps(data, indent=1, sort_keys=True, allow_nan=False)
+            replace_file(self._path, f"{text}\n".encode())
+
+
+def _converted(data: Any, kind: Any) -> Any:
+    """The data as that type, without what is of another one; None where all of it is."""
+    if get_origin(kind) is dict and isinstance(data, dict):
+        items = {key: _converted(each, get_args(kind)[1]) for key, each in data.items()}
+        return {key: each for key, each in items.items() if each is not None}
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError:
+        return None

@@ -1,0 +1,106 @@
+"""What is said of rounds that were measured: warnings, and what they were measured on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from regress.config import Config
+from regress.errors import NothingMeasured
+from regress.measure.wire import Ceilings
+from regress.model import Round
+from regress.session.fitness import complaints, without_device
+from regress.units import counted
+
+if TYPE_CHECKING:
+    from regress.run.execute import Job, Measured
+
+
+def remarks(config: Config, measured: Measured, job: Job, ceilings: Ceilings) -> list[str]:
+    """What the reader should know about how it was measured."""
+    told = [text for each in job.sides for text in each.warnings]
+    found = [*config.warnings, *dict.fromkeys(told), *measured.warnings]
+    if ceilings.failure is not None:
+        found.append(f"some shares of the device's peak are unknown: {ceilings.failure.message}")
+    skipped = {(each.name, *each.params) for each in measured.rounds if needs_device(each)}
+    if skipped:
+        facts: Mapping[str, Any] = next(iter(measured.facts.values()), {})
+        why = str(facts.get("no_device", "no device"))
+        found.append(f"{len(skipped)} CUDA cases were skipped: {why}; fix: {without_device(why)}")
+    if any(map(_on_device, measured.rounds)):
+        torch = any(each.failure is not None or "torch" in each.facts.get("loaded", ()) for each in measured.rounds)
+        found += dict.fromkeys(each for facts in measured.facts.values() for each in complaints(facts, torch))
+    beside = {(each.name, *each.params) for each in measured.rounds if "beside" in each.facts}
+    if beside:
+        several = f"{counted(len(beside), 'case')} measured together with other GPUs"
+        found.append(f"host_time and wall_time are left out of {several}: they share the host")
+    if any(facts.get("scripted") for facts in measured.facts.values()):
+        found.append("the device is scripted: times are stated by the code, not measured")
+    return found
+
+
+def require_values(measured: Measured) -> None:
+    """Raise NothingMeasured where not one round gave a value for want of a device."""
+    if any(each.values for each in measured.rounds) or measured.interrupted:
+        return
+    refused = [each for each in measured.rounds if needs_device(each)]
+    if refused and len(refused) == len(measured.rounds):
+        cases = len({(each.name, *each.params) for each in refused})
+        failure = refused[0].failure
+        assert failure is not None
+        raise NothingMeasured(
+            f"none of the {cases} cases could be measured",
+            why=f"every one of them {failure.message}",
+            fix=without_device(failure.message),
+        )
+
+
+def _on_device(round: Round) -> bool:
+    """Whether a device may have had a part in the round, or should have had."""
+    return round.protocol is None or round.protocol.metric == "gpu_time" or "torch" in round.facts.get("loaded", ())
+
+
+def needs_device(round: Round) -> bool:
+    """Whether it was skipped for want of a device."""
+    return (
+        round.failure is not None and round.failure.kind == "skipped" and "needs a CUDA device" in round.failure.message
+    )
+
+
+def device_uuid(measured: Measured) -> str:
+    """UUID of the device that was there to measure on, as processes or (AMD) rounds name it; empty where there was none."""
+    named = [*measured.facts.values(), *(each.facts for each in measured.rounds)]
+    return next((str(facts["gpu_uuid"]) for facts in named if facts.get("gpu_uuid")), "")
+
+
+def throttled(measured: Measured) -> list[str]:
+    """The warning that the device slowed itself down, and in how many cases."""
+    slowed = [each for each in measured.rounds if each.facts.get("throttled")]
+    if not slowed:
+        return []
+    reasons = dict.fromkeys(str(reason) for each in slowed for reason in each.facts["throttled"])
+    cases = len({(each.name, *each.params) for each in slowed})
+    return [f"throttled ({', '.join(reasons)}): {counted(cases, 'case')} measured while the device was throttled"]
+
+
+def imported_by(measured: Measured) -> dict[str, tuple[str, ...]]:
+    """By side: the files that the project's packages were imported from, a file each."""
+    told = [(each.side, each.facts.get("project_files", ())) for each in measured.rounds]
+    told += [(side, facts.get("project_files", ())) for side, facts in measured.facts.items()]
+    sides = dict.fromkeys(side for side, _ in told)
+    return {name: tuple(sorted({file for side, files in told if side == name for file in files})) for name in sides}
+
+
+def device_line(facts: Mapping[str, Any], rounds: list[Round]) -> str:
+    """One line about what was measured on: GPU, driver, CUDA, frameworks, SM clock."""
+    parts = []
+    if "gpu" in facts:
+        parts.append(str(facts["gpu"]))
+    parts += [f"{word} {facts[name]}" for name, word in (("driver", "driver"), ("cuda", "CUDA")) if name in facts]
+    loaded = {name for each in rounds for name in each.facts.get("loaded", ())}
+    parts += [f"{name} {facts[name]}" for name in ("torch", "cupy", "jax") if name in facts and name in loaded]
+    parts += [f"Python {facts['python']}"] if "python" in facts else []
+    clocks = sorted(each.facts["sm_clock_hz"] for each in rounds if "sm_clock_hz" in each.facts)
+    if clocks:
+        parts.append(f"SM clock {clocks[len(clocks) // 2] / 1e6:.0f} MHz")
+    return "  ".join(parts)

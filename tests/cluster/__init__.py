@@ -1,0 +1,1 @@
+"""What is handed in to a cluster, and what becomes of it."""

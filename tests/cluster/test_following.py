@@ -1,0 +1,363 @@
+"""What a driver does of all that can happen to its tasks, with an engine that says what the test wants."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regress.cluster.engine import Attached, Gone, Place, Queued, Refused
+from regress.cluster.plan import Plan, Task
+from regress.cluster.runs import Attempt, Driver, End, Run, create, find, write
+from regress.commands.sweep import following
+from regress.commands.sweep.done import FILE, Tried
+from regress.commands.sweep.following import Followed, follow
+from regress.history import Store
+from regress.history.kept import StateFile
+from regress.model import Kind
+from regress.session import Request, Session
+from tests.conftest import Project
+from tests.history.samples import BOX, ENV, SHA, benchmark, side, taken
+
+H100 = Kind("h100")
+
+
+class Told:
+    """What people are told."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.done = 0
+
+    def start(self, total: int, title: str) -> None:
+        self.total = total
+
+    def advance(self, text: str, steps: int = 1) -> None:
+        self.done += steps
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+@dataclass
+class Scripted:
+    """An engine that does one step each time it is asked: a function of the test."""
+
+    run: Run
+    steps: Iterator[Mapping[Place, Queued] | None]
+    ends: dict[Place, Gone] = field(default_factory=dict)
+    submitted: list[tuple[str, tuple[int, ...], tuple[str, ...]]] = field(default_factory=list)
+    cancelled: list[Any] = field(default_factory=list)
+    refuses: tuple[str, ...] = ()
+
+    def submit(self, run: Run, kind: Kind, tasks: Sequence[int], exclude: Sequence[str] = ()) -> str:
+        if kind.name in self.refuses:
+            raise Refused("Slurm takes no job of kind h100", why="Invalid account", fix='correct "h100"')
+        self.submitted.append((kind.name, tuple(tasks), tuple(exclude)))
+        return str(len(self.submitted))
+
+    def queued(self, run: Run) -> Mapping[Place, Queued] | None:
+        return next(self.steps)
+
+    def gone(self, run: Run, kind: str, task: int, job: str) -> Gone:
+        return self.ends.get((kind, task), Gone("unknown"))
+
+    def cancel(self, run: Run, places: Sequence[Place] | None = None) -> None:
+        self.cancelled.append(places)
+
+    def to_end(self, run: Run) -> str:
+        return "scancel"
+
+    def attach(self, kind: Kind, text: str, name: str) -> Attached:
+        raise NotImplementedError
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "POLL_S", (0.0, 0.0))
+    monkeypatch.setattr(following, "LATE_S", 0.0)
+
+
+@dataclass
+class Place_:
+    """A run of some tasks, its project's session, and who is told."""
+
+    run: Run
+    session: Session
+    told: Told
+
+    def follow(self, engine: Scripted, kinds: Sequence[Kind] = (H100,), **how: Any) -> Followed:
+        return follow(self.run, kinds, engine, self.session, self.told, **how)
+
+    def attempt(self, task: int = 0, job: str = "1", node: str = "node7", end: End | None = None) -> Attempt:
+        made = self.run.begin("h100", task, job)
+        write(made.folder / "began.json", {"node": node, "job": job})
+        if end is not None:
+            self.end(made, end)
+        return made
+
+    def end(self, attempt: Attempt, end: End) -> None:
+        if end.is_whole:
+            store = Store(attempt.results)
+            machine = type(BOX)("h100", BOX.facts)
+            for order in range(2):
+                at = 100.0 * attempt.number + order
+                round = taken(benchmark().name, order=order, started_at=at, gpu_time=1e-3 + at * 1e-9)
+                store.append(side(), machine, ENV, round, {"gpu_uuid": f"of {attempt.folder.name}"}, benchmark())
+            store.finish(side(), machine, ENV, python="3.12", benchmarks={benchmark().name: benchmark()})
+        write(attempt.folder / "end.json", end)
+
+    @property
+    def rounds(self) -> int:
+        found = Store(self.session.config.results_dir).load(SHA, "h100").recorded
+        return sum(len(each.rounds) for each in found)
+
+
+@pytest.fixture
+def place(project: Any, tmp_path: Path) -> Place_:
+    p: Project = project()
+    p.commit({"proj/__init__.py": ""})
+    plan = Plan("key", "regress sweep --on h100", "", "asv.conf.json", {"h100": (Task(0, (SHA,)),)}, recorded_in=ENV)
+    return Place_(create(tmp_path, plan), Session(Request(p.root)), Told())
+
+
+WAITS = {("h100", 0): Queued("waiting", "Resources")}
+RUNS = {("h100", 0): Queued("running", node="node7")}
+
+
+def test_what_is_new_is_handed_in_and_what_has_ended_is_merged_once(place: Place_) -> None:
+    def steps() -> Iterator[Any]:
+        yield {}
+        yield WAITS
+        made = place.attempt()
+        yield RUNS
+        place.end(made, End(0))
+        yield {}
+
+    engine = Scripted(place.run, steps())
+    found = place.follow(engine)
+    assert engine.submitted == [("h100", (0,), ())]
+    assert (found.came["h100"], found.warnings, place.rounds) == (1, [], 2)
+    assert place.run.is_over
+    assert place.told.notes[0] == "h100: 1 wait, 0 of 1 in"
+    again = place.follow(Scripted(place.run, iter([{}])))
+    assert (again.came["h100"], place.rounds) == (1, 2)
+
+
+def test_a_kind_that_is_refused_is_said_and_nothing_is_lost(place: Place_) -> None:
+    engine = Scripted(place.run, iter([{}]), refuses=("h100",))
+    with pytest.raises(Refused, match="takes no job"):
+        place.follow(engine)
+    assert place.run.handed_in == ()
+    assert place.told.notes == ['h100: Slurm takes no job of kind h100: Invalid account; fix: correct "h100"']
+
+
+def test_of_two_kinds_the_other_goes_on_where_one_is_refused(place: Place_, tmp_path: Path) -> None:
+    tasks = {"a100": (Task(0, (SHA,)),), "h100": (Task(0, (SHA,)),)}
+    place.run = create(tmp_path / "two", Plan("key", "", "", "asv.conf.json", tasks))
+
+    def steps() -> Iterator[Any]:
+        yield {}
+        place.attempt(end=End(0))
+        yield {}
+
+    found = place.follow(Scripted(place.run, steps(), refuses=("a100",)), [Kind("a100"), H100])
+    assert found.came == {"h100": 1}
+    assert "a100: Slurm takes no job" in found.warnings[0]
+    assert not place.run.is_over, "the same command tries it again"
+
+
+def test_slurm_that_does_not_answer_is_waited_for(place: Place_, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "TELL_S", 0.0)
+
+    def steps() -> Iterator[Any]:
+        yield {}
+        yield None
+        yield None
+        place.attempt(end=End(0))
+        yield {}
+
+    found = place.follow(Scripted(place.run, steps()))
+    assert found.came == {"h100": 1}
+    assert any(note.startswith("no answer for ") for note in place.told.notes)
+
+
+@pytest.mark.parametrize(
+    ("gone", "words"),
+    [
+        (Gone("failed", "node7 went down"), "node7 went down"),
+        (Gone("failed", "it ran out of memory on node7"), "it ran out of memory on node7"),
+        (Gone("unknown"), "it ended without a message"),
+    ],
+)
+def test_what_died_is_begun_again_whole_by_another_attempt(place: Place_, gone: Gone, words: str) -> None:
+    def steps() -> Iterator[Any]:
+        yield {}
+        place.attempt()
+        yield {}
+        place.attempt(job="2", end=End(0))
+        yield {}
+
+    engine = Scripted(place.run, steps(), ends={("h100", 0): gone})
+    found = place.follow(engine)
+    assert engine.submitted == [("h100", (0,), ()), ("h100", (0,), ())]
+    assert f"h100 0: {words}; begun again (2 of 3)" in place.told.notes
+    assert (found.came["h100"], found.given_up, place.rounds) == (1, 0, 2)
+
+
+def test_a_node_on_which_two_attempts_died_gets_no_third_and_the_last_error_is_told(place: Place_) -> None:
+    error = End(2, error=("the disk is full", "no space left on device", "df -h /shared"))
+
+    def steps() -> Iterator[Any]:
+        yield {}
+        for job in "123":
+            place.attempt(job=job, end=error)
+            yield {}
+
+    place.run.log("h100", 0).write_text("error: the disk is full\nwhy:   no space left on device\nfix:   df -h\n")
+    engine = Scripted(place.run, steps(), ends={("h100", 0): Gone("ended")})
+    found = place.follow(engine)
+    assert [each[2] for each in engine.submitted] == [(), (), ("node7",)]
+    (warning,) = found.warnings
+    assert warning == f"h100 0 was given up after 3 attempts: the disk is full    # log: {place.run.log('h100', 0)}"
+    assert (found.given_up, place.rounds, place.run.is_over) == (1, 0, True)
+
+
+def test_what_slurm_has_requeued_is_not_handed_in_by_us(place: Place_) -> None:
+    """Preempted: told to end, and begun again by Slurm itself."""
+
+    def steps() -> Iterator[Any]:
+        yield {}
+        place.attempt(end=End(130))
+        yield WAITS
+        place.attempt(end=End(0))
+        yield {}
+
+    engine = Scripted(place.run, steps())
+    found = place.follow(engine)
+    assert (len(engine.submitted), found.came["h100"], place.rounds) == (1, 1, 2)
+    assert not any("begun again" in note for note in place.told.notes), "nothing died"
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_what_was_cancelled_is_said_and_the_same_command_hands_it_in_again(place: Place_, begun: bool) -> None:
+    def steps() -> Iterator[Any]:
+        yield {}
+        if begun:
+            place.attempt(end=End(130))
+        yield {}
+
+    gone = {("h100", 0): Gone("cancelled")} if begun else {}  # one that waited is unknown to Slurm afterwards
+    found = place.follow(Scripted(place.run, steps(), ends=gone))
+    assert (found.cancelled, found.warnings) == (1, ["1 task was cancelled; the same command submits them again"])
+    assert find(place.run.folder.parents[1], "key") is not None
+
+    def later() -> Iterator[Any]:
+        yield {}
+        place.attempt(job="1", end=End(0))
+        yield {}
+
+    engine = Scripted(place.run, later(), ends=gone)
+    assert place.follow(engine).came == {"h100": 1}
+    assert len(engine.submitted) == 1
+
+
+def test_commits_that_cannot_be_measured_are_named_and_not_tried_without_end(place: Place_) -> None:
+    end = End(
+        3, measured=1, failed={"f" * 40: ("it does not build", "exit code 2", "")}, tried={"f" * 40: {"x b": "1"}}
+    )
+
+    def steps() -> Iterator[Any]:
+        yield {}
+        place.attempt(end=end)
+        yield {}
+
+    found = place.follow(Scripted(place.run, steps()))
+    log = place.run.log("h100", 0)
+    assert found.warnings == [f"h100: ffffffff was left out: it does not build: exit code 2    # log: {log}"]
+    assert StateFile(place.session.cache / FILE, "commits", dict[str, Tried]).read() == {"f" * 40: {"x b": "1"}}
+
+
+def test_what_is_killed_between_two_writes_merges_the_same_attempt_again(place: Place_, monkeypatch: Any) -> None:
+    """A late second attempt that is whole too must not come in beside the first."""
+
+    def steps() -> Iterator[Any]:
+        yield {}
+        place.attempt(end=End(0))
+        yield {}
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("regress.commands.sweep.following.Merging.finish", killed)
+        assert place.follow(Scripted(place.run, steps())).interrupted
+    place.attempt(job="1", end=End(0))
+    assert place.follow(Scripted(place.run, iter([{}]))).came == {"h100": 1}
+    assert place.rounds == 2
+
+
+def test_a_second_driver_waits_for_the_first(place: Place_, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Driver(socket.gethostname(), os.getppid())
+    write(place.run.folder / "driver.json", other)
+    place.attempt(end=End(0))
+    naps: list[float] = []
+
+    def nap(seconds: float) -> None:
+        naps.append(seconds)
+        (place.run.folder / "driver.json").unlink()
+
+    monkeypatch.setattr("regress.commands.sweep.following.time.sleep", nap)
+    found = place.follow(Scripted(place.run, iter([{}])))
+    assert place.told.notes[0] == f"{place.run.name} is followed by {other.words}: waiting until it ends"
+    assert (len(naps), found.came["h100"]) == (1, 1)
+
+
+def test_after_the_budget_nothing_begins_and_what_runs_is_waited_for(place: Place_, tmp_path: Path) -> None:
+    tasks = {"h100": (Task(0, (SHA,)), Task(1, (SHA,)))}
+    place.run = create(tmp_path / "two", Plan("key", "", "", "asv.conf.json", tasks))
+    waits = {**RUNS, ("h100", 1): Queued("waiting")}
+
+    def steps() -> Iterator[Any]:
+        yield {}
+        made = place.attempt()
+        yield waits
+        place.end(made, End(0))
+        yield {}
+
+    engine = Scripted(place.run, steps())
+    ticks = iter([0.0] * 4 + [1e6] * 100)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("regress.commands.sweep.following.time.monotonic", lambda: next(ticks))
+        found = place.follow(engine, end_s=5000.0)
+    assert engine.cancelled == [[("h100", 1)]]
+    assert (found.came["h100"], found.cancelled) == (1, 0)
+
+
+def test_without_waiting_there_is_one_look(place: Place_) -> None:
+    engine = Scripted(place.run, iter([{}]))
+    found = place.follow(engine, waits=False)
+    assert (engine.submitted, found.came, place.run.is_over) == ([("h100", (0,), ())], {}, False)
+
+
+def test_people_are_told_in_a_line_a_kind_how_far_it_is(place: Place_, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(following, "TELL_S", 0.0)
+    tasks = {"h100": tuple(Task(number, (SHA,)) for number in range(6))}
+    place.run = create(tmp_path / "six", Plan("key", "", "", "asv.conf.json", tasks))
+    some = {("h100", 1): Queued("running"), ("h100", 2): Queued("running")}
+    some |= {("h100", number): Queued("waiting", "Resources") for number in (3, 4, 5)}
+
+    def steps() -> Iterator[Any]:
+        yield {}
+        place.attempt(end=End(0, took_s=600.0))
+        yield some
+        raise KeyboardInterrupt
+
+    found = place.follow(Scripted(place.run, steps()))
+    assert place.told.notes == ["h100: 6 wait, 0 of 6 in", "h100: 3 wait (Resources), 2 run, 1 of 6 in; about 30 min"]
+    assert (found.interrupted, place.told.done) == (True, 1)

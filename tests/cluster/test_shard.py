@@ -1,0 +1,40 @@
+"""What a node does before and after it measures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from regress.cluster.runs import read, write
+from regress.commands.shard import require_alike, shard
+from regress.errors import NothingMeasured, RegressError
+from tests.cluster.test_following import Place_, Told, place
+
+__all__ = ["place"]
+
+
+def test_a_node_that_is_another_machine_says_so_before_it_measures(place: Place_) -> None:
+    path = place.run.folder / "h100" / "machine.json"
+    require_alike(place.run, place.session, "h100")
+    own = read(path, dict[str, str])
+    assert own is not None
+    require_alike(place.run, place.session, "h100")
+    write(path, {**own, "cpu": "Another CPU"})
+    with pytest.raises(NothingMeasured, match="differs from earlier nodes of kind h100") as raised:
+        require_alike(place.run, place.session, "h100")
+    assert raised.value.why == f"cpu is {own['cpu']!r} here, and 'Another CPU' there"
+    assert '"constraint"' in raised.value.fix
+
+
+def test_what_a_node_cannot_do_is_the_end_of_its_attempt_and_stands_in_the_log(
+    place: Place_, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGRESS_SCRATCH", str(tmp_path / "scratch"))
+    with pytest.raises(RegressError):
+        shard(place.run.folder, "h100", 0, Told())  # nobody has published the project
+    (attempt,) = place.run.attempts("h100", 0)
+    assert attempt.end is not None
+    assert (attempt.end.code, attempt.end.is_whole) == (2, False)
+    assert attempt.end.error is not None
+    assert "repository.git" in attempt.end.error[0] + attempt.end.error[1]

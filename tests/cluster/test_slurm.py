@@ -1,0 +1,172 @@
+"""The engine `slurm`, against a real one of three nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regress.cluster.engine import Gone, Refused
+from regress.cluster.plan import Plan, Task
+from regress.cluster.runs import HandedIn, Run, create
+from regress.cluster.slurm import Slurm
+from regress.model import Cluster, Kind
+from tests.cluster.site import Site, until
+from tests.commands.test_check import document
+from tests.commands.test_cluster import CODE, SUITE, once, rounds_of
+from tests.conftest import Project, start
+from tests.report.test_json import validate
+
+CARD = """case $SLURMD_NODENAME$CUDA_VISIBLE_DEVICES in h2*|a11) card=2;; *) card=1;; esac
+export CUDA_VISIBLE_DEVICES=scripted-$card"""
+"""Of each kind two, one 6 % slower than the other."""
+H100 = Kind("h100", partition="h100", gres="gpu:h100:1", time_s=600.0, at_most=2)
+PLACES = [("h100", number) for number in range(4)]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    tasks = {"h100": tuple(Task(number, ("a" * 40,)) for number in range(4))}
+    return create(tmp_path, Plan("key", "", "", "asv.conf.json", tasks))
+
+
+def handed_in(
+    engine: Slurm, run: Run, what: str, monkeypatch: pytest.MonkeyPatch, tasks: tuple[int, ...] = (0,)
+) -> str:
+    """A job that does something else than measure."""
+    monkeypatch.setattr("regress.cluster.slurm.script", lambda *_, **__: f"#!/bin/bash\n{what}\n")
+    job = engine.submit(run, H100, tasks)
+    run.hand_in(HandedIn("h100", job, tasks))
+    return job
+
+
+def states(engine: Slurm, run: Run) -> dict[Any, str]:
+    return {place: each.state for place, each in (engine.queued(run) or {}).items()}
+
+
+def test_tasks_wait_run_and_end_as_slurm_says(site: Site, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Slurm(Cluster())
+    job = handed_in(engine, run, "sleep 60", monkeypatch, tasks=(0, 1, 2, 3))
+    until(lambda: sorted(states(engine, run).values()) == ["running", "running", "waiting", "waiting"], "two of four")
+    queued = engine.queued(run) or {}
+    assert {each.why for each in queued.values() if each.state == "waiting"} == {"JobArrayTaskLimit"}, "at_most is 2"
+    assert {each.node for each in queued.values() if each.state == "running"} == {"h1", "h2"}
+    running = next(place for place, each in queued.items() if each.state == "running")
+    waiting = next(place for place, each in queued.items() if each.state == "waiting")
+    engine.cancel(run, [waiting, running])
+    until(lambda: not {waiting, running} & set(states(engine, run)), "the end of what was cancelled")
+    assert engine.gone(run, *running, job) == Gone("cancelled")
+    assert engine.gone(run, *waiting, job).how in ("cancelled", "unknown")
+    assert engine.to_end(run) == f"scancel --name regress-{run.name}"
+    engine.cancel(run)
+    until(lambda: not states(engine, run), "the end of all")
+
+
+def test_what_ends_badly_is_said_in_words(site: Site, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Slurm(Cluster())
+    job = handed_in(engine, run, "exit 7", monkeypatch)
+    until(lambda: engine.gone(run, "h100", 0, job).how == "failed", "the end")
+    assert re.fullmatch(r"it ended with exit code 7 on h[12]", engine.gone(run, "h100", 0, job).why)
+    assert engine.gone(run, "h100", 0, "4711") == Gone("unknown")
+    job = handed_in(engine, run, "true", monkeypatch)
+    until(lambda: engine.gone(run, "h100", 0, job).how == "ended", "the end")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Kind("h100", partition="nowhere"),
+        Kind("h100", partition="a100", gres="gpu:h100:1"),
+        Kind("h100", partition="h100", gres="gpu:h100:9"),
+    ],
+)
+def test_what_slurm_does_not_take_is_refused_in_its_own_words(site: Site, run: Run, kind: Kind) -> None:
+    with pytest.raises(Refused, match="takes no job of kind h100") as raised:
+        Slurm(Cluster()).submit(run, kind, [0])
+    assert re.search("invalid partition|not available|gres", raised.value.why, re.IGNORECASE), raised.value.why
+    assert raised.value.fix == 'correct "h100" under "cluster" in asv.conf.json'
+
+
+def test_a_job_that_is_waited_for_gives_its_output_and_exit_code(site: Site, capfd: pytest.CaptureFixture[str]) -> None:
+    attached = Slurm(Cluster()).attach(H100, "echo told; echo $SLURMD_NODENAME >&2; exit 4", "regress-test")
+    assert attached.wait() == 4
+    out, err = capfd.readouterr()
+    assert out == "told\n"
+    assert re.fullmatch(r"h[12]\n", err), "and nothing of srun's"
+
+
+@pytest.mark.parametrize("way", ["interrupt", "cancel"])
+def test_ctrl_c_reaches_the_job_and_a_second_one_ends_it(site: Site, tmp_path: Path, way: str) -> None:
+    mark = tmp_path / "mark"
+    text = f"trap 'exit 130' INT; touch {mark}; while :; do sleep 0.1; done"
+    attached = Slurm(Cluster()).attach(H100, text, f"regress-test-{way}")
+    until(mark.exists, "the job")
+    getattr(attached, way)()
+    code = attached.wait()
+    assert way == "cancel" or code == 130
+    until(lambda: not site.run("squeue", "--noheader", f"--name=regress-test-{way}"), "its end")
+
+
+def test_without_slurm_the_fix_says_where_to_go(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    from regress.errors import NothingMeasured
+
+    with pytest.raises(NothingMeasured, match="no Slurm here"):
+        Slurm(Cluster()).submit(run, H100, [0])
+
+
+def on_site(project: Callable[..., Project], tmp_path: Path, times: list[float]) -> tuple[Project, list[str]]:
+    """A history whose nodes have disks of their own."""
+    kinds = {
+        name: {
+            "partition": name,
+            "gres": f"gpu:{name}:1",
+            "time": "10m",
+            "at_most": 2,
+            "setup": [CARD],
+        }
+        for name in ("h100", "a100")
+    }
+    places = {"shared": str(tmp_path / "shared"), "scratch": f"{tmp_path}/disk-$SLURMD_NODENAME"}
+    p = project(cluster={**places, "kinds": kinds})
+    shas = [p.commit({"proj/__init__.py": CODE.format(seconds=times[0]), "benchmarks/b.py": SUITE}, "commit 0")]
+    shas += [
+        p.commit({"proj/__init__.py": CODE.format(seconds=seconds), "NEWS": str(at)}, f"commit {at}")
+        for at, seconds in enumerate(times[1:], 1)
+    ]
+    return p, shas
+
+
+def test_a_sweep_of_two_kinds_survives_its_driver_and_a_killed_task(
+    site: Site, project: Callable[..., Project], tmp_path: Path, dated: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGRESS_CACHE_DIR", str(tmp_path / "cache"))
+    p, shas = on_site(project, tmp_path, [50e-6] * 4 + [60e-6] * 5)
+    driver = start(p.root, "sweep", "ALL", "--on", "all")
+    until(lambda: list(tmp_path.glob("shared/runs/*/*/*.0/began.json")) or driver.poll(), "the first task")
+    driver.kill()
+    driver.communicate()
+    (folder,) = tmp_path.glob("shared/runs/*")
+    run = Run(folder)
+    kind, number = next(
+        (k, int(path.parent.name[0])) for k in run.plan.tasks for path in folder.glob(f"{k}/*.0/began.json")
+    )
+    (job,) = [each.job for each in run.handed_in if each.kind == kind]
+    site.run("scancel", "--signal=KILL", "--full", f"{job}_{number}")
+    result = p.regress("sweep", "ALL", "--on", "all", "--format", "json")
+    assert result.code == 1, result.err
+    report = document(result)
+    validate(report)
+    assert {(each["machine"], each["first"], each["good"], each["new"]) for each in report["changes"]} == {
+        (kind, shas[4], shas[3], True) for kind in ("h100", "a100")
+    }
+    assert {each["state"] for each in report["changes"]} == {"confirmed"}
+    for kind in ("h100", "a100"):
+        assert rounds_of(p, kind) == once(shas, run, kind)
+    nodes = {each.began.node for kind in run.plan.tasks for task in run.plan.tasks[kind]
+             for each in run.attempts(kind, task.number) if each.began is not None}  # fmt: skip
+    assert nodes <= {"a1", "h1", "h2"}
+    assert {path.name for path in tmp_path.glob("disk-*")} >= {f"disk-{node}" for node in nodes}

@@ -1,0 +1,182 @@
+"""`regress sweep --on`: real git and processes, the scripted device, on the engine `local`."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regress.cluster.runs import Run
+from regress.commands.away import there
+from regress.history import Store
+from regress.model import Kind
+from tests.commands.test_check import document
+from tests.conftest import Project, start
+from tests.report.test_json import validate
+
+pytestmark = pytest.mark.usefixtures("dated")
+
+SUITE = "import proj\ndef cudatime_work(): proj.work()\ndef cudatime_other(): proj.other()\n"
+CASES = ("b.cudatime_other", "b.cudatime_work")
+CODE = """
+import os, regress_scripted
+CARD = {{"scripted-2": 1.06}}.get(os.environ.get("CUDA_VISIBLE_DEVICES"), 1.0)
+def work(): regress_scripted.kernel("work", CARD * {seconds})
+def other(): regress_scripted.kernel("other", CARD * 80e-6)
+"""
+KIND = {"at_most": 2, "time": "10m", "setup": ["export CUDA_VISIBLE_DEVICES=scripted-$((REGRESS_SLOT + 1))"]}
+"""Two cards, one 6 % slower than the other."""
+
+
+def local(project: Callable[..., Project], times: list[float], **kinds: Any) -> tuple[Project, list[str]]:
+    """A repository with a commit for each time of `work`, and kinds of nodes that are processes of this host."""
+    p = project(cluster={"engine": "local", "kinds": kinds or {"h100": KIND}})
+    shas = [p.commit({"proj/__init__.py": CODE.format(seconds=times[0]), "benchmarks/b.py": SUITE}, "commit 0")]
+    shas += [
+        p.commit({"proj/__init__.py": CODE.format(seconds=seconds), "NEWS": str(at)}, f"commit {at}")
+        for at, seconds in enumerate(times[1:], 1)
+    ]
+    return p, shas
+
+
+def run_of(p: Project) -> Run:
+    """The one that measured; another one has confirmed what is new."""
+    runs = map(Run, Path(os.environ["REGRESS_CACHE_DIR"]).glob(f"{p.root.name}-*/cluster/runs/*"))
+    (found,) = [each for each in runs if not each.plan.key.endswith("-pairs")]
+    return found
+
+
+def rounds_of(p: Project, kind: str) -> dict[str, Counter[str]]:
+    """By full hash: how many rounds of each benchmark are recorded on nodes of the kind."""
+    found: dict[str, Counter[str]] = {}
+    store = Store(p.root / "history")
+    for each in store.commits(kind):
+        found[each.commit_sha] = Counter(
+            round.name for recorded in store.load(each.commit_sha, kind).recorded for round in recorded.rounds
+        )
+    return found
+
+
+def once(shas: list[str], run: Run, kind: str) -> dict[str, Counter[str]]:
+    """The same where nothing is lost and nothing is there twice: two rounds of each commit in each of its tasks."""
+    tasks = Counter(sha for task in run.plan.tasks[kind] for sha in task.commits)
+    return {sha: Counter(dict.fromkeys(CASES, 2 * tasks[sha])) for sha in shas}
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGRESS_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.mark.slow  # the engine slurm shows it too
+def test_a_sweep_on_two_kinds_is_two_histories_each_with_its_events(project: Callable[..., Project]) -> None:
+    p, shas = local(project, [50e-6] * 4 + [60e-6] * 5, h100=KIND, a100=KIND)
+    result = p.regress("sweep", "ALL", "--on", "all", "--format", "json", "--output", "text=../seen.txt")
+    assert result.code == 1, result.err
+    report = document(result)
+    validate(report)
+    found = [(each["machine"], each["first"], each["good"], each["state"], each["new"]) for each in report["changes"]]
+    assert sorted(found) == [(kind, shas[4], shas[3], "confirmed", True) for kind in ("a100", "h100")]
+    assert {each["reason"].partition(" on ")[0] for each in report["changes"]} == {
+        f"confirmed by check of {shas[3][:8]} {shas[4][:8]}"
+    }
+    assert report["remark"] == "2 new regressions (h100: 3 of 3 tasks in, a100: 3 of 3 tasks in)"
+    run = run_of(p)
+    for kind in ("h100", "a100"):
+        assert rounds_of(p, kind) == once(shas, run, kind)
+        (anchor,) = set.intersection(*(set(task.commits) for task in run.plan.tasks[kind]))
+        assert anchor == shas[-1], "what is compared beside every group is one commit"
+    again = p.regress("sweep", "ALL", "--on", "all", "--format", "json")
+    assert (again.code, document(again)["remark"]) == (
+        0,
+        "nothing to measure: all is measured on h100, a100; 2 regressions open",
+    )
+
+
+@pytest.mark.slow  # the engine slurm shows it too
+def test_a_killed_driver_leaves_its_tasks_running_and_the_same_command_takes_them_up(
+    project: Callable[..., Project],
+) -> None:
+    p, shas = local(project, [50e-6] * 4 + [60e-6] * 5)
+    driver = start(p.root, "sweep", "ALL", "--on", "h100")
+    while not list(p.root.parent.glob("cache/*/cluster/runs/*/h100/*.0/began.json")):
+        assert driver.poll() is None, driver.communicate()
+        time.sleep(0.05)
+    driver.kill()
+    driver.communicate()
+    result = p.regress("sweep", "ALL", "--on", "h100", "--format", "json")
+    assert result.code == 1, result.err
+    assert " is resumed" in result.err
+    (change,) = document(result)["changes"]
+    assert (change["first"], change["new"]) == (shas[4], True), "nobody was told of it before"
+    run = run_of(p)
+    assert rounds_of(p, "h100") == once(shas, run, "h100")
+    assert run.is_over
+
+
+def test_ctrl_c_detaches_and_says_how_to_go_on(project: Callable[..., Project]) -> None:
+    p, shas = local(project, [50e-6] * 3)
+    driver = start(p.root, "sweep", "ALL", "--on", "h100")
+    while not list(p.root.parent.glob("cache/*/cluster/runs/*/h100/*.0/began.json")):
+        assert driver.poll() is None, driver.communicate()
+        time.sleep(0.05)
+    driver.send_signal(signal.SIGINT)
+    out, err = driver.communicate(timeout=60)
+    assert driver.returncode == 130, err
+    assert "regress sweep ALL --on h100" in out
+    assert "kill " in out
+    result = p.regress("sweep", "ALL", "--on", "h100")
+    assert result.code == 0, result.err
+    assert rounds_of(p, "h100") == once(shas, run_of(p), "h100")
+
+
+def test_a_command_goes_to_a_node_and_its_output_and_exit_code_come_back(project: Callable[..., Project]) -> None:
+    p, _ = local(project, [50e-6, 60e-6])
+    result = p.regress("check", "HEAD~1", "--on", "h100", "-b", "work", "--format", "json")
+    assert result.code == 1, result.err
+    report = document(result)
+    assert (report["verdict"], report["machine"]["name"]) == ("FAIL", "h100")
+    assert re.search(r"^on \S+ after \d+ s$", result.err, re.MULTILINE)
+    result = p.regress("check", "HEAD~1", "--on", "all", "-b", "no_such_benchmark")
+    assert result.code == 5
+    assert "no benchmark matches" in result.err
+
+
+def test_ctrl_c_goes_to_the_node_and_what_was_measured_is_reported(project: Callable[..., Project]) -> None:
+    p, _ = local(project, [50e-6, 60e-6])
+    driver = start(p.root, "run", "--on", "h100", "--rounds", "500")
+    while not list((p.root / "history").rglob("*.jsonl")):
+        assert driver.poll() is None, driver.communicate()
+        time.sleep(0.05)
+    driver.send_signal(signal.SIGINT)
+    out, err = driver.communicate(timeout=60)
+    assert driver.returncode == 130, err
+    assert "the job was asked to end; press Ctrl-C again to cancel it" in err
+    assert "INTERRUPTED" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("check HEAD~1 --on h100 -q", "check HEAD~1 -q --machine h100 --gpus all"),
+        ("--on=h100 run --machine mine", "run --machine mine --gpus all"),
+        ("run --gpus 0 --on h100", "run --gpus 0 --machine h100"),
+    ],
+)
+def test_the_words_that_a_node_gets(words: str, found: str) -> None:
+    assert " ".join(there(words.split(), Kind("h100", gres="gpu:h100:2"), several=True)) == found
+
+
+def test_two_kinds_are_too_many_for_one_command(project: Callable[..., Project]) -> None:
+    p, _ = local(project, [50e-6], h100=KIND, a100=KIND)
+    result = p.regress("run", "--on", "all")
+    assert (result.code, "this command is one job" in result.err) == (2, True)
+    result = p.regress("run", "--on", "b200")
+    assert (result.code, "there are h100, a100" in result.err) == (2, True)
