@@ -246,7 +246,8 @@ def fall():
     open({count!r}, "a").write(f"{{os.getpid()}} ")
     if len(set(open({count!r}).read().split())) == 3:  # the first visit runs the setup more than once
         open({last!r}, "w").close()
-        os.kill(os.getppid(), signal.SIGKILL)
+        if os.getppid() != {os.getpid()}:
+            os.kill(os.getppid(), signal.SIGKILL)
         os._exit(1)
 {THERE[0]}.setup = fall
 """)
@@ -271,7 +272,8 @@ if os.path.exists({last!r}):
     os._exit(1)
 def fall():
     open({last!r}, "w").close()
-    os.kill(os.getppid(), signal.SIGKILL)
+    if os.getppid() != {os.getpid()}:  # where forks do not work in time, processes are this one's own
+        os.kill(os.getppid(), signal.SIGKILL)
     os._exit(1)  # with the first case, and not whenever this is ended: the next one needs another process
 for each in [{", ".join(NAMES)}]:
     each.setup = fall
