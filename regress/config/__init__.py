@@ -29,6 +29,7 @@ from regress.config.places import (
     lock_dir,
     own_paths,
     usual_cache,
+    written_folders,
 )
 from regress.config.reading import load, with_overrides
 
@@ -47,4 +48,5 @@ __all__ = [
     "own_paths",
     "usual_cache",
     "with_overrides",
+    "written_folders",
 ]

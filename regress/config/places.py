@@ -98,8 +98,12 @@ def own_paths(config: Config) -> tuple[Path, ...]:
 
     The configuration is one of them, as that of the checkout counts for whatever commit is measured.
     """
-    files = config.path, config.root / ".gitignore", acks_file(config)
-    return (*own_places(config).values(), *files, cache_dir(config), environments_dir(config))
+    return (*written_folders(config), config.path, config.root / ".gitignore", acks_file(config))
+
+
+def written_folders(config: Config) -> tuple[Path, ...]:
+    """The folders among `own_paths`."""
+    return (*own_places(config).values(), cache_dir(config), environments_dir(config))
 
 
 def own_places(config: Config) -> dict[str, Path]:

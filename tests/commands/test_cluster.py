@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -98,6 +99,17 @@ def test_a_sweep_on_two_kinds_is_two_histories_each_with_its_events(project: Cal
         0,
         "nothing to measure: all is measured on h100, a100; 2 regressions open",
     )
+
+
+def test_nodes_read_the_configuration_that_is_not_committed_yet(project: Callable[..., Project]) -> None:
+    p, (sha,) = local(project, [50e-6])
+    path = p.root / "asv.conf.json"
+    config = json.loads(path.read_text())
+    config["regress"]["cluster"]["kinds"] = {"new": KIND}
+    path.write_text(json.dumps(config))
+    result = p.regress("sweep", "ALL", "--on", "new")
+    assert result.code == 0, result.out + result.err
+    assert rounds_of(p, "new") == {sha: Counter(dict.fromkeys(CASES, 2))}
 
 
 @pytest.mark.slow  # the engine slurm shows it too

@@ -24,7 +24,7 @@ from regress.commands.sweep.done import Done
 from regress.commands.sweep.following import Followed, follow
 from regress.commands.sweep.marks import Mark
 from regress.commands.sweep.measuring import Sweep
-from regress.config import cache_dir, kinds_of
+from regress.config import cache_dir, kinds_of, written_folders
 from regress.errors import ConfigError, Exit, ranked
 from regress.git import publish
 from regress.history import Store
@@ -220,10 +220,11 @@ def _plan(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chose
     assert first is not None
     swept, chosen = first
     repository, config, request = session.repository, session.config, session.request
+    ours = written_folders(config)  # not the configuration, which nodes read in the tree
     plan = Plan(
         key=key,
         command=quoted("regress", "sweep", *asked.words, "--on", ",".join(tasks)),
-        tree=repository.snapshot(session.own_paths) if session.is_dirty() else repository.resolve("HEAD").sha,
+        tree=repository.snapshot(ours) if repository.is_dirty(ours) else repository.resolve("HEAD").sha,
         config=config.path.relative_to(repository.root).as_posix(),
         tasks=tasks,
         heads=heads,
