@@ -49,7 +49,11 @@ def shell(folder: Path, line: str) -> Result:
 # -- help and options ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(command_line.commands))
+SHOWN = sorted(name for name, each in command_line.commands.items() if not each.hidden)
+"""Without what nodes of a cluster are started with."""
+
+
+@pytest.mark.parametrize("name", SHOWN)
 def test_help_of_each_command_shows_how_to_use_it(name: str) -> None:
     result = CliRunner().invoke(command_line, [name, "--help"], prog_name="regress", terminal_width=110)
     assert result.exit_code == 0
@@ -63,7 +67,7 @@ def test_help_lists_every_command_and_some_examples() -> None:
     result = CliRunner().invoke(command_line, ["-h"], prog_name="regress", terminal_width=80)
     assert result.exit_code == 0
     assert "..." not in result.output.partition("Set up:")[2], "what a command is for is cut short"
-    for name in command_line.commands:
+    for name in SHOWN:
         assert re.search(rf"^  {name} ", result.output, re.MULTILINE)
     assert "regress demo d && cd d && regress check HEAD~1" in result.output
     for example in re.findall(r"^ +regress (\w+)", result.output.partition("Examples:")[2], re.MULTILINE):
