@@ -115,8 +115,8 @@ def test_a_busy_host_raises_host_time_alone(torch: Any, device: CudaBackend) -> 
     x = torch.randn(1 << 26, device="cuda")
     plain, slowed = sampled(device, lambda: x + x), sampled(device, busy(lambda: x + x))
     assert slowed.value() == pytest.approx(plain.value(), rel=0.01)
-    # The fastest enqueueing of each: on a shared host the median of the plain ones lies some microseconds above it.
-    assert min(host_times(device, busy(lambda: x + x))) - min(host_times(device, lambda: x + x)) > 0.9 * BUSY_S
+    # The fastest enqueueing of each: on a shared host others lie some microseconds above it, and so may all of a few.
+    assert min(host_times(device, busy(lambda: x + x))) - min(host_times(device, lambda: x + x)) > 0.75 * BUSY_S
 
 
 def test_a_kernel_7_percent_longer_raises_device_time_alone(torch: Any, device: CudaBackend) -> None:
