@@ -691,7 +691,7 @@ def test_what_fails_again_is_tried_once_a_sweep(project: Callable[..., Project])
     p.commit({"proj/__init__.py": "", "benchmarks/b.py": suite})
     p.regress("sweep", "ALL")
     again = p.regress("sweep", "ALL", "--retry", "--format", "json")
-    assert document(again)["remark"].startswith("no change can be told yet (0 of 1 commit measured)"), again.err
+    assert document(again)["remark"].startswith("no change can be detected yet (0 of 1 commit measured)"), again.err
     assert document(p.regress("sweep", "ALL", "--format", "json"))["remark"].startswith("nothing to measure")
 
 

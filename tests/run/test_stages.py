@@ -91,7 +91,7 @@ def run(
     monkeypatch: pytest.MonkeyPatch, visits: Visits, selection: Selection | None = None
 ) -> tuple[module.Measured, list[Round]]:
     """What comes out of three rounds a side, and what was handed on."""
-    monkeypatch.setattr(Job, "visits", lambda job, visible, end_s: visits)
+    monkeypatch.setattr(Job, "visits", lambda job, visible, end_s, programs: visits)
     sides = tuple(Prepared(Side(name, COMMIT, name), Path(), sys.executable, (), {}) for name in ("base", "head"))
     kept: list[Round] = []
     job = Job(sides, Path("benchmarks"), Path(), Settings(good_rounds=0.5), 3, selection or Selection())
