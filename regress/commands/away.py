@@ -23,8 +23,8 @@ def away(request: Request, words: Sequence[str], on: str, several: bool) -> int:
     Raises ConfigError where there is no such kind, NothingMeasured where the cluster takes no such job.
     """
     session = Session(request)
+    kinds = kinds_of(session.config.settings.cluster, on)
     cluster = placed(session.config.settings.cluster, session.cache)
-    kinds = kinds_of(cluster, on)
     if len(kinds) != 1:
         names = ", ".join(each.name for each in kinds)
         raise ConfigError(

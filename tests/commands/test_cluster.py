@@ -192,3 +192,8 @@ def test_two_kinds_are_too_many_for_one_command(project: Callable[..., Project])
     assert (result.code, "this command is one job" in result.err) == (2, True)
     result = p.regress("run", "--on", "b200")
     assert (result.code, "there are h100, a100" in result.err) == (2, True)
+
+
+def test_without_a_cluster_the_kinds_are_what_lacks(project: Callable[..., Project]) -> None:
+    result = project().regress("check", "HEAD~1", "--on", "h100")
+    assert (result.code, "the configuration has no kinds" in result.err) == (2, True), result.err
