@@ -58,6 +58,7 @@ def last_aa(p: Project, *options: str) -> dict[str, Any] | None:
     return found
 
 
+@pytest.mark.slow
 def test_a_quiet_suite_gives_no_false_alarm_and_checks_show_that(project: Callable[..., Project]) -> None:
     p = filled(project)
     sha = p.git("rev-parse", "HEAD")

@@ -441,6 +441,7 @@ def test_affected_measures_what_covers_a_changed_file(project: Callable[..., Pro
     assert {each["name"] for each in report["benchmarks"]} == {"c.cudatime_work"}
 
 
+@pytest.mark.slow
 def test_nothing_affected_is_a_pass_unless_something_could_not_be_asked(project: Callable[..., Project]) -> None:
     p = project()
     p.commit({"proj/__init__.py": code(), "benchmarks/b.py": COVERED, "lib/other.py": "1", "lib/soft/k.cu": "1"})

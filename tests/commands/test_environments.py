@@ -47,6 +47,7 @@ def p(project: Callable[..., Project]) -> Project:
     )
 
 
+@pytest.mark.slow
 def test_one_commit_in_two_environments(p: Project) -> None:
     p.commit({"proj/__init__.py": READS, "benchmarks/b.py": SUITE})
     sha = p.git("rev-parse", "HEAD")[:8]

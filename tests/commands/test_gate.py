@@ -58,6 +58,7 @@ def test_what_is_open_in_the_history_fails_unless_it_is_measured_not_to_be_there
     assert (done.code, document(done)["changes"]) == (0, [])
 
 
+@pytest.mark.slow
 def test_what_is_acknowledged_passes_until_its_date_and_up_to_its_level(project: Callable[..., Project]) -> None:
     p = released(project, [50e-6] * 4 + [60e-6] * 4)
     assert p.regress("gate", "v1", "-q").code == 1

@@ -29,6 +29,7 @@ ODD = (
 VALUES = ("7", "float('nan')", "[None]", "[[1]]", "{'a': 1}", "True", "len")
 
 
+@pytest.mark.slow
 def test_odd_declarations_cost_no_command(project: Callable[..., Project]) -> None:
     p = project(check_rounds=2, run_rounds=2)
     lines = [SUITE]
