@@ -311,10 +311,6 @@ class Repository:
         """The files in Git LFS and the submodules that a worktree does not have, relative to it."""
         return self._worktrees.lacking(tree)
 
-    def remove_worktrees(self, parent: Path, keep: Collection[str] = ()) -> list[Path]:
-        """Remove the worktrees under `parent` but those of the commits in `keep` and those that a process is using."""
-        return self._worktrees.remove(parent, keep)
-
     def trim_worktrees(self, parent: Path, count: int) -> list[Path]:
         """Remove the worktrees under `parent` but the `count` that were asked for last, and those that a process is using."""
         return self._worktrees.trim(parent, count)

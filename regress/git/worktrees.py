@@ -56,7 +56,13 @@ class Worktrees:
         self._held[tree] = lock
         return tree
 
-    def remove(self, parent: Path, keep: Collection[str] = ()) -> list[Path]:
+    def trim(self, parent: Path, count: int) -> list[Path]:
+        """Remove the worktrees under `parent` but the `count` that were asked for last, and those that a process is using."""
+        locks = sorted(_folder(parent).glob("*.lock"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+        there = [path.stem for path in locks if path.with_suffix("").exists()]
+        return self._remove(parent, there[:count])
+
+    def _remove(self, parent: Path, keep: Collection[str]) -> list[Path]:
         """Remove the worktrees under `parent` but those of the commits in `keep` and those that a process is using."""
         removed = []
         for tree in sorted(path.with_suffix("") for path in _folder(parent).glob("*.lock")):
@@ -73,12 +79,6 @@ class Worktrees:
             finally:
                 os.close(lock)
         return removed
-
-    def trim(self, parent: Path, count: int) -> list[Path]:
-        """Remove the worktrees under `parent` but the `count` that were asked for last, and those that a process is using."""
-        locks = sorted(_folder(parent).glob("*.lock"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
-        there = [path.stem for path in locks if path.with_suffix("").exists()]
-        return self.remove(parent, keep=there[:count])
 
     def _ensure(self, tree: Path, sha: str, lock: int, matters: Matters) -> None:
         """Return with `tree` in the right state and a shared lock on it.

@@ -106,9 +106,8 @@ class DeviceLoop(Blocks):
         """Windows of the host's time to enqueue the call."""
         before = self.ready if self._prepare is not None or self._reset is not None else None
         calls, warm_calls, several_threads = protocol.host_calls, protocol.warm_calls, not protocol.pinned
-        alone = (
-            before is not None or self._backend.ranks.several
-        )  # each call has to be made ready, or the ranks to meet
+        # Each call may have to be made ready, or the ranks to meet: not behind one spin.
+        alone = before is not None or self._backend.ranks.several
         behind = 0 if alone else max(0, min(warm_calls, LAUNCHES_A_BLOCK // self.launches() - calls))
         spin_s = LAUNCHES_SPARE * (behind + calls) * self._host_call_s + 50e-6
         return LaunchWindows(self._call, self._backend, calls, warm_calls, before, spin_s, several_threads, behind)

@@ -147,7 +147,7 @@ def test_a_worktree_in_use_is_neither_made_again_nor_removed(
     with pytest.raises(RegressError, match="in use and was changed"):
         repository.worktree(commit, trees)
     assert (tree / "code.py").read_text() == "changed"
-    assert repository.remove_worktrees(trees) == []
+    assert repository.trim_worktrees(trees, 0) == []
     del user  # as when its process ends
     assert repository.worktree(commit, trees) == tree
     assert (tree / "code.py").read_text() == "1"
@@ -180,7 +180,8 @@ def test_worktrees_are_removed_but_for_those_to_keep(project: Project, trees: Pa
     shas = [project.commit(subject) for subject in ("one", "two", "three")]
     repository = project.open()
     made = [repository.worktree(repository.resolve(sha), trees) for sha in shas]
-    assert sorted(repository.remove_worktrees(trees, keep=[shas[1]])) == sorted([made[0], made[2]])
+    repository.worktree(repository.resolve(shas[1]), trees)
+    assert sorted(repository.trim_worktrees(trees, 1)) == sorted([made[0], made[2]])
     assert [path.exists() for path in made] == [False, True, False]
     assert project.git("worktree", "list").count(str(trees)) == 1
     assert repository.worktree(repository.resolve(shas[0]), trees).is_dir()
@@ -192,7 +193,7 @@ def test_worktrees_of_the_user_are_left_alone(project: Project, trees: Path, tmp
     (tmp_path / "away").rename(tmp_path / "unmounted")
     repository = project.open()
     repository.worktree(repository.resolve("HEAD"), trees)
-    repository.remove_worktrees(trees)
+    repository.trim_worktrees(trees, 0)
     (tmp_path / "unmounted").rename(tmp_path / "away")
     assert project.git("-C", "../away", "rev-parse", "--abbrev-ref", "HEAD") == "away"
 
@@ -303,7 +304,7 @@ def test_g7_a_submodule_comes_from_the_users_copy_without_a_network(with_module:
     assert (with_module.root / ".git" / "config").read_bytes() == config
     (after / "third" / "lib" / "built.so").write_text("x")
     assert (repository.worktree(repository.resolve("HEAD"), trees) / "third" / "lib" / "built.so").exists()
-    assert len(repository.remove_worktrees(trees)) == 2
+    assert len(repository.trim_worktrees(trees, 0)) == 2
     assert with_module.git("worktree", "list").count("\n") == 0
 
 
