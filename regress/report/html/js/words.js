@@ -21,6 +21,8 @@
       status,
       more && ` ${more}`,
     );
+  // A card in words, with its number as short as tells it from others.
+  R.card = words => words.replace(/(GPU-[0-9a-f]{8})-[0-9a-f-]+/g, "$1");
   // What is known of a commit, on a line: nobody knows its author where the repository is not at hand.
   R.by = (...known) => known.filter(Boolean).join(" · ");
   // How a case gives no number.
