@@ -44,7 +44,7 @@ MOST_ROWS = 2500
 """Of the index; beyond, a benchmark with many cases is one row for each metric and place, that of its worst case."""
 MOST_EVENTS = 2000
 """Of the index, and as many failures: what is open, and the newest."""
-HELD = ("open", "tentative", "acknowledged")
+HELD = ("open", "tentative", "acknowledged", "relapsed")
 """States of changes that nothing has taken back, by how soon somebody has to look."""
 GONE_AFTER = 10
 """Commits after the newest result of a case, while others in its place went on: it is no longer measured."""
