@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -39,6 +40,7 @@ def handed_in(
     """A job that does something else than measure."""
     monkeypatch.setattr("regress.cluster.slurm.script", lambda *_, **__: f"#!/bin/bash\n{what}\n")
     job = engine.submit(run, H100, tasks)
+    assert job is not None
     run.hand_in(HandedIn("h100", job, tasks))
     return job
 
@@ -108,6 +110,49 @@ def test_ctrl_c_reaches_the_job_and_a_second_one_ends_it(site: Site, tmp_path: P
     code = attached.wait()
     assert way == "cancel" or code == 130
     until(lambda: not site.run("squeue", "--noheader", f"--name=regress-test-{way}"), "its end")
+
+
+def says(folder: Path, monkeypatch: pytest.MonkeyPatch, command: str, text: str, code: int = 0) -> None:
+    """A command of Slurm's that prints this, on the PATH before the real one."""
+    folder.mkdir(exist_ok=True)
+    path = folder / command
+    path.write_text(f"#!/bin/sh\necho '{text}' >&{2 if code else 1}\nexit {code}\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)",
+        "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
+    ],
+)
+def test_a_controller_that_is_down_refuses_no_job(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    says(tmp_path / "bin", monkeypatch, "sbatch", text, code=1)
+    says(tmp_path / "bin", monkeypatch, "squeue", "slurm_load_jobs error: Unable to contact slurm controller", code=1)
+    engine = Slurm(Cluster())
+    assert engine.submit(run, H100, [0]) is None
+    run.hand_in(HandedIn("h100", "7", (0,)))
+    assert engine.queued(run) is None
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ("JobState=NODE_FAIL ExitCode=0:0 NodeList=node7", "node7 went down"),
+        ("JobState=OUT_OF_MEMORY ExitCode=0:125 NodeList=node7", "it ran out of memory on node7"),
+        ("JobState=TIMEOUT ExitCode=0:15 NodeList=node7", "its time was up"),
+        ("JobState=FAILED ExitCode=0:9 NodeList=node7", "it was killed by signal 9 on node7"),
+    ],
+)
+def test_what_killed_a_job_is_said_in_words(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: str, words: str
+) -> None:
+    says(tmp_path / "bin", monkeypatch, "scontrol", f"JobId=7 ArrayTaskId=0 {facts}")
+    assert Slurm(Cluster()).gone(run, "h100", 0, "7") == Gone("failed", words)
 
 
 def test_without_slurm_the_fix_says_where_to_go(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
