@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -183,6 +184,41 @@ def on_site(project: Callable[..., Project], tmp_path: Path, times: list[float])
         for at, seconds in enumerate(times[1:], 1)
     ]
     return p, shas
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("run -b work --rounds 2", 0, "h100"),
+        pytest.param("gate HEAD~1 -b work", 1, "FAIL", marks=pytest.mark.slow),
+        pytest.param("bisect b.cudatime_work HEAD~1 HEAD", 0, "commit 1", marks=pytest.mark.slow),
+        pytest.param("explain b.cudatime_work HEAD~1", 0, "work", marks=pytest.mark.slow),
+        pytest.param("profile b.cudatime_work", 0, "work", marks=pytest.mark.slow),
+        pytest.param("run -b no_such_benchmark", 5, "", marks=pytest.mark.slow),
+    ],
+)
+def test_a_command_is_one_job_with_its_output_and_exit_code(
+    site: Site, project: Callable[..., Project], tmp_path: Path, words: str, code: int, said: str
+) -> None:
+    p, _ = on_site(project, tmp_path, [50e-6, 60e-6])
+    result = p.regress(*words.split(), "--on", "h100")
+    assert result.code == code, result.out + result.err
+    assert said in result.out
+    assert len(re.findall(r"^on h[12] after \d+ s$", result.err, re.MULTILINE)) == 1
+    assert "srun: " not in result.err, "what the job says is all that is said"
+
+
+@pytest.mark.slow  # the engine shows that the signal arrives, the engine local what a command makes of it
+def test_ctrl_c_is_sent_on_and_the_job_reports_what_it_has_measured(
+    site: Site, project: Callable[..., Project], tmp_path: Path
+) -> None:
+    p, _ = on_site(project, tmp_path, [50e-6, 60e-6])
+    driver = start(p.root, "run", "--on", "h100", "--rounds", "500")
+    until(lambda: list((p.root / "history").rglob("*.jsonl")) or driver.poll() is not None, "the first round")
+    driver.send_signal(signal.SIGINT)
+    out, err = driver.communicate(timeout=60)
+    assert (driver.returncode, "INTERRUPTED" in out) == (130, True), out + err
+    until(lambda: not site.run("squeue", "--noheader", "--partition=h100"), "the end of the job")
 
 
 def test_a_sweep_of_two_kinds_survives_its_driver_and_a_killed_task(
