@@ -9,7 +9,7 @@ import hashlib
 import math
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,14 +22,14 @@ from regress.commands.sweep.choosing import NEW, Asked, Chosen, choose
 from regress.commands.sweep.confirming import tentative
 from regress.commands.sweep.done import Done
 from regress.commands.sweep.following import Followed, follow
-from regress.commands.sweep.marks import Mark
+from regress.commands.sweep.marks import Mark, Told
 from regress.commands.sweep.measuring import Sweep
 from regress.config import cache_dir, kinds_of, written_folders
 from regress.errors import ConfigError, Exit, ranked
 from regress.git import publish
 from regress.history import Store
 from regress.history.merging import SAME_MACHINE
-from regress.model import Breakage, Changed, Cluster, Kind, Report
+from regress.model import Cluster, Kind, Report
 from regress.run.execute import Watcher
 from regress.session import Request, Session, counted, quoted
 from regress.trends.events import Events, events_in, marked_new, with_failures, with_shifts
@@ -60,8 +60,9 @@ class On:
 
 def sweep_on(
     request: Request, asked: Asked, watcher: Watcher, words: str, *, waits: bool = True, budget_s: float = math.inf
-) -> Report:
+) -> tuple[Report, Callable[[], None]]:
     """The sweep, on the kinds of nodes that `words` name; without `waits` one look: what ended is merged, what lacks handed in.
+    Call what is returned beside the report once people have that: until then what is new in it stays new.
 
     Ctrl-C detaches. Raises ConfigError where there is no such kind, and NothingMeasured where no kind takes a job.
     """
@@ -86,11 +87,13 @@ def sweep_on(
             runs.append(pairs)
             before = _told(pairs)
             followed.add(_followed(on, pairs, watcher, waits, end_s))
-    report = _report(on, chosen, plan, followed, before, runs, start)
-    if not followed.interrupted:
-        for each in runs:
-            _tell(each, _events(on, chosen, plan))
-    return report
+    now = _events(on, chosen, plan)
+
+    def told() -> None:
+        for each in runs if not followed.interrupted else ():
+            _tell(each, now)
+
+    return _report(on, chosen, plan, followed, marked_new(before, now), runs, start), told
 
 
 def _begun(on: On, plan: Plan, before: Events, watcher: Watcher) -> Run:
@@ -103,21 +106,12 @@ def _begun(on: On, plan: Plan, before: Events, watcher: Watcher) -> Run:
     return run
 
 
-@dataclass(frozen=True)
-class Told:
-    """What people know of already."""
-
-    changes: tuple[Changed, ...] = ()
-    breakages: tuple[Breakage, ...] = ()
-
-
 def _tell(run: Run, found: Events) -> None:
     write(run.folder / TOLD, Told(found.changes, found.breakages))
 
 
 def _told(run: Run) -> Events:
-    known = read(run.folder / TOLD, Told) or Told()
-    return Events(known.changes, known.breakages)
+    return (read(run.folder / TOLD, Told) or Told()).events
 
 
 def _followed(on: On, run: Run, watcher: Watcher, waits: bool, end_s: float) -> Followed:
@@ -254,10 +248,9 @@ def _events(on: On, chosen: Chosen, plan: Plan) -> Events:
 
 
 def _report(
-    on: On, chosen: Chosen, plan: Plan, followed: Followed, before: Events, runs: Sequence[Run], start: float
+    on: On, chosen: Chosen, plan: Plan, followed: Followed, found: Events, runs: Sequence[Run], start: float
 ) -> Report:
     session = on.session
-    found = marked_new(before, _events(on, chosen, plan))
     opened_ = [each for each in found.changes if each.new and each.point.is_open]
     broken = with_failures(session, found.breakages)
     codes = []
