@@ -415,8 +415,10 @@ def test_twelve_jobs_on_four_slots_take_little_longer_than_they_must(
     )
     clock = [0.0]
     monkeypatch.setattr(following, "POLL_S", (0.5, 30.0))
-    monkeypatch.setattr(following.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(following.time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
+    monkeypatch.setattr("regress.commands.sweep.following.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr(
+        "regress.commands.sweep.following.time.sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds)
+    )
     found = place.follow(Slots(place, takes_s, clock))
     assert found.came == {"h100": 12}
     assert clock[0] <= 1.3 * sum(takes_s) / 4, "of which 0.1 are no fault of ours: the last row is uneven"
