@@ -25,9 +25,9 @@ from regress.history import Store, new_run
 from regress.measure.wire import Ceilings
 from regress.model import Benchmark, Case, Commit, Machine, Side, SuiteProblem
 from regress.run.environments import Prepared, identity_of
-from regress.run.execute import Measured, Watcher, execute, nothing_selected
+from regress.run.execute import JobResult, Watcher, execute
 from regress.run.plan import Selection, select, unimportable
-from regress.run.problems import apart
+from regress.run.problems import apart, nothing_selected
 from regress.session import Session, counted, quoted
 from regress.session.recorder import Recorder, complete
 from regress.session.remarks import device_line, remarks, require_values, throttled
@@ -55,6 +55,7 @@ class Sweep:
         *,
         end_s: float = math.inf,
         group: int = GROUP,
+        anchor: Commit | None = None,
     ) -> None:
         self._session, self._chosen, self._watcher, self._recorded = session, chosen, watcher, recorded
         self._end_s, self._group = end_s, group
@@ -67,7 +68,9 @@ class Sweep:
         """Labels of commits that were measured again."""
         self.beside: Commit | None = None
         """The commit beside which they were."""
-        self.several = has_several(session)
+        self._given = anchor
+        """What is to stand in every group, where who asks for the sweep says so."""
+        self.several = anchor is not None or has_several(session)
         """Whether several cards of the machine have a part in its history."""
         self._unbuilt: set[Commit] = set()
         """Those that were to be measured again, and did not build."""
@@ -241,8 +244,8 @@ class Sweep:
 
     @cached_property
     def _best_anchors(self) -> list[Commit]:
-        if not self.several:
-            return []
+        if self._given is not None or not self.several:
+            return [self._given] if self._given is not None else []
         line, environment = self._chosen.line, self.done.environment
         return anchors(
             self._session, line, self.names, environment, [each for each in line if each.sha in self._lacking]
@@ -302,7 +305,7 @@ class Sweep:
             if side.commit.sha in self._lacking:
                 self._look_again(side.commit, side.name, found, missing)
 
-    def _look_again(self, commit: Commit, name: str, found: Measured, missing: Mapping[Case, int]) -> None:
+    def _look_again(self, commit: Commit, name: str, found: JobResult, missing: Mapping[Case, int]) -> None:
         """What the commit lacks by now; `name` is that of its side."""
         if not self.interrupted:
             absent = missing.keys() - set(found.cases.get(name, ()))
@@ -331,7 +334,7 @@ class Sweep:
         missing: Mapping[Case, int],
         again: Mapping[Side, Collection[Case] | None],
         parts: Sequence[Sequence[Side]],
-    ) -> Measured:
+    ) -> JobResult:
         session, sides = self._session, tuple(prepared)
         if self.several:  # what a run has on one card was in turn
             session.run = new_run()

@@ -101,14 +101,14 @@
     const present = (values, key) => values.filter(value => index.events.some(each => each[key] === value));
     if (!index.events.length) return [h("h1", null, "Changes"), h("p", {class: "lede"}, "No change is found in this history.")];
     const worse = index.events.filter(each => each.gates && each.large && each.moved === "regressed"),
-      [open, tentative] = ["open", "tentative"].map(state => worse.filter(each => each.state === state).length),
-      sure = worse.length - tentative;
+      [open, tentative, relapsed] = ["open", "tentative", "relapsed"].map(state => worse.filter(each => each.state === state).length),
+      sure = worse.length - tentative - relapsed;
     return [
       h("h1", null, "Changes"),
       h(
         "p",
         {class: "lede"},
-        `${sure ? text.counted(sure, "regression") : "No regression"} ${index.left_out ? "among those listed here" : "in this history"}${sure ? `, ${open} of them open` : ""}${tentative ? `; ${tentative}${sure ? " more" : ""} tentative, to be measured again` : ""}. One row is one cause: what the same commits changed in the same places, or what moved at once.`,
+        `${sure ? text.counted(sure, "regression") : "No regression"} ${index.left_out ? "among those listed here" : "in this history"}${sure ? `, ${open} of them open` : ""}${tentative ? `; ${tentative}${sure ? " more" : ""} tentative, to be measured again` : ""}${relapsed ? `; ${text.counted(relapsed, "short improvement")} lost again` : ""}. One row is one cause: what the same commits changed in the same places, or what moved at once.`,
         // One file has no feed beside it.
         document.querySelector("link[rel=alternate]") && [" ", h("a", {href: "feed.xml"}, "Feed of what is open"), "."],
       ),
