@@ -43,7 +43,8 @@ def test_the_first_screen_says_what_is_worse_since_when_by_whom_and_how_sure(vis
     assert page.inner_text("h1") == "Two benchmarks are worse than before. One case stopped giving numbers."
     stopped = page.locator("h2:has-text('Stopped giving numbers') + p").inner_text()
     assert re.fullmatch(
-        r"ops\.cudatime_oom ✕ failed oom since \w+ change 2\d; last value at \w+: out of memory .*", stopped
+        r"ops\.cudatime_oom on a100, h100 and l4 ✕ failed oom since \w+ change 2\d; last value at \w+: out of memory .*",
+        stopped,
     )
     alloc, softmax = texts(page.locator(".events").nth(1).locator(".event"))
     assert "ops.Softmax.cudatime_fwd gpu time · 6 of 6 cases, +9." in softmax

@@ -32,7 +32,12 @@
   const stoppedIn = shows => {
     const found = R.index.broken.filter(each => each.open && each.good !== null && shows(each.place));
     found.sort((a, b) => b.first - a.first);
-    return [...new Map(found.map(each => [`${each.benchmark} ${each.params}`, each])).values()];
+    const together = new Map();
+    for (const each of found) {
+      const key = `${each.benchmark} ${each.params}`;
+      together.set(key, {...each, places: [...(together.get(key)?.places ?? []), each.place]});
+    }
+    return [...together.values()];
   };
   // The first sentence where nothing is known to be worse: what it has to leave open, and whether anything can be told at all.
   const calm = (count, cases, waiting, places) => {
@@ -134,6 +139,7 @@
         R.name(R.index.entries[each.benchmark].name + (each.cases > 1 || !each.params ? "" : `(${each.params})`)),
       ),
       each.cases > 1 && h("span", {class: "soft"}, ` ${each.cases} cases`),
+      R.index.places.length > 1 && h("span", {class: "soft"}, ` ${R.placesNamed(each.places)}`),
       " ",
       R.failure(each.kind),
       ` since ${R.commitName(each.first)} ${R.index.commits[each.first].subject}; last value at ${R.commitName(each.good)}`,

@@ -52,6 +52,9 @@
     const {machine, gpu, device, environment} = R.index.places[at];
     return [machine, gpu, device, environment].filter(Boolean).join("\n");
   };
+  // A few places by name, many by number.
+  R.placesNamed = places =>
+    places.length > 3 ? `in ${places.length} places` : `on ${R.text.listed(places.map(at => R.index.places[at].label))}`;
   // How many cases have each status in these places: what every page counts.
   R.counts = places => {
     const count = {};
