@@ -18,9 +18,7 @@ def once(request: Request, revisions: Sequence[str], watcher: Watcher, calls: in
     Raises RegressError where several cases match, NothingMeasured where none does or it cannot be run here.
     """
     session = Session(request)
-    side = session.one_side(only(revisions), environment)
-    prepared = session.prepare(side, watcher)
-    chosen = choose(session, session.job((prepared,), 1))
+    chosen = choose(session, only(revisions), watcher, environment)
     if len(chosen.cases) > 1:
         raise RegressError(
             f"{counted(len(chosen.cases), 'case')} match {chosen.job.selection.words}; once runs one",
@@ -28,7 +26,7 @@ def once(request: Request, revisions: Sequence[str], watcher: Watcher, calls: in
             fix=f"regress once {quoted(str(chosen.cases[0]))}",
         )
     (case,) = chosen.cases
-    found = plain(prepared, chosen.job, chosen.benchmarks[case.name], case, calls)
+    found = plain(chosen.job.sides[0], chosen.job, chosen.benchmarks[case.name], case, calls)
     if isinstance(found, Failure):
         raise NothingMeasured(f"{case} cannot be run", why=found.message, fix="regress list")
     return found
